@@ -1,0 +1,502 @@
+//! The states of the block syntax (`spec/block.md`).
+
+use crate::LINE_LIMIT;
+use crate::diagnostic::Code;
+use crate::dialect::MARKER_LIMIT;
+use crate::event::{Part, Syntax, Termination};
+use crate::is_blank;
+use crate::machine::{Content, Machine, State, Step, Token};
+use crate::markers::{Found, Role};
+use crate::span::Span;
+
+/// How many blanks may stand between an end marker in mid-line and what must follow it.
+const BLANKS_AFTER_END: usize = 16;
+
+/// What the line between header and first argument has been so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineClass {
+    /// Nothing yet: the first column.
+    Start,
+    Blank,
+    /// So many fence characters, fewer than three.
+    Fence(u8, usize),
+    FenceRest,
+    Other,
+}
+
+/// A header or pointer line, looked at from its marker.
+enum Line {
+    More,
+    Whole {
+        content: usize,
+        end: usize,
+        cut: bool,
+    },
+    TooLong,
+    CutOff,
+}
+
+/// Whether a marker inside a call counts.
+enum Counts {
+    More,
+    Yes { mid_line: bool },
+    No(Code),
+}
+
+/// The parts of a header line, in bytes from its marker.
+struct HeaderParts {
+    name: Part,
+    id: Part,
+    dependencies: Part,
+    extra_colon: bool,
+    unusual: bool,
+}
+
+impl Machine {
+    /// `Header`: a start marker that counts, with its line.
+    pub(crate) fn header(&mut self, window: &str, at: usize, end: bool) -> Step {
+        let marker = self.markers.start.len();
+        let code = match self.line(window.as_bytes(), marker, end) {
+            Line::More => return Step::More,
+            Line::TooLong => Code::HeaderTooLong,
+            Line::CutOff => Code::HeaderCutOff,
+            Line::Whole { content, end, cut } => match header_parts(window, marker, content) {
+                None => Code::NotAHeader,
+                Some(parts) => return self.call_start(&parts, Span::new(at, at + end), cut),
+            },
+        };
+        let span = Span::new(at, at + marker);
+        self.marker_as_content(Content::Text, code, span, Role::BlockStart, marker)
+    }
+
+    fn call_start(&mut self, parts: &HeaderParts, span: Span, cut: bool) -> Step {
+        self.syntax = Some(Syntax::Block);
+        self.state = State::Between(LineClass::Start);
+        self.fenced = false;
+        self.pin = None;
+        for (code, found) in [
+            (Code::UnusualName, parts.unusual),
+            (Code::ExtraColon, parts.extra_colon),
+            (Code::MissingNewline, cut),
+        ] {
+            if found {
+                self.report(code, span, Role::BlockStart);
+            }
+        }
+        let token = Token::CallStart {
+            syntax: Syntax::Block,
+            name: parts.name,
+            id: parts.id,
+            rest: parts.dependencies,
+        };
+        Step::Whole(token, span.len())
+    }
+
+    /// `Between`: after the header, before the first argument. Everything here is ignored.
+    pub(crate) fn between(&mut self, window: &str, at: usize, end: bool, class: LineClass) -> Step {
+        let text = window.as_bytes();
+        match self.markers.line.find(text, 0, end) {
+            Found::Whole { at: 0, len, role } => {
+                let first = class == LineClass::Start;
+                match self.counts(window, 0, len, role, first, end) {
+                    Counts::More => Step::More,
+                    Counts::Yes { mid_line } => {
+                        self.close_between(at, class, role == Role::BlockArgument);
+                        self.state = after_content(role, len, mid_line);
+                        Step::Again
+                    }
+                    Counts::No(code) => {
+                        self.pin_other(at, class);
+                        self.state = State::Between(LineClass::Other);
+                        let span = Span::new(at, at + len);
+                        self.marker_as_content(Content::Ignored, code, span, role, len)
+                    }
+                }
+            }
+            Found::Partial { at: 0 } => Step::More,
+            Found::Partial { at: stop } | Found::Whole { at: stop, .. } => {
+                self.classify(text, stop, at, class, true)
+            }
+            Found::Nothing | Found::Stem { .. } if !text.is_empty() => {
+                self.classify(text, text.len(), at, class, end)
+            }
+            _ if end => {
+                self.close_between(at, class, false);
+                self.state = State::CallEnd(Termination::EndOfStream);
+                Step::Again
+            }
+            _ => Step::More,
+        }
+    }
+
+    /// Takes the first `stop` bytes as ignored and notes what their lines are. With `settled` a carriage return at
+    /// the stop is not the beginning of a line end.
+    fn classify(
+        &mut self,
+        text: &[u8],
+        stop: usize,
+        at: usize,
+        mut class: LineClass,
+        settled: bool,
+    ) -> Step {
+        let mut index = 0;
+        while index < stop {
+            let byte = text.get(index).copied().unwrap_or_default();
+            let is_line_end = match byte {
+                b'\n' => true,
+                b'\r' => match text.get(index + 1).filter(|_| index + 1 < stop) {
+                    Some(next) => *next == b'\n',
+                    None if settled => false,
+                    None => {
+                        self.state = State::Between(class);
+                        return if index == 0 {
+                            Step::More
+                        } else {
+                            Step::Emit(Content::Ignored, index)
+                        };
+                    }
+                },
+                _ => false,
+            };
+            class = match (class, byte) {
+                (class, b'\n') => {
+                    self.settle_fence(at + index, class);
+                    LineClass::Start
+                }
+                (class, b'\r') if is_line_end => {
+                    self.settle_fence(at + index, class);
+                    LineClass::Blank
+                }
+                (LineClass::Start | LineClass::Blank, b' ' | b'\t') => LineClass::Blank,
+                (LineClass::Start | LineClass::Blank, b'`' | b'~') => LineClass::Fence(byte, 1),
+                (LineClass::Fence(fence, 2), _) if fence == byte && !self.fenced => {
+                    self.fenced = true;
+                    self.state = State::Between(LineClass::FenceRest);
+                    let close = at + index + 1;
+                    self.report(
+                        Code::FenceBeforeArgument,
+                        Span::new(close - 3, close),
+                        Role::BlockStart,
+                    );
+                    return Step::Emit(Content::Ignored, index + 1);
+                }
+                (LineClass::Fence(fence, 1), _) if fence == byte => LineClass::Fence(fence, 2),
+                (LineClass::FenceRest | LineClass::Other, _) => {
+                    // The rest of the line says nothing new.
+                    let rest = text.get(index..stop).unwrap_or_default();
+                    index += memchr::memchr2(b'\n', b'\r', rest.get(1..).unwrap_or_default())
+                        .unwrap_or(rest.len() - 1);
+                    class
+                }
+                (class, _) => {
+                    self.pin_other(at + index, class);
+                    LineClass::Other
+                }
+            };
+            index += 1;
+        }
+        self.state = State::Between(class);
+        Step::Emit(Content::Ignored, stop)
+    }
+
+    /// Notes where the first text stands that is neither blank nor a fence line.
+    fn pin_other(&mut self, at: usize, class: LineClass) {
+        let begun = match class {
+            LineClass::Fence(_, count) => count,
+            _ => 0,
+        };
+        self.pin.get_or_insert(at - begun);
+    }
+
+    /// A beginning of a fence that the line's end cuts off is other text.
+    fn settle_fence(&mut self, at: usize, class: LineClass) {
+        if matches!(class, LineClass::Fence(..)) {
+            self.pin_other(at, class);
+        }
+    }
+
+    fn close_between(&mut self, at: usize, class: LineClass, argument: bool) {
+        self.settle_fence(at, class);
+        if let Some(start) = self.pin.take() {
+            let code = if argument {
+                Code::TextBeforeArgument
+            } else {
+                Code::TextWithoutArgument
+            };
+            self.report(code, Span::new(start, at), Role::BlockArgument);
+        }
+    }
+
+    /// `PointerLine`: an argument marker that counts, with its line.
+    pub(crate) fn pointer_line(&mut self, window: &str, at: usize, end: bool) -> Step {
+        let marker = self.markers.arg.len();
+        let (content, len, code) = match self.line(window.as_bytes(), marker, end) {
+            Line::More => return Step::More,
+            Line::Whole { content, end, cut } => {
+                (content, end, cut.then_some(Code::MissingNewline))
+            }
+            Line::CutOff => (window.len(), window.len(), Some(Code::PointerCutOff)),
+            Line::TooLong => {
+                let len = window.floor_char_boundary(marker + LINE_LIMIT);
+                (len, len, Some(Code::PointerTooLong))
+            }
+        };
+        self.state = if code == Some(Code::PointerTooLong) {
+            State::PointerRest
+        } else {
+            State::Value
+        };
+        self.first_column = true;
+        if let Some(code) = code {
+            self.report(code, Span::new(at, at + len), Role::BlockArgument);
+        }
+        let pointer = trimmed(window, marker, content);
+        Step::Whole(Token::Argument { pointer }, len)
+    }
+
+    /// `PointerRest`: what is left of a pointer line that is too long. Its line end, or a marker, ends it.
+    pub(crate) fn pointer_rest(&mut self, window: &str, end: bool) -> Step {
+        let text = window.as_bytes();
+        let line_end = memchr::memchr(b'\n', text);
+        let line = text
+            .get(..line_end.unwrap_or(text.len()))
+            .unwrap_or_default();
+        match self.markers.line.find(line, 0, end || line_end.is_some()) {
+            Found::Partial { at: 0 } => Step::More,
+            Found::Whole { at: 0, .. } => {
+                self.state = State::Value;
+                Step::Again
+            }
+            Found::Partial { at } | Found::Whole { at, .. } => Step::Emit(Content::Ignored, at),
+            Found::Nothing | Found::Stem { .. } => match line_end {
+                Some(line_end) => {
+                    self.state = State::Value;
+                    Step::Emit(Content::Ignored, line_end + 1)
+                }
+                None if !text.is_empty() => Step::Emit(Content::Ignored, text.len()),
+                None if end => {
+                    self.state = State::Value;
+                    Step::Again
+                }
+                None => Step::More,
+            },
+        }
+    }
+
+    /// `Value`: everything up to what ends it, less one line end.
+    pub(crate) fn value(&mut self, window: &str, at: usize, end: bool) -> Step {
+        if let Some(step) = self.backslashes(
+            |machine| &machine.markers.value,
+            Content::Value,
+            window,
+            end,
+        ) {
+            return step;
+        }
+        let text = window.as_bytes();
+        let found = self.markers.value.find(text, 0, end);
+        let (stop, held) = match found {
+            Found::Stem { end: len, stem } => return self.arm(Content::Value, stem, len),
+            Found::Nothing => (text.len(), open_line_end(text, end)),
+            Found::Partial { at: stop } | Found::Whole { at: stop, .. } => {
+                (stop, line_end_before(text, stop))
+            }
+        };
+        let sure = stop - held;
+        if sure > 0 {
+            self.first_column = text.get(sure - 1) == Some(&b'\n');
+            return Step::Emit(Content::Value, sure);
+        }
+        let Found::Whole { len, role, .. } = found else {
+            if !end {
+                return Step::More;
+            }
+            self.state = State::CallEnd(Termination::EndOfStream);
+            return Step::Whole(Token::ValueEnd, held);
+        };
+        let first = if held > 0 { true } else { self.first_column };
+        match self.counts(window, stop, len, role, first, end) {
+            Counts::More => Step::More,
+            Counts::Yes { mid_line } => {
+                self.state = after_content(role, len, mid_line);
+                Step::Whole(Token::ValueEnd, held)
+            }
+            Counts::No(code) => {
+                let span = Span::new(at + stop, at + stop + len);
+                self.marker_as_content(Content::Value, code, span, role, stop + len)
+            }
+        }
+    }
+
+    /// Whether the marker of `len` bytes at `stop` counts inside a call.
+    fn counts(
+        &mut self,
+        window: &str,
+        stop: usize,
+        len: usize,
+        role: Role,
+        first: bool,
+        end: bool,
+    ) -> Counts {
+        let in_place = Counts::Yes { mid_line: false };
+        let elsewhere = Counts::No(Code::MarkerInValue);
+        let placed = first || self.anywhere;
+        match role {
+            Role::BlockStart if placed => match self.line(window.as_bytes(), stop + len, end) {
+                Line::More => Counts::More,
+                Line::TooLong => Counts::No(Code::HeaderTooLong),
+                Line::CutOff => Counts::No(Code::HeaderCutOff),
+                Line::Whole { content, .. } => match header_parts(window, stop + len, content) {
+                    Some(_) => in_place,
+                    None => Counts::No(Code::NotAHeader),
+                },
+            },
+            Role::BlockArgument | Role::BlockEnd if placed => in_place,
+            Role::BlockEnd => match self.ends_mid_line(window.as_bytes(), stop + len, end) {
+                None => Counts::More,
+                Some(true) => Counts::Yes { mid_line: true },
+                Some(false) => elsewhere,
+            },
+            _ => elsewhere,
+        }
+    }
+
+    /// Whether only blanks and then a line end, a start marker or the end of the stream stand at `after`; `None` if
+    /// more text must tell.
+    fn ends_mid_line(&self, text: &[u8], after: usize, end: bool) -> Option<bool> {
+        let rest = text.get(after..).unwrap_or_default();
+        let blanks = rest
+            .iter()
+            .take_while(|byte| matches!(byte, b' ' | b'\t'))
+            .take(BLANKS_AFTER_END + 1)
+            .count();
+        if blanks > BLANKS_AFTER_END {
+            return Some(false);
+        }
+        match (rest.get(blanks), rest.get(blanks + 1)) {
+            (None, _) => end.then_some(true),
+            (Some(b'\n'), _) | (Some(b'\r'), Some(b'\n')) => Some(true),
+            (Some(b'\r'), None) => end.then_some(false),
+            _ => self
+                .markers
+                .line
+                .is_at(text, after + blanks, Role::BlockStart, end),
+        }
+    }
+
+    /// Looks for the end of the header or pointer line whose content begins at `from`.
+    fn line(&mut self, text: &[u8], from: usize, end: bool) -> Line {
+        // A line end or marker that begins within the limit lies wholly within this bound.
+        let bound = from + LINE_LIMIT + MARKER_LIMIT + 2;
+        let seen = text.get(..bound.min(text.len())).unwrap_or_default();
+        let scan_from = self.line_scanned.max(from);
+        let line_end = memchr::memchr(b'\n', seen.get(scan_from..).unwrap_or_default())
+            .map(|index| scan_from + index);
+        let line = seen
+            .get(..line_end.unwrap_or(seen.len()))
+            .unwrap_or_default();
+        let found = self
+            .markers
+            .line
+            .find(line, scan_from, end || line_end.is_some());
+        let (content, close, cut) = match (found, line_end) {
+            (Found::Whole { at, .. }, _) => (at, at, true),
+            (_, Some(at)) => {
+                let is_crlf = at > from && seen.get(at - 1) == Some(&b'\r');
+                (at - usize::from(is_crlf), at + 1, false)
+            }
+            (_, None) => {
+                self.line_scanned = match found {
+                    Found::Partial { at } => at,
+                    _ => seen.len(),
+                };
+                let is_over = seen.len().saturating_sub(from) > LINE_LIMIT;
+                return if seen.len() == bound || (end && is_over) {
+                    Line::TooLong
+                } else if end {
+                    Line::CutOff
+                } else {
+                    Line::More
+                };
+            }
+        };
+        // Remembered, so that the line is not searched again when it is read.
+        self.line_scanned = content;
+        if content - from > LINE_LIMIT {
+            Line::TooLong
+        } else {
+            Line::Whole {
+                content,
+                end: close,
+                cut,
+            }
+        }
+    }
+}
+
+/// The state after the marker that ends a value, or what stands before the first one.
+fn after_content(role: Role, len: usize, mid_line: bool) -> State {
+    match role {
+        Role::BlockArgument => State::PointerLine,
+        Role::BlockStart => State::CallEnd(Termination::NextCall),
+        _ => State::EndMarker { len, mid_line },
+    }
+}
+
+/// ```text
+/// header = name , [ ":" , [ id ] , { ":" , dependency , { "," , dependency } } ] ;   (* all trimmed *)
+/// name   = ( letter | digit | "_" ) , { any - blank - control - quote - backtick - ":" } ;
+/// ```
+fn header_parts(window: &str, from: usize, to: usize) -> Option<HeaderParts> {
+    let line = window.get(from..to)?;
+    let name_end = line.find(':').map_or(to, |index| from + index);
+    let name = trimmed(window, from, name_end);
+    let name_text = name.of(window);
+    let first = name_text.chars().next()?;
+    let is_refused = |c: char| is_blank(c) || c.is_control() || matches!(c, '"' | '\'' | '`');
+    if !(first.is_alphanumeric() || first == '_') || name_text.contains(is_refused) {
+        return None;
+    }
+    let id_from = to.min(name_end + 1);
+    let id_end = window
+        .get(id_from..to)?
+        .find(':')
+        .map_or(to, |index| id_from + index);
+    let id = trimmed(window, id_from, id_end);
+    let dependencies = Part::new(to.min(id_end + 1), to);
+    let is_unusual = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    Some(HeaderParts {
+        name,
+        id,
+        dependencies,
+        extra_colon: dependencies.of(window).contains(':'),
+        unusual: name_text.contains(is_unusual) || id.of(window).contains(is_unusual),
+    })
+}
+
+/// The part from `from` to `to` less the blanks at both ends.
+pub(crate) fn trimmed(window: &str, from: usize, to: usize) -> Part {
+    let text = Part::new(from, to).of(window);
+    let start = from + (text.len() - text.trim_start_matches(is_blank).len());
+    Part::new(
+        start,
+        start.max(from + text.trim_end_matches(is_blank).len()),
+    )
+}
+
+/// The length of the line end directly before `at`.
+fn line_end_before(text: &[u8], at: usize) -> usize {
+    match text.get(..at) {
+        Some([.., b'\r', b'\n']) => 2,
+        Some([.., b'\n']) => 1,
+        _ => 0,
+    }
+}
+
+/// The length of the line end at the end of the text; a carriage return may become one unless the stream has ended.
+fn open_line_end(text: &[u8], end: bool) -> usize {
+    match text {
+        [.., b'\r'] if !end => 1,
+        _ => line_end_before(text, text.len()),
+    }
+}

@@ -1,0 +1,199 @@
+//! Findings about the text: stable codes, a severity, one sentence each.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::span::Span;
+
+/// How much a [`Diagnostic`] matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; the call it stands in is not wrong for it.
+    Warning,
+    /// The call it stands in is wrong.
+    Error,
+}
+
+impl Severity {
+    /// `"warning"` or `"error"`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A finding in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What was found.
+    pub code: Code,
+    /// Where it stands.
+    pub span: Span,
+    /// The marker the sentence speaks of.
+    pub(crate) marker: Option<Arc<str>>,
+}
+
+impl Diagnostic {
+    /// How much it matters.
+    pub const fn severity(&self) -> Severity {
+        self.code.severity()
+    }
+
+    /// One sentence for people, with the markers of the dialect in use.
+    pub fn message(&self) -> String {
+        self.to_string()
+    }
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident = $name:literal, $severity:ident;)*) => {
+        /// The stable code of a [`Diagnostic`]; `spec/common.md` lists them all.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Code {
+            $($(#[$doc])* $code,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of the specification.
+            pub const ALL: &'static [Code] = &[$(Code::$code,)*];
+
+            /// The code's stable name, as it is written in JSON.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Code::$code => $name,)*
+                }
+            }
+
+            /// How much a finding of this code matters.
+            pub const fn severity(self) -> Severity {
+                match self {
+                    $(Code::$code => Severity::$severity,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A start marker without a header behind it: plain text.
+    NotAHeader = "not_a_header", Warning;
+    /// A start marker whose line is longer than the limit: plain text.
+    HeaderTooLong = "header_too_long", Warning;
+    /// A start marker whose line is cut off by the end of the stream: plain text.
+    HeaderCutOff = "header_cut_off", Warning;
+    /// A header or pointer line that a marker ends, not a line end.
+    MissingNewline = "missing_newline", Warning;
+    /// A name or id with characters that tools rarely accept.
+    UnusualName = "unusual_name", Warning;
+    /// More than two colons in a header: those after the second count as commas.
+    ExtraColon = "extra_colon", Warning;
+    /// A whole marker that is content of a value or body.
+    MarkerInValue = "marker_in_value", Warning;
+    /// An end marker that counts although it does not begin its line.
+    EndMarkerInMidLine = "end_marker_in_mid_line", Warning;
+    /// A letter, a digit or `_` directly behind an end marker.
+    EndMarkerGlued = "end_marker_glued", Warning;
+    /// An end or argument marker outside any call: plain text.
+    StrayMarker = "stray_marker", Warning;
+    /// Text between a header and the first argument: ignored.
+    TextBeforeArgument = "text_before_argument", Warning;
+    /// Text in a call without any argument marker.
+    TextWithoutArgument = "text_without_argument", Error;
+    /// A code fence between a header and the first argument: ignored.
+    FenceBeforeArgument = "fence_before_argument", Warning;
+    /// A pointer line longer than the limit.
+    PointerTooLong = "pointer_too_long", Error;
+    /// A pointer line cut off by the end of the stream.
+    PointerCutOff = "pointer_cut_off", Error;
+    /// An emoji call without its end marker.
+    MissingEndMarker = "missing_end_marker", Warning;
+    /// A reasoning span that the end of the stream cuts off.
+    ReasoningCutOff = "reasoning_cut_off", Warning;
+    /// A reasoning close marker outside reasoning: plain text.
+    StrayReasoningClose = "stray_reasoning_close", Warning;
+}
+
+impl Code {
+    /// Whether the finding is a whole marker that is content, which a value rightly holds only if the model meant it.
+    ///
+    /// A call that was cut off and has such a finding inside may have swallowed the calls behind it.
+    pub const fn is_marker_as_content(self) -> bool {
+        matches!(
+            self,
+            Self::MarkerInValue | Self::NotAHeader | Self::HeaderTooLong | Self::HeaderCutOff
+        )
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let marker = self.marker.as_deref().unwrap_or("the marker");
+        match self.code {
+            Code::NotAHeader => {
+                write!(formatter, "`{marker}` without a header behind it is plain text")
+            }
+            Code::HeaderTooLong => write!(
+                formatter,
+                "`{marker}` is plain text, because its header is longer than {} bytes",
+                crate::LINE_LIMIT
+            ),
+            Code::HeaderCutOff => write!(
+                formatter,
+                "`{marker}` is plain text, because the text ends before its header does"
+            ),
+            Code::MissingNewline => {
+                formatter.write_str("a line end is missing here before the next marker")
+            }
+            Code::UnusualName => formatter.write_str(
+                "this name or id has characters other than letters, digits, `_`, `-` and `.`",
+            ),
+            Code::ExtraColon => formatter.write_str(
+                "a header has at most two colons; the further ones are read as commas between dependencies",
+            ),
+            Code::MarkerInValue => write!(
+                formatter,
+                "`{marker}` is content of the value here; a marker counts at the beginning of a line"
+            ),
+            Code::EndMarkerInMidLine => write!(
+                formatter,
+                "`{marker}` ends the call here although it does not begin its line"
+            ),
+            Code::EndMarkerGlued => write!(
+                formatter,
+                "`{marker}` ends the call; what is written directly behind it is text"
+            ),
+            Code::StrayMarker => {
+                write!(formatter, "`{marker}` outside a call is plain text")
+            }
+            Code::TextBeforeArgument => {
+                formatter.write_str("text before the first argument marker is ignored")
+            }
+            Code::TextWithoutArgument => formatter.write_str("Text without an argument marker"),
+            Code::FenceBeforeArgument => formatter.write_str(
+                "a code fence before the first argument is ignored; a closing fence after the last value belongs to the value",
+            ),
+            Code::PointerTooLong => formatter.write_str("Pointer too long"),
+            Code::PointerCutOff => {
+                write!(formatter, "the text ends in the middle of a `{marker}` line")
+            }
+            Code::MissingEndMarker => {
+                write!(formatter, "the text ends before `{marker}` closes the call")
+            }
+            Code::ReasoningCutOff => {
+                write!(formatter, "the text ends before `{marker}` closes the reasoning")
+            }
+            Code::StrayReasoningClose => {
+                write!(formatter, "`{marker}` outside reasoning is plain text")
+            }
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Dialects: one set of rules for reading and writing, as plain data.
+
+use std::fmt;
+
+use crate::event::Syntax;
+use crate::markers::Markers;
+
+/// The longest marker that is accepted, in bytes.
+pub(crate) const MARKER_LIMIT: usize = 64;
+/// The longest key that is accepted, in bytes.
+const KEY_LIMIT: usize = 32;
+
+/// One set of rules: a syntax, its markers and its options.
+///
+/// Setters never fail; a dialect that cannot work is refused where it is used, for instance by
+/// [`Parser::new`](crate::Parser::new).
+///
+/// ```
+/// use plaincall_syntax::Dialect;
+///
+/// let dialect = Dialect::block().start("<<<START:").end("<<<END:").arg("@param:");
+/// assert!(dialect.check().is_ok());
+/// assert!(Dialect::block().start("!").check().is_err());
+/// ```
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, each set by a method of its own name"
+)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// `None` finds out from the text.
+    pub(crate) syntax: Option<Syntax>,
+    pub(crate) start: String,
+    pub(crate) end: String,
+    pub(crate) arg: String,
+    pub(crate) key: Option<String>,
+    pub(crate) reasoning: Option<(String, String)>,
+    pub(crate) in_reasoning: bool,
+    pub(crate) escaped: bool,
+    pub(crate) anywhere: bool,
+    pub(crate) strict: bool,
+    pub(crate) self_closing: bool,
+}
+
+impl Dialect {
+    /// The start marker of the block syntax, unless it is set otherwise.
+    pub const BLOCK_START: &'static str = "!!!GADGET_START:";
+    /// The end marker of the block syntax, unless it is set otherwise.
+    pub const BLOCK_END: &'static str = "!!!GADGET_END";
+    /// The argument marker of the block syntax, unless it is set otherwise.
+    pub const BLOCK_ARG: &'static str = "!!!ARG:";
+
+    fn new(syntax: Option<Syntax>) -> Self {
+        Self {
+            syntax,
+            start: Self::BLOCK_START.to_owned(),
+            end: Self::BLOCK_END.to_owned(),
+            arg: Self::BLOCK_ARG.to_owned(),
+            key: None,
+            reasoning: None,
+            in_reasoning: false,
+            escaped: false,
+            anywhere: false,
+            strict: false,
+            self_closing: false,
+        }
+    }
+
+    /// The block syntax with its default markers (`spec/block.md`).
+    pub fn block() -> Self {
+        Self::new(Some(Syntax::Block))
+    }
+
+    /// The emoji-bracket syntax (`spec/emoji.md`).
+    pub fn emoji() -> Self {
+        Self::new(Some(Syntax::Emoji))
+    }
+
+    /// Whichever of the two syntaxes the first call of the text is written in (`spec/common.md`, "Automatic").
+    ///
+    /// This is the default.
+    pub fn auto() -> Self {
+        Self::new(None)
+    }
+
+    /// Sets the start marker of the block syntax.
+    #[doc(alias = "withGadgetStartPrefix")]
+    #[doc(alias = "startPrefix")]
+    pub fn start(mut self, marker: impl Into<String>) -> Self {
+        self.start = marker.into();
+        self
+    }
+
+    /// Sets the end marker of the block syntax.
+    #[doc(alias = "withGadgetEndPrefix")]
+    #[doc(alias = "endPrefix")]
+    pub fn end(mut self, marker: impl Into<String>) -> Self {
+        self.end = marker.into();
+        self
+    }
+
+    /// Sets the argument marker of the block syntax.
+    #[doc(alias = "withGadgetArgPrefix")]
+    #[doc(alias = "argPrefix")]
+    pub fn arg(mut self, marker: impl Into<String>) -> Self {
+        self.arg = marker.into();
+        self
+    }
+
+    /// Reads a marker with a backslash before its last character as content; writing puts that backslash there.
+    ///
+    /// See [`escape`](crate::escape) and `spec/common.md`, "Escape".
+    pub fn escaped(mut self) -> Self {
+        self.escaped = true;
+        self
+    }
+
+    /// Puts a key into every marker, so that text which does not know it cannot hold a marker.
+    ///
+    /// The key is 1 to 32 ASCII letters and digits. It stands before a marker's last `:` or `[`, else at its end.
+    pub fn keyed(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Takes what stands between these two markers as reasoning, in which no call is looked for.
+    pub fn reasoning(mut self, open: impl Into<String>, close: impl Into<String>) -> Self {
+        self.reasoning = Some((open.into(), close.into()));
+        self
+    }
+
+    /// Begins inside reasoning, for models whose prompt already holds the open marker.
+    pub fn in_reasoning(mut self) -> Self {
+        self.in_reasoning = true;
+        self
+    }
+
+    /// Lets the markers of the block syntax count anywhere in a call, not only at the beginning of a line.
+    pub fn markers_anywhere(mut self) -> Self {
+        self.anywhere = true;
+        self
+    }
+
+    /// Accepts the canonical emoji marker alone, not its repaired forms.
+    pub fn strict(mut self) -> Self {
+        self.strict = true;
+        self
+    }
+
+    /// Lets ` /]` close an emoji call that has no body.
+    pub fn self_closing(mut self) -> Self {
+        self.self_closing = true;
+        self
+    }
+
+    /// The syntax, or `None` if the text decides.
+    pub const fn syntax(&self) -> Option<Syntax> {
+        self.syntax
+    }
+
+    /// Whether the escape is part of this dialect.
+    pub const fn is_escaped(&self) -> bool {
+        self.escaped
+    }
+
+    /// This dialect for one of the two syntaxes alone: what a decided automatic dialect becomes.
+    pub fn for_syntax(&self, syntax: Syntax) -> Self {
+        let mut dialect = self.clone();
+        dialect.syntax = Some(syntax);
+        match syntax {
+            Syntax::Block => {
+                dialect.strict = false;
+                dialect.self_closing = false;
+            }
+            Syntax::Emoji => {
+                let default = Self::emoji();
+                dialect.start = default.start;
+                dialect.end = default.end;
+                dialect.arg = default.arg;
+                dialect.anywhere = false;
+            }
+        }
+        dialect
+    }
+
+    /// Whether the dialect can work.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, in one sentence.
+    pub fn check(&self) -> Result<(), DialectError> {
+        Markers::new(self).map(drop)
+    }
+
+    /// A block marker with the key in it, as it is read and written.
+    pub(crate) fn with_key(&self, marker: &str) -> String {
+        let key = self.key.as_deref().unwrap_or_default();
+        let at = marker.rfind([':', '[']).unwrap_or(marker.len());
+        let (before, after) = marker.split_at(at);
+        format!("{before}{key}{after}")
+    }
+
+    pub(crate) fn has_custom_markers(&self) -> bool {
+        self.start != Self::BLOCK_START
+            || self.end != Self::BLOCK_END
+            || self.arg != Self::BLOCK_ARG
+    }
+
+    pub(crate) fn check_options(&self) -> Result<(), DialectError> {
+        let blockless = self.syntax == Some(Syntax::Emoji);
+        let emojiless = self.syntax == Some(Syntax::Block);
+        if let Some(key) = &self.key
+            && (key.is_empty()
+                || key.len() > KEY_LIMIT
+                || !key.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+        {
+            return Err(DialectError::Key);
+        }
+        if blockless && self.has_custom_markers() {
+            return Err(DialectError::OptionOfOther {
+                option: "custom markers",
+                syntax: Syntax::Block,
+            });
+        }
+        if blockless && self.anywhere {
+            return Err(DialectError::OptionOfOther {
+                option: "markers anywhere",
+                syntax: Syntax::Block,
+            });
+        }
+        if emojiless && self.strict {
+            return Err(DialectError::OptionOfOther {
+                option: "strict",
+                syntax: Syntax::Emoji,
+            });
+        }
+        if emojiless && self.self_closing {
+            return Err(DialectError::OptionOfOther {
+                option: "self-closing",
+                syntax: Syntax::Emoji,
+            });
+        }
+        if self.in_reasoning && self.reasoning.is_none() {
+            return Err(DialectError::NoReasoningMarkers);
+        }
+        Ok(())
+    }
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self::auto()
+    }
+}
+
+/// Refuses a marker that cannot work on its own.
+pub(crate) fn check_marker(marker: &str) -> Result<(), DialectError> {
+    let marker_of = || marker.to_owned();
+    if marker.chars().nth(1).is_none() {
+        return Err(DialectError::MarkerTooShort {
+            marker: marker_of(),
+        });
+    }
+    if marker.len() > MARKER_LIMIT {
+        return Err(DialectError::MarkerTooLong {
+            marker: marker_of(),
+        });
+    }
+    if marker.contains(['\r', '\n', '\\']) {
+        return Err(DialectError::MarkerCharacter {
+            marker: marker_of(),
+        });
+    }
+    Ok(())
+}
+
+/// Why a [`Dialect`] cannot work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DialectError {
+    /// A marker of fewer than two characters.
+    MarkerTooShort {
+        /// The marker.
+        marker: String,
+    },
+    /// A marker of more than 64 bytes, its key included.
+    MarkerTooLong {
+        /// The marker.
+        marker: String,
+    },
+    /// A marker with a carriage return, a line feed or a backslash.
+    MarkerCharacter {
+        /// The marker.
+        marker: String,
+    },
+    /// Two markers that are the same.
+    MarkersEqual {
+        /// The marker.
+        marker: String,
+    },
+    /// A key that is not 1 to 32 ASCII letters and digits.
+    Key,
+    /// An option that the chosen syntax does not have.
+    OptionOfOther {
+        /// The option.
+        option: &'static str,
+        /// The syntax that has it.
+        syntax: Syntax,
+    },
+    /// `in_reasoning` without reasoning markers.
+    NoReasoningMarkers,
+    /// Writing needs a syntax; the automatic dialect has none.
+    NoSyntax,
+}
+
+impl fmt::Display for DialectError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MarkerTooShort { marker } => write!(
+                formatter,
+                "the marker {marker:?} is too short: a marker has at least two characters"
+            ),
+            Self::MarkerTooLong { marker } => write!(
+                formatter,
+                "the marker {marker:?} is too long: a marker has at most {MARKER_LIMIT} bytes, its key included"
+            ),
+            Self::MarkerCharacter { marker } => write!(
+                formatter,
+                "the marker {marker:?} has a line end or a backslash: a marker is part of one line, and the backslash is the escape"
+            ),
+            Self::MarkersEqual { marker } => write!(
+                formatter,
+                "two markers are both {marker:?}: each marker must be different"
+            ),
+            Self::Key => write!(
+                formatter,
+                "the key of the markers must be 1 to {KEY_LIMIT} ASCII letters and digits"
+            ),
+            Self::OptionOfOther { option, syntax } => write!(
+                formatter,
+                "the option \"{option}\" belongs to the {} syntax",
+                syntax.name()
+            ),
+            Self::NoReasoningMarkers => formatter
+                .write_str("beginning inside reasoning needs the reasoning markers to be set"),
+            Self::NoSyntax => formatter
+                .write_str("writing calls needs one of the two syntaxes: choose block or emoji"),
+        }
+    }
+}
+
+impl std::error::Error for DialectError {}

@@ -1,0 +1,45 @@
+//! The two text syntaxes for tool calls: a streaming parser, a renderer and an escape.
+//!
+//! A model that can only write text writes a call as text, in the block format or in the emoji-bracket syntax. This
+//! crate turns such text into events while it arrives, and calls back into text. It does no I/O, remembers no ids and
+//! runs nothing; the crate `plaincall-call` puts calls together from events, and `plaincall` runs them.
+//!
+//! - [`Parser`]: text in, events out; [`parse`] for a text that is there already; [`ByteParser`] for bytes.
+//! - [`Dialect`]: which syntax, which markers, which options.
+//! - [`Diagnostic`]: what was odd, with a stable [`Code`] and a [`Span`].
+//!
+//! The rules are in the project's `spec/` folder.
+
+mod block;
+mod bytes;
+mod diagnostic;
+mod dialect;
+mod emoji;
+mod escape;
+mod event;
+mod machine;
+mod markers;
+mod near;
+mod parser;
+mod piece;
+mod render;
+mod span;
+
+pub use bytes::{ByteEvents, ByteParser};
+pub use diagnostic::{Code, Diagnostic, Severity};
+pub use dialect::{Dialect, DialectError};
+pub use escape::{Escaper, escape, unescape};
+pub use event::{Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
+pub use near::{NearMiss, near_misses};
+pub use parser::{Events, Parser, parse};
+pub use piece::Piece;
+pub use render::{Call, Part, RenderError, render};
+pub use span::Span;
+
+/// The longest header or pointer line, in bytes between its marker and its end.
+pub const LINE_LIMIT: usize = 4096;
+
+/// Whether `c` is a blank: a space or a tab. Trimming removes nothing else.
+pub const fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t')
+}

@@ -1,0 +1,352 @@
+//! The state machine: looks at the front of a window of input and says what stands there.
+//!
+//! ```text
+//!            header                 argument marker            end of line
+//!   Text ───────────► Between ─────────────────────► PointerLine ─────────► Value ─┐
+//!    ▲ ▲                 │                                ▲  (too long: PointerRest) │
+//!    │ │                 └──────────┐                     └── argument marker ───────┤
+//!    │ │      end marker            ▼                                                │
+//!    │ └──────────────────────── EndMarker ◄──────────── end marker ─────────────────┤
+//!    │      header                                       header of the next call     │
+//!    └───────────── Header ◄──── CallEnd ◄───────────────────────────────────────────┘
+//!
+//!            header              one line end, or none           end marker
+//!   Text ───────────► BodyStart ─────────────────────► Body ─────────────────► EndMarker ──► Text
+//!
+//!            open marker              close marker
+//!   Text ─────────────────► Reasoning ──────────────► Text
+//! ```
+//!
+//! The states have the names of `spec/common.md`, `spec/block.md` and `spec/emoji.md`. Block states are in
+//! `block.rs`, emoji states in `emoji.rs`. The machine never keeps text: what it cannot decide yet it leaves in the
+//! window, and [`parser`](crate::parser) shows it the same front again with more behind it.
+
+use std::sync::Arc;
+
+use crate::block::LineClass;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::dialect::{Dialect, DialectError};
+use crate::event::{Part, Syntax, Termination};
+use crate::markers::{Family, Found, Markers, Role, Set};
+use crate::span::Span;
+
+/// Text that is delivered in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Text,
+    Reasoning,
+    Value,
+    Ignored,
+}
+
+/// What is delivered whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Token {
+    CallStart {
+        syntax: Syntax,
+        name: Part,
+        id: Part,
+        rest: Part,
+    },
+    Argument {
+        pointer: Part,
+    },
+    BodyStart,
+    ValueEnd,
+    CallEnd(Termination),
+}
+
+/// What stands at the front of the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// More text must tell.
+    More,
+    /// So many bytes of content.
+    Emit(Content, usize),
+    /// One event of so many bytes.
+    Whole(Token, usize),
+    /// The state has changed; look again.
+    Again,
+    /// The stream has ended and everything is said.
+    Done,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum State {
+    Text,
+    Reasoning,
+    Header,
+    Between(LineClass),
+    PointerLine,
+    PointerRest,
+    Value,
+    EndMarker { len: usize, mid_line: bool },
+    CallEnd(Termination),
+    BodyStart(Family),
+    Body(Family),
+}
+
+/// The state machine of one stream.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "two options and two facts about the line, independent of each other"
+)]
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) markers: Arc<Markers>,
+    pub(crate) anywhere: bool,
+    pub(crate) self_closing: bool,
+    /// The syntax, once it is known.
+    pub(crate) syntax: Option<Syntax>,
+    pub(crate) state: State,
+    /// Whether the front of the window is the first column of a line in a value.
+    pub(crate) first_column: bool,
+    /// Whether a call has had its one fence line.
+    pub(crate) fenced: bool,
+    /// The stem directly before the front of the window, where a backslash stands.
+    armed: Option<usize>,
+    /// Where something began that a later diagnostic will name.
+    pub(crate) pin: Option<usize>,
+    /// The end marker whose right neighbour has not been seen yet.
+    pub(crate) ended: Option<Span>,
+    /// How much of the window is known to hold no end of a header or pointer line.
+    pub(crate) line_scanned: usize,
+    /// How much of the window is known to hold neither `]` nor LF.
+    pub(crate) bracket_scanned: usize,
+    pending: Pending,
+}
+
+impl Machine {
+    pub(crate) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
+        let (state, pin) = if dialect.in_reasoning {
+            (State::Reasoning, Some(0))
+        } else {
+            (State::Text, None)
+        };
+        Ok(Self {
+            markers: Arc::new(Markers::new(dialect)?),
+            anywhere: dialect.anywhere,
+            self_closing: dialect.self_closing,
+            syntax: dialect.syntax,
+            state,
+            first_column: false,
+            fenced: false,
+            armed: None,
+            pin,
+            ended: None,
+            line_scanned: 0,
+            bracket_scanned: 0,
+            pending: Pending::default(),
+        })
+    }
+
+    /// Looks at the front of `window`, which stands at byte `at` of the input.
+    ///
+    /// `end` says that nothing comes after the window. Every diagnostic reported meanwhile stands behind what the
+    /// step returns.
+    pub(crate) fn step(&mut self, window: &str, at: usize, end: bool) -> Step {
+        match self.state {
+            State::Value => self.value(window, at, end),
+            State::Text => self.text(window, at, end),
+            State::Body(family) => self.body(window, at, end, family),
+            State::Reasoning => self.reasoning(window, at, end),
+            State::Header => self.header(window, at, end),
+            State::Between(class) => self.between(window, at, end, class),
+            State::PointerLine => self.pointer_line(window, at, end),
+            State::PointerRest => self.pointer_rest(window, end),
+            State::BodyStart(family) => self.body_start(window, end, family),
+            State::EndMarker { len, mid_line } => {
+                self.state = State::Text;
+                if self.syntax == Some(Syntax::Block) {
+                    let span = Span::new(at, at + len);
+                    if mid_line {
+                        self.report(Code::EndMarkerInMidLine, span, Role::BlockEnd);
+                    }
+                    self.ended = Some(span);
+                }
+                Step::Whole(Token::CallEnd(Termination::Explicit), len)
+            }
+            State::CallEnd(termination) => {
+                self.state = match termination {
+                    Termination::NextCall => State::Header,
+                    Termination::Explicit | Termination::EndOfStream => State::Text,
+                };
+                Step::Whole(Token::CallEnd(termination), 0)
+            }
+        }
+    }
+
+    /// The front of the window has moved on by `count` bytes.
+    pub(crate) fn consumed(&mut self, count: usize) {
+        self.line_scanned = self.line_scanned.saturating_sub(count);
+        self.bracket_scanned = self.bracket_scanned.saturating_sub(count);
+    }
+
+    /// The next diagnostic that is due.
+    pub(crate) fn take_pending(&mut self) -> Option<Diagnostic> {
+        self.pending.take()
+    }
+
+    pub(crate) fn report(&mut self, code: Code, span: Span, role: Role) {
+        let marker = Some(Arc::clone(self.markers.named(role)));
+        self.pending.push(Diagnostic { code, span, marker });
+    }
+
+    /// Content of `len` bytes that is a marker which does not count.
+    pub(crate) fn marker_as_content(
+        &mut self,
+        content: Content,
+        code: Code,
+        marker: Span,
+        role: Role,
+        len: usize,
+    ) -> Step {
+        self.first_column = false;
+        self.report(code, marker, role);
+        Step::Emit(content, len)
+    }
+
+    /// Content up to a stem with a backslash behind it.
+    pub(crate) fn arm(&mut self, content: Content, stem: usize, len: usize) -> Step {
+        self.armed = Some(stem);
+        self.first_column = false;
+        Step::Emit(content, len)
+    }
+
+    /// Backslashes directly after a stem: all are content, but for the last one if a marker's last character follows.
+    pub(crate) fn backslashes(
+        &mut self,
+        set: fn(&Self) -> &Set,
+        content: Content,
+        window: &str,
+        end: bool,
+    ) -> Option<Step> {
+        let stem = self.armed?;
+        let rest = window.trim_start_matches('\\');
+        let run = window.len() - rest.len();
+        let is_escape = set(self).is_escape(stem, window, run, end);
+        // The last backslash may be the escape's; those before it are not.
+        if is_escape != Some(false) && run > 1 {
+            return Some(Step::Emit(content, run - 1));
+        }
+        let Some(completes) = is_escape else {
+            return Some(Step::More);
+        };
+        self.armed = None;
+        if completes {
+            return Some(Step::Emit(Content::Ignored, 1));
+        }
+        (run > 0).then_some(Step::Emit(content, run))
+    }
+
+    fn text_set(&self) -> &Set {
+        match self.syntax {
+            None => &self.markers.text,
+            Some(Syntax::Block) => &self.markers.block_text,
+            Some(Syntax::Emoji) => &self.markers.emoji_text,
+        }
+    }
+
+    fn text(&mut self, window: &str, at: usize, end: bool) -> Step {
+        let Some(first) = window.chars().next() else {
+            return if end { Step::Done } else { Step::More };
+        };
+        if let Some(span) = self.ended.take()
+            && (first.is_alphanumeric() || first == '_')
+        {
+            self.report(Code::EndMarkerGlued, span, Role::BlockEnd);
+            return Step::Again;
+        }
+        if let Some(step) = self.backslashes(Self::text_set, Content::Text, window, end) {
+            return step;
+        }
+        match self.text_set().find(window.as_bytes(), 0, end) {
+            Found::Nothing => Step::Emit(Content::Text, window.len()),
+            Found::Partial { at: 0 } => Step::More,
+            Found::Stem { end: len, stem } => self.arm(Content::Text, stem, len),
+            Found::Whole { at: 0, len, role } => self.marker_in_text(window, at, end, len, role),
+            Found::Partial { at: len } | Found::Whole { at: len, .. } => {
+                Step::Emit(Content::Text, len)
+            }
+        }
+    }
+
+    fn marker_in_text(
+        &mut self,
+        window: &str,
+        at: usize,
+        end: bool,
+        len: usize,
+        role: Role,
+    ) -> Step {
+        let span = Span::new(at, at + len);
+        match role {
+            Role::BlockStart => self.header(window, at, end),
+            Role::EmojiStart(family) => self.emoji_header(window, at, end, len, family),
+            Role::BlockEnd | Role::BlockArgument | Role::EmojiEnd(_) => {
+                self.marker_as_content(Content::Text, Code::StrayMarker, span, role, len)
+            }
+            Role::ReasoningClose => {
+                self.marker_as_content(Content::Text, Code::StrayReasoningClose, span, role, len)
+            }
+            Role::ReasoningOpen => {
+                self.state = State::Reasoning;
+                self.pin = Some(at);
+                Step::Emit(Content::Ignored, len)
+            }
+        }
+    }
+
+    fn reasoning(&mut self, window: &str, at: usize, end: bool) -> Step {
+        match self.markers.reasoning.find(window.as_bytes(), 0, end) {
+            Found::Nothing if !window.is_empty() => Step::Emit(Content::Reasoning, window.len()),
+            Found::Nothing if end => {
+                let start = self.pin.take().unwrap_or(at);
+                self.report(
+                    Code::ReasoningCutOff,
+                    Span::new(start, at),
+                    Role::ReasoningClose,
+                );
+                self.state = State::Text;
+                Step::Again
+            }
+            Found::Nothing | Found::Partial { at: 0 } | Found::Stem { .. } => Step::More,
+            Found::Whole { at: 0, len, .. } => {
+                self.state = State::Text;
+                self.pin = None;
+                Step::Emit(Content::Ignored, len)
+            }
+            Found::Partial { at: len } | Found::Whole { at: len, .. } => {
+                Step::Emit(Content::Reasoning, len)
+            }
+        }
+    }
+}
+
+/// The diagnostics that stand at one place; there are never more than four.
+#[derive(Clone, Debug, Default)]
+struct Pending {
+    diagnostics: [Option<Diagnostic>; 4],
+    first: usize,
+    count: usize,
+}
+
+impl Pending {
+    fn push(&mut self, diagnostic: Diagnostic) {
+        let next = self.first + self.count;
+        if let Some(place) = self.diagnostics.get_mut(next) {
+            *place = Some(diagnostic);
+            self.count += 1;
+        }
+    }
+
+    fn take(&mut self) -> Option<Diagnostic> {
+        if self.count == 0 {
+            return None;
+        }
+        let diagnostic = self.diagnostics.get_mut(self.first).and_then(Option::take);
+        self.count -= 1;
+        self.first = if self.count == 0 { 0 } else { self.first + 1 };
+        diagnostic
+    }
+}

@@ -1,0 +1,257 @@
+//! Near misses: text that looks like a marker but is none (`spec/common.md` 9).
+//!
+//! The parser never looks for them; messages to people and models do.
+
+use crate::dialect::{Dialect, DialectError};
+use crate::is_blank;
+use crate::markers::{Marker, Markers, Role, all};
+use crate::span::Span;
+
+/// Text that looks like a marker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NearMiss {
+    /// Where it stands.
+    pub span: Span,
+    /// The marker that was probably meant, as it is to be written.
+    pub meant: String,
+}
+
+/// Finds what looks like a marker in a finished text, inside calls and outside them.
+///
+/// ```
+/// use plaincall_syntax::{Dialect, near_misses};
+///
+/// let found = near_misses("!!!gadget_start:ReadFile", &Dialect::block())?;
+/// assert_eq!(found[0].span.range(), 0..16);
+/// assert_eq!(found[0].meant, "!!!GADGET_START:");
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+///
+/// # Errors
+/// Refuses a dialect that cannot work.
+pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, DialectError> {
+    let patterns = Patterns::new(dialect)?;
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let is_first_column = at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+        let whole = patterns.whole(rest);
+        let step = match patterns.near(rest, is_first_column) {
+            Some((len, role)) if len > whole => {
+                found.push(NearMiss {
+                    span: Span::new(at, at + len),
+                    meant: patterns.markers.named(role).to_string(),
+                });
+                len
+            }
+            _ if whole > 0 => whole,
+            _ => rest.chars().next().map_or(1, char::len_utf8),
+        };
+        at += step;
+    }
+    Ok(found)
+}
+
+/// A marker in three parts: what stands before its first letter or digit, what behind its last, and what between.
+struct Word {
+    sigil: String,
+    core: String,
+    tail: String,
+    role: Role,
+}
+
+struct Patterns {
+    markers: Markers,
+    accepted: Vec<Marker>,
+    words: Vec<Word>,
+    /// The emoji forms that a strict dialect does not accept.
+    refused: Vec<Marker>,
+}
+
+impl Patterns {
+    fn new(dialect: &Dialect) -> Result<Self, DialectError> {
+        let markers = Markers::new(dialect)?;
+        let mut accepted = all(dialect);
+        accepted.retain(|marker| marker.role.is_block() || marker.role.is_emoji());
+        let mut lenient = dialect.clone();
+        lenient.strict = false;
+        let is_refused = |marker: &Marker| {
+            marker.role.is_emoji() && !accepted.iter().any(|known| known.text == marker.text)
+        };
+        let refused = all(&lenient).into_iter().filter(is_refused).collect();
+        let words = accepted
+            .iter()
+            .filter(|marker| marker.role.is_block())
+            .filter_map(Word::of)
+            .collect();
+        Ok(Self {
+            markers,
+            accepted,
+            words,
+            refused,
+        })
+    }
+
+    /// The length of the longest whole marker at the front, or 0.
+    fn whole(&self, rest: &str) -> usize {
+        let begins = |marker: &&Marker| rest.starts_with(&*marker.text);
+        let lens = self
+            .accepted
+            .iter()
+            .filter(begins)
+            .map(|marker| marker.text.len());
+        lens.max().unwrap_or_default()
+    }
+
+    /// The near miss at the front: its length and what it was meant for. The rules in their order.
+    fn near(&self, rest: &str, is_first_column: bool) -> Option<(usize, Role)> {
+        let spelled = self
+            .accepted
+            .iter()
+            .filter_map(|marker| Some((loose_len(rest, &marker.text)?, marker)))
+            .filter(|(len, marker)| rest.get(..*len) != Some(&*marker.text))
+            .map(|(len, marker)| (len, marker.role));
+        longest(spelled)
+            .or_else(|| {
+                let halves = self
+                    .words
+                    .iter()
+                    .filter_map(|word| Some((word.half_len(rest)?, word.role)));
+                longest(halves.chain(self.bare_end(rest))).filter(|_| is_first_column)
+            })
+            .or_else(|| self.renamed(rest).filter(|_| is_first_column))
+            .or_else(|| {
+                let refused = self
+                    .refused
+                    .iter()
+                    .filter(|marker| rest.starts_with(&*marker.text));
+                longest(refused.map(|marker| (marker.text.len(), marker.role)))
+            })
+    }
+
+    /// `[/end]` without its emoji.
+    fn bare_end(&self, rest: &str) -> Option<(usize, Role)> {
+        let has_emoji = self.accepted.iter().any(|marker| marker.role.is_emoji());
+        let len = folded_len(rest, crate::markers::EMOJI_END_TAIL).filter(|_| has_emoji)?;
+        let role = self
+            .accepted
+            .iter()
+            .rfind(|marker| marker.role.is_emoji_end())?
+            .role;
+        Some((len, role))
+    }
+
+    fn renamed(&self, rest: &str) -> Option<(usize, Role)> {
+        let of_word = |known: &Word| {
+            let behind = rest.strip_prefix(&*known.sigil)?;
+            let len = behind.find(|c| !is_word(c)).unwrap_or(behind.len());
+            let (word, behind) = behind.split_at_checked(len)?;
+            if word.is_empty() || !behind.starts_with(&*known.tail) {
+                return None;
+            }
+            let parts: Vec<String> = known
+                .core
+                .to_lowercase()
+                .split('_')
+                .map(str::to_owned)
+                .collect();
+            let lowered = word.to_lowercase();
+            let shared = lowered
+                .split('_')
+                .filter(|part| parts.iter().any(|known| known == part));
+            let shared = shared.count();
+            let begins = lowered.starts_with(&known.core.to_lowercase());
+            let total = known.sigil.len() + len + known.tail.len();
+            (shared > 0 || begins).then_some((shared, total, known.role))
+        };
+        let mut best: Option<(usize, usize, Role)> = None;
+        for found in self.words.iter().filter_map(of_word) {
+            if best.is_none_or(|(shared, ..)| found.0 > shared) {
+                best = Some(found);
+            }
+        }
+        best.map(|(_, len, role)| (len, role))
+    }
+}
+
+impl Word {
+    fn of(marker: &Marker) -> Option<Self> {
+        let text = &*marker.text;
+        let start = text.find(char::is_alphanumeric)?;
+        let (sigil, rest) = text.split_at_checked(start)?;
+        let last = rest.rfind(char::is_alphanumeric)?;
+        let end = last + rest.get(last..)?.chars().next()?.len_utf8();
+        let (word, tail) = rest.split_at_checked(end)?;
+        Some(Self {
+            sigil: sigil.to_owned(),
+            core: word.to_owned(),
+            tail: tail.to_owned(),
+            role: marker.role,
+        })
+    }
+
+    /// The length of the marker at the front with a part of its sigil, or its tail, left out.
+    fn half_len(&self, rest: &str) -> Option<usize> {
+        let is_line_over = |behind: &str| {
+            let line = behind.split('\n').next().unwrap_or_default();
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            line.trim_matches(is_blank).is_empty()
+        };
+        let without_tail = || {
+            let behind = rest.strip_prefix(&*self.sigil)?;
+            let len = folded_len(behind, &self.core)?;
+            let may_stand = !self.sigil.is_empty() || is_line_over(behind.get(len..)?);
+            (!self.tail.is_empty() && may_stand).then_some(self.sigil.len() + len)
+        };
+        let ends = self.sigil.char_indices().skip(1).map(|(at, _)| at);
+        let with_less = |at: usize| {
+            let begun = self.sigil.get(at..)?;
+            let behind = rest.strip_prefix(begun)?;
+            let len = folded_len(behind, &self.core)?;
+            let behind = behind.get(len..)?.strip_prefix(&*self.tail)?;
+            let is_bare = begun.is_empty() && self.tail.is_empty();
+            (!is_bare || is_line_over(behind)).then_some(begun.len() + len + self.tail.len())
+        };
+        let edge = (!self.sigil.is_empty()).then_some(self.sigil.len());
+        let found = ends.chain(edge).find_map(with_less);
+        let len = found.max(without_tail())?;
+        let ends_in_word = rest.get(..len)?.ends_with(is_word);
+        let goes_on = rest.get(len..)?.starts_with(is_word);
+        (!(ends_in_word && goes_on)).then_some(len)
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The longest find; of several, the first.
+fn longest(found: impl Iterator<Item = (usize, Role)>) -> Option<(usize, Role)> {
+    found.fold(None, |best, next| match best {
+        Some((len, _)) if len >= next.0 => best,
+        _ => Some(next),
+    })
+}
+
+/// The length of `wanted` at the front, in either case of ASCII letters.
+fn folded_len(rest: &str, wanted: &str) -> Option<usize> {
+    rest.get(..wanted.len())
+        .is_some_and(|found| found.eq_ignore_ascii_case(wanted))
+        .then_some(wanted.len())
+}
+
+/// The length of `wanted` at the front, in either case and with blanks between its characters.
+fn loose_len(rest: &str, wanted: &str) -> Option<usize> {
+    let mut behind = rest;
+    for (index, expected) in wanted.chars().enumerate() {
+        if index > 0 && !is_blank(expected) {
+            behind = behind.trim_start_matches(is_blank);
+        }
+        let found = behind.chars().next()?;
+        if !found.eq_ignore_ascii_case(&expected) {
+            return None;
+        }
+        behind = behind.get(found.len_utf8()..)?;
+    }
+    Some(rest.len() - behind.len())
+}

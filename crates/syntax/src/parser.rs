@@ -1,0 +1,348 @@
+//! The streaming parser: chunks in, events out.
+//!
+//! What a chunk's end leaves undecided is *held*: copied behind what was held before. While something is held, the
+//! machine's window is the held text with as much of the chunk behind it as it takes to decide; as soon as all that is
+//! left of it lies in the chunk, the window is the chunk again, and events borrow from it.
+
+use crate::dialect::{Dialect, DialectError};
+use crate::event::{Event, EventKind, Header, Pointer, Slot, Syntax};
+use crate::machine::{Content, Machine, Step, Token};
+use crate::piece::{INLINE, Piece};
+use crate::span::Span;
+
+/// How many bytes of a chunk are put behind held text at a time.
+const PULL: usize = 64;
+
+/// A streaming parser for one document: one reply of a model.
+///
+/// It never fails and never loses text: whatever comes in, the spans of its events tile the input. How the input is
+/// cut into chunks makes no difference, except for where text is cut.
+///
+/// ```
+/// use plaincall_syntax::{Dialect, EventKind, Parser};
+///
+/// let mut parser = Parser::new(&Dialect::block())?;
+/// let mut names = Vec::new();
+/// for chunk in ["Let me look.\n!!!GADGET_ST", "ART:ReadFile\n!!!ARG:path\nsrc/main.rs\n!!!GADGET_END\n"] {
+///     for event in parser.feed(chunk) {
+///         if let EventKind::CallStart(header) = event.kind {
+///             names.push(header.name().to_owned());
+///         }
+///     }
+/// }
+/// assert_eq!(parser.finish().count(), 0);
+/// assert_eq!(names, ["ReadFile"]);
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Parser {
+    machine: Machine,
+    /// The window's place in the input.
+    position: usize,
+    /// What is held begins at `held_from`; empty if nothing is held.
+    held: String,
+    held_from: usize,
+    /// How many bytes at the end of `held` are also in the present chunk.
+    pulled: usize,
+    /// Content that the machine has decided on and that has not been handed out yet.
+    content: Content,
+    content_left: usize,
+}
+
+/// The present chunk, and how much of it has been taken.
+#[derive(Debug)]
+pub(crate) struct Chunk<'c> {
+    text: &'c str,
+    taken: usize,
+    /// Whether the stream ends behind it.
+    end: bool,
+}
+
+impl<'c> Chunk<'c> {
+    pub(crate) const fn new(text: &'c str) -> Self {
+        Self {
+            text,
+            taken: 0,
+            end: false,
+        }
+    }
+
+    pub(crate) const fn end() -> Self {
+        Self {
+            text: "",
+            taken: 0,
+            end: true,
+        }
+    }
+
+    fn rest(&self) -> &'c str {
+        self.text.get(self.taken..).unwrap_or_default()
+    }
+}
+
+impl Parser {
+    /// A parser for `dialect`.
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work, for instance one with two equal markers.
+    pub fn new(dialect: &Dialect) -> Result<Self, DialectError> {
+        Ok(Self {
+            machine: Machine::new(dialect)?,
+            position: 0,
+            held: String::new(),
+            held_from: 0,
+            pulled: 0,
+            content: Content::Text,
+            content_left: 0,
+        })
+    }
+
+    /// Takes the next chunk and returns the events it completes.
+    ///
+    /// The events borrow from the chunk, not from the parser. Dropping the iterator early loses the events that were
+    /// not taken, but nothing else: the rest of the chunk is read all the same.
+    pub fn feed<'p, 'c>(&'p mut self, chunk: &'c str) -> Events<'p, 'c> {
+        Events {
+            parser: Held::Borrowed(self),
+            chunk: Chunk::new(chunk),
+        }
+    }
+
+    /// Ends the stream and returns the last events.
+    pub fn finish(self) -> Events<'static, 'static> {
+        Events {
+            parser: Held::Owned(Box::new(self)),
+            chunk: Chunk::end(),
+        }
+    }
+
+    /// The syntax of the document: that of the dialect, or in the automatic dialect that of the first call, once
+    /// there is one.
+    pub const fn syntax(&self) -> Option<Syntax> {
+        self.machine.syntax
+    }
+
+    /// The place in the input, in bytes, up to which events have been returned.
+    pub const fn position(&self) -> usize {
+        self.position
+    }
+
+    /// The earliest place that a diagnostic still to come may begin at, if it lies behind what is held.
+    pub(crate) const fn pinned(&self) -> Option<usize> {
+        self.machine.pin
+    }
+
+    /// The next event, or `None` when the chunk is used up (at the end of the stream: when everything is said).
+    pub(crate) fn next_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
+        loop {
+            if self.content_left > 0 {
+                return Some(self.content_event(chunk));
+            }
+            if let Some(diagnostic) = self.machine.take_pending() {
+                return Some(Event {
+                    span: diagnostic.span,
+                    kind: EventKind::Diagnostic(diagnostic),
+                    bare: Piece::EMPTY,
+                });
+            }
+            let is_held = self.held_from < self.held.len();
+            let window = if is_held {
+                self.held.get(self.held_from..).unwrap_or_default()
+            } else {
+                chunk.rest()
+            };
+            if window.is_empty() && !chunk.end {
+                return None;
+            }
+            match self.machine.step(window, self.position, chunk.end) {
+                Step::Again => {}
+                Step::Emit(content, len) => {
+                    self.content = content;
+                    self.content_left = len;
+                }
+                Step::Whole(token, len) => return Some(self.whole_event(token, len, chunk)),
+                Step::Done => return None,
+                Step::More => {
+                    if !self.hold_more(chunk, is_held) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts more of the chunk behind what is held. Returns whether there was more.
+    fn hold_more(&mut self, chunk: &mut Chunk<'_>, is_held: bool) -> bool {
+        let rest = chunk.rest();
+        if !is_held {
+            // All that is left of the chunk is undecided.
+            self.held.clear();
+            self.held_from = 0;
+            self.held.push_str(rest);
+            self.pulled = rest.len();
+            chunk.taken = chunk.text.len();
+            return false;
+        }
+        let count = rest.ceil_char_boundary(PULL);
+        let Some(more) = rest.get(..count).filter(|more| !more.is_empty()) else {
+            return false;
+        };
+        if self.held_from > self.held.len() / 2 {
+            self.held.drain(..self.held_from);
+            self.held_from = 0;
+        }
+        self.held.push_str(more);
+        self.pulled += more.len();
+        chunk.taken += more.len();
+        true
+    }
+
+    /// The next piece of the content that has been decided on.
+    fn content_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Event<'c> {
+        let piece = if self.held_from < self.held.len() {
+            let window = self.held.get(self.held_from..).unwrap_or_default();
+            // What also lies in the chunk is better borrowed from there.
+            let own = window.len() - self.pulled;
+            let len = window.floor_char_boundary(self.content_left.min(own).min(INLINE));
+            Piece::copied(window.get(..len).unwrap_or_default())
+        } else {
+            Piece::borrowed(chunk.rest().get(..self.content_left).unwrap_or_default())
+        };
+        let len = piece.len();
+        let span = self.consume(len, chunk);
+        self.content_left -= len;
+        let kind = match self.content {
+            Content::Text => EventKind::Text(piece),
+            Content::Reasoning => EventKind::Reasoning(piece),
+            Content::Value => EventKind::ValueDelta(piece),
+            Content::Ignored => EventKind::Ignored(piece),
+        };
+        Event {
+            kind,
+            span,
+            bare: Piece::EMPTY,
+        }
+    }
+
+    fn whole_event<'c>(&mut self, token: Token, len: usize, chunk: &mut Chunk<'c>) -> Event<'c> {
+        let source = if self.held_from < self.held.len() {
+            let window = self.held.get(self.held_from..).unwrap_or_default();
+            let text = window.get(..len).unwrap_or_default();
+            match token {
+                Token::CallEnd(_) => self.machine.markers.piece(text),
+                _ => Piece::copied(text),
+            }
+        } else {
+            Piece::borrowed(chunk.rest().get(..len).unwrap_or_default())
+        };
+        let span = self.consume(len, chunk);
+        let (kind, bare) = match token {
+            Token::CallStart {
+                syntax,
+                name,
+                id,
+                rest,
+            } => {
+                let header = Header {
+                    source,
+                    syntax,
+                    name,
+                    id,
+                    rest,
+                };
+                (EventKind::CallStart(header), Piece::EMPTY)
+            }
+            Token::Argument { pointer } => {
+                let pointer = Pointer { source, pointer };
+                (EventKind::ValueStart(Slot::Argument(pointer)), Piece::EMPTY)
+            }
+            Token::BodyStart => (EventKind::ValueStart(Slot::Body), source),
+            Token::ValueEnd => (EventKind::ValueEnd, source),
+            Token::CallEnd(termination) => (EventKind::CallEnd(termination), source),
+        };
+        Event { kind, span, bare }
+    }
+
+    /// Moves the window on by `len` bytes and returns their span.
+    fn consume(&mut self, len: usize, chunk: &mut Chunk<'_>) -> Span {
+        let start = self.position;
+        self.position += len;
+        self.machine.consumed(len);
+        if self.held_from < self.held.len() {
+            self.held_from += len;
+            let left = self.held.len() - self.held_from;
+            if left <= self.pulled {
+                // What is left lies wholly in the chunk: look at it there.
+                chunk.taken -= left;
+                self.held.clear();
+                self.held_from = 0;
+                self.pulled = 0;
+            }
+        } else {
+            chunk.taken += len;
+        }
+        Span::new(start, self.position)
+    }
+
+    /// The chunk is used up: what is held of it is held for good.
+    pub(crate) fn end_chunk(&mut self) {
+        self.pulled = 0;
+    }
+}
+
+/// The events of one chunk, or of the end of the stream. See [`Parser::feed`].
+#[derive(Debug)]
+pub struct Events<'p, 'c> {
+    parser: Held<'p>,
+    chunk: Chunk<'c>,
+}
+
+#[derive(Debug)]
+enum Held<'p> {
+    Borrowed(&'p mut Parser),
+    Owned(Box<Parser>),
+}
+
+impl Held<'_> {
+    fn get(&mut self) -> &mut Parser {
+        match self {
+            Self::Borrowed(parser) => parser,
+            Self::Owned(parser) => parser,
+        }
+    }
+}
+
+impl<'c> Iterator for Events<'_, 'c> {
+    type Item = Event<'c>;
+
+    fn next(&mut self) -> Option<Event<'c>> {
+        self.parser.get().next_event(&mut self.chunk)
+    }
+}
+
+impl Drop for Events<'_, '_> {
+    fn drop(&mut self) {
+        let parser = self.parser.get();
+        while parser.next_event(&mut self.chunk).is_some() {}
+        parser.end_chunk();
+    }
+}
+
+/// The events of a whole text: what [`Parser::feed`] and [`Parser::finish`] return for it in one chunk.
+///
+/// ```
+/// use plaincall_syntax::{Dialect, EventKind, parse};
+///
+/// let events = parse("🛠️[create-file a.txt]\nhello\n🛠️[/end]", &Dialect::emoji())?;
+/// assert!(matches!(&events[2].kind, EventKind::ValueDelta(body) if body == "hello\n"));
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+///
+/// # Errors
+/// Refuses a dialect that cannot work.
+pub fn parse<'t>(text: &'t str, dialect: &Dialect) -> Result<Vec<Event<'t>>, DialectError> {
+    let mut parser = Parser::new(dialect)?;
+    let mut events: Vec<Event<'t>> = parser.feed(text).collect();
+    events.extend(parser.finish());
+    Ok(events)
+}

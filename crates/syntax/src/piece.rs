@@ -1,0 +1,128 @@
+//! The text of an event: borrowed from the chunk where it can be, short and inline where it was held back.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The longest text that is kept inline, in bytes.
+pub(crate) const INLINE: usize = 22;
+
+/// A piece of the input's text.
+///
+/// It dereferences to `str`. It borrows from the chunk given to [`feed`](crate::Parser::feed), except for what was
+/// held back from an earlier chunk.
+#[derive(Clone)]
+pub struct Piece<'c>(Repr<'c>);
+
+#[derive(Clone)]
+enum Repr<'c> {
+    Borrowed(&'c str),
+    Inline { len: u8, bytes: [u8; INLINE] },
+    Shared(Arc<str>),
+    Owned(Box<str>),
+}
+
+impl<'c> Piece<'c> {
+    pub(crate) const EMPTY: Piece<'static> = Piece(Repr::Borrowed(""));
+
+    pub(crate) const fn borrowed(text: &'c str) -> Self {
+        Self(Repr::Borrowed(text))
+    }
+
+    /// A copy of `text`, inline if it is short, else in one allocation.
+    pub(crate) fn copied(text: &str) -> Piece<'static> {
+        let mut bytes = [0; INLINE];
+        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
+            (Some(room), Ok(len)) => {
+                room.copy_from_slice(text.as_bytes());
+                Piece(Repr::Inline { len, bytes })
+            }
+            _ => Piece(Repr::Owned(text.into())),
+        }
+    }
+
+    /// A copy of a marker's text, without an allocation.
+    pub(crate) fn shared(text: &Arc<str>) -> Piece<'static> {
+        Piece(Repr::Shared(Arc::clone(text)))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Repr::Borrowed(text) => text,
+            // Only whole characters are ever put in, so the fallback is never taken.
+            Repr::Inline { len, bytes } => bytes
+                .get(..usize::from(*len))
+                .and_then(|bytes| std::str::from_utf8(bytes).ok())
+                .unwrap_or_default(),
+            Repr::Shared(text) => text,
+            Repr::Owned(text) => text,
+        }
+    }
+
+    /// The text, still borrowed from the chunk if it was.
+    pub fn into_cow(self) -> Cow<'c, str> {
+        match self.0 {
+            Repr::Borrowed(text) => Cow::Borrowed(text),
+            Repr::Owned(text) => Cow::Owned(text.into()),
+            Repr::Inline { .. } | Repr::Shared(_) => Cow::Owned(self.as_str().to_owned()),
+        }
+    }
+
+    /// The same text, no longer tied to a chunk.
+    pub fn into_owned(self) -> Piece<'static> {
+        match self.0 {
+            Repr::Borrowed(text) => Piece::copied(text),
+            Repr::Inline { len, bytes } => Piece(Repr::Inline { len, bytes }),
+            Repr::Shared(text) => Piece(Repr::Shared(text)),
+            Repr::Owned(text) => Piece(Repr::Owned(text)),
+        }
+    }
+}
+
+impl Deref for Piece<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for Piece<'_> {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl PartialEq for Piece<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Piece<'_> {}
+
+impl PartialEq<str> for Piece<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Piece<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl fmt::Display for Piece<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self)
+    }
+}
+
+impl fmt::Debug for Piece<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), formatter)
+    }
+}

@@ -1,0 +1,420 @@
+//! Calls back into text (`spec/block.md` 9, `spec/emoji.md` 9).
+//!
+//! What is rendered is read again by the parser before it is returned; so a call that would come back different is
+//! refused, whatever the reason.
+
+use std::fmt;
+
+use crate::dialect::{Dialect, DialectError};
+use crate::escape::Escaper;
+use crate::event::{EventKind, Slot, Syntax, Termination};
+use crate::markers::Markers;
+use crate::parser::parse;
+use crate::{LINE_LIMIT, is_blank};
+
+/// A call as texts, to be rendered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call<'a> {
+    /// A call of the block syntax.
+    Block {
+        /// The tool's name.
+        name: &'a str,
+        /// The id, if it is to be written.
+        id: Option<&'a str>,
+        /// The ids of the calls it depends on.
+        dependencies: Vec<&'a str>,
+        /// Pointer and text of each argument, in order. Pointers are escaped by RFC 6901, without the leading `/`.
+        arguments: Vec<(&'a str, &'a str)>,
+    },
+    /// A call of the emoji syntax.
+    Emoji {
+        /// The tool's name.
+        name: &'a str,
+        /// The argument line, verbatim.
+        raw_args: &'a str,
+        /// The body, verbatim.
+        body: &'a str,
+    },
+}
+
+/// Renders a call: one that [`parse`] reads as the same call.
+///
+/// ```
+/// use plaincall_syntax::{Call, Dialect, render};
+///
+/// let call = Call::Block {
+///     name: "WriteFile",
+///     id: Some("w"),
+///     dependencies: vec![],
+///     arguments: vec![("path", "a.txt"), ("content", "one\ntwo\n")],
+/// };
+/// let text = render(&call, &Dialect::block())?;
+/// assert_eq!(text, "!!!GADGET_START:WriteFile:w\n!!!ARG:path\na.txt\n!!!ARG:content\none\ntwo\n\n!!!GADGET_END\n");
+/// # Ok::<(), plaincall_syntax::RenderError>(())
+/// ```
+///
+/// # Errors
+/// Refuses a dialect that cannot work or names no syntax, a call of the other syntax, and a call that the dialect
+/// cannot spell; says which part of it.
+pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError> {
+    let markers = Markers::new(dialect)?;
+    let escaper = dialect
+        .is_escaped()
+        .then(|| Escaper::new(dialect))
+        .transpose()?;
+    let spelled = |text: &str| match &escaper {
+        Some(escaper) => escaper.escape(text).into_owned(),
+        None => text.to_owned(),
+    };
+    let text = match (call, dialect.syntax()) {
+        (_, None) => return Err(DialectError::NoSyntax.into()),
+        (
+            Call::Block {
+                name,
+                id,
+                dependencies,
+                arguments,
+            },
+            Some(Syntax::Block),
+        ) => {
+            check_block_header(name, *id, dependencies)?;
+            let mut header = (*name).to_owned();
+            if id.is_some() || !dependencies.is_empty() {
+                header.push(':');
+                header.push_str(id.unwrap_or_default());
+            }
+            if !dependencies.is_empty() {
+                header.push(':');
+                header.push_str(&dependencies.join(","));
+            }
+            check_line(Part::Header, &header)?;
+            let mut text = format!("{}{header}\n", markers.start);
+            for &(pointer, value) in arguments {
+                check_pointer(pointer)?;
+                let line_end = if value.ends_with('\r') { "\r\n" } else { "\n" };
+                let value = spelled(value);
+                for piece in [&*markers.arg, pointer, "\n", &value, line_end] {
+                    text.push_str(piece);
+                }
+            }
+            text.push_str(&markers.end);
+            text.push('\n');
+            text
+        }
+        (
+            Call::Emoji {
+                name,
+                raw_args,
+                body,
+            },
+            Some(Syntax::Emoji),
+        ) => {
+            let header = check_emoji_header(name, raw_args)?;
+            check_line(Part::Header, &header)?;
+            let body = spelled(body);
+            format!(
+                "{}{header}]\n{body}{}\n",
+                markers.emoji_start, markers.emoji_end
+            )
+        }
+        (Call::Block { .. }, Some(other)) => {
+            return Err(RenderError::OtherSyntax {
+                call: Syntax::Block,
+                dialect: other,
+            });
+        }
+        (Call::Emoji { .. }, Some(other)) => {
+            return Err(RenderError::OtherSyntax {
+                call: Syntax::Emoji,
+                dialect: other,
+            });
+        }
+    };
+    read_back(call, &text, dialect)?;
+    Ok(text)
+}
+
+/// The part of a call that cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// The tool's name.
+    Name(String),
+    /// The call's id.
+    Id(String),
+    /// One of its dependencies.
+    Dependency(String),
+    /// An argument's pointer.
+    Pointer(String),
+    /// The argument line of an emoji call.
+    RawArgs,
+    /// The whole header.
+    Header,
+    /// The value at this pointer.
+    Value(String),
+    /// The body of an emoji call.
+    Body,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(formatter, "the name {name:?}"),
+            Self::Id(id) => write!(formatter, "the id {id:?}"),
+            Self::Dependency(id) => write!(formatter, "the dependency {id:?}"),
+            Self::Pointer(pointer) => write!(formatter, "the pointer {pointer:?}"),
+            Self::RawArgs => formatter.write_str("the argument line"),
+            Self::Header => formatter.write_str("the header"),
+            Self::Value(pointer) => write!(formatter, "the value of {pointer:?}"),
+            Self::Body => formatter.write_str("the body"),
+        }
+    }
+}
+
+/// Why a call cannot be rendered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// The dialect cannot work, or names no syntax.
+    Dialect(DialectError),
+    /// The call belongs to the other syntax.
+    OtherSyntax {
+        /// The syntax of the call.
+        call: Syntax,
+        /// The syntax of the dialect.
+        dialect: Syntax,
+    },
+    /// A part of the call that the syntax cannot spell.
+    Unspeakable {
+        /// Which part.
+        part: Part,
+        /// What is wrong with it: the end of a sentence that begins with the part.
+        reason: &'static str,
+    },
+    /// A part of the call holds a marker where it would count.
+    Marker {
+        /// Which part.
+        part: Part,
+    },
+}
+
+impl From<DialectError> for RenderError {
+    fn from(error: DialectError) -> Self {
+        Self::Dialect(error)
+    }
+}
+
+impl fmt::Display for RenderError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dialect(error) => error.fmt(formatter),
+            Self::OtherSyntax { call, dialect } => write!(
+                formatter,
+                "a call of the {} syntax cannot be written in a dialect of the {} syntax",
+                call.name(),
+                dialect.name()
+            ),
+            Self::Unspeakable { part, reason } => write!(formatter, "{part} {reason}"),
+            Self::Marker {
+                part: part @ (Part::Value(_) | Part::Body),
+            } => write!(
+                formatter,
+                "{part} holds a marker where it would count: write it in the escaped dialect or with other markers"
+            ),
+            Self::Marker { part } => write!(
+                formatter,
+                "{part} holds a marker, alone or with what stands beside it: use other markers or a key"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RenderError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Dialect(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+fn refuse(part: Part, found: &[(bool, &'static str)]) -> Result<(), RenderError> {
+    match found.iter().find(|(is_found, _)| *is_found) {
+        Some((_, reason)) => Err(RenderError::Unspeakable { part, reason }),
+        None => Ok(()),
+    }
+}
+
+const LINE_END: &str = "holds a line end, and it must stand on one line";
+
+fn check_block_header(
+    name: &str,
+    id: Option<&str>,
+    dependencies: &[&str],
+) -> Result<(), RenderError> {
+    let begins = |c: char| c.is_alphanumeric() || c == '_';
+    let is_refused = |c: char| is_blank(c) || c.is_control() || matches!(c, '"' | '\'' | '`');
+    refuse(
+        Part::Name(name.to_owned()),
+        &[
+            (name.contains(['\r', '\n']), LINE_END),
+            (name.contains(':'), "holds a colon, which ends a name"),
+            (
+                !name.starts_with(begins),
+                "does not begin with a letter, a digit or `_`",
+            ),
+            (
+                name.contains(is_refused),
+                "holds a blank, a control character or a quote",
+            ),
+        ],
+    )?;
+    let common = |text: &str| {
+        [
+            (text.is_empty(), "is empty"),
+            (text.contains(['\r', '\n']), LINE_END),
+            (text.contains(':'), "holds a colon, which ends it"),
+            (is_blank_at_edge(text), "begins or ends with a blank"),
+        ]
+    };
+    if let Some(id) = id {
+        refuse(Part::Id(id.to_owned()), &common(id))?;
+    }
+    for dependency in dependencies {
+        let part = || Part::Dependency((*dependency).to_owned());
+        refuse(part(), &common(dependency))?;
+        refuse(
+            part(),
+            &[(dependency.contains(','), "holds a comma, which ends it")],
+        )?;
+    }
+    Ok(())
+}
+
+fn is_blank_at_edge(text: &str) -> bool {
+    text.starts_with(is_blank) || text.ends_with(is_blank)
+}
+
+fn check_pointer(pointer: &str) -> Result<(), RenderError> {
+    let part = || Part::Pointer(pointer.to_owned());
+    refuse(
+        part(),
+        &[
+            (pointer.contains(['\r', '\n']), LINE_END),
+            (
+                pointer.split('/').any(str::is_empty),
+                "is empty or has an empty segment",
+            ),
+            (is_blank_at_edge(pointer), "begins or ends with a blank"),
+        ],
+    )?;
+    check_line(part(), pointer)
+}
+
+fn check_line(part: Part, line: &str) -> Result<(), RenderError> {
+    refuse(
+        part,
+        &[(line.len() > LINE_LIMIT, "is longer than 4,096 bytes")],
+    )
+}
+
+fn check_emoji_header(name: &str, raw_args: &str) -> Result<String, RenderError> {
+    const BRACKET: &str = "holds `]`, which ends the header";
+    refuse(
+        Part::Name(name.to_owned()),
+        &[
+            (name.is_empty(), "is empty"),
+            (name.contains('\n'), LINE_END),
+            (name.contains(']'), BRACKET),
+            (name.starts_with('/'), "begins with `/`"),
+            (name.contains(is_blank), "holds a blank, which ends a name"),
+        ],
+    )?;
+    refuse(
+        Part::RawArgs,
+        &[
+            (raw_args.contains('\n'), LINE_END),
+            (raw_args.contains(']'), BRACKET),
+        ],
+    )?;
+    Ok(match raw_args {
+        "" => name.to_owned(),
+        raw_args => format!("{name} {raw_args}"),
+    })
+}
+
+/// Reads what was rendered and refuses the first part that came back different.
+fn read_back(call: &Call<'_>, text: &str, dialect: &Dialect) -> Result<(), RenderError> {
+    let mut dialect = dialect.clone();
+    dialect.in_reasoning = false;
+    let mut header_is_same = false;
+    let mut values: Vec<(String, String)> = Vec::new();
+    let mut is_closed = false;
+    for event in parse(text, &dialect)? {
+        match event.kind {
+            _ if is_closed => {
+                is_closed &= matches!(&event.kind, EventKind::Text(rest) if rest == "\n");
+                if !is_closed {
+                    break;
+                }
+            }
+            EventKind::CallStart(header) => {
+                header_is_same = values.is_empty()
+                    && match call {
+                        Call::Block {
+                            name,
+                            id,
+                            dependencies,
+                            ..
+                        } => {
+                            header.name() == *name
+                                && header.id() == *id
+                                && header.dependencies().eq(dependencies.iter().copied())
+                        }
+                        Call::Emoji { name, raw_args, .. } => {
+                            header.name() == *name && header.raw_args() == Some(raw_args)
+                        }
+                    };
+            }
+            EventKind::ValueStart(Slot::Argument(pointer)) => {
+                values.push((pointer.as_str().to_owned(), String::new()));
+            }
+            EventKind::ValueStart(Slot::Body) => values.push((String::new(), String::new())),
+            EventKind::ValueDelta(piece) => {
+                if let Some((_, value)) = values.last_mut() {
+                    value.push_str(&piece);
+                }
+            }
+            EventKind::CallEnd(how) => is_closed = how == Termination::Explicit,
+            _ => {}
+        }
+    }
+    if !header_is_same {
+        return Err(RenderError::Marker { part: Part::Header });
+    }
+    let expected = match call {
+        Call::Block { arguments, .. } => arguments.clone(),
+        Call::Emoji { body, .. } => vec![("", *body)],
+    };
+    let mut found = values
+        .iter()
+        .map(|(pointer, value)| (pointer.as_str(), value.as_str()));
+    for (pointer, value) in expected {
+        let part = match (call, found.next()) {
+            (Call::Block { .. }, Some((found, same))) if found == pointer && same == value => {
+                continue;
+            }
+            (Call::Emoji { .. }, Some((_, same))) if same == value => continue,
+            (Call::Block { .. }, Some((found, _))) if found == pointer => {
+                Part::Value(pointer.to_owned())
+            }
+            (Call::Block { .. }, _) => Part::Pointer(pointer.to_owned()),
+            (Call::Emoji { .. }, _) => Part::Body,
+        };
+        return Err(RenderError::Marker { part });
+    }
+    if found.next().is_some() || !is_closed {
+        return Err(RenderError::Marker { part: Part::Header });
+    }
+    Ok(())
+}
