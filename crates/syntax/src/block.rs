@@ -5,7 +5,7 @@ use crate::diagnostic::Code;
 use crate::dialect::MARKER_LIMIT;
 use crate::event::{Part, Syntax, Termination};
 use crate::is_blank;
-use crate::machine::{Content, Machine, State, Step, Token};
+use crate::machine::{Content, Machine, State, Step, Token, Wait};
 use crate::markers::{Found, Role};
 use crate::span::Span;
 
@@ -38,7 +38,7 @@ enum Line {
 
 /// Whether a marker inside a call counts.
 enum Counts {
-    More,
+    More(Wait),
     Yes { mid_line: bool },
     No(Code),
 }
@@ -57,7 +57,7 @@ impl Machine {
     pub(crate) fn header(&mut self, window: &str, at: usize, end: bool) -> Step {
         let marker = self.markers.start.len();
         let code = match self.line(window.as_bytes(), marker, end) {
-            Line::More => return Step::More,
+            Line::More => return Step::More(Wait::Line { from: marker }),
             Line::TooLong => Code::HeaderTooLong,
             Line::CutOff => Code::HeaderCutOff,
             Line::Whole { content, end, cut } => match header_parts(window, marker, content) {
@@ -95,11 +95,11 @@ impl Machine {
     /// `Between`: after the header, before the first argument. Everything here is ignored.
     pub(crate) fn between(&mut self, window: &str, at: usize, end: bool, class: LineClass) -> Step {
         let text = window.as_bytes();
-        match self.markers.line.find(text, 0, end) {
+        match self.markers.between.find(text, 0, end) {
             Found::Whole { at: 0, len, role } => {
                 let first = class == LineClass::Start;
                 match self.counts(window, 0, len, role, first, end) {
-                    Counts::More => Step::More,
+                    Counts::More(wait) => Step::More(wait),
                     Counts::Yes { mid_line } => {
                         self.close_between(at, class, role == Role::BlockArgument);
                         self.state = after_content(role, len, mid_line);
@@ -113,8 +113,8 @@ impl Machine {
                     }
                 }
             }
-            Found::Partial { at: 0 } => Step::More,
-            Found::Partial { at: stop } | Found::Whole { at: stop, .. } => {
+            Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
+            Found::Partial { at: stop, .. } | Found::Whole { at: stop, .. } => {
                 self.classify(text, stop, at, class, true)
             }
             Found::Nothing | Found::Stem { .. } if !text.is_empty() => {
@@ -125,7 +125,7 @@ impl Machine {
                 self.state = State::CallEnd(Termination::EndOfStream);
                 Step::Again
             }
-            _ => Step::More,
+            _ => Step::More(Wait::Any),
         }
     }
 
@@ -150,7 +150,7 @@ impl Machine {
                     None => {
                         self.state = State::Between(class);
                         return if index == 0 {
-                            Step::More
+                            Step::More(Wait::Any)
                         } else {
                             Step::Emit(Content::Ignored, index)
                         };
@@ -231,7 +231,7 @@ impl Machine {
     pub(crate) fn pointer_line(&mut self, window: &str, at: usize, end: bool) -> Step {
         let marker = self.markers.arg.len();
         let (content, len, code) = match self.line(window.as_bytes(), marker, end) {
-            Line::More => return Step::More,
+            Line::More => return Step::More(Wait::Line { from: marker }),
             Line::Whole { content, end, cut } => {
                 (content, end, cut.then_some(Code::MissingNewline))
             }
@@ -256,30 +256,29 @@ impl Machine {
 
     /// `PointerRest`: what is left of a pointer line that is too long. Its line end, or a marker, ends it.
     pub(crate) fn pointer_rest(&mut self, window: &str, end: bool) -> Step {
-        let text = window.as_bytes();
-        let line_end = memchr::memchr(b'\n', text);
-        let line = text
-            .get(..line_end.unwrap_or(text.len()))
-            .unwrap_or_default();
-        match self.markers.line.find(line, 0, end || line_end.is_some()) {
-            Found::Partial { at: 0 } => Step::More,
+        match self.markers.line.find(window.as_bytes(), 0, end) {
+            Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
+            Found::Whole {
+                at,
+                role: Role::LineEnd,
+                ..
+            } => {
+                self.state = State::Value;
+                Step::Emit(Content::Ignored, at + 1)
+            }
             Found::Whole { at: 0, .. } => {
                 self.state = State::Value;
                 Step::Again
             }
-            Found::Partial { at } | Found::Whole { at, .. } => Step::Emit(Content::Ignored, at),
-            Found::Nothing | Found::Stem { .. } => match line_end {
-                Some(line_end) => {
-                    self.state = State::Value;
-                    Step::Emit(Content::Ignored, line_end + 1)
-                }
-                None if !text.is_empty() => Step::Emit(Content::Ignored, text.len()),
-                None if end => {
-                    self.state = State::Value;
-                    Step::Again
-                }
-                None => Step::More,
-            },
+            Found::Partial { at, .. } | Found::Whole { at, .. } => Step::Emit(Content::Ignored, at),
+            Found::Nothing | Found::Stem { .. } if !window.is_empty() => {
+                Step::Emit(Content::Ignored, window.len())
+            }
+            _ if end => {
+                self.state = State::Value;
+                Step::Again
+            }
+            _ => Step::More(Wait::Any),
         }
     }
 
@@ -298,7 +297,7 @@ impl Machine {
         let (stop, held) = match found {
             Found::Stem { end: len, stem } => return self.arm(Content::Value, stem, len),
             Found::Nothing => (text.len(), open_line_end(text, end)),
-            Found::Partial { at: stop } | Found::Whole { at: stop, .. } => {
+            Found::Partial { at: stop, .. } | Found::Whole { at: stop, .. } => {
                 (stop, line_end_before(text, stop))
             }
         };
@@ -309,14 +308,17 @@ impl Machine {
         }
         let Found::Whole { len, role, .. } = found else {
             if !end {
-                return Step::More;
+                return Step::More(match found {
+                    Found::Partial { at, until } => Wait::marker(at, until),
+                    _ => Wait::Any,
+                });
             }
             self.state = State::CallEnd(Termination::EndOfStream);
             return Step::Whole(Token::ValueEnd, held);
         };
         let first = if held > 0 { true } else { self.first_column };
         match self.counts(window, stop, len, role, first, end) {
-            Counts::More => Step::More,
+            Counts::More(wait) => Step::More(wait),
             Counts::Yes { mid_line } => {
                 self.state = after_content(role, len, mid_line);
                 Step::Whole(Token::ValueEnd, held)
@@ -343,7 +345,7 @@ impl Machine {
         let placed = first || self.anywhere;
         match role {
             Role::BlockStart if placed => match self.line(window.as_bytes(), stop + len, end) {
-                Line::More => Counts::More,
+                Line::More => Counts::More(Wait::Line { from: stop + len }),
                 Line::TooLong => Counts::No(Code::HeaderTooLong),
                 Line::CutOff => Counts::No(Code::HeaderCutOff),
                 Line::Whole { content, .. } => match header_parts(window, stop + len, content) {
@@ -353,7 +355,7 @@ impl Machine {
             },
             Role::BlockArgument | Role::BlockEnd if placed => in_place,
             Role::BlockEnd => match self.ends_mid_line(window.as_bytes(), stop + len, end) {
-                None => Counts::More,
+                None => Counts::More(Wait::Any),
                 Some(true) => Counts::Yes { mid_line: true },
                 Some(false) => elsewhere,
             },
@@ -370,18 +372,23 @@ impl Machine {
             .take_while(|byte| matches!(byte, b' ' | b'\t'))
             .take(BLANKS_AFTER_END + 1)
             .count();
-        if blanks > BLANKS_AFTER_END {
-            return Some(false);
-        }
-        match (rest.get(blanks), rest.get(blanks + 1)) {
+        let line_end = match (rest.get(blanks), rest.get(blanks + 1)) {
+            _ if blanks > BLANKS_AFTER_END => Some(false),
             (None, _) => end.then_some(true),
             (Some(b'\n'), _) | (Some(b'\r'), Some(b'\n')) => Some(true),
             (Some(b'\r'), None) => end.then_some(false),
-            _ => self
-                .markers
-                .line
-                .is_at(text, after + blanks, Role::BlockStart, end),
-        }
+            _ => Some(false),
+        };
+        // A custom start marker may begin with blanks itself.
+        let places = after..=after + blanks.min(BLANKS_AFTER_END);
+        let start = |at| self.markers.between.is_at(text, at, Role::BlockStart, end);
+        places
+            .map(start)
+            .fold(line_end, |known, found| match (known, found) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            })
     }
 
     /// Looks for the end of the header or pointer line whose content begins at `from`.
@@ -390,24 +397,19 @@ impl Machine {
         let bound = from + LINE_LIMIT + MARKER_LIMIT + 2;
         let seen = text.get(..bound.min(text.len())).unwrap_or_default();
         let scan_from = self.line_scanned.max(from);
-        let line_end = memchr::memchr(b'\n', seen.get(scan_from..).unwrap_or_default())
-            .map(|index| scan_from + index);
-        let line = seen
-            .get(..line_end.unwrap_or(seen.len()))
-            .unwrap_or_default();
-        let found = self
-            .markers
-            .line
-            .find(line, scan_from, end || line_end.is_some());
-        let (content, close, cut) = match (found, line_end) {
-            (Found::Whole { at, .. }, _) => (at, at, true),
-            (_, Some(at)) => {
+        let (content, close, cut) = match self.markers.line.find(seen, scan_from, end) {
+            Found::Whole {
+                at,
+                role: Role::LineEnd,
+                ..
+            } => {
                 let is_crlf = at > from && seen.get(at - 1) == Some(&b'\r');
                 (at - usize::from(is_crlf), at + 1, false)
             }
-            (_, None) => {
+            Found::Whole { at, .. } => (at, at, true),
+            found => {
                 self.line_scanned = match found {
-                    Found::Partial { at } => at,
+                    Found::Partial { at, .. } => at,
                     _ => seen.len(),
                 };
                 let is_over = seen.len().saturating_sub(from) > LINE_LIMIT;
@@ -421,7 +423,7 @@ impl Machine {
             }
         };
         // Remembered, so that the line is not searched again when it is read.
-        self.line_scanned = content;
+        self.line_scanned = close - usize::from(!cut);
         if content - from > LINE_LIMIT {
             Line::TooLong
         } else {
@@ -448,40 +450,51 @@ fn after_content(role: Role, len: usize, mid_line: bool) -> State {
 /// name   = ( letter | digit | "_" ) , { any - blank - control - quote - backtick - ":" } ;
 /// ```
 fn header_parts(window: &str, from: usize, to: usize) -> Option<HeaderParts> {
-    let line = window.get(from..to)?;
-    let name_end = line.find(':').map_or(to, |index| from + index);
+    let line = window.as_bytes().get(from..to)?;
+    let mut colons = line.iter().zip(from..).filter(|(byte, _)| **byte == b':');
+    let mut colon = || colons.next().map(|(_, at)| at);
+    let (name_end, id_end, extra) = (colon(), colon(), colon());
+    let name_end = name_end.unwrap_or(to);
+    let id_end = id_end.unwrap_or(to);
     let name = trimmed(window, from, name_end);
-    let name_text = name.of(window);
-    let first = name_text.chars().next()?;
-    let is_refused = |c: char| is_blank(c) || c.is_control() || matches!(c, '"' | '\'' | '`');
-    if !(first.is_alphanumeric() || first == '_') || name_text.contains(is_refused) {
+    let id = trimmed(window, to.min(name_end + 1), id_end);
+    let unusual_name = is_unusual(name.of(window));
+    if !is_name(name.of(window), unusual_name) {
         return None;
     }
-    let id_from = to.min(name_end + 1);
-    let id_end = window
-        .get(id_from..to)?
-        .find(':')
-        .map_or(to, |index| id_from + index);
-    let id = trimmed(window, id_from, id_end);
-    let dependencies = Part::new(to.min(id_end + 1), to);
-    let is_unusual = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
     Some(HeaderParts {
         name,
         id,
-        dependencies,
-        extra_colon: dependencies.of(window).contains(':'),
-        unusual: name_text.contains(is_unusual) || id.of(window).contains(is_unusual),
+        dependencies: Part::new(to.min(id_end + 1), to),
+        extra_colon: extra.is_some(),
+        unusual: unusual_name || is_unusual(id.of(window)),
     })
 }
 
+/// A usual text holds nothing that a name must not hold.
+fn is_name(text: &str, is_unusual: bool) -> bool {
+    let is_refused = |c: char| is_blank(c) || c.is_control() || matches!(c, '"' | '\'' | '`');
+    let begins = |first: char| first.is_alphanumeric() || first == '_';
+    text.starts_with(begins) && !(is_unusual && text.contains(is_refused))
+}
+
+/// Whether a name or id has a character that few tools accept.
+fn is_unusual(text: &str) -> bool {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    !text.bytes().all(is_usual)
+}
+
 /// The part from `from` to `to` less the blanks at both ends.
-pub(crate) fn trimmed(window: &str, from: usize, to: usize) -> Part {
-    let text = Part::new(from, to).of(window);
-    let start = from + (text.len() - text.trim_start_matches(is_blank).len());
-    Part::new(
-        start,
-        start.max(from + text.trim_end_matches(is_blank).len()),
-    )
+fn trimmed(window: &str, from: usize, to: usize) -> Part {
+    let is_blank_at = |at: usize| matches!(window.as_bytes().get(at), Some(b' ' | b'\t'));
+    let (mut start, mut end) = (from, to);
+    while start < end && is_blank_at(start) {
+        start += 1;
+    }
+    while end > start && is_blank_at(end - 1) {
+        end -= 1;
+    }
+    Part::new(start, end)
 }
 
 /// The length of the line end directly before `at`.

@@ -199,10 +199,13 @@ impl Dialect {
         format!("{before}{key}{after}")
     }
 
+    /// The markers of the block syntax as they were set, without a key.
+    pub(crate) fn block_markers(&self) -> [&str; 3] {
+        [&self.start, &self.end, &self.arg]
+    }
+
     pub(crate) fn has_custom_markers(&self) -> bool {
-        self.start != Self::BLOCK_START
-            || self.end != Self::BLOCK_END
-            || self.arg != Self::BLOCK_ARG
+        self.block_markers() != [Self::BLOCK_START, Self::BLOCK_END, Self::BLOCK_ARG]
     }
 
     pub(crate) fn check_options(&self) -> Result<(), DialectError> {
@@ -250,6 +253,15 @@ impl Default for Dialect {
     fn default() -> Self {
         Self::auto()
     }
+}
+
+/// Refuses a marker that is too short; its key does not make it longer.
+pub(crate) fn check_length(marker: &str) -> Result<(), DialectError> {
+    if marker.chars().nth(1).is_none() {
+        let marker = marker.to_owned();
+        return Err(DialectError::MarkerTooShort { marker });
+    }
+    Ok(())
 }
 
 /// Refuses a marker that cannot work on its own.

@@ -1,11 +1,10 @@
 //! The states of the emoji-bracket syntax (`spec/emoji.md`).
 
 use crate::LINE_LIMIT;
-use crate::block::trimmed;
 use crate::diagnostic::Code;
 use crate::event::{Part, Syntax, Termination};
 use crate::is_blank;
-use crate::machine::{Content, Machine, State, Step, Token};
+use crate::machine::{Content, Machine, State, Step, Token, Wait};
 use crate::markers::{Family, Found, Role};
 use crate::span::Span;
 
@@ -27,7 +26,7 @@ impl Machine {
         family: Family,
     ) -> Step {
         let code = match self.bracket(window.as_bytes(), marker, end) {
-            Bracket::More => return Step::More,
+            Bracket::More => return Step::More(Wait::Bracket { from: marker }),
             Bracket::None(code) => code,
             Bracket::At(bracket) => {
                 match header_parts(window, marker, bracket, self.self_closing) {
@@ -64,7 +63,7 @@ impl Machine {
     /// `BodyStart`: one line end right after the header is dropped.
     pub(crate) fn body_start(&mut self, window: &str, end: bool, family: Family) -> Step {
         let dropped = match window.as_bytes() {
-            [] | [b'\r'] if !end => return Step::More,
+            [] | [b'\r'] if !end => return Step::More(Wait::Any),
             [b'\n', ..] => 1,
             [b'\r', b'\n', ..] => 2,
             _ => 0,
@@ -92,7 +91,8 @@ impl Machine {
                 self.state = State::CallEnd(Termination::EndOfStream);
                 Step::Whole(Token::ValueEnd, 0)
             }
-            Found::Nothing | Found::Partial { at: 0 } => Step::More,
+            Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
+            Found::Nothing => Step::More(Wait::Any),
             Found::Stem { end: len, stem } => self.arm(Content::Value, stem, len),
             Found::Whole { at: 0, len, role } if role == Role::EmojiEnd(family) => {
                 self.pin = None;
@@ -106,7 +106,7 @@ impl Machine {
                 let span = Span::new(at, at + len);
                 self.marker_as_content(Content::Value, Code::MarkerInValue, span, role, len)
             }
-            Found::Partial { at: len } | Found::Whole { at: len, .. } => {
+            Found::Partial { at: len, .. } | Found::Whole { at: len, .. } => {
                 Step::Emit(Content::Value, len)
             }
         }
@@ -147,7 +147,8 @@ fn header_parts(window: &str, from: usize, to: usize, self_closing: bool) -> Opt
         .and_then(|rest| rest.strip_suffix(is_blank))
         .filter(|_| self_closing);
     let to = from + shortened.unwrap_or(header).len();
-    let start = trimmed(window, from, to).start;
+    let blank = window.get(from..to)?;
+    let start = from + (blank.len() - blank.trim_start_matches(is_blank).len());
     let rest = window.get(start..to)?;
     if rest.is_empty() || rest.starts_with('/') {
         return None;

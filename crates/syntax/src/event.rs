@@ -141,17 +141,23 @@ pub enum Slot<'c> {
 /// A stretch of a header or pointer line, in bytes from the beginning of its marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Part {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    start: u16,
+    end: u16,
 }
 
 impl Part {
-    pub(crate) const fn new(start: usize, end: usize) -> Self {
-        Self { start, end }
+    /// A line and its marker are far shorter than what 16 bits count.
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        let short = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+        Self {
+            start: short(start),
+            end: short(end),
+        }
     }
 
     pub(crate) fn of(self, text: &str) -> &str {
-        text.get(self.start..self.end).unwrap_or_default()
+        text.get(usize::from(self.start)..usize::from(self.end))
+            .unwrap_or_default()
     }
 }
 

@@ -23,11 +23,12 @@
 
 use std::sync::Arc;
 
+use crate::LINE_LIMIT;
 use crate::block::LineClass;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Part, Syntax, Termination};
-use crate::markers::{Family, Found, Markers, Role, Set};
+use crate::markers::{Family, Found, Markers, Role, Set, Until};
 use crate::span::Span;
 
 /// Text that is delivered in pieces.
@@ -60,7 +61,7 @@ pub(crate) enum Token {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     /// More text must tell.
-    More,
+    More(Wait),
     /// So many bytes of content.
     Emit(Content, usize),
     /// One event of so many bytes.
@@ -69,6 +70,28 @@ pub(crate) enum Step {
     Again,
     /// The stream has ended and everything is said.
     Done,
+}
+
+/// What a step waits for: with it, a chunk that changes nothing is seen at a glance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wait {
+    /// More text, whatever it is.
+    Any,
+    /// The rest of a marker: its place in the window, and its index in the set that the state looks for.
+    Marker { at: usize, index: usize },
+    /// The end of the header or pointer line whose content begins there.
+    Line { from: usize },
+    /// The `]` of the header that begins there.
+    Bracket { from: usize },
+}
+
+impl Wait {
+    pub(crate) const fn marker(at: usize, until: Until) -> Self {
+        match until {
+            Until::More => Self::Any,
+            Until::Marker(index) => Self::Marker { at, index },
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -176,10 +199,86 @@ impl Machine {
         }
     }
 
+    /// Content at the front of the chunk that needs no second look: up to the first byte that may begin a marker or
+    /// an escape, and in a value less the line end before it. `None` if there is none, or if the state needs care.
+    #[inline]
+    pub(crate) fn plain(&mut self, chunk: &[u8]) -> Option<(Content, usize)> {
+        if self.armed.is_some() || self.ended.is_some() || self.pending.count > 0 {
+            return None;
+        }
+        let (content, set) = match self.state {
+            State::Value => (Content::Value, &self.markers.value),
+            State::Text => (Content::Text, self.text_set()),
+            State::Body(_) => (Content::Value, &self.markers.body),
+            _ => return None,
+        };
+        let mut len = set.plain_len(chunk);
+        if matches!(self.state, State::Value) {
+            // The line end before a marker, or a carriage return that may become one, is not the value's yet.
+            let seen = chunk.get(..len)?;
+            len -= match seen {
+                [.., b'\r', b'\n'] => 2,
+                [.., b'\n' | b'\r'] => 1,
+                _ => 0,
+            };
+            let last = *chunk.get(len.checked_sub(1)?)?;
+            self.first_column = last == b'\n';
+        }
+        (len > 0).then_some((content, len))
+    }
+
+    /// Whether the window of `window` bytes, of which a step waits for more, is still undecided with `more` behind it.
+    pub(crate) fn absorbs(&mut self, wait: Wait, window: usize, more: &[u8]) -> bool {
+        let has_room = |from: usize| window + more.len() <= from + LINE_LIMIT;
+        if let Wait::Marker { at, index } = wait {
+            let set = self.looked_for();
+            return set.is_some_and(|set| set.continues(index, window - at, more));
+        }
+        match wait {
+            Wait::Any | Wait::Marker { .. } => false,
+            Wait::Line { from } => {
+                let is_plain = self.line_scanned == window
+                    && has_room(from)
+                    && self.markers.line.plain_len(more) == more.len();
+                if is_plain {
+                    self.line_scanned += more.len();
+                }
+                is_plain
+            }
+            Wait::Bracket { from } => {
+                let is_plain = self.bracket_scanned == window
+                    && has_room(from)
+                    && memchr::memchr2(b']', b'\n', more).is_none();
+                if is_plain {
+                    self.bracket_scanned += more.len();
+                }
+                is_plain
+            }
+        }
+    }
+
+    /// The set whose markers the present state looks for at the front of its window.
+    fn looked_for(&self) -> Option<&Set> {
+        match self.state {
+            State::Text => Some(self.text_set()),
+            State::Value => Some(&self.markers.value),
+            State::Between(_) => Some(&self.markers.between),
+            State::PointerRest => Some(&self.markers.line),
+            State::Body(_) => Some(&self.markers.body),
+            State::Reasoning => Some(&self.markers.reasoning),
+            _ => None,
+        }
+    }
+
     /// The front of the window has moved on by `count` bytes.
     pub(crate) fn consumed(&mut self, count: usize) {
         self.line_scanned = self.line_scanned.saturating_sub(count);
         self.bracket_scanned = self.bracket_scanned.saturating_sub(count);
+    }
+
+    /// Whether an event without width is due, whatever comes next.
+    pub(crate) const fn is_due(&self) -> bool {
+        matches!(self.state, State::CallEnd(_))
     }
 
     /// The next diagnostic that is due.
@@ -230,7 +329,7 @@ impl Machine {
             return Some(Step::Emit(content, run - 1));
         }
         let Some(completes) = is_escape else {
-            return Some(Step::More);
+            return Some(Step::More(Wait::Any));
         };
         self.armed = None;
         if completes {
@@ -249,7 +348,11 @@ impl Machine {
 
     fn text(&mut self, window: &str, at: usize, end: bool) -> Step {
         let Some(first) = window.chars().next() else {
-            return if end { Step::Done } else { Step::More };
+            return if end {
+                Step::Done
+            } else {
+                Step::More(Wait::Any)
+            };
         };
         if let Some(span) = self.ended.take()
             && (first.is_alphanumeric() || first == '_')
@@ -262,10 +365,10 @@ impl Machine {
         }
         match self.text_set().find(window.as_bytes(), 0, end) {
             Found::Nothing => Step::Emit(Content::Text, window.len()),
-            Found::Partial { at: 0 } => Step::More,
+            Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
             Found::Stem { end: len, stem } => self.arm(Content::Text, stem, len),
             Found::Whole { at: 0, len, role } => self.marker_in_text(window, at, end, len, role),
-            Found::Partial { at: len } | Found::Whole { at: len, .. } => {
+            Found::Partial { at: len, .. } | Found::Whole { at: len, .. } => {
                 Step::Emit(Content::Text, len)
             }
         }
@@ -289,7 +392,7 @@ impl Machine {
             Role::ReasoningClose => {
                 self.marker_as_content(Content::Text, Code::StrayReasoningClose, span, role, len)
             }
-            Role::ReasoningOpen => {
+            Role::ReasoningOpen | Role::LineEnd => {
                 self.state = State::Reasoning;
                 self.pin = Some(at);
                 Step::Emit(Content::Ignored, len)
@@ -310,13 +413,14 @@ impl Machine {
                 self.state = State::Text;
                 Step::Again
             }
-            Found::Nothing | Found::Partial { at: 0 } | Found::Stem { .. } => Step::More,
+            Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
+            Found::Nothing | Found::Stem { .. } => Step::More(Wait::Any),
             Found::Whole { at: 0, len, .. } => {
                 self.state = State::Text;
                 self.pin = None;
                 Step::Emit(Content::Ignored, len)
             }
-            Found::Partial { at: len } | Found::Whole { at: len, .. } => {
+            Found::Partial { at: len, .. } | Found::Whole { at: len, .. } => {
                 Step::Emit(Content::Reasoning, len)
             }
         }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::dialect::{Dialect, DialectError, check_marker};
+use crate::dialect::{Dialect, DialectError, check_length, check_marker};
 use crate::event::Syntax;
 use crate::piece::{INLINE, Piece};
 
@@ -38,6 +38,8 @@ pub(crate) enum Role {
     EmojiEnd(Family),
     ReasoningOpen,
     ReasoningClose,
+    /// Not a marker: LF, which ends a header or pointer line.
+    LineEnd,
 }
 
 /// A marker: its text, key included, and what it is for.
@@ -71,8 +73,9 @@ pub(crate) struct Markers {
     /// Text outside calls once the syntax is known.
     pub(crate) block_text: Set,
     pub(crate) emoji_text: Set,
-    /// Header and pointer lines of the block syntax, and what stands between header and first argument.
+    /// Header and pointer lines of the block syntax.
     pub(crate) line: Set,
+    pub(crate) between: Set,
     pub(crate) value: Set,
     pub(crate) body: Set,
     pub(crate) reasoning: Set,
@@ -82,6 +85,9 @@ impl Markers {
     /// The markers of `dialect`; refuses what `spec/common.md`, "Markers" refuses.
     pub(crate) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
         dialect.check_options()?;
+        for marker in dialect.block_markers() {
+            check_length(marker)?;
+        }
         let all = all(dialect);
         for (index, marker) in all.iter().enumerate() {
             check_marker(&marker.text)?;
@@ -114,6 +120,8 @@ impl Markers {
                 .map_or_else(|| "".into(), |marker| Arc::clone(&marker.text))
         };
         let real = Family::Real;
+        let mut block_line = of(Role::is_block);
+        block_line.push(Marker::new("\n", Role::LineEnd));
         Ok(Self {
             start: named(Role::BlockStart),
             end: named(Role::BlockEnd),
@@ -131,7 +139,8 @@ impl Markers {
                 of(|role| !role.is_block()),
                 &escapes(|role| !role.is_block()),
             ),
-            line: Set::new(of(Role::is_block), &[]),
+            line: Set::new(block_line, &[]),
+            between: Set::new(of(Role::is_block), &[]),
             value: Set::new(of(Role::is_block), &escapes(|role| !role.is_emoji())),
             body: Set::new(of(Role::is_emoji), &escapes(|role| !role.is_block())),
             reasoning: Set::new(of(|role| role == Role::ReasoningClose), &[]),
@@ -159,7 +168,7 @@ impl Markers {
             Role::EmojiStart(_) => &self.emoji_start,
             Role::EmojiEnd(_) => &self.emoji_end,
             Role::ReasoningOpen => &self.reasoning_open,
-            Role::ReasoningClose => &self.reasoning_close,
+            Role::ReasoningClose | Role::LineEnd => &self.reasoning_close,
         }
     }
 }
@@ -257,17 +266,26 @@ pub(crate) enum Found {
     /// Nothing, and nothing that may become something.
     Nothing,
     /// From here on the text may become a marker or an escape.
-    Partial { at: usize },
+    Partial { at: usize, until: Until },
     /// A whole marker.
     Whole { at: usize, len: usize, role: Role },
     /// A stem that ends at `end` with a backslash behind it; `stem` is its index.
     Stem { end: usize, stem: usize },
 }
 
+/// What a beginning waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// More text, whatever it is.
+    More,
+    /// The rest of the marker of this index in its set.
+    Marker(usize),
+}
+
 /// What stands at one place.
 enum Look {
     No,
-    Partial,
+    Partial(Until),
     Whole { len: usize, role: Role },
     Stem { len: usize, stem: usize },
 }
@@ -313,6 +331,21 @@ impl Set {
         }
     }
 
+    /// Whether `more` behind `begun` bytes of the marker of this index is still a beginning of that marker alone.
+    pub(crate) fn continues(&self, index: usize, begun: usize, more: &[u8]) -> bool {
+        let marker = self.whole.get(index).map(|marker| marker.text.as_bytes());
+        let rest = marker
+            .and_then(|marker| marker.get(begun..))
+            .unwrap_or_default();
+        more.len() < rest.len() && rest.starts_with(more)
+    }
+
+    /// How many bytes at the front surely begin neither a marker nor an escape.
+    #[inline]
+    pub(crate) fn plain_len(&self, text: &[u8]) -> usize {
+        self.first.next(text, 0).unwrap_or(text.len())
+    }
+
     /// Whether the backslash directly before `at`, which stands behind `stem`, is the escape's; `None` if more text
     /// must tell.
     pub(crate) fn is_escape(&self, stem: usize, text: &str, at: usize, end: bool) -> Option<bool> {
@@ -334,7 +367,7 @@ impl Set {
         while let Some(at) = self.first.next(text, from) {
             match self.look(text, at, end) {
                 Look::No => from = at + 1,
-                Look::Partial => return Found::Partial { at },
+                Look::Partial(until) => return Found::Partial { at, until },
                 Look::Whole { len, role } => return Found::Whole { at, len, role },
                 Look::Stem { len, stem } => {
                     return Found::Stem {
@@ -359,7 +392,7 @@ impl Set {
         }
         match self.look(text, at, end) {
             Look::Whole { role: found, .. } => Some(found == role),
-            Look::Partial => None,
+            Look::Partial(_) => None,
             Look::No | Look::Stem { .. } => Some(false),
         }
     }
@@ -369,7 +402,7 @@ impl Set {
         match self.look(text, at, end) {
             Look::Whole { .. } => Some(true),
             Look::No | Look::Stem { .. } => Some(false),
-            Look::Partial => {
+            Look::Partial(_) => {
                 let rest = text.get(at..).unwrap_or_default();
                 let is_begun = |marker: &Marker| may_begin(rest, &marker.text, end);
                 (!self.whole.iter().any(is_begun)).then_some(false)
@@ -379,31 +412,54 @@ impl Set {
 
     fn look(&self, text: &[u8], at: usize, end: bool) -> Look {
         let rest = text.get(at..).unwrap_or_default();
-        for marker in &self.whole {
-            let bytes = marker.text.as_bytes();
-            if rest.starts_with(bytes) {
-                return Look::Whole {
-                    len: bytes.len(),
-                    role: marker.role,
-                };
-            }
-            if !end && bytes.starts_with(rest) {
-                return Look::Partial;
+        for (index, marker) in self.whole.iter().enumerate() {
+            match compare(rest, marker.text.as_bytes()) {
+                Compared::Different => {}
+                Compared::Begins if end => {}
+                Compared::Begins => return Look::Partial(Until::Marker(index)),
+                Compared::Whole => {
+                    return Look::Whole {
+                        len: marker.text.len(),
+                        role: marker.role,
+                    };
+                }
             }
         }
         for (index, stem) in self.stems.iter().enumerate() {
-            let bytes = stem.text.as_bytes();
-            if rest.starts_with(bytes) && rest.get(bytes.len()) == Some(&b'\\') {
-                return Look::Stem {
-                    len: bytes.len(),
-                    stem: index,
-                };
-            }
-            if !end && bytes.starts_with(rest) {
-                return Look::Partial;
+            let len = stem.text.len();
+            match compare(rest, stem.text.as_bytes()) {
+                Compared::Whole if rest.get(len) == Some(&b'\\') => {
+                    return Look::Stem { len, stem: index };
+                }
+                Compared::Whole if rest.len() == len && !end => {
+                    return Look::Partial(Until::More);
+                }
+                Compared::Begins if !end => return Look::Partial(Until::More),
+                _ => {}
             }
         }
         Look::No
+    }
+}
+
+/// How the text at the front compares with what is looked for.
+enum Compared {
+    Different,
+    /// All of the text is a beginning of it.
+    Begins,
+    Whole,
+}
+
+fn compare(rest: &[u8], wanted: &[u8]) -> Compared {
+    let len = rest.len().min(wanted.len());
+    // Markers often share their beginnings; their last bytes differ sooner.
+    if len > 0 && rest.get(len - 1) != wanted.get(len - 1) {
+        return Compared::Different;
+    }
+    match (rest.get(..len), wanted.get(..len)) {
+        (Some(rest), Some(begun)) if rest == begun && len == wanted.len() => Compared::Whole,
+        (Some(rest), Some(begun)) if rest == begun => Compared::Begins,
+        _ => Compared::Different,
     }
 }
 
@@ -416,6 +472,9 @@ pub(crate) fn split_last(text: &str) -> Option<(&str, char)> {
     let last = text.chars().next_back()?;
     Some((text.get(..text.len() - last.len_utf8())?, last))
 }
+
+/// Up to this length a plain loop is faster than a call, in bytes.
+const SHORT: usize = 16;
 
 impl First {
     pub(crate) fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
@@ -439,17 +498,34 @@ impl First {
         }
     }
 
+    #[inline]
     pub(crate) fn next(&self, text: &[u8], from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
+        if rest.len() <= SHORT {
+            let mut bytes = rest.iter();
+            let found = match self {
+                Self::None => None,
+                Self::One(one) => bytes.position(|byte| byte == one),
+                Self::Two(one, two) => bytes.position(|byte| byte == one || byte == two),
+                Self::Three(one, two, three) => {
+                    bytes.position(|byte| byte == one || byte == two || byte == three)
+                }
+                Self::Many(table) => in_table(table, rest),
+            };
+            return found.map(|at| from + at);
+        }
         let found = match self {
             Self::None => None,
             Self::One(one) => memchr::memchr(*one, rest),
             Self::Two(one, two) => memchr::memchr2(*one, *two, rest),
             Self::Three(one, two, three) => memchr::memchr3(*one, *two, *three, rest),
-            Self::Many(table) => rest
-                .iter()
-                .position(|byte| table.get(usize::from(*byte)).copied().unwrap_or_default()),
+            Self::Many(table) => in_table(table, rest),
         };
         found.map(|at| from + at)
     }
+}
+
+fn in_table(table: &[bool; 256], text: &[u8]) -> Option<usize> {
+    text.iter()
+        .position(|byte| table.get(usize::from(*byte)).copied().unwrap_or_default())
 }

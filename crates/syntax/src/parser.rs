@@ -6,7 +6,7 @@
 
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Event, EventKind, Header, Pointer, Slot, Syntax};
-use crate::machine::{Content, Machine, Step, Token};
+use crate::machine::{Content, Machine, Step, Token, Wait};
 use crate::piece::{INLINE, Piece};
 use crate::span::Span;
 
@@ -44,6 +44,8 @@ pub struct Parser {
     held_from: usize,
     /// How many bytes at the end of `held` are also in the present chunk.
     pulled: usize,
+    /// What the machine waits for, if something is held.
+    wait: Wait,
     /// Content that the machine has decided on and that has not been handed out yet.
     content: Content,
     content_left: usize,
@@ -75,6 +77,10 @@ impl<'c> Chunk<'c> {
         }
     }
 
+    const fn is_used_up(&self) -> bool {
+        self.taken == self.text.len()
+    }
+
     fn rest(&self) -> &'c str {
         self.text.get(self.taken..).unwrap_or_default()
     }
@@ -92,6 +98,7 @@ impl Parser {
             held: String::new(),
             held_from: 0,
             pulled: 0,
+            wait: Wait::Any,
             content: Content::Text,
             content_left: 0,
         })
@@ -105,6 +112,7 @@ impl Parser {
         Events {
             parser: Held::Borrowed(self),
             chunk: Chunk::new(chunk),
+            is_done: false,
         }
     }
 
@@ -113,6 +121,7 @@ impl Parser {
         Events {
             parser: Held::Owned(Box::new(self)),
             chunk: Chunk::end(),
+            is_done: false,
         }
     }
 
@@ -145,13 +154,25 @@ impl Parser {
                     bare: Piece::EMPTY,
                 });
             }
-            let is_held = self.held_from < self.held.len();
+            let is_held = self.is_held();
+            if is_held && self.pulled == 0 && !chunk.end {
+                // What is held was undecided without the chunk; it is not looked at again without more of it.
+                let (rest, window) = (chunk.rest(), self.held.len() - self.held_from);
+                if self.machine.absorbs(self.wait, window, rest.as_bytes()) {
+                    self.held.push_str(rest);
+                    chunk.taken = chunk.text.len();
+                    return None;
+                }
+                if !self.pull(chunk) {
+                    return None;
+                }
+            }
             let window = if is_held {
                 self.held.get(self.held_from..).unwrap_or_default()
             } else {
                 chunk.rest()
             };
-            if window.is_empty() && !chunk.end {
+            if window.is_empty() && !chunk.end && !self.machine.is_due() {
                 return None;
             }
             match self.machine.step(window, self.position, chunk.end) {
@@ -162,8 +183,13 @@ impl Parser {
                 }
                 Step::Whole(token, len) => return Some(self.whole_event(token, len, chunk)),
                 Step::Done => return None,
-                Step::More => {
-                    if !self.hold_more(chunk, is_held) {
+                Step::More(wait) => {
+                    self.wait = wait;
+                    if !is_held {
+                        self.hold_rest(chunk);
+                        return None;
+                    }
+                    if !self.pull(chunk) {
                         return None;
                     }
                 }
@@ -171,23 +197,36 @@ impl Parser {
         }
     }
 
-    /// Puts more of the chunk behind what is held. Returns whether there was more.
-    fn hold_more(&mut self, chunk: &mut Chunk<'_>, is_held: bool) -> bool {
+    /// The fast path: content up to the first byte that may mean something, straight from the chunk.
+    #[inline]
+    fn plain_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
+        if self.is_held() || self.content_left > 0 {
+            return None;
+        }
         let rest = chunk.rest();
-        if !is_held {
-            // All that is left of the chunk is undecided.
-            self.held.clear();
-            self.held_from = 0;
-            self.held.push_str(rest);
-            self.pulled = rest.len();
-            chunk.taken = chunk.text.len();
+        let (content, len) = self.machine.plain(rest.as_bytes())?;
+        let piece = Piece::borrowed(rest.get(..len)?);
+        let span = self.consume(len, chunk);
+        Some(content_event(content, piece, span))
+    }
+
+    fn is_held(&self) -> bool {
+        self.held_from < self.held.len()
+    }
+
+    /// Puts more of the chunk behind what is held. Returns whether there was more.
+    fn pull(&mut self, chunk: &mut Chunk<'_>) -> bool {
+        let rest = chunk.rest();
+        let more = if rest.len() <= PULL {
+            rest
+        } else {
+            rest.get(..rest.ceil_char_boundary(PULL))
+                .unwrap_or_default()
+        };
+        if more.is_empty() {
             return false;
         }
-        let count = rest.ceil_char_boundary(PULL);
-        let Some(more) = rest.get(..count).filter(|more| !more.is_empty()) else {
-            return false;
-        };
-        if self.held_from > self.held.len() / 2 {
+        if self.held_from > 0 && self.held_from > self.held.len() / 2 {
             self.held.drain(..self.held_from);
             self.held_from = 0;
         }
@@ -197,9 +236,19 @@ impl Parser {
         true
     }
 
+    /// All that is left of the chunk is undecided.
+    fn hold_rest(&mut self, chunk: &mut Chunk<'_>) {
+        let rest = chunk.rest();
+        self.held.clear();
+        self.held_from = 0;
+        self.held.push_str(rest);
+        self.pulled = rest.len();
+        chunk.taken = chunk.text.len();
+    }
+
     /// The next piece of the content that has been decided on.
     fn content_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Event<'c> {
-        let piece = if self.held_from < self.held.len() {
+        let piece = if self.is_held() {
             let window = self.held.get(self.held_from..).unwrap_or_default();
             // What also lies in the chunk is better borrowed from there.
             let own = window.len() - self.pulled;
@@ -208,24 +257,13 @@ impl Parser {
         } else {
             Piece::borrowed(chunk.rest().get(..self.content_left).unwrap_or_default())
         };
-        let len = piece.len();
-        let span = self.consume(len, chunk);
-        self.content_left -= len;
-        let kind = match self.content {
-            Content::Text => EventKind::Text(piece),
-            Content::Reasoning => EventKind::Reasoning(piece),
-            Content::Value => EventKind::ValueDelta(piece),
-            Content::Ignored => EventKind::Ignored(piece),
-        };
-        Event {
-            kind,
-            span,
-            bare: Piece::EMPTY,
-        }
+        let span = self.consume(piece.len(), chunk);
+        self.content_left -= span.len();
+        content_event(self.content, piece, span)
     }
 
     fn whole_event<'c>(&mut self, token: Token, len: usize, chunk: &mut Chunk<'c>) -> Event<'c> {
-        let source = if self.held_from < self.held.len() {
+        let source = if self.is_held() {
             let window = self.held.get(self.held_from..).unwrap_or_default();
             let text = window.get(..len).unwrap_or_default();
             match token {
@@ -268,7 +306,7 @@ impl Parser {
         let start = self.position;
         self.position += len;
         self.machine.consumed(len);
-        if self.held_from < self.held.len() {
+        if self.is_held() {
             self.held_from += len;
             let left = self.held.len() - self.held_from;
             if left <= self.pulled {
@@ -295,6 +333,7 @@ impl Parser {
 pub struct Events<'p, 'c> {
     parser: Held<'p>,
     chunk: Chunk<'c>,
+    is_done: bool,
 }
 
 #[derive(Debug)]
@@ -304,6 +343,7 @@ enum Held<'p> {
 }
 
 impl Held<'_> {
+    #[inline]
     fn get(&mut self) -> &mut Parser {
         match self {
             Self::Borrowed(parser) => parser,
@@ -315,16 +355,45 @@ impl Held<'_> {
 impl<'c> Iterator for Events<'_, 'c> {
     type Item = Event<'c>;
 
+    #[inline]
     fn next(&mut self) -> Option<Event<'c>> {
-        self.parser.get().next_event(&mut self.chunk)
+        if self.is_done {
+            return None;
+        }
+        let parser = self.parser.get();
+        if let Some(event) = parser.plain_event(&mut self.chunk) {
+            self.is_done = self.chunk.is_used_up();
+            return Some(event);
+        }
+        let event = parser.next_event(&mut self.chunk);
+        if event.is_none() {
+            self.is_done = true;
+            parser.end_chunk();
+        }
+        event
+    }
+}
+
+impl std::iter::FusedIterator for Events<'_, '_> {}
+
+fn content_event(content: Content, piece: Piece<'_>, span: Span) -> Event<'_> {
+    let kind = match content {
+        Content::Text => EventKind::Text(piece),
+        Content::Reasoning => EventKind::Reasoning(piece),
+        Content::Value => EventKind::ValueDelta(piece),
+        Content::Ignored => EventKind::Ignored(piece),
+    };
+    Event {
+        kind,
+        span,
+        bare: Piece::EMPTY,
     }
 }
 
 impl Drop for Events<'_, '_> {
+    #[inline]
     fn drop(&mut self) {
-        let parser = self.parser.get();
-        while parser.next_event(&mut self.chunk).is_some() {}
-        parser.end_chunk();
+        while self.next().is_some() {}
     }
 }
 
