@@ -1,0 +1,103 @@
+//! The dependencies as one flat table, threaded by lists.
+
+use crate::NONE;
+
+/// One dependency of one call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    /// The id the call names, as a number of [`Ids`](crate::ids::Ids).
+    pub(crate) name: u32,
+    /// The call it is bound to, or [`NONE`].
+    pub(crate) target: u32,
+    /// The call that waits.
+    pub(crate) dependent: u32,
+    /// The next edge of the list this edge is in, or [`NONE`].
+    next: u32,
+}
+
+/// A list of edges: those that lead to one call, or those that wait for an id to appear. It keeps the order
+/// of entry, so that calls become ready in order of appearance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EdgeList {
+    first: u32,
+    last: u32,
+}
+
+impl EdgeList {
+    pub(crate) const EMPTY: Self = Self {
+        first: NONE,
+        last: NONE,
+    };
+
+    /// The first edge, or [`NONE`]; the rest by [`Edges::step`].
+    pub(crate) fn first(self) -> u32 {
+        self.first
+    }
+}
+
+/// All edges of the conversation. Those of one call are neighbours.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Edges {
+    all: Vec<Edge>,
+    /// How many edges were visited; the cost that the tests watch.
+    #[cfg(test)]
+    pub(crate) visits: u64,
+}
+
+impl Edges {
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Adds an edge that is in no list yet.
+    pub(crate) fn push(&mut self, name: u32, dependent: u32, target: u32) {
+        self.all.push(Edge {
+            name,
+            target,
+            dependent,
+            next: NONE,
+        });
+    }
+
+    /// Forgets the edges from `len` on, which must be in no list.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.all.truncate(len);
+    }
+
+    /// The edges of one call.
+    pub(crate) fn of(&self, range: (u32, u32)) -> &[Edge] {
+        self.all
+            .get(range.0 as usize..range.1 as usize)
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn get(&self, edge: u32) -> Option<Edge> {
+        self.all.get(edge as usize).copied()
+    }
+
+    pub(crate) fn bind(&mut self, edge: u32, target: u32) {
+        if let Some(edge) = self.all.get_mut(edge as usize) {
+            edge.target = target;
+        }
+    }
+
+    /// The edge under the cursor, which moves on to the next one of its list.
+    pub(crate) fn step(&mut self, cursor: &mut u32) -> Option<Edge> {
+        let edge = self.get(*cursor)?;
+        *cursor = edge.next;
+        #[cfg(test)]
+        {
+            self.visits += 1;
+        }
+        Some(edge)
+    }
+
+    /// Puts an edge that is in no list at the end of one.
+    pub(crate) fn append(&mut self, list: &mut EdgeList, edge: u32) {
+        match self.all.get_mut(list.last as usize) {
+            Some(end) => end.next = edge,
+            None => list.first = edge,
+        }
+        list.last = edge;
+    }
+}

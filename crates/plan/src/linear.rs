@@ -1,0 +1,93 @@
+//! The cost of a plan grows with its edges, counted in visits of edges and not in time.
+
+use crate::{Action, Counts, Limits, Order, Outcome, Plan, Tool};
+
+/// For each call of so many the calls it depends on; larger ones are forward references.
+type Shape = fn(u32, u32) -> Vec<u32>;
+
+/// A plausible mess: three dependencies on calls before it, spread by a fixed hash.
+fn spread(call: u32, _: u32) -> Vec<u32> {
+    let near = |salt: u32| {
+        call.wrapping_mul(0x9E37_79B9)
+            .wrapping_add(salt.wrapping_mul(0x85EB_CA6B))
+            .rotate_left(13)
+            % call
+    };
+    if call == 0 {
+        Vec::new()
+    } else {
+        vec![near(1), near(2), near(3)]
+    }
+}
+
+const SHAPES: [(&str, Shape); 6] = [
+    ("spread", spread),
+    ("chain", |call, _| call.checked_sub(1).into_iter().collect()),
+    ("forward chain", |call, count| {
+        (call + 1 < count).then_some(call + 1).into_iter().collect()
+    }),
+    ("ladder", |call, _| (call.saturating_sub(3)..call).collect()),
+    ("fan", |call, _| vec![0; usize::from(call > 0)]),
+    ("ring", |call, count| vec![(call + 1) % count]),
+];
+
+/// Plays a plan to its end; returns its counts, its edges and the visits they had.
+fn play(shape: Shape, count: u32, first: Outcome) -> (Counts, u64, u64) {
+    let mut plan = Plan::new(Limits::default());
+    let tool = plan.add_tool(Tool::default());
+    plan.begin_turn(Order::Graph).unwrap();
+    for number in 0..count {
+        let call = plan.declare(&number.to_string()).unwrap();
+        let ids = shape(number, count).into_iter().map(|id| id.to_string());
+        plan.complete(call, tool, ids).unwrap();
+    }
+    plan.end_turn().unwrap();
+    let mut outcome = first;
+    while let Some(action) = plan.next_action() {
+        match action {
+            Action::Ready(call) => plan.admit(call).unwrap(),
+            Action::Start(call) => {
+                plan.ended(call, outcome).unwrap();
+                outcome = Outcome::Ok;
+            }
+            _ => {}
+        }
+    }
+    (plan.counts(), plan.edges.len() as u64, plan.edges.visits)
+}
+
+fn check(name: &str, shape: Shape, first: Outcome) {
+    let mut costs = Vec::new();
+    for count in [5_000, 20_000] {
+        let (counts, edges, visits) = play(shape, count, first);
+        assert_eq!(counts.ended(), count, "{name}");
+        // To bind a forward reference, to hear that its target is grounded, and that it has ended.
+        assert!(visits <= 3 * edges, "{name}: {visits} for {edges} edges");
+        costs.push(visits);
+    }
+    assert!(costs[1] <= 4 * costs[0] + 100, "{name}: {costs:?}");
+}
+
+#[test]
+fn the_cost_is_linear_when_all_goes_well() {
+    for (name, shape) in SHAPES {
+        check(name, shape, Outcome::Ok);
+    }
+}
+
+#[test]
+fn the_cost_is_linear_when_the_first_call_fails() {
+    for (name, shape) in SHAPES {
+        check(name, shape, Outcome::Error);
+    }
+}
+
+#[test]
+fn three_dependencies_at_four_times_the_size() {
+    let (fifty, _, few) = play(spread, 50_000, Outcome::Ok);
+    let (two_hundred, edges, many) = play(spread, 200_000, Outcome::Ok);
+    assert_eq!((fifty.ok, two_hundred.ok), (50_000, 200_000));
+    assert!(edges > 590_000, "{edges}");
+    assert!(many <= 2 * edges, "{many} visits");
+    assert!(many * 100 <= few * 405, "{few} visits, then {many}");
+}

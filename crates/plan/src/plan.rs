@@ -1,0 +1,505 @@
+//! The state machine: its inputs and the queue of actions.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::NONE;
+use crate::action::{Action, Because, Link, RejectReason};
+use crate::edges::{Edge, EdgeList, Edges};
+use crate::ids::Ids;
+use crate::news::News;
+use crate::policy::{Limits, Order, Tool, ToolIndex};
+use crate::refusal::Refusal;
+use crate::sequence::Sequence;
+use crate::slots::Slots;
+use crate::state::{CallIndex, Counts, Outcome, State, Status};
+
+/// The calls of one conversation, and what may happen to them next (`spec/running.md`).
+///
+/// Inputs that do not fit are refused with a [`Refusal`] and change nothing. After every input take actions
+/// with [`Plan::next_action`] until there is none.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    limits: Limits,
+    pub(crate) turns: Vec<Turn>,
+    turn_open: bool,
+    /// The open turn was cancelled: calls that still appear in it are cancelled too.
+    turn_cancelled: bool,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) edges: Edges,
+    pub(crate) ids: Ids,
+    /// Ids that calls of the open turn name and that no call had at that time.
+    wanted: Vec<u32>,
+    pub(crate) slots: Slots,
+    pub(crate) sequence: Sequence,
+    /// What has happened to calls and has not been told to their dependents. Empty between inputs.
+    pub(crate) news: VecDeque<News>,
+    pub(crate) actions: VecDeque<Action>,
+    counts: Counts,
+    /// The calls before this one were there at the last cancellation: they have ended or been asked to stop.
+    called_off: u32,
+}
+
+/// One reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) first: u32,
+    pub(crate) order: Order,
+    /// With `stop_on_error`: the first call in order of writing that did not end `ok`, or [`NONE`].
+    pub(crate) stopped_by: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) name: u32,
+    pub(crate) turn: u32,
+    /// Known when the call is complete; [`NONE`] before.
+    pub(crate) tool: u32,
+    pub(crate) state: State,
+    /// It can be part of no cycle and needs no unknown id: it is complete and so are, transitively, all calls
+    /// it depends on. An ended call is grounded too.
+    pub(crate) grounded: bool,
+    /// Its own edges, as a range.
+    pub(crate) edges: (u32, u32),
+    /// The edges that lead to it.
+    pub(crate) dependents: EdgeList,
+    /// Dependencies that have not ended, plus one while calls written before it hold it back.
+    pub(crate) pending: u32,
+    /// Dependencies that are not grounded.
+    pub(crate) ungrounded: u32,
+    /// The first dependency that did not end `ok`, or [`NONE`].
+    pub(crate) failed: u32,
+    /// Why it was skipped.
+    pub(crate) because: Option<Because>,
+}
+
+impl Plan {
+    /// An empty conversation.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            turns: Vec::new(),
+            turn_open: false,
+            turn_cancelled: false,
+            calls: Vec::new(),
+            edges: Edges::default(),
+            ids: Ids::default(),
+            wanted: Vec::new(),
+            slots: Slots::new(limits.concurrent),
+            sequence: Sequence::default(),
+            news: VecDeque::new(),
+            actions: VecDeque::new(),
+            counts: Counts::default(),
+            called_off: 0,
+        }
+    }
+
+    /// Registers a tool; at any time, and before the first call of it is complete.
+    ///
+    /// Beyond 2^32 - 1 tools the index is one that `complete` refuses.
+    pub fn add_tool(&mut self, tool: Tool) -> ToolIndex {
+        ToolIndex(self.slots.add_tool(tool).unwrap_or(NONE))
+    }
+
+    /// Begins a turn. Calls of earlier turns may still be running.
+    ///
+    /// Where the order follows from the reply itself, begin the turn when its first call appears.
+    ///
+    /// # Errors
+    /// [`Refusal::TurnOpen`].
+    pub fn begin_turn(&mut self, order: Order) -> Result<(), Refusal> {
+        if self.turn_open {
+            return Err(Refusal::TurnOpen);
+        }
+        self.turn_open = true;
+        self.turn_cancelled = false;
+        self.turns.push(Turn {
+            first: self.next_call(),
+            order,
+            stopped_by: NONE,
+        });
+        Ok(())
+    }
+
+    /// A call has appeared: its header has been seen. Ids are compared byte by byte.
+    ///
+    /// A duplicate id and a call over the limit are rejected here, and in a cancelled turn the call is
+    /// cancelled; `complete` and `reject` then answer [`Refusal::NotNow`], which can be ignored.
+    ///
+    /// # Errors
+    /// [`Refusal::NoTurn`], [`Refusal::Full`].
+    pub fn declare(&mut self, id: &str) -> Result<CallIndex, Refusal> {
+        if !self.turn_open {
+            return Err(Refusal::NoTurn);
+        }
+        let call = self.next_call();
+        let turn = last_index(&self.turns);
+        if call == NONE || turn == NONE {
+            return Err(Refusal::Full);
+        }
+        let name = self.ids.number(id).ok_or(Refusal::Full)?;
+        let claim = self.ids.claim(name, call, turn);
+        let dependents = match claim {
+            Ok(()) => self.adopt(name, call),
+            Err(_) => EdgeList::EMPTY,
+        };
+        let edges = u32::try_from(self.edges.len()).unwrap_or(NONE);
+        self.calls.push(Call {
+            name,
+            turn,
+            tool: NONE,
+            state: State::Writing,
+            grounded: false,
+            edges: (edges, edges),
+            dependents,
+            pending: 0,
+            ungrounded: 0,
+            failed: NONE,
+            because: None,
+        });
+        self.counts.writing += 1;
+        if self.is_sequential(turn) {
+            self.sequence.append(call);
+        }
+        if self.turn_cancelled {
+            self.finish(call, Status::Cancelled);
+            self.actions.push_back(Action::Cancel(CallIndex(call)));
+        } else if let Err(first) = claim {
+            let first = CallIndex(first);
+            let id = self.id_text(name);
+            self.turn_down(call, RejectReason::DuplicateId { id, first });
+        } else if let Some(limit) = self.limits.calls_per_turn
+            && self.turn_first(turn).saturating_add(limit) <= call
+        {
+            self.turn_down(call, RejectReason::TooManyCalls { limit });
+        }
+        self.settle();
+        Ok(CallIndex(call))
+    }
+
+    /// The call's text is complete: binds its dependencies (`spec/running.md`, "What an id means").
+    ///
+    /// An id that is named twice counts once. A self dependency is rejected here; in sequential order an
+    /// unknown id too, since no later call could come to its help.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownCall`], [`Refusal::UnknownTool`], [`Refusal::Full`], and [`Refusal::NotNow`] unless
+    /// the call is being written.
+    pub fn complete<I>(
+        &mut self,
+        call: CallIndex,
+        tool: ToolIndex,
+        dependencies: I,
+    ) -> Result<(), Refusal>
+    where
+        I: IntoIterator<Item: AsRef<str>>,
+    {
+        let CallIndex(call) = call;
+        let entry = *self.in_state(call, |state| state == State::Writing)?;
+        self.slots.tool(tool.0).ok_or(Refusal::UnknownTool)?;
+        let edges = self.enter_edges(call, dependencies)?;
+        let sequential = self.is_sequential(entry.turn);
+        if let Some(entry) = self.calls.get_mut(call as usize) {
+            entry.tool = tool.0;
+            entry.edges = edges;
+            entry.pending = u32::from(sequential);
+        }
+        self.set_state(call, State::Waiting);
+
+        let own = |edge: &Edge| edge.name == entry.name;
+        if self.edges.of(edges).iter().any(own) {
+            let id = self.id_text(entry.name);
+            self.turn_down(call, RejectReason::SelfDependency { id });
+        } else if sequential && self.is_missing_ids(edges) {
+            let ids = self.missing_ids(edges);
+            self.turn_down(call, RejectReason::UnknownIds { ids });
+        } else {
+            self.wait_for(call, edges);
+            self.reconsider(call);
+            self.stop_if_stopped(call);
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// The caller found the call wrong: an unknown tool, wrong arguments, cut off. The reason comes out again
+    /// with the [`Action::Reject`].
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] if the call has started or ended.
+    pub fn reject(&mut self, call: CallIndex, reason: impl Into<String>) -> Result<(), Refusal> {
+        let CallIndex(call) = call;
+        self.in_state(call, State::is_unstarted)?;
+        self.turn_down(call, RejectReason::Wrong(reason.into()));
+        self.settle();
+        Ok(())
+    }
+
+    /// The reply is over: judges unknown ids and cycles. A call that is still being written is rejected.
+    ///
+    /// # Errors
+    /// [`Refusal::NoTurn`].
+    pub fn end_turn(&mut self) -> Result<(), Refusal> {
+        if !self.turn_open {
+            return Err(Refusal::NoTurn);
+        }
+        self.turn_open = false;
+        self.judge();
+        for name in self.wanted.drain(..) {
+            if let Some(wanted) = self.ids.wanted(name) {
+                *wanted = EdgeList::EMPTY;
+            }
+        }
+        Ok(())
+    }
+
+    /// The gate lets a ready call pass; it starts when there is a slot for it.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is ready.
+    pub fn admit(&mut self, call: CallIndex) -> Result<(), Refusal> {
+        let CallIndex(call) = call;
+        let tool = self.in_state(call, |state| state == State::Ready)?.tool;
+        self.set_state(call, State::Admitted);
+        self.slots.queue(call, tool);
+        Ok(())
+    }
+
+    /// The gate denies a ready call. The reason comes out again with the [`Action::Reject`].
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is ready.
+    pub fn deny(&mut self, call: CallIndex, reason: impl Into<String>) -> Result<(), Refusal> {
+        let CallIndex(call) = call;
+        self.in_state(call, |state| state == State::Ready)?;
+        self.turn_down(call, RejectReason::Denied(reason.into()));
+        self.settle();
+        Ok(())
+    }
+
+    /// A running call has ended; its slot is free.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is running.
+    pub fn ended(&mut self, call: CallIndex, outcome: Outcome) -> Result<(), Refusal> {
+        let CallIndex(call) = call;
+        let tool = self.in_state(call, |state| state == State::Running)?.tool;
+        self.slots.release(tool);
+        self.finish(call, outcome.into());
+        self.settle();
+        Ok(())
+    }
+
+    /// Calls off everything: calls that have not started end as `cancelled`, running ones are asked to stop.
+    /// Calls that still appear in the open turn are cancelled as well; the next turn is free again.
+    pub fn cancel_all(&mut self) {
+        self.turn_cancelled = self.turn_open;
+        for call in self.called_off..self.next_call() {
+            match self.state(call) {
+                Some(State::Running) => self.actions.push_back(Action::Stop(CallIndex(call))),
+                Some(state) if state.is_unstarted() => {
+                    self.finish(call, Status::Cancelled);
+                    self.actions.push_back(Action::Cancel(CallIndex(call)));
+                }
+                _ => {}
+            }
+        }
+        self.called_off = self.next_call();
+        self.settle();
+    }
+
+    /// The next action, or `None` if there is nothing to do until the next input.
+    ///
+    /// A call takes its slot and is `running` from the moment its [`Action::Start`] is handed out.
+    pub fn next_action(&mut self) -> Option<Action> {
+        while let Some(action) = self.actions.pop_front() {
+            // A call that became ready may have been skipped or cancelled before anyone asked.
+            match action {
+                Action::Ready(CallIndex(call)) if self.state(call) != Some(State::Ready) => {}
+                action => return Some(action),
+            }
+        }
+        // Starts are decided last and one by one, so that none of them is ever out of date.
+        let call = self.slots.start()?;
+        self.set_state(call, State::Running);
+        Some(Action::Start(CallIndex(call)))
+    }
+
+    /// How many calls stand where.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+/// The steps that inputs are made of.
+impl Plan {
+    fn next_call(&self) -> u32 {
+        u32::try_from(self.calls.len()).unwrap_or(NONE)
+    }
+
+    pub(crate) fn state(&self, call: u32) -> Option<State> {
+        self.calls.get(call as usize).map(|entry| entry.state)
+    }
+
+    /// The call, if it stands where the input belongs.
+    fn in_state(&self, call: u32, fits: impl FnOnce(State) -> bool) -> Result<&Call, Refusal> {
+        let entry = self.calls.get(call as usize).ok_or(Refusal::UnknownCall)?;
+        if fits(entry.state) {
+            Ok(entry)
+        } else {
+            Err(Refusal::NotNow(entry.state))
+        }
+    }
+
+    pub(crate) fn set_state(&mut self, call: u32, state: State) {
+        if let Some(entry) = self.calls.get_mut(call as usize) {
+            *self.counts.of(entry.state) -= 1;
+            *self.counts.of(state) += 1;
+            entry.state = state;
+        }
+    }
+
+    /// Gives a call that has not ended its end status.
+    pub(crate) fn finish(&mut self, call: u32, status: Status) {
+        let Some(entry) = self.calls.get_mut(call as usize) else {
+            return;
+        };
+        let grounds = !entry.grounded;
+        entry.grounded = true;
+        let before = entry.state;
+        let tool = entry.tool;
+        self.set_state(call, State::Ended(status));
+        if before == State::Admitted {
+            self.slots.withdraw(call, tool);
+        }
+        self.news.push_back(News::Ended {
+            call,
+            status,
+            grounds,
+        });
+    }
+
+    pub(crate) fn turn_down(&mut self, call: u32, reason: RejectReason) {
+        self.finish(call, Status::Rejected);
+        let call = CallIndex(call);
+        self.actions.push_back(Action::Reject { call, reason });
+    }
+
+    /// Skips a call because of another one that has ended.
+    pub(crate) fn skip(&mut self, call: u32, link: Link, direct: u32) {
+        let cause = self.calls.get(direct as usize).and_then(|c| c.because);
+        let direct = CallIndex(direct);
+        let because = Because {
+            link,
+            direct,
+            root: cause.map_or(direct, |because| because.root),
+        };
+        self.finish(call, Status::Skipped);
+        if let Some(entry) = self.calls.get_mut(call as usize) {
+            entry.because = Some(because);
+        }
+        let call = CallIndex(call);
+        self.actions.push_back(Action::Skip { call, because });
+    }
+
+    pub(crate) fn id_text(&self, name: u32) -> Arc<str> {
+        self.ids.text(name).into()
+    }
+
+    /// Binds the edges that have waited for the id to the call that has just appeared.
+    fn adopt(&mut self, name: u32, call: u32) -> EdgeList {
+        let Some(wanted) = self.ids.wanted(name) else {
+            return EdgeList::EMPTY;
+        };
+        let list = std::mem::replace(wanted, EdgeList::EMPTY);
+        let mut cursor = list.first();
+        loop {
+            let edge = cursor;
+            if self.edges.step(&mut cursor).is_none() {
+                return list;
+            }
+            self.edges.bind(edge, call);
+        }
+    }
+
+    /// Enters a call's dependencies, each once, bound as far as their ids have appeared.
+    fn enter_edges<I>(&mut self, call: u32, dependencies: I) -> Result<(u32, u32), Refusal>
+    where
+        I: IntoIterator<Item: AsRef<str>>,
+    {
+        let first = self.edges.len();
+        let turn = last_index(&self.turns);
+        let sequential = self.is_sequential(turn);
+        for id in dependencies {
+            let name = self.ids.number(id.as_ref());
+            let Some(name) = name.filter(|_| self.edges.len() < NONE as usize) else {
+                self.edges.truncate(first);
+                return Err(Refusal::Full);
+            };
+            if self.ids.mention(name, call) {
+                let target = self.ids.meaning(name, call, turn);
+                // In order of writing nothing later can be meant, even if it has appeared already.
+                let later = sequential && target > call;
+                let target = if later { NONE } else { target };
+                self.edges.push(name, call, target);
+            }
+        }
+        let place = |len: usize| u32::try_from(len).unwrap_or(NONE);
+        Ok((place(first), place(self.edges.len())))
+    }
+
+    /// Puts the call's edges where they will be told of what they wait for.
+    fn wait_for(&mut self, call: u32, edges: (u32, u32)) {
+        let (mut pending, mut ungrounded, mut failed) = (0, 0, NONE);
+        for place in edges.0..edges.1 {
+            let Some(edge) = self.edges.get(place) else {
+                continue;
+            };
+            if let Some(target) = self.calls.get_mut(edge.target as usize) {
+                match target.state {
+                    State::Ended(Status::Ok) => {}
+                    State::Ended(_) if failed == NONE => failed = edge.target,
+                    State::Ended(_) => {}
+                    _ => {
+                        pending += 1;
+                        ungrounded += u32::from(!target.grounded);
+                        self.edges.append(&mut target.dependents, place);
+                    }
+                }
+            } else if let Some(wanted) = self.ids.wanted(edge.name) {
+                pending += 1;
+                ungrounded += 1;
+                self.edges.append(wanted, place);
+                self.wanted.push(edge.name);
+            }
+        }
+        if let Some(entry) = self.calls.get_mut(call as usize) {
+            entry.pending += pending;
+            entry.ungrounded = ungrounded;
+            entry.failed = failed;
+        }
+    }
+
+    fn is_missing_ids(&self, edges: (u32, u32)) -> bool {
+        self.edges.of(edges).iter().any(|edge| edge.target == NONE)
+    }
+
+    /// The ids among a call's dependencies that no call has.
+    pub(crate) fn missing_ids(&self, edges: (u32, u32)) -> Vec<Arc<str>> {
+        let missing = |edge: &&Edge| edge.target == NONE;
+        let edges = self.edges.of(edges).iter().filter(missing);
+        edges.map(|edge| self.id_text(edge.name)).collect()
+    }
+
+    pub(crate) fn turn_first(&self, turn: u32) -> u32 {
+        let next = self.next_call();
+        self.turns.get(turn as usize).map_or(next, |t| t.first)
+    }
+}
+
+/// The index of the last element; [`NONE`] for no element or too many.
+pub(crate) fn last_index<T>(table: &[T]) -> u32 {
+    let last = table.len().checked_sub(1);
+    last.and_then(|last| u32::try_from(last).ok())
+        .unwrap_or(NONE)
+}

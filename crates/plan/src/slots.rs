@@ -1,0 +1,122 @@
+//! Which admitted call may start: overall limit, limits of tools, exclusive tools.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+
+use crate::NONE;
+use crate::policy::Tool;
+
+/// The admitted calls and the slots (`spec/running.md`, "Slots").
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slots {
+    limit: Option<NonZeroU32>,
+    running: u32,
+    exclusive_runs: bool,
+    tools: Vec<ToolSlots>,
+    /// The first queued call of every tool that is not at its own limit, with the tool. A tool at its limit
+    /// is not in here and so delays nobody else.
+    heads: BTreeSet<(u32, u32)>,
+}
+
+#[derive(Clone, Debug)]
+struct ToolSlots {
+    tool: Tool,
+    running: u32,
+    queue: BTreeSet<u32>,
+}
+
+impl ToolSlots {
+    /// The entry this tool should have among the heads.
+    fn head(&self, number: u32) -> Option<(u32, u32)> {
+        let at_limit = self
+            .tool
+            .max_concurrent
+            .is_some_and(|limit| self.running >= limit.get());
+        let first = self.queue.first().filter(|_| !at_limit)?;
+        Some((*first, number))
+    }
+}
+
+impl Slots {
+    pub(crate) fn new(limit: Option<NonZeroU32>) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+
+    /// Registers a tool; `None` if there is no number left for it.
+    pub(crate) fn add_tool(&mut self, tool: Tool) -> Option<u32> {
+        let number = u32::try_from(self.tools.len())
+            .ok()
+            .filter(|&n| n != NONE)?;
+        self.tools.push(ToolSlots {
+            tool,
+            running: 0,
+            queue: BTreeSet::new(),
+        });
+        Some(number)
+    }
+
+    pub(crate) fn tool(&self, number: u32) -> Option<Tool> {
+        self.tools.get(number as usize).map(|slots| slots.tool)
+    }
+
+    /// Queues an admitted call.
+    pub(crate) fn queue(&mut self, call: u32, tool: u32) {
+        self.change(tool, |slots| {
+            slots.queue.insert(call);
+        });
+    }
+
+    /// Takes back a call that was queued.
+    pub(crate) fn withdraw(&mut self, call: u32, tool: u32) {
+        self.change(tool, |slots| {
+            slots.queue.remove(&call);
+        });
+    }
+
+    /// Takes the next call that may start, and a slot for it.
+    pub(crate) fn start(&mut self) -> Option<u32> {
+        let &(call, tool) = self.heads.first()?;
+        let exclusive = self.tool(tool)?.exclusive;
+        let full = self.limit.is_some_and(|limit| self.running >= limit.get());
+        // An exclusive call at the head also holds back the calls behind it; they could keep it out for ever.
+        if full || self.exclusive_runs || (exclusive && self.running > 0) {
+            return None;
+        }
+        self.running += 1;
+        self.exclusive_runs = exclusive;
+        self.change(tool, |slots| {
+            slots.queue.remove(&call);
+            slots.running += 1;
+        });
+        Some(call)
+    }
+
+    /// Gives back the slot of a call of this tool.
+    pub(crate) fn release(&mut self, tool: u32) {
+        self.running = self.running.saturating_sub(1);
+        // While an exclusive call runs it is the only one.
+        self.exclusive_runs = false;
+        self.change(tool, |slots| {
+            slots.running = slots.running.saturating_sub(1);
+        });
+    }
+
+    /// Changes a tool's queue or count and keeps its entry among the heads true.
+    fn change(&mut self, tool: u32, change: impl FnOnce(&mut ToolSlots)) {
+        let Some(slots) = self.tools.get_mut(tool as usize) else {
+            return;
+        };
+        let before = slots.head(tool);
+        change(slots);
+        let after = slots.head(tool);
+        if before != after {
+            if let Some(entry) = before {
+                self.heads.remove(&entry);
+            }
+            self.heads.extend(after);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Runs the examples of `spec/running.md` and of `tests/examples/*.md`, in the notation that
+//! `spec/running.md` defines in its last section.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use plaincall_plan::{
+    Action, CallIndex, Limits, Link, Order, Outcome, Plan, Refusal, RejectReason, Tool, ToolIndex,
+};
+
+struct Example {
+    plan: Plan,
+    tools: HashMap<String, ToolIndex>,
+    gate_asks: bool,
+}
+
+/// Plays one example; `Err` says what differs.
+fn check(source: &str) -> Result<(), String> {
+    let lines: Vec<&str> = source.lines().filter(|l| !l.trim().is_empty()).collect();
+    let is_setup = |line: &&str| {
+        let word = line.split_whitespace().next().unwrap();
+        ["limit", "calls", "tool", "gate"].contains(&word)
+    };
+    let (setup, script) = lines.split_at(lines.iter().take_while(|line| is_setup(line)).count());
+    let mut example = set_up(setup);
+    for line in script {
+        let (input, expected) = line.split_once("->").unwrap_or((line, ""));
+        let (input, expected) = (input.trim(), expected.trim());
+        let found = if let Some(states) = input.strip_prefix("is ") {
+            let found = example.plan.calls().map(|call| call.state().to_string());
+            let found = found.collect::<Vec<_>>().join(", ");
+            if found != states {
+                return Err(format!("{line}: the states are {found}"));
+            }
+            String::new()
+        } else {
+            let refused = example.input(input).is_err();
+            let mut found = if refused {
+                vec!["refused".into()]
+            } else {
+                vec![]
+            };
+            example.drain(&mut found);
+            found.join(", ")
+        };
+        if found != expected {
+            return Err(format!("{line}\n  gives: {found}"));
+        }
+        let counts = example.plan.counts();
+        let total = (counts.ended() + counts.unended()) as usize;
+        if total != example.plan.calls().len() {
+            return Err(format!("{line}: the counts add up to {total}"));
+        }
+    }
+    Ok(())
+}
+
+fn set_up(lines: &[&str]) -> Example {
+    let mut limits = Limits::default();
+    let mut tools = Vec::new();
+    let mut gate_asks = false;
+    for line in lines {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["limit", limit] => limits.concurrent = Some(limit.parse().unwrap()),
+            ["calls", limit] => limits.calls_per_turn = Some(limit.parse().unwrap()),
+            ["gate", "asks"] => gate_asks = true,
+            ["tool", name, ref rest @ ..] => {
+                let tool = Tool {
+                    max_concurrent: rest.strip_prefix(&["max"]).map(|n| n[0].parse().unwrap()),
+                    exclusive: rest.contains(&"exclusive"),
+                    read: rest.contains(&"read"),
+                };
+                tools.push((name, tool));
+            }
+            _ => panic!("unknown set-up: {line}"),
+        }
+    }
+    let mut plan = Plan::new(limits);
+    let mut names = HashMap::from([(String::new(), plan.add_tool(Tool::default()))]);
+    for (name, tool) in tools {
+        names.insert(name.into(), plan.add_tool(tool));
+    }
+    Example {
+        plan,
+        tools: names,
+        gate_asks,
+    }
+}
+
+impl Example {
+    fn input(&mut self, input: &str) -> Result<(), Refusal> {
+        let plan = &mut self.plan;
+        let (head, dependencies) = input.split_once(':').unwrap_or((input, ""));
+        let ids = dependencies.split(',').map(str::trim);
+        let ids: Vec<&str> = ids.filter(|id| !id.is_empty()).collect();
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let call = |number: &str| CallIndex::new(number.parse().unwrap());
+        let order = |stop_on_error| Order::Sequential { stop_on_error };
+        match words[..] {
+            ["turn"] => plan.begin_turn(Order::Graph),
+            ["turn", "sequential"] => plan.begin_turn(order(false)),
+            ["turn", "sequential", "stop"] => plan.begin_turn(order(true)),
+            ["end"] => plan.end_turn(),
+            ["cancel"] => {
+                plan.cancel_all();
+                Ok(())
+            }
+            ["open", id] => plan.declare(id).map(|_| ()),
+            ["close", number] => {
+                let (number, tool) = number.split_once('@').unwrap_or((number, ""));
+                plan.complete(call(number), self.tools[tool], ids)
+            }
+            ["wrong", number] => plan.reject(call(number), "wrong"),
+            ["allow", number] => plan.admit(call(number)),
+            ["deny", number] => plan.deny(call(number), "denied"),
+            ["ok", number] => plan.ended(call(number), Outcome::Ok),
+            ["error", number] => plan.ended(call(number), Outcome::Error),
+            ["cancelled", number] => plan.ended(call(number), Outcome::Cancelled),
+            ["unknown", number] => plan.ended(call(number), Outcome::Unknown),
+            [header] => {
+                let (id, tool) = header.split_once('@').unwrap_or((header, ""));
+                let call = plan.declare(id)?;
+                let state = plan.call(call).unwrap().state();
+                match plan.complete(call, self.tools[tool], ids) {
+                    // It ended when it appeared; that is no fault of the input.
+                    Err(Refusal::NotNow(refused)) if refused == state => Ok(()),
+                    result => result,
+                }
+            }
+            _ => panic!("unknown input: {input}"),
+        }
+    }
+
+    fn drain(&mut self, found: &mut Vec<String>) {
+        while let Some(action) = self.plan.next_action() {
+            match action {
+                Action::Ready(call) if !self.gate_asks => self.plan.admit(call).unwrap(),
+                action => found.push(in_words(&action)),
+            }
+        }
+    }
+}
+
+fn in_words(action: &Action) -> String {
+    match action {
+        Action::Ready(call) => format!("ready {call}"),
+        Action::Start(call) => format!("start {call}"),
+        Action::Cancel(call) => format!("cancel {call}"),
+        Action::Stop(call) => format!("stop {call}"),
+        Action::Skip { call, because } => {
+            let link = match because.link {
+                Link::Dependency => "for",
+                Link::Order => "after",
+            };
+            format!(
+                "skip {call} {link} {} from {}",
+                because.direct, because.root
+            )
+        }
+        Action::Reject { call, reason } => {
+            let reason = match reason {
+                RejectReason::DuplicateId { first, .. } => format!("duplicate {first}"),
+                RejectReason::TooManyCalls { .. } => "limit".into(),
+                RejectReason::SelfDependency { .. } => "self".into(),
+                RejectReason::UnknownIds { ids } => format!("unknown {}", ids.join(" ")),
+                RejectReason::Cycle { ring } => {
+                    let calls = ring.iter().map(|(call, _)| call.to_string());
+                    format!("cycle {}", calls.collect::<Vec<_>>().join(" "))
+                }
+                RejectReason::Unfinished => "unfinished".into(),
+                RejectReason::Wrong(reason) | RejectReason::Denied(reason) => reason.clone(),
+                other => panic!("a reason without a word: {other:?}"),
+            };
+            format!("reject {call} {reason}")
+        }
+    }
+}
+
+/// Checks every fence marked `plan` of a file, and that there are at least so many.
+fn check_file(path: &Path, at_least: usize) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let (mut fences, mut wrong) = (0, Vec::new());
+    let mut lines = text.lines().zip(1..);
+    while let Some((line, number)) = lines.next() {
+        if line == "```plan" {
+            let body = lines.by_ref().map(|(line, _)| line);
+            let body: Vec<&str> = body.take_while(|line| *line != "```").collect();
+            fences += 1;
+            if let Err(difference) = check(&body.join("\n")) {
+                wrong.push(format!("{}:{number}: {difference}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(fences >= at_least, "{}: {fences} examples", path.display());
+}
+
+fn here() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_specification() {
+    check_file(&here().join("../../spec/running.md"), 20);
+}
+
+#[test]
+fn misuse_is_refused_and_changes_nothing() {
+    check_file(&here().join("tests/examples/misuse.md"), 5);
+}
+
+#[test]
+fn corner_cases() {
+    check_file(&here().join("tests/examples/corners.md"), 10);
+}
+
+/// Actions that are taken late are still true.
+#[test]
+fn nothing_out_of_date_comes_out() {
+    let mut plan = Plan::new(Limits::default());
+    let tool = plan.add_tool(Tool::default());
+    plan.begin_turn(Order::Graph).unwrap();
+    let first = plan.declare("a").unwrap();
+    plan.complete(first, tool, [""; 0]).unwrap();
+    let second = plan.declare("b").unwrap();
+    plan.complete(second, tool, [""; 0]).unwrap();
+    plan.admit(second).unwrap();
+    plan.reject(first, "wrong").unwrap();
+    plan.cancel_all();
+    let actions: Vec<String> = std::iter::from_fn(|| plan.next_action())
+        .map(|action| in_words(&action))
+        .collect();
+    assert_eq!(actions, ["reject 0 wrong", "cancel 1"]);
+}
+
+#[test]
+fn a_wrong_example_is_found() {
+    assert!(check("turn\na -> start 0").is_ok());
+    assert!(check("turn\na").is_err());
+    assert!(check("turn\na -> start 1").is_err());
+    assert!(check("turn\na -> start 0\nis ok").is_err());
+}
