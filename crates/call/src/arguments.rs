@@ -1,0 +1,285 @@
+//! The arguments of a call: the text of every value, and where it goes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use plaincall_syntax::Span;
+use serde::de::DeserializeOwned;
+use serde::ser::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::argument_error::ArgumentError;
+use crate::limits::Limits;
+use crate::pointer::{Pointer, PointerError, shown};
+use crate::read::Reader;
+use crate::reading::Reading;
+use crate::tree::{Node, NodeIndex, ROOT, Tree};
+
+/// The arguments of a call.
+///
+/// They keep the text of every value as it was written; what it means is decided by who asks.
+///
+/// ```
+/// use plaincall_call::Arguments;
+///
+/// let arguments = Arguments::from_pairs([("zip", "02134"), ("tags/0", "new")])?;
+/// assert_eq!(arguments.get("zip"), Some("02134"));
+///
+/// #[derive(serde::Deserialize)]
+/// struct Letter { zip: String, tags: Vec<String> }
+/// let letter: Letter = arguments.to()?;
+/// assert_eq!((letter.zip.as_str(), letter.tags.len()), ("02134", 1));
+///
+/// #[derive(serde::Deserialize)]
+/// struct Number { zip: u32 }
+/// assert_eq!(arguments.to::<Number>()?.zip, 2134);
+/// # Ok::<(), plaincall_call::ArgumentError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Arguments {
+    /// The source text of the call, in which most values lie.
+    source: Arc<String>,
+    leaves: Vec<Leaf>,
+    tree: Tree,
+}
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    pub(crate) pointer: Box<str>,
+    pub(crate) pointer_span: Span,
+    pub(crate) text: Text,
+    pub(crate) span: Span,
+    pub(crate) reading: Reading,
+}
+
+/// The text of a value.
+#[derive(Clone, Debug)]
+pub(crate) enum Text {
+    /// A stretch of the call's source.
+    Source(Range<usize>),
+    /// A text of its own, where the source has something between its parts.
+    Own(Box<str>),
+}
+
+/// One argument as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Argument<'a> {
+    /// Where it goes: trimmed, without a leading `/`, with the escapes `~0` and `~1` as written.
+    pub pointer: &'a str,
+    /// Where the pointer stands: the argument marker's line in the block syntax.
+    pub pointer_span: Span,
+    /// The value's text, exactly as written.
+    pub text: &'a str,
+    /// Where the value stands; empty for an empty value.
+    pub span: Span,
+}
+
+impl Arguments {
+    /// Arguments from pairs of pointer and text.
+    ///
+    /// # Errors
+    /// Refuses what an argument of a call may not be either: a pointer twice, a gap in an array and so on, with the
+    /// same words (`spec/block.md` 7.9).
+    pub fn from_pairs<'t>(
+        pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
+    ) -> Result<Self, ArgumentError> {
+        let mut arguments = Self::default();
+        let depth = Limits::default().depth();
+        for (pointer, text) in pairs {
+            let leaf = Leaf {
+                pointer: shown(pointer).0.into(),
+                pointer_span: Span::default(),
+                text: Text::Own(text.into()),
+                span: Span::default(),
+                reading: Reading::Coerced,
+            };
+            arguments
+                .place(leaf, depth)
+                .map_err(|error| ArgumentError::at(pointer, None, error.message))?;
+        }
+        Ok(arguments)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.leaves.is_empty()
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.leaves.len()
+    }
+
+    /// The text of the value at `pointer`, exactly as written.
+    pub fn get(&self, pointer: &str) -> Option<&str> {
+        self.argument(pointer).map(|argument| argument.text)
+    }
+
+    /// The argument at `pointer`.
+    pub fn argument(&self, pointer: &str) -> Option<Argument<'_>> {
+        let pointer = Pointer::lenient(pointer);
+        let node = self.tree.find(&pointer)?;
+        match self.tree.node(node)? {
+            Node::Leaf(leaf) => Some(self.view(self.leaves.get(*leaf)?)),
+            Node::Object(_) | Node::Array(_) => None,
+        }
+    }
+
+    /// The arguments in the order in which they were written.
+    pub fn iter(&self) -> impl Iterator<Item = Argument<'_>> {
+        self.leaves.iter().map(|leaf| self.view(leaf))
+    }
+
+    /// Reads the arguments as a type: each value is parsed by what the type asks for.
+    ///
+    /// `"02134"` is itself for a `String` and 2134 for a `u32`. Numbers may have a leading `+`, leading zeros and an
+    /// exponent, but no digit may be lost. The text `null` is `None` for an `Option`. Lists and objects come from
+    /// pointers or from JSON text. Where a type takes whatever comes (`serde_json::Value`, untagged and internally
+    /// tagged enums, flattened fields), a value is what [`coerce`](crate::coerce) makes of it.
+    ///
+    /// # Errors
+    /// Says what does not fit, with the pointer and the span of the value.
+    pub fn to<T: DeserializeOwned>(&self) -> Result<T, ArgumentError> {
+        T::deserialize(Reader::root(self)).map_err(|error| error.or_at(|| ("", None)))
+    }
+
+    /// The arguments as one JSON object.
+    ///
+    /// Each value is what [`coerce`](crate::coerce) makes of it; after [`bind`](crate::bind), what its parameter is
+    /// declared to be.
+    pub fn to_value(&self) -> Value {
+        self.value_of(ROOT)
+    }
+
+    pub(crate) fn value_of(&self, node: u32) -> Value {
+        match self.tree.node(node) {
+            Some(Node::Object(object)) => object
+                .members()
+                .map(|(key, child)| (key.to_owned(), self.value_of(child)))
+                .collect(),
+            Some(Node::Array(items)) => items.iter().map(|&item| self.value_of(item)).collect(),
+            Some(Node::Leaf(leaf)) => match self.leaves.get(*leaf) {
+                Some(leaf) => leaf.reading.value(self.text(leaf)),
+                None => Value::Null,
+            },
+            None => Value::Null,
+        }
+    }
+
+    fn view<'a>(&'a self, leaf: &'a Leaf) -> Argument<'a> {
+        Argument {
+            pointer: &leaf.pointer,
+            pointer_span: leaf.pointer_span,
+            text: self.text(leaf),
+            span: leaf.span,
+        }
+    }
+
+    pub(crate) fn text<'a>(&'a self, leaf: &'a Leaf) -> &'a str {
+        match &leaf.text {
+            Text::Source(range) => self.source.get(range.clone()).unwrap_or_default(),
+            Text::Own(text) => text,
+        }
+    }
+
+    /// Whether anything stands under a key of the root.
+    pub(crate) fn has_member(&self, key: &str) -> bool {
+        self.tree.find(&Pointer::member(key, key)).is_some()
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    pub(crate) fn tree_mut(&mut self) -> &mut Tree {
+        &mut self.tree
+    }
+
+    pub(crate) fn leaf(&self, index: usize) -> Option<&Leaf> {
+        self.leaves.get(index)
+    }
+
+    pub(crate) fn push_leaf(&mut self, leaf: Leaf) -> usize {
+        self.leaves.push(leaf);
+        self.leaves.len() - 1
+    }
+
+    pub(crate) fn leaf_mut(&mut self, index: usize) -> Option<&mut Leaf> {
+        self.leaves.get_mut(index)
+    }
+
+    /// Whether a value could be added.
+    pub(crate) fn check(&self, leaf: &Leaf, depth: usize) -> Result<(), PointerError> {
+        let pointer = Pointer::parse(&leaf.pointer, depth)?;
+        self.tree.locate(&pointer).map(drop)
+    }
+
+    /// Adds a value whose pointer is already trimmed.
+    pub(crate) fn place(&mut self, leaf: Leaf, depth: usize) -> Result<(), PointerError> {
+        let pointer = Pointer::parse(&leaf.pointer, depth)?;
+        self.tree.insert(&pointer, self.leaves.len())?;
+        self.leaves.push(leaf);
+        Ok(())
+    }
+
+    /// Adds a value as a member of the root, whatever its name is.
+    pub(crate) fn place_member(&mut self, name: &str, leaf: Leaf) -> Result<(), PointerError> {
+        self.tree
+            .insert(&Pointer::member(name, &leaf.pointer), self.leaves.len())?;
+        self.leaves.push(leaf);
+        Ok(())
+    }
+
+    pub(crate) fn with_source(mut self, source: Arc<String>) -> Self {
+        self.source = source;
+        self
+    }
+}
+
+/// Two are equal if the same texts stand at the same places in the same order, wherever they came from.
+impl PartialEq for Arguments {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len()
+            && self
+                .iter()
+                .zip(other.iter())
+                .all(|(one, two)| one.pointer == two.pointer && one.text == two.text)
+    }
+}
+
+impl Eq for Arguments {}
+
+/// One JSON object, as [`to_value`](Arguments::to_value) makes it.
+impl Serialize for Arguments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        View {
+            arguments: self,
+            node: ROOT,
+        }
+        .serialize(serializer)
+    }
+}
+
+struct View<'a> {
+    arguments: &'a Arguments,
+    node: NodeIndex,
+}
+
+impl Serialize for View<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let view = |node| View {
+            arguments: self.arguments,
+            node,
+        };
+        match self.arguments.tree.node(self.node) {
+            Some(Node::Object(object)) => {
+                serializer.collect_map(object.members().map(|(key, node)| (key, view(node))))
+            }
+            Some(Node::Array(items)) => {
+                serializer.collect_seq(items.iter().map(|&node| view(node)))
+            }
+            Some(Node::Leaf(_)) | None => self.arguments.value_of(self.node).serialize(serializer),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! A call held against the definition of its tool.
+
+use std::fmt;
+
+use plaincall_syntax::{Span, Syntax};
+
+use crate::argument_error::quoted;
+use crate::arguments::Arguments;
+use crate::bind_emoji::bind_emoji;
+use crate::call::ToolCall;
+use crate::json_text;
+use crate::reading::{Reading, boolean, decimal};
+use crate::tool::{Parameter, ParameterKind, ToolSpec};
+use crate::tree::{Node, NodeIndex};
+
+/// One thing that is wrong with a call for its tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Its stable code: that of the finding for an error of the text, else `missing_argument`, `undeclared_argument`,
+    /// `wrong_type`, `surplus_on_line`, `line_not_empty`, `body_not_blank` or `body_not_json`.
+    pub code: &'static str,
+    /// The pointer to the argument; empty for the call as a whole.
+    pub pointer: String,
+    /// Where it stands in the input; for what is missing, the header of the call.
+    pub span: Span,
+    /// One sentence that names the argument and says what is wrong.
+    pub message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(code: &'static str, pointer: &str, span: Span, message: String) -> Self {
+        Self {
+            code,
+            pointer: pointer.to_owned(),
+            span,
+            message,
+        }
+    }
+
+    pub(crate) fn wrong_type(pointer: &str, span: Span, misfit: &Misfit) -> Self {
+        let Misfit { expected, found } = misfit;
+        let message = format!("`{pointer}`: expected {expected}, found {found}");
+        Self::new("wrong_type", pointer, span, message)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+/// Holds a call against the definition of its tool, and returns its arguments as the tool is to get them.
+///
+/// In the block syntax every argument must be declared, every required one there, and each fit what it is declared
+/// as. In the emoji syntax the definition also says what the line and the body are (`spec/emoji.md`, binding to named
+/// parameters; [`ToolSpec::usage`]). The texts stay as they were written.
+///
+/// ```
+/// use plaincall_call::{Document, Parameter, ParameterKind, ToolSpec, bind};
+/// use plaincall_syntax::Dialect;
+///
+/// let tool = ToolSpec::new("run-query")
+///     .parameter(Parameter::new("file", ParameterKind::String))
+///     .parameter(Parameter::new("limit", ParameterKind::Integer).optional());
+///
+/// let document = Document::parse("🛠️[run-query main.sql 0100]🛠️[/end]", &Dialect::emoji())?;
+/// let call = document.calls().next().expect("a call");
+/// let arguments = bind(&tool, call).expect("it fits");
+/// assert_eq!(arguments.get("limit"), Some("0100"));
+/// assert_eq!(arguments.to_value(), serde_json::json!({"file": "main.sql", "limit": 100}));
+///
+/// let document = Document::parse("🛠️[run-query main.sql many]🛠️[/end]", &Dialect::emoji())?;
+/// let problems = bind(&tool, document.calls().next().expect("a call")).unwrap_err();
+/// assert_eq!(problems[0].message, "`limit`: expected a whole number, found `many`");
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+///
+/// # Errors
+/// All problems at once, those of the text first, missing arguments last. Whether the call may run at all is another
+/// question: [`ToolCall::may_run`].
+pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>> {
+    let mut problems: Vec<Problem> = call
+        .findings
+        .iter()
+        .filter(|finding| finding.spoils_arguments())
+        .map(|finding| Problem::new(finding.code, "", finding.span, finding.message.clone()))
+        .collect();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let arguments = match call.syntax {
+        Syntax::Block => bind_block(tool, call, &mut problems),
+        Syntax::Emoji => bind_emoji(tool, call, &mut problems),
+    };
+    if problems
+        .iter()
+        .all(|problem| !problem.code.starts_with("body_not"))
+    {
+        missing(tool, call, &arguments, &mut problems);
+    }
+    if problems.is_empty() {
+        Ok(arguments)
+    } else {
+        Err(problems)
+    }
+}
+
+fn missing(tool: &ToolSpec, call: &ToolCall, arguments: &Arguments, problems: &mut Vec<Problem>) {
+    for parameter in tool
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.required)
+    {
+        let is_there = arguments.has_member(&parameter.name)
+            || problems
+                .iter()
+                .any(|problem| problem.pointer == *parameter.pointer());
+        if !is_there {
+            let message = format!(
+                "`{}` is missing: {}",
+                parameter.pointer(),
+                needs(tool, call.syntax)
+            );
+            problems.push(Problem::new(
+                "missing_argument",
+                &parameter.pointer(),
+                call.header_span,
+                message,
+            ));
+        }
+    }
+}
+
+/// What a tool needs, in the form of the syntax in use.
+fn needs(tool: &ToolSpec, syntax: Syntax) -> String {
+    match syntax {
+        Syntax::Block => format!("{} cannot be called without it", tool.name),
+        Syntax::Emoji => format!("the form of the call is `{}`", tool.usage()),
+    }
+}
+
+fn bind_block(tool: &ToolSpec, call: &ToolCall, problems: &mut Vec<Problem>) -> Arguments {
+    let mut arguments = call.arguments.clone();
+    let members: Vec<(String, NodeIndex)> = arguments
+        .tree()
+        .root()
+        .map(|(key, node)| (key.to_owned(), node))
+        .collect();
+    for (key, node) in members {
+        let Some(parameter) = tool.get(&key) else {
+            problems.push(undeclared(tool, &arguments, node));
+            continue;
+        };
+        let kind = parameter.kind;
+        let leaf = match arguments.tree().node(node) {
+            Some(Node::Leaf(leaf)) => *leaf,
+            container => {
+                let is_list = matches!(container, Some(Node::Array(_)));
+                match kind {
+                    ParameterKind::Any => {}
+                    ParameterKind::Array if is_list => {}
+                    ParameterKind::Object => arguments.tree_mut().make_object(node),
+                    _ => problems.push(unexpected_parts(parameter, &arguments, node, is_list)),
+                }
+                continue;
+            }
+        };
+        let Some(value) = arguments.leaf(leaf) else {
+            continue;
+        };
+        if let Err(misfit) = fits(kind, arguments.text(value)) {
+            problems.push(Problem::wrong_type(&value.pointer, value.span, &misfit));
+        }
+        if let Some(value) = arguments.leaf_mut(leaf) {
+            value.reading = Reading::of(kind);
+        }
+    }
+    arguments
+}
+
+fn undeclared(tool: &ToolSpec, arguments: &Arguments, node: NodeIndex) -> Problem {
+    let leaf = arguments
+        .tree()
+        .first_leaf(node)
+        .and_then(|leaf| arguments.leaf(leaf));
+    let (pointer, span) = leaf.map_or(("", Span::default()), |leaf| {
+        (&leaf.pointer, leaf.pointer_span)
+    });
+    let message = format!(
+        "`{pointer}` is no parameter of {}: {}",
+        tool.name,
+        takes(tool)
+    );
+    Problem::new("undeclared_argument", pointer, span, message)
+}
+
+/// `it takes a, b and c`.
+pub(crate) fn takes(tool: &ToolSpec) -> String {
+    let names: Vec<String> = tool
+        .parameters
+        .iter()
+        .map(|parameter| format!("`{}`", parameter.pointer()))
+        .collect();
+    match names.as_slice() {
+        [] => "it takes no arguments".to_owned(),
+        [name] => format!("it takes {name}"),
+        [names @ .., last] => format!("it takes {} and {last}", names.join(", ")),
+    }
+}
+
+fn unexpected_parts(
+    parameter: &Parameter,
+    arguments: &Arguments,
+    node: NodeIndex,
+    is_list: bool,
+) -> Problem {
+    let leaf = arguments
+        .tree()
+        .first_leaf(node)
+        .and_then(|leaf| arguments.leaf(leaf));
+    let span = leaf.map_or(Span::default(), |leaf| leaf.pointer_span);
+    let found = if is_list { "a list" } else { "an object" };
+    let misfit = Misfit {
+        expected: parameter.kind.in_words(),
+        found: found.to_owned(),
+    };
+    Problem::wrong_type(&parameter.pointer(), span, &misfit)
+}
+
+/// What was expected and what was found.
+pub(crate) struct Misfit {
+    pub(crate) expected: &'static str,
+    pub(crate) found: String,
+}
+
+/// Whether a text fits a declared kind.
+pub(crate) fn fits(kind: ParameterKind, text: &str) -> Result<(), Misfit> {
+    let misfit = |expected| Misfit {
+        expected,
+        found: quoted(text),
+    };
+    let json = |is_right: fn(&serde_json::Value) -> bool| match json_text::parse(text) {
+        Ok(value) if is_right(&value) => Ok(()),
+        Err(error) if text.trim_start().starts_with(['[', '{']) => Err(Misfit {
+            expected: kind.in_words(),
+            found: format!("JSON that cannot be used: {error}"),
+        }),
+        Ok(_) | Err(_) => Err(misfit(kind.in_words())),
+    };
+    match kind {
+        ParameterKind::String | ParameterKind::Any => Ok(()),
+        ParameterKind::Boolean => match boolean(text) {
+            Some(_) => Ok(()),
+            None => Err(misfit(kind.in_words())),
+        },
+        ParameterKind::Integer => match decimal(text) {
+            Some(number) if number.integer().is_some() => Ok(()),
+            Some(number) if number.is_whole() => Err(misfit("a whole number of at most 64 bits")),
+            _ => Err(misfit(kind.in_words())),
+        },
+        ParameterKind::Number => match decimal(text) {
+            Some(number) if number.float().is_some() => Ok(()),
+            Some(number) if !number.has_point && number.integer().is_some() => Ok(()),
+            Some(_) => Err(misfit(
+                "a number with no more digits than a 64-bit number keeps",
+            )),
+            None => Err(misfit(kind.in_words())),
+        },
+        ParameterKind::Array => json(serde_json::Value::is_array),
+        ParameterKind::Object => json(serde_json::Value::is_object),
+    }
+}

@@ -1,0 +1,216 @@
+//! A tool call that has been read whole.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use plaincall_syntax::{Span, Syntax, Termination};
+
+use crate::arguments::{Arguments, Text};
+use crate::finding::Finding;
+
+/// A tool call as it was written, with everything found about it.
+#[derive(Clone, Debug)]
+pub struct ToolCall {
+    /// Its place in the order of appearance, from 0, over all turns that one [`Collector`](crate::Collector) reads.
+    pub index: usize,
+    /// The syntax it is written in.
+    pub syntax: Syntax,
+    /// The name of the tool, as written.
+    #[doc(alias = "gadgetName")]
+    pub name: String,
+    /// Its id, written or given.
+    #[doc(alias = "invocationId")]
+    pub id: String,
+    /// Whether the id was given, not written.
+    pub is_id_automatic: bool,
+    /// Whether an earlier call of the same turn has the same id.
+    pub is_duplicate: bool,
+    /// The ids it depends on, each once, in the order written.
+    pub dependencies: Vec<String>,
+    /// The arguments of a block call, as far as they could be placed. Those of an emoji call come from
+    /// [`bind`](crate::bind).
+    pub arguments: Arguments,
+    /// How it ended.
+    pub termination: Termination,
+    /// From its start marker to its end.
+    pub span: Span,
+    /// The start marker and the header.
+    pub header_span: Span,
+    /// Everything found inside it, in the order in which the findings' spans end.
+    pub findings: Vec<Finding>,
+    /// The first error of its arguments in text order (`spec/block.md` 7.6). A call that has one is never run.
+    pub parse_error: Option<String>,
+    /// Whether a whole marker stands in it as content. If the call was cut off too, it may have swallowed others.
+    pub marker_in_value: bool,
+    /// Warnings that were counted and not kept, because there were more than the limit.
+    pub warnings_left_out: usize,
+    pub(crate) text: CallText,
+}
+
+/// The text of a call and its parts, in bytes of that text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallText {
+    pub(crate) source: Arc<String>,
+    /// Whether the source lacks parts that were over a limit.
+    pub(crate) is_cut: bool,
+    /// What stands between header and end marker.
+    pub(crate) inside: Range<usize>,
+    pub(crate) raw_args: Option<String>,
+    /// Where the raw arguments stand in the input.
+    pub(crate) raw_args_span: Span,
+    pub(crate) body: Option<Body>,
+}
+
+/// The body of an emoji call.
+#[derive(Clone, Debug)]
+pub(crate) struct Body {
+    pub(crate) text: Text,
+    pub(crate) span: Span,
+}
+
+/// Whether a text is known to be whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Completeness {
+    /// A finish reason such as `stop`, or the clean end of a file, says so.
+    Complete,
+    /// It broke off, or nothing says that it did not.
+    CutOff,
+}
+
+/// What to do with emoji calls that have no end marker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Unclosed {
+    /// They are never run: the end marker is mandatory.
+    #[default]
+    Reject,
+    /// They are run if the text is complete and no marker stands in their body.
+    Run,
+}
+
+/// Why a call that was read is not run. [`sentence`](Self::sentence) says it for people and models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotRun {
+    /// Its arguments are wrong; the first error.
+    Wrong(String),
+    /// An earlier call of the turn has the same id.
+    DuplicateId(String),
+    /// The text broke off inside it.
+    CutOff,
+    /// An emoji call without its end marker.
+    NoEndMarker,
+    /// It ended with the text and holds a marker as content, so it may have swallowed other calls.
+    MarkerInside,
+}
+
+impl NotRun {
+    /// One sentence that says what is wrong and what to do. `end_marker` is the end marker in force.
+    pub fn sentence(&self, end_marker: &str) -> String {
+        match self {
+            Self::Wrong(error) => error.clone(),
+            Self::DuplicateId(id) => {
+                format!(
+                    "an earlier call of this reply has the id `{id}` too: give every call an id of its own"
+                )
+            }
+            Self::CutOff => format!(
+                "the text broke off before this call was closed: write the whole call again and close it with `{end_marker}`"
+            ),
+            Self::NoEndMarker => {
+                format!("the call is not closed: close every call with `{end_marker}`")
+            }
+            Self::MarkerInside => format!(
+                "the call is not closed and holds a marker as content, so it may have swallowed other calls: close every call with `{end_marker}`"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for NotRun {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.sentence("the end marker"))
+    }
+}
+
+impl ToolCall {
+    /// Whether the call ended by its own end marker or by the start of the next call, not by the end of the text.
+    pub fn is_closed(&self) -> bool {
+        self.termination != Termination::EndOfStream
+    }
+
+    /// Whether the call, as it was read, may be run (`spec/common.md` 10).
+    ///
+    /// A call that ended with the text is run only if the text is known to be whole, if no marker stands in its
+    /// values, and in the emoji syntax only if `unclosed` asks for it.
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn may_run(&self, completeness: Completeness, unclosed: Unclosed) -> Result<(), NotRun> {
+        if !self.is_closed() {
+            if self.syntax == Syntax::Emoji && unclosed == Unclosed::Reject {
+                return Err(NotRun::NoEndMarker);
+            }
+            if self.marker_in_value {
+                return Err(NotRun::MarkerInside);
+            }
+            if completeness == Completeness::CutOff {
+                return Err(NotRun::CutOff);
+            }
+        }
+        if let Some(error) = &self.parse_error {
+            return Err(NotRun::Wrong(error.clone()));
+        }
+        if self.is_duplicate {
+            return Err(NotRun::DuplicateId(self.id.clone()));
+        }
+        Ok(())
+    }
+
+    /// The exact text of the call, markers included; `None` if parts of it were over a limit and not kept.
+    pub fn source(&self) -> Option<&str> {
+        Some(self.text.source.as_str()).filter(|_| !self.text.is_cut)
+    }
+
+    /// The source between the header and the end of the call, less what was over a limit.
+    #[doc(alias = "parametersRaw")]
+    pub fn raw(&self) -> &str {
+        self.text
+            .source
+            .get(self.text.inside.clone())
+            .unwrap_or_default()
+    }
+
+    /// What stands behind the name in the header of an emoji call, verbatim; `None` in the block syntax.
+    pub fn raw_args(&self) -> Option<&str> {
+        self.text.raw_args.as_deref()
+    }
+
+    /// The body of an emoji call; `None` in the block syntax.
+    pub fn body(&self) -> Option<&str> {
+        match (&self.text.body, self.syntax) {
+            (Some(body), _) => Some(self.text.get(&body.text)),
+            (None, Syntax::Emoji) => Some(""),
+            (None, Syntax::Block) => None,
+        }
+    }
+
+    /// Where the body stands in the input.
+    pub fn body_span(&self) -> Option<Span> {
+        self.text.body.as_ref().map(|body| body.span)
+    }
+
+    /// Where the raw arguments of an emoji call stand in the input.
+    pub fn raw_args_span(&self) -> Option<Span> {
+        self.text.raw_args.as_ref().map(|_| self.text.raw_args_span)
+    }
+}
+
+impl CallText {
+    pub(crate) fn get<'t>(&'t self, text: &'t Text) -> &'t str {
+        match text {
+            Text::Source(range) => self.source.get(range.clone()).unwrap_or_default(),
+            Text::Own(text) => text,
+        }
+    }
+}

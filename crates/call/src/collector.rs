@@ -1,0 +1,441 @@
+//! Events in, tool calls out.
+
+use std::collections::HashSet;
+use std::mem;
+use std::sync::Arc;
+
+use plaincall_syntax::{
+    Code, Diagnostic, Event, EventKind, Header, Severity, Slot, Span, Syntax, Termination,
+};
+
+use crate::arguments::{Arguments, Leaf, Text};
+use crate::call::{Body, CallText, ToolCall};
+use crate::finding::Finding;
+use crate::ids::{Assigned, Ids};
+use crate::limits::Limits;
+use crate::pointer::{PointerError, shown};
+use crate::reading::Reading;
+
+/// Puts tool calls together from the parser's events, one event after another.
+///
+/// It gives ids, assembles the arguments and keeps what was found. It holds one call at a time.
+///
+/// ```
+/// use plaincall_call::{Collected, Collector, Limits};
+/// use plaincall_syntax::{Dialect, Parser};
+///
+/// let mut collector = Collector::new(Limits::default());
+/// let mut parser = Parser::new(&Dialect::block())?;
+/// let mut said = Vec::new();
+/// for chunk in ["!!!GADGET_START:ReadFile\n!!!AR", "G:path\na.txt\n!!!GADGET_END"] {
+///     for event in parser.feed(chunk) {
+///         match collector.push(&event) {
+///             Some(Collected::Started(start)) => said.push(format!("{} begins", start.id)),
+///             Some(Collected::Finished(call)) => said.push(format!("{:?}", call.arguments.get("path"))),
+///             None => {}
+///         }
+///     }
+/// }
+/// assert_eq!(said, ["gadget_1 begins", "Some(\"a.txt\")"]);
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Collector {
+    limits: Limits,
+    ids: Ids,
+    calls: usize,
+    open: Option<Open>,
+}
+
+/// What an event added to the calls.
+#[derive(Clone, Debug)]
+pub enum Collected {
+    /// A call has begun: its header is known.
+    Started(Started),
+    /// A call is complete.
+    Finished(Box<ToolCall>),
+}
+
+/// The header of a call that is still being written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Its place in the order of appearance, from 0.
+    pub index: usize,
+    /// The syntax it is written in.
+    pub syntax: Syntax,
+    /// The name of the tool, as written.
+    pub name: String,
+    /// Its id, written or given.
+    pub id: String,
+    /// Whether the id was given, not written.
+    pub is_id_automatic: bool,
+    /// Whether an earlier call of the same turn has the same id.
+    pub is_duplicate: bool,
+    /// The ids it depends on, each once, in the order written.
+    pub dependencies: Vec<String>,
+    /// The start marker and the header.
+    pub span: Span,
+}
+
+/// The call that is being written.
+#[derive(Clone, Debug)]
+struct Open {
+    started: Started,
+    source: String,
+    is_cut: bool,
+    header_len: usize,
+    raw_args: Option<String>,
+    raw_args_span: Span,
+    arguments: Arguments,
+    /// How many arguments have begun, wrong ones included.
+    begun: usize,
+    value: Option<OpenValue>,
+    body: Option<Body>,
+    findings: Vec<Finding>,
+    warnings: usize,
+    warnings_left_out: usize,
+    marker_in_value: bool,
+    /// Bytes of the source that belong to no value and no line that is limited elsewhere.
+    loose: usize,
+}
+
+/// The value that is being written.
+#[derive(Clone, Debug)]
+struct OpenValue {
+    /// As shown; `None` for a body.
+    pointer: Option<Box<str>>,
+    line: Span,
+    text: OpenText,
+    span: Span,
+    len: usize,
+    /// Whether it has an error already, so that it is not placed.
+    is_wrong: bool,
+}
+
+#[derive(Clone, Debug)]
+enum OpenText {
+    Source { start: usize, end: usize },
+    Own(String),
+}
+
+impl Collector {
+    /// A collector for one conversation.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            ..Self::default()
+        }
+    }
+
+    /// Begins the next turn of the conversation: ids may be used again, numbering goes on.
+    ///
+    /// A call that was left open, because the turn before was never finished, is dropped.
+    pub fn begin_turn(&mut self) {
+        self.ids.begin_turn();
+        self.open = None;
+    }
+
+    /// How many calls have begun, over all turns.
+    pub fn calls(&self) -> usize {
+        self.calls
+    }
+
+    /// Takes the parser's next event.
+    pub fn push(&mut self, event: &Event<'_>) -> Option<Collected> {
+        if let EventKind::CallStart(header) = &event.kind {
+            return Some(Collected::Started(self.start(header, event.span)));
+        }
+        let open = self.open.as_mut()?;
+        match &event.kind {
+            EventKind::ValueStart(slot) => open.begin_value(slot, event, &self.limits),
+            EventKind::ValueDelta(piece) => open.add(piece, event.span, &self.limits),
+            EventKind::ValueEnd => open.end_value(event, &self.limits),
+            EventKind::Ignored(piece) => open.ignore(piece, event.span, &self.limits),
+            EventKind::Diagnostic(diagnostic) => open.note(diagnostic, &self.limits),
+            EventKind::CallEnd(termination) => {
+                let call = self.open.take()?.finish(*termination, event);
+                return Some(Collected::Finished(Box::new(call)));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn start(&mut self, header: &Header<'_>, span: Span) -> Started {
+        let Assigned {
+            id,
+            is_automatic,
+            is_duplicate,
+        } = self.ids.assign(header.syntax(), header.id());
+        let mut findings = Vec::new();
+        if is_duplicate {
+            let message = format!("an earlier call has the id `{id}` too; the id means that one");
+            findings.push(Finding::error(Finding::DUPLICATE_ID, span, message));
+        }
+        let mut seen = HashSet::new();
+        let mut dependencies = Vec::new();
+        for dependency in header.dependencies().filter(|id| seen.insert(*id)) {
+            if dependencies.len() == self.limits.dependencies {
+                let message = "Too many dependencies".to_owned();
+                findings.push(Finding::error("too_many_dependencies", span, message));
+                break;
+            }
+            dependencies.push(dependency.to_owned());
+        }
+        let started = Started {
+            index: self.calls,
+            syntax: header.syntax(),
+            name: header.name().to_owned(),
+            id,
+            is_id_automatic: is_automatic,
+            is_duplicate,
+            dependencies,
+            span,
+        };
+        self.calls += 1;
+        self.open = Some(Open::new(started.clone(), header, findings));
+        started
+    }
+}
+
+impl Open {
+    fn new(started: Started, header: &Header<'_>, findings: Vec<Finding>) -> Self {
+        let span = started.span;
+        let raw_args_span = header.raw_args().map_or(Span::default(), |raw| {
+            let source = header.source();
+            let at = raw.as_ptr() as usize - source.as_ptr() as usize;
+            // Where bytes that are not UTF-8 were replaced, places inside the header are not known.
+            if source.len() == span.len() {
+                Span::new(span.start + at, span.start + at + raw.len())
+            } else {
+                span
+            }
+        });
+        Self {
+            source: header.source().to_owned(),
+            is_cut: false,
+            header_len: header.source().len(),
+            raw_args: header.raw_args().map(str::to_owned),
+            raw_args_span,
+            arguments: Arguments::default(),
+            begun: 0,
+            value: None,
+            body: None,
+            findings,
+            warnings: 0,
+            warnings_left_out: 0,
+            marker_in_value: false,
+            loose: 0,
+            started,
+        }
+    }
+
+    fn begin_value(&mut self, slot: &Slot<'_>, event: &Event<'_>, limits: &Limits) {
+        let line = event.span;
+        let mut is_wrong = false;
+        let pointer = match slot {
+            Slot::Body => None,
+            Slot::Argument(pointer) => {
+                self.begun += 1;
+                let is_over = self.begun > limits.arguments;
+                if is_over && self.begun == limits.arguments.saturating_add(1) {
+                    // Once is enough: no further argument is kept.
+                    let message = "Too many arguments".to_owned();
+                    Finding::error("too_many_arguments", line, message).insert(&mut self.findings);
+                }
+                is_wrong = is_over;
+                let (shown, had_slash) = shown(pointer.as_str());
+                if had_slash && !is_over {
+                    self.warn(
+                        Finding {
+                            code: "leading_slash",
+                            severity: Severity::Warning,
+                            span: line,
+                            message: "a pointer begins without `/`; it is dropped".to_owned(),
+                        },
+                        limits,
+                    );
+                }
+                Some(if is_over { "".into() } else { shown.into() })
+            }
+        };
+        if is_wrong {
+            self.is_cut = true;
+        } else {
+            self.source.push_str(event.source());
+        }
+        self.value = Some(OpenValue {
+            pointer,
+            line,
+            text: OpenText::Source {
+                start: self.source.len(),
+                end: self.source.len(),
+            },
+            span: Span::new(line.end, line.end),
+            len: 0,
+            is_wrong,
+        });
+    }
+
+    fn add(&mut self, piece: &str, span: Span, limits: &Limits) {
+        let Some(value) = &mut self.value else {
+            return;
+        };
+        if value.len == 0 {
+            value.span = span;
+        }
+        value.span.end = span.end;
+        value.len = value.len.saturating_add(piece.len());
+        let is_too_long = limits.value_bytes.is_some_and(|most| value.len > most);
+        let is_not_kept = value.pointer.is_some() && self.begun > limits.arguments;
+        if is_too_long || is_not_kept {
+            self.is_cut = true;
+            return;
+        }
+        let at = self.source.len();
+        match &mut value.text {
+            OpenText::Source { start, end } => {
+                if start == end {
+                    *start = at;
+                    *end = at;
+                }
+                if *end == at {
+                    *end += piece.len();
+                } else {
+                    // Something ignored stands in between, so the value needs a text of its own.
+                    let mut own = self.source.get(*start..*end).unwrap_or_default().to_owned();
+                    own.push_str(piece);
+                    value.text = OpenText::Own(own);
+                }
+            }
+            OpenText::Own(own) => own.push_str(piece),
+        }
+        self.source.push_str(piece);
+    }
+
+    fn end_value(&mut self, event: &Event<'_>, limits: &Limits) {
+        let Some(value) = self.value.take() else {
+            return;
+        };
+        let kept = value.pointer.is_none() || self.begun <= limits.arguments;
+        if kept {
+            self.source.push_str(event.source());
+        }
+        let is_too_long = limits.value_bytes.is_some_and(|most| value.len > most);
+        let text = match value.text {
+            OpenText::Source { start, end } => Text::Source(start..end),
+            OpenText::Own(own) => Text::Own(own.into()),
+        };
+        let Some(pointer) = value.pointer else {
+            if is_too_long {
+                let error = PointerError::value_too_long("body");
+                Finding::error(error.code, value.line, error.message).insert(&mut self.findings);
+            }
+            self.body = Some(Body {
+                text,
+                span: value.span,
+            });
+            return;
+        };
+        if value.is_wrong {
+            return;
+        }
+        let leaf = Leaf {
+            pointer,
+            pointer_span: value.line,
+            text,
+            span: value.span,
+            reading: Reading::Coerced,
+        };
+        let placed = if is_too_long {
+            self.arguments
+                .check(&leaf, limits.depth())
+                .and_then(|()| Err(PointerError::value_too_long(&leaf.pointer)))
+        } else {
+            self.arguments.place(leaf, limits.depth())
+        };
+        if let Err(error) = placed {
+            Finding::error(error.code, value.line, error.message).insert(&mut self.findings);
+        }
+    }
+
+    /// Source text that is neither marker nor value.
+    fn ignore(&mut self, piece: &str, span: Span, limits: &Limits) {
+        self.loose = self.loose.saturating_add(piece.len());
+        if limits.value_bytes.is_some_and(|most| self.loose > most) {
+            self.is_cut = true;
+        } else {
+            self.source.push_str(piece);
+        }
+        if let Some(value) = self.value.as_mut().filter(|value| value.len == 0) {
+            value.span = Span::new(span.end, span.end);
+        }
+    }
+
+    fn note(&mut self, diagnostic: &Diagnostic, limits: &Limits) {
+        self.marker_in_value |= diagnostic.code.is_marker_as_content();
+        let mut finding = Finding::from(diagnostic);
+        if let Some(value) = &mut self.value {
+            match diagnostic.code {
+                Code::PointerTooLong => value.is_wrong = true,
+                Code::PointerCutOff => {
+                    value.is_wrong = true;
+                    let pointer = value.pointer.as_deref().unwrap_or_default();
+                    finding.message = format!("Pointer line cut off: {pointer}");
+                }
+                _ => {}
+            }
+        }
+        if finding.is_error() {
+            finding.insert(&mut self.findings);
+        } else {
+            self.warn(finding, limits);
+        }
+    }
+
+    fn warn(&mut self, finding: Finding, limits: &Limits) {
+        if limits.warnings.is_some_and(|most| self.warnings >= most) {
+            self.warnings_left_out += 1;
+        } else {
+            self.warnings += 1;
+            finding.insert(&mut self.findings);
+        }
+    }
+
+    fn finish(mut self, termination: Termination, event: &Event<'_>) -> ToolCall {
+        let inside = self.header_len..self.source.len();
+        self.source.push_str(event.source());
+        let source = Arc::new(mem::take(&mut self.source));
+        let parse_error = self
+            .findings
+            .iter()
+            .find(|finding| finding.spoils_arguments())
+            .map(|finding| finding.message.clone());
+        let header_span = self.started.span;
+        ToolCall {
+            index: self.started.index,
+            syntax: self.started.syntax,
+            name: self.started.name,
+            id: self.started.id,
+            is_id_automatic: self.started.is_id_automatic,
+            is_duplicate: self.started.is_duplicate,
+            dependencies: self.started.dependencies,
+            arguments: self.arguments.with_source(Arc::clone(&source)),
+            termination,
+            span: Span::new(header_span.start, event.span.end),
+            header_span,
+            findings: self.findings,
+            parse_error,
+            marker_in_value: self.marker_in_value,
+            warnings_left_out: self.warnings_left_out,
+            text: CallText {
+                source,
+                is_cut: self.is_cut,
+                inside,
+                raw_args: self.raw_args,
+                raw_args_span: self.raw_args_span,
+                body: self.body,
+            },
+        }
+    }
+}

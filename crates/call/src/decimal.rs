@@ -1,0 +1,213 @@
+//! Decimal numbers as they are written, compared and converted without losing a digit.
+
+/// More significant digits than any number that is kept: 64-bit floats need 17, 128-bit integers 39.
+const MOST_DIGITS: usize = 40;
+
+/// How a number may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notation {
+    /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?`: what counts as a number without a schema.
+    Plain,
+    /// Also a leading `+`, leading zeros and an exponent: what counts where a number is asked for.
+    Free,
+}
+
+/// A decimal number: `digits` times ten to the power of `exponent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decimal {
+    pub(crate) negative: bool,
+    /// Without zeros at either end; empty for zero.
+    digits: String,
+    exponent: i64,
+    /// Whether it is written with a point.
+    pub(crate) has_point: bool,
+}
+
+impl Decimal {
+    /// Reads a number; `None` if the text is none, or has more digits than any kind of number keeps.
+    pub(crate) fn parse(text: &str, notation: Notation) -> Option<Self> {
+        let (negative, rest) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None if notation == Notation::Free => (false, text.strip_prefix('+').unwrap_or(text)),
+            None => (false, text),
+        };
+        let (mantissa, power) = match rest.split_once(['e', 'E']) {
+            Some((mantissa, power)) if notation == Notation::Free => (mantissa, Some(power)),
+            _ => (rest, None),
+        };
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (mantissa, None),
+        };
+        if !is_digits(whole) || !fraction.is_none_or(is_digits) {
+            return None;
+        }
+        if notation == Notation::Plain && whole.len() > 1 && whole.starts_with('0') {
+            return None;
+        }
+        let fraction_digits = fraction.unwrap_or_default();
+        let (digits, mut exponent) = significant(whole, fraction_digits)?;
+        if let Some(power) = power {
+            let unsigned = power.strip_prefix(['+', '-']).unwrap_or(power);
+            if !is_digits(unsigned) {
+                return None;
+            }
+            if !digits.is_empty() {
+                exponent += i64::from(power.parse::<i32>().ok()?);
+            }
+        }
+        Some(Self {
+            negative,
+            digits,
+            exponent,
+            has_point: fraction.is_some(),
+        })
+    }
+
+    pub(crate) fn is_zero(&self) -> bool {
+        self.digits.is_empty()
+    }
+
+    /// The number's absolute value, if it is a whole number of at most 128 bits.
+    pub(crate) fn magnitude(&self) -> Option<u128> {
+        if self.is_zero() {
+            return Some(0);
+        }
+        let zeros = usize::try_from(self.exponent).ok()?;
+        if self.digits.len().checked_add(zeros)? > MOST_DIGITS {
+            return None;
+        }
+        let mut text = self.digits.clone();
+        text.extend(std::iter::repeat_n('0', zeros));
+        text.parse().ok()
+    }
+
+    /// Whether the number has no digits after the point.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.exponent >= 0 || self.is_zero()
+    }
+
+    /// The number as a whole number of 64 bits with its sign.
+    pub(crate) fn integer(&self) -> Option<Integer> {
+        let magnitude = self.magnitude()?;
+        if self.negative && magnitude > 0 {
+            let value = i128::try_from(magnitude).ok()?.checked_neg()?;
+            return i64::try_from(value).ok().map(Integer::Negative);
+        }
+        u64::try_from(magnitude).ok().map(Integer::Natural)
+    }
+
+    /// The 64-bit float that is this number: its shortest decimal form has exactly these digits.
+    pub(crate) fn float(&self) -> Option<f64> {
+        let sign = if self.negative { "-" } else { "" };
+        if self.is_zero() {
+            return format!("{sign}0.0").parse().ok();
+        }
+        let float: f64 = format!("{sign}{}e{}", self.digits, self.exponent)
+            .parse()
+            .ok()
+            .filter(|float: &f64| float.is_finite())?;
+        let shortest = Self::parse(&format!("{float:e}"), Notation::Free)?;
+        (shortest.digits == self.digits && shortest.exponent == self.exponent).then_some(float)
+    }
+}
+
+/// A whole number of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Integer {
+    Natural(u64),
+    /// Below zero.
+    Negative(i64),
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The significant digits of `whole.fraction`, and the exponent of the last of them.
+fn significant(whole: &str, fraction: &str) -> Option<(String, i64)> {
+    let places = |text: &str| i64::try_from(text.len()).ok();
+    let kept = fraction.trim_end_matches('0');
+    let (head, tail, exponent) = if kept.is_empty() {
+        let head = whole.trim_end_matches('0');
+        (head, "", places(whole)? - places(head)?)
+    } else {
+        (whole, kept, -places(kept)?)
+    };
+    let head = head.trim_start_matches('0');
+    let tail = if head.is_empty() {
+        tail.trim_start_matches('0')
+    } else {
+        tail
+    };
+    if head.len() + tail.len() > MOST_DIGITS {
+        return None;
+    }
+    let digits = format!("{head}{tail}");
+    let exponent = if digits.is_empty() { 0 } else { exponent };
+    Some((digits, exponent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decimal, Notation};
+
+    fn check(text: &str, notation: Notation, magnitude: Option<u128>, float: Option<f64>) {
+        let number = Decimal::parse(text, notation);
+        assert_eq!(
+            number.as_ref().and_then(Decimal::magnitude),
+            magnitude,
+            "{text}"
+        );
+        let found = number.as_ref().and_then(Decimal::float);
+        assert_eq!(found.map(f64::to_bits), float.map(f64::to_bits), "{text}");
+    }
+
+    #[test]
+    fn numbers_are_exact_or_nothing() {
+        use Notation::{Free, Plain};
+        let digits_39 = u128::MAX;
+        for (text, notation, magnitude, float) in [
+            ("0", Plain, Some(0), Some(0.0)),
+            ("-0", Plain, Some(0), Some(-0.0)),
+            ("10", Plain, Some(10), Some(10.0)),
+            ("1.50", Plain, None, Some(1.5)),
+            ("0.000", Plain, Some(0), Some(0.0)),
+            ("0.1", Plain, None, Some(0.1)),
+            ("9007199254740993", Plain, Some(9_007_199_254_740_993), None),
+            ("3.14159265358979323846", Plain, None, None),
+            ("00", Plain, None, None),
+            ("1e5", Plain, None, None),
+            ("+1", Plain, None, None),
+            ("", Plain, None, None),
+            ("-", Plain, None, None),
+            ("1.", Plain, None, None),
+            (".5", Free, None, None),
+            ("+0010", Free, Some(10), Some(10.0)),
+            ("1e3", Free, Some(1000), Some(1000.0)),
+            ("12.5E1", Free, Some(125), Some(125.0)),
+            ("1e-3", Free, None, Some(0.001)),
+            ("1e", Free, None, None),
+            ("1e+", Free, None, None),
+            ("e5", Free, None, None),
+            ("1e400", Free, None, None),
+            ("1e-400", Free, None, None),
+            ("0e99999999999999999999", Free, Some(0), Some(0.0)),
+            ("1e99999999999999999999", Free, None, None),
+            ("5e-324", Free, None, Some(5e-324)),
+            ("4e-324", Free, None, None),
+            ("1.7976931348623157e308", Free, None, Some(f64::MAX)),
+            ("1_000", Free, None, None),
+            ("0x10", Free, None, None),
+            ("NaN", Free, None, None),
+            ("++1", Free, None, None),
+            ("+-1", Free, None, None),
+            ("٣", Free, None, None),
+        ] {
+            check(text, notation, magnitude, float);
+        }
+        check(&digits_39.to_string(), Plain, Some(digits_39), None);
+        check(&format!("1{}", "0".repeat(300)), Plain, None, Some(1e300));
+        check(&"9".repeat(100_000), Plain, None, None);
+    }
+}

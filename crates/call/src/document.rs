@@ -1,0 +1,248 @@
+//! A whole text, read: the wire form.
+
+use plaincall_syntax::{Dialect, DialectError, Event, EventKind, Parser, Span, Syntax};
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+
+use crate::call::ToolCall;
+use crate::collector::{Collected, Collector};
+use crate::finding::{Finding, span_pair};
+use crate::limits::Limits;
+
+/// A text with its calls: what `plaincall parse` prints (`spec/common.md` 11).
+///
+/// ```
+/// use plaincall_call::Document;
+/// use plaincall_syntax::Dialect;
+///
+/// let text = "Look.\n!!!GADGET_START:ReadFile\n!!!ARG:path\na.txt\n!!!GADGET_END\n";
+/// let document = Document::parse(text, &Dialect::block())?;
+/// let call = document.calls().next().expect("one call");
+/// assert_eq!(call.name, "ReadFile");
+/// assert_eq!(call.arguments.get("path"), Some("a.txt"));
+/// assert!(serde_json::to_string(&document)?.starts_with(r#"{"syntax":"block","segments":[{"type":"text","span":[0,6]"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The syntax of the dialect; in the automatic dialect that of the first call, or `None` without one.
+    pub syntax: Option<Syntax>,
+    /// The parts of the text, in order. Their spans tile it.
+    pub segments: Vec<Segment>,
+    /// Everything found, in the order in which the findings' spans end.
+    pub diagnostics: Vec<Finding>,
+}
+
+/// A part of a [`Document`].
+#[derive(Clone, Debug)]
+pub enum Segment {
+    /// Text outside calls; two never follow each other.
+    Text {
+        /// Where it stands.
+        span: Span,
+        /// The text; an escape's backslash lies in the span and not in the text.
+        text: String,
+    },
+    /// Reasoning; two never follow each other.
+    Reasoning {
+        /// Where it stands, its markers included.
+        span: Span,
+        /// The text between the markers.
+        text: String,
+    },
+    /// A call.
+    Call(Box<ToolCall>),
+}
+
+impl Document {
+    /// Reads a whole text.
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work. No text is ever refused.
+    pub fn parse(text: &str, dialect: &Dialect) -> Result<Self, DialectError> {
+        let mut parser = Parser::new(dialect)?;
+        let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
+        for event in parser.feed(text) {
+            builder.push(&event);
+        }
+        for event in parser.finish() {
+            builder.push(&event);
+        }
+        Ok(builder.finish())
+    }
+
+    /// The calls, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.segments.iter().filter_map(|segment| match segment {
+            Segment::Call(call) => Some(&**call),
+            Segment::Text { .. } | Segment::Reasoning { .. } => None,
+        })
+    }
+
+    /// Whether anything found is an error.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Finding::is_error)
+    }
+}
+
+impl Segment {
+    /// Where it stands in the input.
+    pub fn span(&self) -> Span {
+        match self {
+            Self::Text { span, .. } | Self::Reasoning { span, .. } => *span,
+            Self::Call(call) => call.span,
+        }
+    }
+}
+
+/// Puts a [`Document`] together from the parser's events.
+#[derive(Clone, Debug)]
+pub struct DocumentBuilder {
+    collector: Collector,
+    document: Document,
+    in_call: bool,
+}
+
+impl DocumentBuilder {
+    /// A builder for one text in `dialect`.
+    pub fn new(dialect: &Dialect, limits: Limits) -> Self {
+        Self {
+            collector: Collector::new(limits),
+            document: Document {
+                syntax: dialect.syntax(),
+                segments: Vec::new(),
+                diagnostics: Vec::new(),
+            },
+            in_call: false,
+        }
+    }
+
+    /// Takes the parser's next event.
+    pub fn push(&mut self, event: &Event<'_>) {
+        match self.collector.push(event) {
+            Some(Collected::Started(started)) => {
+                self.in_call = true;
+                self.document.syntax.get_or_insert(started.syntax);
+                return;
+            }
+            Some(Collected::Finished(call)) => {
+                self.in_call = false;
+                self.document
+                    .diagnostics
+                    .extend(call.findings.iter().cloned());
+                self.document.segments.push(Segment::Call(call));
+                return;
+            }
+            None if self.in_call => return,
+            None => {}
+        }
+        match &event.kind {
+            EventKind::Text(piece) => self.text(event.span, piece),
+            EventKind::Reasoning(piece) => self.reasoning(event.span, piece),
+            // Outside calls the escape ignores a backslash, and no marker holds one.
+            EventKind::Ignored(piece) if piece.contains('\\') => self.text(event.span, ""),
+            EventKind::Ignored(_) => self.reasoning(event.span, ""),
+            EventKind::Diagnostic(diagnostic) => {
+                self.document.diagnostics.push(Finding::from(diagnostic));
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the text.
+    pub fn finish(self) -> Document {
+        let mut document = self.document;
+        document.diagnostics.sort_by_key(|finding| finding.span.end);
+        document
+    }
+
+    fn text(&mut self, more: Span, piece: &str) {
+        if let Some(Segment::Text { span, text }) = self.document.segments.last_mut() {
+            span.end = more.end;
+            text.push_str(piece);
+        } else {
+            self.document.segments.push(Segment::Text {
+                span: more,
+                text: piece.to_owned(),
+            });
+        }
+    }
+
+    fn reasoning(&mut self, more: Span, piece: &str) {
+        if let Some(Segment::Reasoning { span, text }) = self.document.segments.last_mut() {
+            span.end = more.end;
+            text.push_str(piece);
+        } else {
+            self.document.segments.push(Segment::Reasoning {
+                span: more,
+                text: piece.to_owned(),
+            });
+        }
+    }
+}
+
+/// A span as it is written in JSON.
+struct Pair(Span);
+
+impl Serialize for Pair {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        span_pair(&self.0, serializer)
+    }
+}
+
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Document", 3)?;
+        fields.serialize_field("syntax", &self.syntax.map(Syntax::name))?;
+        fields.serialize_field("segments", &self.segments)?;
+        fields.serialize_field("diagnostics", &self.diagnostics)?;
+        fields.end()
+    }
+}
+
+impl Serialize for Segment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        let (kind, text) = match self {
+            Self::Text { text, .. } => ("text", Some(text)),
+            Self::Reasoning { text, .. } => ("reasoning", Some(text)),
+            Self::Call(_) => ("call", None),
+        };
+        fields.serialize_entry("type", kind)?;
+        fields.serialize_entry("span", &Pair(self.span()))?;
+        if let Some(text) = text {
+            fields.serialize_entry("text", text)?;
+        }
+        if let Self::Call(call) = self {
+            fields.serialize_entry("termination", call.termination.name())?;
+            fields.serialize_entry("call", call)?;
+        }
+        fields.end()
+    }
+}
+
+/// The keys of `spec/block.md` 8 or `spec/emoji.md`, wire form.
+impl Serialize for ToolCall {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        match self.syntax {
+            Syntax::Block => {
+                fields.serialize_entry("gadgetName", &self.name)?;
+                fields.serialize_entry("invocationId", &self.id)?;
+                fields.serialize_entry("dependencies", &self.dependencies)?;
+                if self.parse_error.is_none() {
+                    fields.serialize_entry("parameters", &self.arguments)?;
+                }
+                fields.serialize_entry("parametersRaw", self.raw())?;
+                if let Some(error) = &self.parse_error {
+                    fields.serialize_entry("parseError", error)?;
+                }
+            }
+            Syntax::Emoji => {
+                fields.serialize_entry("tool_name", &self.name)?;
+                fields.serialize_entry("raw_args", self.raw_args().unwrap_or_default())?;
+                fields.serialize_entry("body", self.body().unwrap_or_default())?;
+            }
+        }
+        fields.end()
+    }
+}

@@ -1,0 +1,74 @@
+//! One form for what the parser and the assembly find.
+
+use plaincall_syntax::{Diagnostic, Severity, Span};
+use serde::{Serialize, Serializer};
+
+/// Something worth a remark in a text: a diagnostic of the parser, or an error of the assembly.
+///
+/// It is written in JSON as `{"code", "severity", "span", "message"}` (`spec/common.md` 11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Its stable code (`spec/common.md` 3, `spec/block.md` 7.9).
+    pub code: &'static str,
+    /// Whether it makes its call wrong.
+    #[serde(serialize_with = "severity_name")]
+    pub severity: Severity,
+    /// Where it stands, in bytes of the input.
+    #[serde(serialize_with = "span_pair")]
+    pub span: Span,
+    /// One sentence, or the text that the specification fixes.
+    pub message: String,
+}
+
+impl Finding {
+    /// The error that two calls of one turn have the same id.
+    pub const DUPLICATE_ID: &'static str = "duplicate_id";
+
+    pub(crate) fn error(code: &'static str, span: Span, message: String) -> Self {
+        Self {
+            code,
+            severity: Severity::Error,
+            span,
+            message,
+        }
+    }
+
+    /// Whether it makes its call wrong.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// Whether it is an error of the arguments, so that there are no `parameters`.
+    pub(crate) fn spoils_arguments(&self) -> bool {
+        self.is_error() && self.code != Self::DUPLICATE_ID
+    }
+
+    /// Puts a finding where its span ends, behind those that end at the same place.
+    pub(crate) fn insert(self, findings: &mut Vec<Self>) {
+        let at = findings.partition_point(|other| other.span.end <= self.span.end);
+        findings.insert(at, self);
+    }
+}
+
+impl From<&Diagnostic> for Finding {
+    fn from(diagnostic: &Diagnostic) -> Self {
+        Self {
+            code: diagnostic.code.name(),
+            severity: diagnostic.severity(),
+            span: diagnostic.span,
+            message: diagnostic.message(),
+        }
+    }
+}
+
+pub(crate) fn span_pair<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
+    (span.start, span.end).serialize(serializer)
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde asks for"
+)]
+fn severity_name<S: Serializer>(severity: &Severity, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(severity.name())
+}

@@ -1,0 +1,223 @@
+//! A JSON object as arguments to write.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::argument_error::quoted;
+use crate::bind::fits;
+use crate::coerce::coerce;
+use crate::limits::Limits;
+use crate::pointer::{escape, is_index};
+use crate::reading::Reading;
+use crate::schema::unusable_key;
+use crate::tool::{ParameterKind, ToolSpec};
+
+/// What cannot be written so that it comes back the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlattenError {
+    /// The pointer to it.
+    pub pointer: String,
+    /// Why, in one sentence.
+    pub message: String,
+}
+
+impl fmt::Display for FlattenError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "`{}`: {}", self.pointer, self.message)
+    }
+}
+
+impl std::error::Error for FlattenError {}
+
+/// A JSON object as pairs of pointer and text, in order, to be rendered as a block call (`spec/block.md` 9).
+///
+/// Without a tool's definition the arguments must come back the same by coercion alone; with one, a declared string
+/// may be any text, and a declared list or object may be empty.
+///
+/// ```
+/// use plaincall_call::flatten;
+/// use serde_json::json;
+///
+/// let pairs = |value: serde_json::Value| flatten(value.as_object().expect("an object"), None);
+/// assert_eq!(
+///     pairs(json!({"path": "a.txt", "at": {"line": 3}}))?,
+///     [("path".to_owned(), "a.txt".to_owned()), ("at/line".to_owned(), "3".to_owned())]
+/// );
+/// assert_eq!(pairs(json!({"zip": "2134"})).unwrap_err().pointer, "zip");
+/// # Ok::<(), plaincall_call::FlattenError>(())
+/// ```
+///
+/// # Errors
+/// Refuses, naming the pointer, what would come back different: a string that reads as something else, null, an empty
+/// list or object, and keys that a pointer cannot spell.
+pub fn flatten(
+    object: &Map<String, Value>,
+    tool: Option<&ToolSpec>,
+) -> Result<Vec<(String, String)>, FlattenError> {
+    let mut pairs = Pairs {
+        pairs: Vec::new(),
+        limits: Limits::default(),
+    };
+    for (key, value) in object {
+        let pointer = escape(key).into_owned();
+        check_key(key, &pointer)?;
+        let kind = tool
+            .and_then(|tool| tool.get(key))
+            .map(|parameter| parameter.kind);
+        match kind {
+            Some(kind) if kind != ParameterKind::Any => pairs.declared(pointer, kind, value)?,
+            Some(_) | None => pairs.add(&pointer, 1, value)?,
+        }
+    }
+    Ok(pairs.pairs)
+}
+
+struct Pairs {
+    pairs: Vec<(String, String)>,
+    limits: Limits,
+}
+
+impl Pairs {
+    fn push(&mut self, pointer: String, text: String) -> Result<(), FlattenError> {
+        if self.pairs.len() >= self.limits.arguments {
+            let message = format!("a call has at most {} arguments", self.limits.arguments);
+            return Err(refuse(&pointer, message));
+        }
+        self.pairs.push((pointer, text));
+        Ok(())
+    }
+
+    /// Adds the value of a declared parameter.
+    fn declared(
+        &mut self,
+        pointer: String,
+        kind: ParameterKind,
+        value: &Value,
+    ) -> Result<(), FlattenError> {
+        match (kind, value) {
+            (ParameterKind::Array, Value::Array(items)) if items.is_empty() => {
+                self.push(pointer, "[]".to_owned())
+            }
+            (ParameterKind::Array, Value::Array(_)) => self.add(&pointer, 1, value),
+            (ParameterKind::Object, Value::Object(members)) if members.is_empty() => {
+                self.push(pointer, "{}".to_owned())
+            }
+            (ParameterKind::Object, Value::Object(members)) => {
+                self.members(&pointer, 1, members, true)
+            }
+            (kind, value) => {
+                let text = scalar_text(value).unwrap_or_default();
+                let fits = kind.is_scalar() && fits(kind, &text).is_ok();
+                if fits && Reading::of(kind).value(&text) == *value {
+                    return self.push(pointer, text);
+                }
+                let message = format!(
+                    "it is declared as {}, and is {}",
+                    kind.in_words(),
+                    quoted(&value.to_string())
+                );
+                Err(refuse(&pointer, message))
+            }
+        }
+    }
+
+    /// Adds a value; recurses as deep as a pointer may be.
+    fn add(&mut self, pointer: &str, depth: usize, value: &Value) -> Result<(), FlattenError> {
+        if depth > self.limits.depth() {
+            let message = format!("a pointer has at most {} segments", self.limits.depth());
+            return Err(refuse(pointer, message));
+        }
+        match value {
+            Value::Null => Err(refuse(pointer, "null would come back as the text `null`")),
+            Value::Array(items) if items.is_empty() => {
+                Err(refuse(pointer, "an empty list cannot be written"))
+            }
+            Value::Object(members) if members.is_empty() => {
+                Err(refuse(pointer, "an empty object cannot be written"))
+            }
+            Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
+                self.add(&format!("{pointer}/{index}"), depth + 1, item)
+            }),
+            Value::Object(members) => self.members(pointer, depth, members, false),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                let text = scalar_text(value).unwrap_or_default();
+                let back = Value::from(coerce(&text));
+                if back == *value {
+                    self.push(pointer.to_owned(), text)
+                } else {
+                    let kind = if value.is_string() {
+                        "the string"
+                    } else {
+                        "the number"
+                    };
+                    Err(refuse(
+                        pointer,
+                        format!(
+                            "{kind} {} would come back as {back}",
+                            quoted(&value.to_string())
+                        ),
+                    ))
+                }
+            }
+        }
+    }
+
+    fn members(
+        &mut self,
+        pointer: &str,
+        depth: usize,
+        members: &Map<String, Value>,
+        is_declared: bool,
+    ) -> Result<(), FlattenError> {
+        if members.keys().next().is_some_and(|key| is_index(key)) {
+            // A declared object takes back what was read as a list, so its keys must be those of one.
+            let counts = members
+                .keys()
+                .enumerate()
+                .all(|(index, key)| *key == index.to_string());
+            if !is_declared || !counts {
+                let message = "its first key counts items, so it would come back as a list";
+                return Err(refuse(pointer, message));
+            }
+        }
+        for (key, member) in members {
+            let pointer = format!("{pointer}/{}", escape(key));
+            check_key(key, &pointer)?;
+            self.add(&pointer, depth + 1, member)?;
+        }
+        Ok(())
+    }
+}
+
+fn refuse(pointer: &str, message: impl Into<String>) -> FlattenError {
+    FlattenError {
+        pointer: pointer.to_owned(),
+        message: message.into(),
+    }
+}
+
+fn check_key(key: &str, pointer: &str) -> Result<(), FlattenError> {
+    match unusable_key(key) {
+        Some(reason) => Err(refuse(pointer, format!("a key {reason}"))),
+        None => Ok(()),
+    }
+}
+
+/// The text of a scalar: numbers without an exponent.
+fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Number(number) if number.is_f64() => {
+            let digits = number.as_f64()?.to_string();
+            Some(if digits.contains('.') {
+                digits
+            } else {
+                format!("{digits}.0")
+            })
+        }
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

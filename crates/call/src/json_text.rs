@@ -1,0 +1,129 @@
+//! JSON written as a value or body: read without losing a digit or a member.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::decimal::{Decimal, Notation};
+
+/// Reads a JSON text.
+///
+/// # Errors
+/// Says in a phrase what is wrong: no JSON, a key twice in one object, a number with more digits than are kept.
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
+    let Unique(value) = serde_json::from_str(text).map_err(|error| phrase(&error))?;
+    match numbers(text).find(|number| !is_kept(number)) {
+        Some(number) => Err(format!(
+            "the number {number} has more digits than can be kept"
+        )),
+        None => Ok(value),
+    }
+}
+
+/// The message of an error of the JSON reader, its place in words.
+pub(crate) fn phrase(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let place_in_words = format!(" (line {}, column {} of it)", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(cause) => match cause.strip_prefix("EOF while parsing ") {
+            Some(part) => format!("it ends inside {part}{place_in_words}"),
+            None => format!("{cause}{place_in_words}"),
+        },
+        None => text,
+    }
+}
+
+fn is_kept(number: &str) -> bool {
+    Decimal::parse(number, Notation::Free).is_some_and(|decimal| {
+        let is_plain = !number.contains(['.', 'e', 'E']);
+        (is_plain && decimal.integer().is_some()) || decimal.float().is_some()
+    })
+}
+
+/// The numbers in a text that is known to be JSON.
+fn numbers(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_string = false;
+    let mut is_escaped = false;
+    text.split(move |character: char| {
+        if in_string {
+            in_string = is_escaped || character != '"';
+            is_escaped = !is_escaped && character == '\\';
+            true
+        } else {
+            in_string = character == '"';
+            !matches!(character, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')
+        }
+    })
+    // `true` and `false` hold an `e`.
+    .filter(|piece| piece.contains(|character: char| character.is_ascii_digit()))
+}
+
+/// A JSON value in whose objects every key stands once.
+struct Unique(Value);
+
+struct UniqueVisitor;
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Unique;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Unique, E> {
+        Ok(Unique(Value::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Unique, E> {
+        Ok(Unique(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Unique, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Unique(item)) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Unique(items.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Unique, A::Error> {
+        let mut members = Map::new();
+        while let Some((key, Unique(member))) = access.next_entry::<String, Unique>()? {
+            if members.contains_key(&key) {
+                return Err(A::Error::custom(format_args!(
+                    "the key {key:?} stands twice"
+                )));
+            }
+            members.insert(key, member);
+        }
+        Ok(Unique(members.into()))
+    }
+}

@@ -1,0 +1,52 @@
+//! Tools and tool calls as data: arguments, coercion, ids, binding. It runs nothing and does no I/O.
+//!
+//! The crate `plaincall-syntax` turns a model's text into events; this one turns the events into calls.
+//!
+//! - [`Collector`]: events in, [`ToolCall`]s out, while the text arrives. [`Document`] for a text that is there already.
+//! - [`Arguments`]: the text of every value, read as what is asked for.
+//! - [`ToolSpec`]: what a tool takes; [`bind`] holds a call against it.
+//!
+//! The rules are in the project's `spec/` folder.
+
+mod argument_error;
+mod arguments;
+mod bind;
+mod bind_emoji;
+mod call;
+mod coerce;
+mod collector;
+mod decimal;
+mod document;
+mod expand;
+mod finding;
+mod flatten;
+mod ids;
+mod json_text;
+mod limits;
+mod openai;
+mod pointer;
+mod read;
+mod reading;
+mod schema;
+mod spell_emoji;
+mod tool;
+mod tree;
+mod usage;
+
+pub use argument_error::ArgumentError;
+pub use arguments::{Argument, Arguments};
+pub use bind::{Problem, bind};
+pub use call::{Completeness, NotRun, ToolCall, Unclosed};
+pub use coerce::{Coerced, coerce};
+pub use collector::{Collected, Collector, Started};
+pub use document::{Document, DocumentBuilder, Segment};
+pub use finding::Finding;
+pub use flatten::{FlattenError, flatten};
+pub use ids::{Assigned, Ids};
+pub use limits::Limits;
+pub use openai::{LeftOut, OpenAiCall, OpenAiCalls, OpenAiFunction, openai_calls};
+pub use plaincall_syntax::{Severity, Span, Syntax, Termination};
+pub use schema::SpecError;
+pub use spell_emoji::{EmojiText, spell_emoji};
+pub use tool::{Effect, Parameter, ParameterKind, ToolSpec};
+pub use usage::{Usage, UsageBody, UsageItem};

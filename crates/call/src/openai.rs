@@ -1,0 +1,126 @@
+//! The calls of a document as an `OpenAI` `tool_calls` array.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::bind::bind;
+use crate::call::{Completeness, ToolCall, Unclosed};
+use crate::document::Document;
+use crate::tool::ToolSpec;
+
+/// A document's calls in the form of the `OpenAI` API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenAiCalls {
+    /// The array `tool_calls`.
+    pub tool_calls: Vec<OpenAiCall>,
+    /// The calls that are wrong and therefore not in the array.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// One element of `tool_calls`. In JSON it is `{"id", "type": "function", "function": {"name", "arguments"}}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpenAiCall {
+    /// The call's id.
+    pub id: String,
+    /// Always `function`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The tool and its arguments.
+    pub function: OpenAiFunction,
+}
+
+/// The tool and the arguments of an [`OpenAiCall`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpenAiFunction {
+    /// The name of the tool.
+    pub name: String,
+    /// The arguments: the text of a JSON object.
+    pub arguments: String,
+}
+
+/// A call that is not in the array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its place in the order of appearance, from 0.
+    pub index: usize,
+    /// The name of the tool.
+    pub name: String,
+    /// Its id.
+    pub id: String,
+    /// Why it is left out, one sentence each; at least one.
+    pub reasons: Vec<String>,
+}
+
+/// The good calls of a document as the `tool_calls` of the `OpenAI` API, and those that are left out with the reasons.
+///
+/// Left out is what [`ToolCall::may_run`] refuses, and what does not fit the definition that `find_tool` gives for its
+/// name. Without a definition the arguments of a block call are what coercion makes of them, and those of an emoji
+/// call are its `raw_args` and `body`.
+///
+/// ```
+/// use plaincall_call::{Completeness, Document, Unclosed, openai_calls};
+/// use plaincall_syntax::Dialect;
+///
+/// let text = "!!!GADGET_START:Add\n!!!ARG:a\n5\n!!!GADGET_END\n!!!GADGET_START:Add\n!!!ARG:a\n1\n!!!ARG:a\n2\n!!!GADGET_END";
+/// let document = Document::parse(text, &Dialect::block())?;
+/// let calls = openai_calls(&document, Completeness::Complete, Unclosed::Reject, |_| None);
+/// assert_eq!(
+///     serde_json::to_string(&calls.tool_calls)?,
+///     r#"[{"id":"gadget_1","type":"function","function":{"name":"Add","arguments":"{\"a\":5}"}}]"#
+/// );
+/// assert_eq!(calls.left_out[0].reasons, ["Duplicate pointer: a"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn openai_calls<'t>(
+    document: &Document,
+    completeness: Completeness,
+    unclosed: Unclosed,
+    find_tool: impl Fn(&str) -> Option<&'t ToolSpec>,
+) -> OpenAiCalls {
+    let mut calls = OpenAiCalls {
+        tool_calls: Vec::new(),
+        left_out: Vec::new(),
+    };
+    for call in document.calls() {
+        let arguments = match call.may_run(completeness, unclosed) {
+            Ok(()) => arguments(call, find_tool(&call.name)),
+            Err(reason) => Err(vec![reason.to_string()]),
+        };
+        match arguments {
+            Ok(arguments) => calls.tool_calls.push(OpenAiCall {
+                id: call.id.clone(),
+                kind: "function",
+                function: OpenAiFunction {
+                    name: call.name.clone(),
+                    arguments,
+                },
+            }),
+            Err(reasons) => calls.left_out.push(LeftOut {
+                index: call.index,
+                name: call.name.clone(),
+                id: call.id.clone(),
+                reasons,
+            }),
+        }
+    }
+    calls
+}
+
+fn arguments(call: &ToolCall, tool: Option<&ToolSpec>) -> Result<String, Vec<String>> {
+    let value = match (tool, call.raw_args()) {
+        (Some(tool), _) => match bind(tool, call) {
+            Ok(arguments) => arguments.to_value(),
+            Err(problems) => {
+                return Err(problems
+                    .into_iter()
+                    .map(|problem| problem.message)
+                    .collect());
+            }
+        },
+        (None, Some(raw_args)) => {
+            json!({"raw_args": raw_args, "body": call.body().unwrap_or_default()})
+        }
+        (None, None) => call.arguments.to_value(),
+    };
+    Ok(value.to_string())
+}

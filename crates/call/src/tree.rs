@@ -1,0 +1,226 @@
+//! Where the values of a call stand in its one JSON object (`spec/block.md` 7.4 to 7.6).
+//!
+//! The nodes lie in one vector, so nothing recurses to build or drop them. A lookup takes constant time in small
+//! objects by scanning and in large ones by a hash map, so many arguments take linear time.
+
+use std::collections::HashMap;
+
+use crate::pointer::{Pointer, PointerError, is_index};
+
+/// An object with more keys than this gets a map.
+const SCANNED: usize = 8;
+
+/// The place of a node in the tree.
+pub(crate) type NodeIndex = u32;
+/// The root: always an object.
+pub(crate) const ROOT: NodeIndex = 0;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    Object(Object),
+    Array(Vec<NodeIndex>),
+    /// The value with this number.
+    Leaf(usize),
+}
+
+/// The members of an object, in order of appearance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Object {
+    members: Vec<(Box<str>, NodeIndex)>,
+    #[expect(
+        clippy::box_collection,
+        reason = "most objects are small and have none"
+    )]
+    by_key: Option<Box<HashMap<Box<str>, NodeIndex>>>,
+}
+
+impl Object {
+    pub(crate) fn get(&self, key: &str) -> Option<NodeIndex> {
+        match &self.by_key {
+            Some(by_key) => by_key.get(key).copied(),
+            None => self
+                .members
+                .iter()
+                .find(|(name, _)| **name == *key)
+                .map(|&(_, node)| node),
+        }
+    }
+
+    pub(crate) fn members(&self) -> impl ExactSizeIterator<Item = (&str, NodeIndex)> {
+        self.members.iter().map(|(key, node)| (&**key, *node))
+    }
+
+    fn push(&mut self, key: &str, node: NodeIndex) {
+        self.members.push((key.into(), node));
+        if let Some(by_key) = &mut self.by_key {
+            by_key.insert(key.into(), node);
+        } else if self.members.len() > SCANNED {
+            self.by_key = Some(Box::new(self.members.iter().cloned().collect()));
+        }
+    }
+}
+
+impl FromIterator<(Box<str>, NodeIndex)> for Object {
+    fn from_iter<M: IntoIterator<Item = (Box<str>, NodeIndex)>>(members: M) -> Self {
+        let mut object = Self::default();
+        for (key, node) in members {
+            object.push(&key, node);
+        }
+        object
+    }
+}
+
+/// Where the values stand.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Self {
+            nodes: vec![Node::Object(Object::default())],
+        }
+    }
+}
+
+impl Tree {
+    pub(crate) fn node(&self, index: NodeIndex) -> Option<&Node> {
+        self.nodes.get(index as usize)
+    }
+
+    /// The members of the root.
+    pub(crate) fn root(&self) -> impl Iterator<Item = (&str, NodeIndex)> {
+        match self.nodes.first() {
+            Some(Node::Object(object)) => Some(object.members()),
+            _ => None,
+        }
+        .into_iter()
+        .flatten()
+    }
+
+    /// Adds a node that stands nowhere yet.
+    pub(crate) fn push(&mut self, node: Node) -> NodeIndex {
+        // There are fewer nodes than bytes of text, and texts of 4 GiB do not come as one value.
+        let index = NodeIndex::try_from(self.nodes.len()).unwrap_or(NodeIndex::MAX);
+        self.nodes.push(node);
+        index
+    }
+
+    /// The node that the segments lead to.
+    pub(crate) fn find(&self, pointer: &Pointer<'_>) -> Option<NodeIndex> {
+        pointer.segments.iter().try_fold(ROOT, |node, segment| {
+            self.child(node, segment).ok().flatten()
+        })
+    }
+
+    /// Makes an array an object with its indices as keys; for parameters that are declared as objects.
+    pub(crate) fn make_object(&mut self, index: NodeIndex) {
+        let Some(node) = self.nodes.get_mut(index as usize) else {
+            return;
+        };
+        if let Node::Array(items) = node {
+            let mut object = Object::default();
+            for (number, &item) in items.iter().enumerate() {
+                object.push(&number.to_string(), item);
+            }
+            *node = Node::Object(object);
+        }
+    }
+
+    /// The first value at or under a node.
+    pub(crate) fn first_leaf(&self, mut index: NodeIndex) -> Option<usize> {
+        loop {
+            index = match self.node(index)? {
+                Node::Leaf(leaf) => return Some(*leaf),
+                Node::Array(items) => *items.first()?,
+                Node::Object(object) => object.members().next()?.1,
+            };
+        }
+    }
+
+    /// Puts the value `leaf` where the pointer says.
+    ///
+    /// # Errors
+    /// Leaves the tree as it is if the place is taken, cannot be reached, or would leave a gap.
+    pub(crate) fn insert(
+        &mut self,
+        pointer: &Pointer<'_>,
+        leaf: usize,
+    ) -> Result<(), PointerError> {
+        let (parent, depth) = self.locate(pointer)?;
+        self.grow(parent, pointer, depth, leaf)
+    }
+
+    /// The node under which the pointer leaves what is there, and the number of the segment that does.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub(crate) fn locate(&self, pointer: &Pointer<'_>) -> Result<(NodeIndex, usize), PointerError> {
+        let mut node = ROOT;
+        for (depth, segment) in pointer.segments.iter().enumerate() {
+            let Some(child) = self.child(node, segment)? else {
+                let new = pointer.segments.get(depth + 1..).unwrap_or_default();
+                return match new.iter().find(|next| is_index(next) && **next != "0") {
+                    Some(gap) => Err(PointerError::gap(0, gap)),
+                    None => Ok((node, depth)),
+                };
+            };
+            node = child;
+            if depth + 1 == pointer.segments.len() {
+                break;
+            }
+            if let Some(Node::Leaf(_)) = self.node(node) {
+                let value = Pointer::beginning(pointer.text, depth + 1);
+                return Err(PointerError::through_value(pointer.text, value));
+            }
+        }
+        Err(match self.node(node) {
+            Some(Node::Leaf(_)) => PointerError::duplicate(pointer.text),
+            _ => PointerError::holds_others(pointer.text),
+        })
+    }
+
+    /// One step down. An index right behind the last item of an array has no child yet; one further on is a gap.
+    fn child(&self, node: NodeIndex, segment: &str) -> Result<Option<NodeIndex>, PointerError> {
+        match self.node(node) {
+            Some(Node::Object(object)) => Ok(object.get(segment)),
+            Some(Node::Array(items)) if is_index(segment) => match segment.parse::<usize>() {
+                Ok(index) if index <= items.len() => Ok(items.get(index).copied()),
+                _ => Err(PointerError::gap(items.len(), segment)),
+            },
+            Some(Node::Array(_)) => Err(PointerError::invalid_index(segment)),
+            Some(Node::Leaf(_)) | None => Ok(None),
+        }
+    }
+
+    /// Adds the child that the segment at `depth` names, and everything below it.
+    fn grow(
+        &mut self,
+        parent: NodeIndex,
+        pointer: &Pointer<'_>,
+        depth: usize,
+        leaf: usize,
+    ) -> Result<(), PointerError> {
+        let mut node = parent;
+        for (offset, segment) in pointer.segments.iter().skip(depth).enumerate() {
+            let below = match pointer.segments.get(depth + offset + 1) {
+                None => Node::Leaf(leaf),
+                Some(next) if is_index(next) => Node::Array(Vec::new()),
+                Some(_) => Node::Object(Object::default()),
+            };
+            // 10,000 arguments of 64 segments are far below 2^32; a caller's own limits may not be.
+            let Ok(index) = NodeIndex::try_from(self.nodes.len()) else {
+                return Err(PointerError::holds_others(pointer.text));
+            };
+            self.nodes.push(below);
+            match self.nodes.get_mut(node as usize) {
+                Some(Node::Object(object)) => object.push(segment, index),
+                Some(Node::Array(items)) => items.push(index),
+                Some(Node::Leaf(_)) | None => {}
+            }
+            node = index;
+        }
+        Ok(())
+    }
+}

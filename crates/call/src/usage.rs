@@ -1,0 +1,130 @@
+//! How a tool is called in the emoji syntax.
+
+use std::fmt;
+
+use crate::tool::{Parameter, ParameterKind, ToolSpec};
+
+/// The form of a tool's calls in the emoji syntax: what stands on the line and what in the body
+/// (`spec/emoji.md`, binding to named parameters).
+///
+/// It is fixed by the tool's definition. It shows itself as `run-query file limit?`, an optional parameter with a
+/// question mark, a last one that takes the rest of the line with dots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage<'s> {
+    /// The tool's name.
+    pub name: &'s str,
+    /// What stands on the line behind the name, in order.
+    pub line: Vec<UsageItem<'s>>,
+    /// What stands in the body.
+    pub body: UsageBody<'s>,
+}
+
+/// One parameter on the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsageItem<'s> {
+    /// The parameter.
+    pub parameter: &'s Parameter,
+    /// Whether it takes the rest of the line, blanks included: the last one does, if it is a string.
+    pub takes_rest: bool,
+}
+
+/// What the body of a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsageBody<'s> {
+    /// Nothing: it must be blank.
+    Nothing,
+    /// The text of this parameter.
+    Parameter(&'s Parameter),
+    /// One JSON object with all arguments.
+    Json,
+}
+
+impl ToolSpec {
+    /// How the tool is called in the emoji syntax.
+    ///
+    /// ```
+    /// use plaincall_call::{Parameter, ParameterKind, ToolSpec};
+    ///
+    /// let tool = ToolSpec::new("create-file")
+    ///     .parameter(Parameter::new("path", ParameterKind::String))
+    ///     .parameter(Parameter::new("encoding", ParameterKind::String).optional())
+    ///     .parameter(Parameter::new("content", ParameterKind::String))
+    ///     .body("content");
+    /// assert_eq!(tool.usage().to_string(), "create-file path encoding...? (body: content)");
+    /// ```
+    pub fn usage(&self) -> Usage<'_> {
+        let body = self.body.as_deref().and_then(|name| self.get(name));
+        let declares_form = self.positional.is_some() || self.body.is_some();
+        if !declares_form && !self.fits_line() {
+            return Usage {
+                name: &self.name,
+                line: Vec::new(),
+                body: UsageBody::Json,
+            };
+        }
+        let parameters: Vec<&Parameter> = match &self.positional {
+            Some(names) => names.iter().filter_map(|name| self.get(name)).collect(),
+            None => self.default_line(),
+        };
+        let last = parameters.len().saturating_sub(1);
+        let line = parameters
+            .into_iter()
+            .enumerate()
+            .map(|(index, parameter)| UsageItem {
+                parameter,
+                takes_rest: index == last && parameter.kind == ParameterKind::String,
+            })
+            .collect();
+        Usage {
+            name: &self.name,
+            line,
+            body: body.map_or(UsageBody::Nothing, UsageBody::Parameter),
+        }
+    }
+
+    /// Whether all arguments can stand on the line without a word about it in the definition.
+    fn fits_line(&self) -> bool {
+        let strings = self
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.kind == ParameterKind::String);
+        self.parameters
+            .iter()
+            .all(|parameter| parameter.kind.is_scalar())
+            && strings.count() <= 1
+    }
+
+    /// The required parameters, then the optional scalars, without the body.
+    fn default_line(&self) -> Vec<&Parameter> {
+        let on_line = |parameter: &&Parameter| self.body.as_deref() != Some(&parameter.name);
+        let required = self
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required);
+        let optional = self
+            .parameters
+            .iter()
+            .filter(|parameter| !parameter.required && parameter.kind.is_scalar());
+        required.chain(optional).filter(on_line).collect()
+    }
+}
+
+impl fmt::Display for Usage<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)?;
+        for item in &self.line {
+            write!(formatter, " {}", item.parameter.name)?;
+            if item.takes_rest {
+                formatter.write_str("...")?;
+            }
+            if !item.parameter.required {
+                formatter.write_str("?")?;
+            }
+        }
+        match self.body {
+            UsageBody::Nothing => Ok(()),
+            UsageBody::Parameter(parameter) => write!(formatter, " (body: {})", parameter.name),
+            UsageBody::Json => formatter.write_str(" (body: one JSON object)"),
+        }
+    }
+}
