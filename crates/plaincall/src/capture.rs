@@ -1,0 +1,190 @@
+//! What is kept of a command's output, so that no output is too long for the memory.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// How much is read at a time, in bytes: what a pipe holds.
+const PIECE: usize = 64 << 10;
+
+/// Takes the bytes of a stream and keeps some of them.
+pub(crate) trait Capture {
+    fn take(&mut self, bytes: &[u8]);
+}
+
+/// Reads a stream to its end, whatever is kept of it; a command that nobody reads from stands still.
+pub(crate) async fn drain(stream: Option<impl AsyncRead + Unpin>, capture: &mut impl Capture) {
+    let Some(mut stream) = stream else { return };
+    let mut piece = vec![0; PIECE];
+    // A stream that fails has ended; what was read before counts.
+    while let Ok(count @ 1..) = stream.read(&mut piece).await {
+        capture.take(piece.get(..count).unwrap_or_default());
+    }
+}
+
+/// Keeps the beginning.
+#[derive(Debug)]
+pub(crate) struct Head {
+    limit: usize,
+    kept: Vec<u8>,
+    total: u64,
+}
+
+impl Head {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            kept: Vec::new(),
+            total: 0,
+        }
+    }
+
+    /// What was kept as text; if that is not all, a line at its end says so.
+    pub(crate) fn into_text(self) -> String {
+        let kept = self.kept.len();
+        if kept as u64 == self.total {
+            return into_text(self.kept);
+        }
+        let (whole, _) = split_last_character(&self.kept);
+        let text = String::from_utf8_lossy(whole);
+        let line_end = if text.is_empty() || text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        let (kept, total) = (whole.len(), self.total);
+        format!("{text}{line_end}[output cut: the first {kept} of {total} bytes]\n")
+    }
+}
+
+impl Capture for Head {
+    fn take(&mut self, bytes: &[u8]) {
+        let room = self.limit - self.kept.len();
+        let count = room.min(bytes.len());
+        self.kept
+            .extend_from_slice(bytes.get(..count).unwrap_or_default());
+        self.total += bytes.len() as u64;
+    }
+}
+
+/// Keeps the end.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    limit: usize,
+    kept: VecDeque<u8>,
+    total: u64,
+}
+
+impl Tail {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            kept: VecDeque::new(),
+            total: 0,
+        }
+    }
+
+    /// What was kept as text; if that is not all, a line at its beginning says so.
+    pub(crate) fn into_text(self) -> String {
+        let kept = Vec::from(self.kept);
+        if kept.len() as u64 == self.total {
+            return into_text(kept);
+        }
+        // The cut may have left the rest of a line behind, or of a character.
+        let rest = match kept.iter().position(|&byte| byte == b'\n') {
+            Some(line_end) if line_end + 1 < kept.len() => line_end + 1,
+            _ => kept
+                .iter()
+                .take(3)
+                .take_while(|&&byte| byte & 0xC0 == 0x80)
+                .count(),
+        };
+        let whole = kept.get(rest..).unwrap_or_default();
+        format!(
+            "[output cut: the last {} of {} bytes]\n{}",
+            whole.len(),
+            self.total,
+            String::from_utf8_lossy(whole)
+        )
+    }
+}
+
+impl Capture for Tail {
+    fn take(&mut self, bytes: &[u8]) {
+        let last = bytes.len().saturating_sub(self.limit);
+        let bytes_kept = bytes.get(last..).unwrap_or_default();
+        let surplus = (self.kept.len() + bytes_kept.len()).saturating_sub(self.limit);
+        self.kept.drain(..surplus);
+        self.kept.extend(bytes_kept);
+        self.total += bytes.len() as u64;
+    }
+}
+
+/// The bytes as text; what is no UTF-8 becomes U+FFFD.
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Splits off a character at the end that lacks bytes.
+fn split_last_character(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let whole = match std::str::from_utf8(bytes) {
+        // No length: the bytes end too early, they are not wrong.
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    };
+    bytes.split_at(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Capture, Head, Tail};
+
+    /// Both captures of a stream that comes in these pieces, with room for 8 bytes.
+    fn check(pieces: &[&[u8]], head: &str, tail: &str) {
+        let (mut first, mut last) = (Head::new(8), Tail::new(8));
+        for piece in pieces {
+            first.take(piece);
+            last.take(piece);
+        }
+        assert_eq!(first.into_text(), head);
+        assert_eq!(last.into_text(), tail);
+    }
+
+    #[test]
+    fn what_is_kept() {
+        check(&[], "", "");
+        check(&[b"12345678"], "12345678", "12345678");
+        check(&[b"1234", b"5678"], "12345678", "12345678");
+        check(
+            &[b"123456789"],
+            "12345678\n[output cut: the first 8 of 9 bytes]\n",
+            "[output cut: the last 8 of 9 bytes]\n23456789",
+        );
+        check(
+            &[b"1234567\n", b"abc", b"de"],
+            "1234567\n[output cut: the first 8 of 13 bytes]\n",
+            "[output cut: the last 5 of 13 bytes]\nabcde",
+        );
+        check(
+            &["1234567é8901234é".as_bytes(), "5".as_bytes()],
+            "1234567\n[output cut: the first 7 of 19 bytes]\n",
+            "[output cut: the last 8 of 19 bytes]\n01234é5",
+        );
+        check(
+            &["éééééé".as_bytes(), b"1"],
+            "éééé\n[output cut: the first 8 of 13 bytes]\n",
+            "[output cut: the last 7 of 13 bytes]\nééé1",
+        );
+        check(
+            &[b"12345678", b"9\n"],
+            "12345678\n[output cut: the first 8 of 10 bytes]\n",
+            "[output cut: the last 8 of 10 bytes]\n3456789\n",
+        );
+        check(
+            &[b"a\xff\xe2\x82"],
+            "a\u{fffd}\u{fffd}",
+            "a\u{fffd}\u{fffd}",
+        );
+    }
+}

@@ -1,0 +1,393 @@
+//! Tools that are commands: what is run is fixed by the definition, the model only fills in arguments.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plaincall_call::{Parameter, ToolSpec};
+
+use crate::invocation::Invocation;
+use crate::template::{Host, Piece, pieces};
+use crate::tool::Tool;
+
+/// How much of a command's standard output is kept if it does not say, in bytes.
+pub const DEFAULT_OUTPUT_LIMIT: usize = 1 << 20;
+
+/// How long a command has to end by itself after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The environment variables that every command sees, besides those that begin with `LC_`.
+const ALWAYS_SEEN: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+/// What begins the names of the variables that tell a command about its call.
+pub(crate) const OWN_PREFIX: &str = "PLAINCALL_";
+
+/// A command that is a tool.
+///
+/// Its texts may hold placeholders: `{name}` for the text of an argument, exactly as the model wrote it;
+/// `{directory:run}` for the run's own directory; `{directory:tools}` for the folder of the tools file. `{{name}}`
+/// stands for `{name}` itself; all other braces are ordinary characters.
+///
+/// The command finds its arguments and the results of the calls it depends on as one JSON object on its standard
+/// input: `{"id", "name", "arguments": {…}, "dependencies": [{"id", "name", "status", "output"}]}`. What it writes to
+/// its standard output is the result. If it ends with another exit status than 0, or by a signal, the call has failed,
+/// and the model reads the end of its standard error.
+///
+/// It runs in a process group of its own. When it has ended, ran out of time or is cancelled, all of the group is
+/// ended; nothing that it has started lives on, unless it has left the group.
+#[derive(Clone, Debug)]
+pub struct Command {
+    form: Form,
+    directory: Option<String>,
+    tools_directory: Option<PathBuf>,
+    environment: Vec<String>,
+    output_limit: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Program(Vec<String>),
+    Shell(String),
+}
+
+impl Command {
+    /// A program and its arguments, which never pass through a shell.
+    ///
+    /// Each is one element of the argument vector, whatever the placeholders in it stand for. If an optional argument
+    /// is left out, an element that is nothing but its placeholder goes away, and in other elements it is empty.
+    pub fn new<E: Into<String>>(elements: impl IntoIterator<Item = E>) -> Self {
+        Self::of(Form::Program(
+            elements.into_iter().map(Into::into).collect(),
+        ))
+    }
+
+    /// A script that is run by `sh -c`.
+    ///
+    /// The arguments do not become part of the script: `{name}` stands for a parameter of the shell (`${1}`, …), to be
+    /// quoted like every other, `"{name}"`. Where a shell does not look for its parameters (between single quotes)
+    /// there is no placeholder either. An argument that is left out is empty. `${name}` is the shell's own.
+    pub fn shell(script: impl Into<String>) -> Self {
+        Self::of(Form::Shell(script.into()))
+    }
+
+    fn of(form: Form) -> Self {
+        Self {
+            form,
+            directory: None,
+            tools_directory: None,
+            environment: Vec::new(),
+            output_limit: DEFAULT_OUTPUT_LIMIT,
+        }
+    }
+
+    /// Sets the working directory: an absolute path, or one that begins with a placeholder for a directory.
+    ///
+    /// If nothing is said it is the run's own directory. A command then leaves nothing behind by accident, whatever
+    /// relative path a model writes, and the calls of a run can hand files to each other.
+    pub fn directory(mut self, directory: impl Into<String>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    /// Sets what `{directory:tools}` stands for: an absolute path.
+    pub fn tools_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.tools_directory = Some(directory.into());
+        self
+    }
+
+    /// Names variables that the command may see besides `PATH`, `HOME`, `LANG`, `LC_…` and `TMPDIR`, as far as the
+    /// run's [environment](crate::RunBuilder::environment) has them. `PLAINCALL_ID`, `PLAINCALL_NAME` and
+    /// `PLAINCALL_RUN_DIRECTORY` are always set.
+    pub fn environment<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.environment = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets how many bytes of the standard output are kept; the rest is read and dropped, and a line at the end says
+    /// so. [`DEFAULT_OUTPUT_LIMIT`] if nothing is said.
+    pub fn output_limit(mut self, bytes: usize) -> Self {
+        self.output_limit = bytes;
+        self
+    }
+
+    /// Holds the command against the definition of its tool.
+    fn compile(self, spec: &ToolSpec) -> Result<Invocation, Vec<CommandProblem>> {
+        let mut check = Check {
+            spec,
+            has_tools_directory: self.tools_directory.is_some(),
+            problems: Vec::new(),
+        };
+        let line = match &self.form {
+            Form::Program(elements) => Line::Program(check.program(elements)),
+            Form::Shell(script) => Line::Shell(check.script(script)),
+        };
+        let directory = check.directory(self.directory.as_deref());
+        check.environment(&self.environment);
+        if let Some(folder) = &self.tools_directory
+            && !folder.is_absolute()
+        {
+            check.find(
+                CommandPlace::Directory,
+                format!(
+                    "the folder of the tools, {}, is no absolute path",
+                    folder.display()
+                ),
+            );
+        }
+        if check.problems.is_empty() {
+            Ok(Invocation {
+                line,
+                directory,
+                tools_directory: self.tools_directory.unwrap_or_default(),
+                environment: self.environment,
+                output_limit: self.output_limit,
+            })
+        } else {
+            Err(check.problems)
+        }
+    }
+}
+
+/// What is to be run, its placeholders found.
+#[derive(Clone, Debug)]
+pub(crate) enum Line {
+    Program(Vec<Vec<Piece>>),
+    Shell(Script),
+}
+
+/// A script and its parameters, from `${1}` on.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) text: String,
+    pub(crate) parameters: Vec<Piece>,
+}
+
+impl Script {
+    fn new(pieces: Vec<Piece>) -> Self {
+        let mut script = Self {
+            text: String::new(),
+            parameters: Vec::new(),
+        };
+        for piece in pieces {
+            if let Piece::Text(text) = piece {
+                script.text.push_str(&text);
+                continue;
+            }
+            let known = script.parameters.iter().position(|known| *known == piece);
+            let place = known.unwrap_or(script.parameters.len());
+            if known.is_none() {
+                script.parameters.push(piece);
+            }
+            let _ = write!(script.text, "${{{}}}", place + 1);
+        }
+        script
+    }
+}
+
+struct Check<'s> {
+    spec: &'s ToolSpec,
+    has_tools_directory: bool,
+    problems: Vec<CommandProblem>,
+}
+
+impl Check<'_> {
+    fn find(&mut self, place: CommandPlace, message: impl Into<String>) {
+        self.problems.push(CommandProblem {
+            place,
+            placeholder: None,
+            message: message.into(),
+        });
+    }
+
+    fn find_in(&mut self, place: CommandPlace, placeholder: &str, message: String) {
+        self.problems.push(CommandProblem {
+            place,
+            placeholder: Some(format!("{{{placeholder}}}")),
+            message,
+        });
+    }
+
+    fn program(&mut self, elements: &[String]) -> Vec<Vec<Piece>> {
+        if elements.first().is_none_or(String::is_empty) {
+            let message = "the command names no program; its first element is the program";
+            self.find(CommandPlace::Whole, message);
+        }
+        let mut line = Vec::new();
+        for (index, element) in elements.iter().enumerate() {
+            let place = CommandPlace::Element(index);
+            let pieces = self.pieces(place, element, Host::Plain);
+            if index == 0
+                && pieces
+                    .iter()
+                    .any(|piece| matches!(piece, Piece::Argument(_)))
+            {
+                let message =
+                    "the program may not come from an argument, or the model could run anything";
+                self.find(place, message);
+            }
+            line.push(pieces);
+        }
+        line
+    }
+
+    fn script(&mut self, script: &str) -> Script {
+        if script.trim().is_empty() {
+            self.find(CommandPlace::Whole, "the script is empty");
+        }
+        Script::new(self.pieces(CommandPlace::Whole, script, Host::Shell))
+    }
+
+    fn directory(&mut self, directory: Option<&str>) -> Vec<Piece> {
+        let Some(directory) = directory else {
+            return vec![Piece::RunDirectory];
+        };
+        let place = CommandPlace::Directory;
+        let pieces = self.pieces(place, directory, Host::Plain);
+        if pieces
+            .iter()
+            .any(|piece| matches!(piece, Piece::Argument(_)))
+        {
+            self.find(place, "the working directory may not come from an argument");
+        }
+        let is_fixed = match pieces.first() {
+            Some(Piece::Text(text)) => Path::new(text).is_absolute(),
+            first => first.is_some(),
+        };
+        if !is_fixed {
+            self.find(place, format!(
+                "the working directory `{directory}` is a relative path; begin it with `/`, `{{directory:tools}}` or `{{directory:run}}`"
+            ));
+        }
+        pieces
+    }
+
+    fn environment(&mut self, names: &[String]) {
+        for (index, name) in names.iter().enumerate() {
+            let place = CommandPlace::Environment(index);
+            if name.is_empty() || name.contains(['=', '\0']) {
+                self.find(
+                    place,
+                    format!("`{name}` is no name of an environment variable"),
+                );
+            } else if name.starts_with(OWN_PREFIX) {
+                self.find(place, format!(
+                    "the variables that begin with `{OWN_PREFIX}` are set for every command and cannot be named"
+                ));
+            }
+        }
+    }
+
+    /// Splits a text and looks at what its placeholders mean.
+    fn pieces(&mut self, place: CommandPlace, text: &str, host: Host) -> Vec<Piece> {
+        let pieces = pieces(text, host);
+        for piece in &pieces {
+            match piece {
+                Piece::Argument(name) => match self.spec.get(name) {
+                    Some(parameter) => self.takes_one_text(place, parameter),
+                    None => self.unknown(place, name),
+                },
+                Piece::ToolsDirectory if !self.has_tools_directory => {
+                    let message = "it is not known what `{directory:tools}` stands for";
+                    self.find_in(place, "directory:tools", message.to_owned());
+                }
+                Piece::Text(text) if text.contains('\0') => {
+                    self.find(place, "a NUL character cannot be part of a command");
+                }
+                Piece::Text(_) | Piece::RunDirectory | Piece::ToolsDirectory => {}
+            }
+        }
+        pieces
+    }
+
+    fn takes_one_text(&mut self, place: CommandPlace, parameter: &Parameter) {
+        use plaincall_call::ParameterKind::{Array, Object};
+        if matches!(parameter.kind, Array | Object) {
+            let name = &parameter.name;
+            let kind = parameter.kind.in_words();
+            self.find_in(place, name, format!(
+                "`{{{name}}}` is {kind} and no single text; read it from the standard input instead"
+            ));
+        }
+    }
+
+    fn unknown(&mut self, place: CommandPlace, name: &str) {
+        let names = self
+            .spec
+            .parameters
+            .iter()
+            .map(|parameter| format!("`{}`", parameter.name));
+        let names: Vec<String> = names.collect();
+        let parameters = if names.is_empty() {
+            "the tool has no parameters".to_owned()
+        } else {
+            format!("the parameters are {}", names.join(", "))
+        };
+        self.find_in(place, name, format!(
+            "`{{{name}}}` is no parameter of the tool; {parameters}; for the text itself write `{{{{{name}}}}}`"
+        ));
+    }
+}
+
+impl Tool {
+    /// A tool from a definition and a command.
+    ///
+    /// # Errors
+    /// If the command does not fit the definition; all problems at once.
+    pub fn command(spec: ToolSpec, command: Command) -> Result<Self, CommandError> {
+        match command.compile(&spec) {
+            Ok(invocation) => Ok(Self::with_code(spec, invocation).grace(GRACE)),
+            Err(problems) => Err(CommandError { problems }),
+        }
+    }
+}
+
+/// Why a command cannot be a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandError {
+    /// All that is wrong with it; at least one.
+    pub problems: Vec<CommandProblem>,
+}
+
+/// One thing that is wrong with a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandProblem {
+    /// Where.
+    pub place: CommandPlace,
+    /// The placeholder there that is meant, if it is one.
+    pub placeholder: Option<String>,
+    /// What, and what to do, in one sentence.
+    pub message: String,
+}
+
+/// A part of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandPlace {
+    /// The command or script as a whole.
+    Whole,
+    /// An element of the command, from 0.
+    Element(usize),
+    /// The working directory.
+    Directory,
+    /// One of the names of environment variables, from 0.
+    Environment(usize),
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(formatter, "{separator}{}", problem.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CommandError {}
+
+/// Whether a command may see the variable without naming it.
+pub(crate) fn is_always_seen(name: &OsString) -> bool {
+    name.to_str()
+        .is_some_and(|name| ALWAYS_SEEN.contains(&name) || name.starts_with("LC_"))
+}

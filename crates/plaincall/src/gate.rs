@@ -1,0 +1,112 @@
+//! Who decides whether a call may run.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use plaincall_call::{Arguments, Effect};
+
+use crate::tool::BoxError;
+
+/// Decides whether a call that is ready may run: a policy, or a person.
+///
+/// It is asked when nothing else stands in the call's way, and before the call takes a slot; so a gate may take its
+/// time, and only the calls that depend on this one wait (`spec/running.md`, "The life of a call"). A gate that
+/// returns an error or panics has denied the call. When the run is cancelled, the future is dropped.
+///
+/// ```
+/// use plaincall::{Decision, Gate, GateFuture, Request};
+///
+/// struct OnlyIn(&'static str);
+///
+/// impl Gate for OnlyIn {
+///     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+///         Box::pin(async move {
+///             Ok(match request.arguments.get("path") {
+///                 Some(path) if path.starts_with(self.0) => Decision::Allow,
+///                 _ => Decision::deny(format!("only paths below {} are allowed", self.0)),
+///             })
+///         })
+///     }
+/// }
+/// ```
+pub trait Gate: Send + Sync {
+    /// Decides about one call.
+    ///
+    /// # Errors
+    /// Whatever keeps it from deciding. The call is denied, and the model hears of the error.
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a>;
+}
+
+/// What [`Gate::decide`] returns.
+pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<Decision, BoxError>> + Send + 'a>>;
+
+/// A call that wants to run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Request {
+    /// The call's place in order of appearance, from 0.
+    pub call: u32,
+    /// Its id.
+    pub id: Arc<str>,
+    /// The name of its tool.
+    pub name: Arc<str>,
+    /// What the tool may do to the world.
+    pub effect: Effect,
+    /// What it is called with.
+    pub arguments: Arc<Arguments>,
+}
+
+/// What a gate decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The call may run.
+    Allow,
+    /// The call may not run.
+    Deny {
+        /// Why, in words for the model.
+        reason: String,
+    },
+}
+
+impl Decision {
+    /// Denies with a reason that the model reads.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny {
+            reason: reason.into(),
+        }
+    }
+}
+
+/// The gate of a run that has no other: tools that only read and tools that can be repeated may run, tools that
+/// write may not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOnly;
+
+impl ReadOnly {
+    /// What it decides about a tool.
+    pub(crate) fn decision(request: &Request) -> Decision {
+        match request.effect {
+            Effect::Read | Effect::Idempotent => Decision::Allow,
+            Effect::Write => Decision::deny(format!(
+                "the tool `{}` may change something, and changes are not allowed in this run",
+                request.name
+            )),
+        }
+    }
+}
+
+impl Gate for ReadOnly {
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+        Box::pin(async move { Ok(Self::decision(request)) })
+    }
+}
+
+/// Lets every call run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllowAll;
+
+impl Gate for AllowAll {
+    fn decide<'a>(&'a self, _: &'a Request) -> GateFuture<'a> {
+        Box::pin(async { Ok(Decision::Allow) })
+    }
+}

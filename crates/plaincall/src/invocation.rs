@@ -1,0 +1,314 @@
+//! One call of a command: the argument vector, the environment and the input that come of a call's arguments.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use plaincall_call::Arguments;
+use rustix::process::Signal;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::command::{Line, OWN_PREFIX, is_always_seen};
+use crate::context::{Context, DependencyResult};
+use crate::process::{Finished, Job, run};
+use crate::template::Piece;
+use crate::tool::{Code, Failure, ToolResult, Work};
+
+/// The shell that scripts are written for.
+const SHELL: &str = "/bin/sh";
+
+/// How much of a command's standard error the model reads, in bytes from the end.
+const ERROR_LIMIT: usize = 4096;
+
+/// How much longer than its grace a command may take to be gone at most.
+const MARGIN: Duration = Duration::from_secs(3);
+
+/// A command that fits its tool.
+#[derive(Clone, Debug)]
+pub(crate) struct Invocation {
+    pub(crate) line: Line,
+    pub(crate) directory: Vec<Piece>,
+    pub(crate) tools_directory: PathBuf,
+    pub(crate) environment: Vec<String>,
+    pub(crate) output_limit: usize,
+}
+
+/// What a command finds on its standard input.
+#[derive(Serialize)]
+struct Input<'a> {
+    id: &'a str,
+    name: &'a str,
+    arguments: Value,
+    dependencies: &'a [DependencyResult],
+}
+
+impl Code for Invocation {
+    fn start(&self, arguments: Arguments, context: Context) -> Work {
+        let job = self.job(&arguments, &context);
+        Box::pin(async move {
+            let job = job?;
+            let program = job.program.clone();
+            let directory = job.directory.clone();
+            let finished = run(job, context.cancellation()).await;
+            outcome(finished.map_err(|error| not_started(&error, &program, &directory))?)
+        })
+    }
+
+    fn margin(&self) -> Duration {
+        MARGIN
+    }
+
+    fn command_text(&self, arguments: &Arguments) -> Option<String> {
+        let fill = Fill {
+            arguments,
+            run_directory: Some(Path::new("{directory:run}")),
+            tools_directory: &self.tools_directory,
+        };
+        // What cannot be filled in keeps the call from starting; there is no line to show.
+        let text = match &self.line {
+            Line::Program(elements) => {
+                let words = fill.elements(elements).ok()?;
+                let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+                words.join(" ")
+            }
+            Line::Shell(script) => {
+                let mut text = script.text.trim_end().to_owned();
+                for (place, parameter) in script.parameters.iter().enumerate() {
+                    let value = fill.piece(parameter).ok()?.unwrap_or_default();
+                    let _ = write!(text, "\n# ${{{}}} is {}", place + 1, quoted(&value));
+                }
+                text
+            }
+        };
+        Some(text)
+    }
+
+    fn needs_directory(&self) -> bool {
+        let pieces: Box<dyn Iterator<Item = &Piece>> = match &self.line {
+            Line::Program(elements) => Box::new(elements.iter().flatten()),
+            Line::Shell(script) => Box::new(script.parameters.iter()),
+        };
+        pieces
+            .chain(&self.directory)
+            .any(|piece| *piece == Piece::RunDirectory)
+    }
+}
+
+impl Invocation {
+    fn job(&self, arguments: &Arguments, context: &Context) -> Result<Job, Failure> {
+        let fill = Fill {
+            arguments,
+            run_directory: context.directory(),
+            tools_directory: &self.tools_directory,
+        };
+        let mut line = match &self.line {
+            Line::Program(elements) => fill.elements(elements)?,
+            Line::Shell(script) => {
+                let mut line = vec![
+                    SHELL.into(),
+                    "-c".into(),
+                    script.text.clone().into(),
+                    SHELL.into(),
+                ];
+                for parameter in &script.parameters {
+                    line.push(fill.piece(parameter)?.unwrap_or_default());
+                }
+                line
+            }
+        };
+        let program = if line.is_empty() {
+            OsString::new()
+        } else {
+            line.remove(0)
+        };
+        let input = Input {
+            id: context.id(),
+            name: context.name(),
+            arguments: arguments.to_value(),
+            dependencies: context.dependencies(),
+        };
+        let mut input = serde_json::to_vec(&input).map_err(|error| failure(error.to_string()))?;
+        // Some readers wait for a whole line.
+        input.push(b'\n');
+        Ok(Job {
+            program,
+            arguments: line,
+            directory: fill.whole(&self.directory)?.into(),
+            environment: self.environment(context),
+            input,
+            output_limit: self.output_limit,
+            error_limit: ERROR_LIMIT,
+            grace: context.grace,
+        })
+    }
+
+    fn environment(&self, context: &Context) -> Vec<(OsString, OsString)> {
+        let is_seen = |name: &OsString| {
+            is_always_seen(name) || self.environment.iter().any(|seen| name == seen.as_str())
+        };
+        let given = context.surroundings.environment.iter();
+        let mut variables: Vec<(OsString, OsString)> = given
+            .filter(|(name, _)| is_seen(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let mut set = |name: &str, value: OsString| {
+            variables.push((format!("{OWN_PREFIX}{name}").into(), value));
+        };
+        set("ID", context.id().into());
+        set("NAME", context.name().into());
+        if let Some(directory) = context.directory() {
+            set("RUN_DIRECTORY", directory.into());
+        }
+        variables
+    }
+}
+
+/// What placeholders stand for in one call.
+struct Fill<'a> {
+    arguments: &'a Arguments,
+    run_directory: Option<&'a Path>,
+    tools_directory: &'a Path,
+}
+
+impl Fill<'_> {
+    fn elements(&self, elements: &[Vec<Piece>]) -> Result<Vec<OsString>, Failure> {
+        let mut line = Vec::new();
+        for element in elements {
+            if let [only] = element.as_slice() {
+                line.extend(self.piece(only)?);
+            } else {
+                line.push(self.whole(element)?);
+            }
+        }
+        Ok(line)
+    }
+
+    fn whole(&self, pieces: &[Piece]) -> Result<OsString, Failure> {
+        let mut whole = OsString::new();
+        for piece in pieces {
+            whole.push(self.piece(piece)?.unwrap_or_default());
+        }
+        Ok(whole)
+    }
+
+    /// What a part stands for; `None` for an argument that was left out.
+    fn piece(&self, piece: &Piece) -> Result<Option<OsString>, Failure> {
+        Ok(Some(match piece {
+            Piece::Text(text) => text.into(),
+            Piece::RunDirectory => self.run_directory.unwrap_or(Path::new("")).into(),
+            Piece::ToolsDirectory => self.tools_directory.into(),
+            Piece::Argument(name) => match self.arguments.get(name) {
+                Some(text) if text.contains('\0') => {
+                    return Err(failure(format!(
+                        "the argument `{name}` holds a NUL character, which no command line can carry"
+                    )));
+                }
+                Some(text) => text.into(),
+                None if self.has_parts(name) => {
+                    return Err(failure(format!(
+                        "the argument `{name}` has parts, but the tool takes one text"
+                    )));
+                }
+                None => return Ok(None),
+            },
+        }))
+    }
+
+    /// Whether an argument is there, but as a list or an object.
+    fn has_parts(&self, name: &str) -> bool {
+        let is_part = |pointer: &str| {
+            pointer
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.arguments
+            .iter()
+            .any(|argument| is_part(argument.pointer))
+    }
+}
+
+/// A word as one would type it in a shell.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,{}".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn failure(message: impl Into<String>) -> Failure {
+    Failure {
+        message: message.into(),
+        output: None,
+    }
+}
+
+/// Why a program could not be started, in words for people.
+fn not_started(error: &io::Error, program: &OsString, directory: &Path) -> Failure {
+    let program = Path::new(program).display();
+    failure(match error.kind() {
+        _ if !directory.is_dir() => {
+            format!("the working directory {} does not exist", directory.display())
+        }
+        io::ErrorKind::NotFound => {
+            format!("the program `{program}` was not found; is it installed, and is its folder in PATH?")
+        }
+        io::ErrorKind::PermissionDenied => format!("the program `{program}` may not be executed"),
+        io::ErrorKind::ArgumentListTooLong => {
+            "the arguments are too long for a command line; a tool can read them from its standard input".to_owned()
+        }
+        _ => format!("the program `{program}` could not be started: {error}"),
+    })
+}
+
+/// What the model gets to read.
+fn outcome(finished: Finished) -> ToolResult {
+    let Finished {
+        status,
+        was_stopped,
+        output,
+        errors,
+    } = finished;
+    if status.success() && !was_stopped {
+        return Ok(output);
+    }
+    let mut message = if was_stopped {
+        "the command was stopped".to_owned()
+    } else {
+        ending(status)
+    };
+    let errors = errors.trim_end();
+    if !errors.is_empty() {
+        message.push_str("; its standard error:\n");
+        message.push_str(errors);
+    }
+    Err(Box::new(Failure {
+        message,
+        output: Some(output).filter(|output| !output.is_empty()),
+    }))
+}
+
+fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("the command ended with exit status {code}"),
+        (None, Some(signal)) => {
+            let name = Signal::from_named_raw(signal).map(|signal| format!("{signal:?}"));
+            // The name comes as `"Signal::KILL"`.
+            let name = name
+                .as_deref()
+                .map(|name| name.trim_matches('"').trim_start_matches("Signal::"));
+            match name {
+                Some(name) => format!("the command was killed by signal {signal} (SIG{name})"),
+                None => format!("the command was killed by signal {signal}"),
+            }
+        }
+        (None, None) => "the command ended in an unknown way".to_owned(),
+    }
+}

@@ -1,0 +1,217 @@
+//! One run of a program in a process group of its own, until nothing of it is left.
+//!
+//! ```text
+//!            leader exits               pipes closed, or time is up
+//! running ------------------> lingering ----------------------------> SIGKILL to the group, leader reaped
+//!    |                            ^                                      ^
+//!    | stop: SIGTERM to the group | leader exits                         |
+//!    +-----> stopping ------------+                                      |
+//!                +-------------------------------------------------------+
+//!                          the grace is over
+//! ```
+//!
+//! The group is killed before its leader is reaped: as long as the leader is a zombie its number cannot be given
+//! to anybody else, so the signal never hits a stranger.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::capture::{Head, Tail, drain};
+
+/// How long what the leader leaves behind may go on writing before it is killed. A shell does not wait for every
+/// process that it has started.
+const LINGER: Duration = Duration::from_millis(200);
+
+/// How long the pipes are read after the group was killed. Only a process that has left the group can hold them.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// What is to be run.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) program: OsString,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) directory: PathBuf,
+    /// All of it; nothing is inherited.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// What the program finds on its standard input.
+    pub(crate) input: Vec<u8>,
+    /// How many bytes of the standard output are kept.
+    pub(crate) output_limit: usize,
+    /// How many bytes of the standard error are kept.
+    pub(crate) error_limit: usize,
+    /// How long the group has to end by itself after it was asked to.
+    pub(crate) grace: Duration,
+}
+
+/// How it went.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) status: ExitStatus,
+    /// It was ended because `stop` was set.
+    pub(crate) was_stopped: bool,
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+/// Runs the job to its end. Setting `stop` ends it early; dropping the future kills the group at once.
+///
+/// # Errors
+/// If the program cannot be started, or the system refuses to tell how it ended.
+pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finished> {
+    let mut output = Head::new(job.output_limit);
+    let mut errors = Tail::new(job.error_limit);
+    // Before the start, so that no exit goes unnoticed.
+    let changes = signal(SignalKind::child())?;
+    let mut group = Group::start(&job)?;
+    let (stdin, stdout, stderr) = group.pipes();
+    let was_stopped = {
+        let pipes = pin!(async {
+            tokio::join!(
+                write_all(stdin, &job.input),
+                drain(stdout, &mut output),
+                drain(stderr, &mut errors),
+            );
+        });
+        group.supervise(pipes, changes, stop, job.grace).await
+    };
+    Ok(Finished {
+        status: group.reap().await?,
+        was_stopped,
+        output: output.into_text(),
+        errors: errors.into_text(),
+    })
+}
+
+/// Gives the program its input. One that does not read it is fine.
+async fn write_all(stdin: Option<ChildStdin>, input: &[u8]) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(input).await;
+        let _ = stdin.shutdown().await;
+    }
+}
+
+/// A process group whose leader is our child. Dropping it kills the group.
+#[derive(Debug)]
+struct Group {
+    id: Option<Pid>,
+    /// Dropped after the group was killed; the runtime then reaps it.
+    leader: Child,
+}
+
+impl Group {
+    fn start(job: &Job) -> io::Result<Self> {
+        let leader = Command::new(&job.program)
+            .args(&job.arguments)
+            .current_dir(&job.directory)
+            .env_clear()
+            .envs(job.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let id = leader
+            .id()
+            .and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        Ok(Self { id, leader })
+    }
+
+    fn pipes(
+        &mut self,
+    ) -> (
+        Option<ChildStdin>,
+        Option<tokio::process::ChildStdout>,
+        Option<tokio::process::ChildStderr>,
+    ) {
+        (
+            self.leader.stdin.take(),
+            self.leader.stdout.take(),
+            self.leader.stderr.take(),
+        )
+    }
+
+    fn send(&self, signal: Signal) {
+        if let Some(id) = self.id {
+            // A group that is gone is what is wanted.
+            let _ = kill_process_group(id, signal);
+        }
+    }
+
+    /// Whether the leader has exited; it stays a zombie.
+    fn leader_has_exited(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        // An error says that there is no such child any more.
+        self.id
+            .is_none_or(|id| !matches!(waitid(WaitId::Pid(id), options), Ok(None)))
+    }
+
+    /// Waits until the leader has exited and nothing else of the group is left. Returns whether it was stopped.
+    async fn supervise(
+        &mut self,
+        mut pipes: std::pin::Pin<&mut impl Future<Output = ()>>,
+        mut changes: tokio::signal::unix::Signal,
+        stop: &CancellationToken,
+        grace: Duration,
+    ) -> bool {
+        let mut are_open = true;
+        let mut was_stopped = false;
+        let mut kill_at = None;
+        while !self.leader_has_exited() {
+            tokio::select! {
+                Some(()) = changes.recv() => {}
+                () = &mut pipes, if are_open => are_open = false,
+                () = stop.cancelled(), if !was_stopped => {
+                    was_stopped = true;
+                    self.send(Signal::TERM);
+                    kill_at = Some(Instant::now() + grace);
+                }
+                () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
+                    kill_at = None;
+                    self.send(Signal::KILL);
+                }
+                // The runtime is going down, and no change will be heard of any more.
+                else => break,
+            }
+        }
+        // The leader may be gone while others still tidy up; closed pipes say that they are gone too.
+        let patience = if was_stopped {
+            kill_at
+        } else {
+            Some(Instant::now() + LINGER)
+        };
+        if are_open && let Some(until) = patience {
+            are_open = timeout_at(until, &mut pipes).await.is_err();
+        }
+        self.send(Signal::KILL);
+        if are_open {
+            // What is lost then was written by a process that nobody can wait for.
+            let _ = timeout(DRAIN, pipes).await;
+        }
+        was_stopped
+    }
+
+    /// Takes the leader's exit status; from here on its number means nothing.
+    async fn reap(mut self) -> io::Result<ExitStatus> {
+        let status = self.leader.wait().await;
+        self.id = None;
+        status
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.send(Signal::KILL);
+    }
+}

@@ -1,0 +1,271 @@
+//! A tool: its definition, how it may run, and its code.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_call::{Arguments, Effect, Parameter, ParameterKind, ToolSpec};
+use serde::de::DeserializeOwned;
+
+use crate::context::Context;
+
+/// How long a tool may run if it does not say.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Any error; made by `?` from all error types and by `.into()` from a text.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a tool returns: a text for the model, or an error whose text the model reads.
+pub type ToolResult = Result<String, BoxError>;
+
+/// What a tool's code returns when it is started.
+pub(crate) type Work = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
+
+/// What happens when a tool is called.
+pub(crate) trait Code: Send + Sync {
+    fn start(&self, arguments: Arguments, context: Context) -> Work;
+
+    /// How much longer than its grace a call that is to stop may take at most.
+    fn margin(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// What would be run with these arguments, as people write it; nothing if it is no command.
+    fn command_text(&self, _: &Arguments) -> Option<String> {
+        None
+    }
+
+    /// Whether it cannot do without the run's directory.
+    fn needs_directory(&self) -> bool {
+        false
+    }
+}
+
+/// A tool: what it is called, what it takes, how it may run, and what it does.
+///
+/// ```
+/// use plaincall::{Effect, ParameterKind, Tool};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Add {
+///     a: i64,
+///     b: i64,
+/// }
+///
+/// let add = Tool::new("Add", |add: Add, _| async move { Ok((add.a + add.b).to_string()) })
+///     .describe("Adds two numbers.")
+///     .parameter("a", ParameterKind::Integer)
+///     .parameter("b", ParameterKind::Integer)
+///     .effect(Effect::Read);
+/// assert_eq!(add.spec().parameters.len(), 2);
+/// ```
+#[derive(Clone)]
+pub struct Tool {
+    pub(crate) spec: ToolSpec,
+    pub(crate) timeout: Duration,
+    pub(crate) grace: Duration,
+    pub(crate) max_concurrent: Option<NonZeroU32>,
+    pub(crate) exclusive: bool,
+    pub(crate) code: Arc<dyn Code>,
+}
+
+impl Tool {
+    /// A tool from a function of typed arguments.
+    ///
+    /// The parameters are what [`parameter`](Self::parameter) and [`optional`](Self::optional) declare; a call with
+    /// other arguments is rejected before the function sees it. Arguments that do not fit the type are an error of
+    /// the call.
+    pub fn new<A, F, R>(name: impl Into<String>, function: F) -> Self
+    where
+        A: DeserializeOwned + Send + 'static,
+        F: Fn(A, Context) -> R + Send + Sync + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
+        Self::with_code(
+            ToolSpec::new(name),
+            Typed {
+                function,
+                arguments: std::marker::PhantomData::<fn(A)>,
+            },
+        )
+    }
+
+    /// A tool from a definition and a function of the arguments as they were written.
+    pub fn raw<F, R>(spec: ToolSpec, function: F) -> Self
+    where
+        F: Fn(Arguments, Context) -> R + Send + Sync + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
+        Self::with_code(spec, Raw(function))
+    }
+
+    pub(crate) fn with_code(spec: ToolSpec, code: impl Code + 'static) -> Self {
+        Self {
+            spec,
+            timeout: DEFAULT_TIMEOUT,
+            grace: Duration::ZERO,
+            max_concurrent: None,
+            exclusive: false,
+            code: Arc::new(code),
+        }
+    }
+
+    /// Says what the tool does, in words for the model.
+    pub fn describe(mut self, description: impl Into<String>) -> Self {
+        self.spec.description = description.into();
+        self
+    }
+
+    /// Declares a parameter that every call must have.
+    pub fn parameter(self, name: impl Into<String>, kind: ParameterKind) -> Self {
+        self.declare(Parameter::new(name, kind))
+    }
+
+    /// Declares a parameter that a call may leave out.
+    pub fn optional(self, name: impl Into<String>, kind: ParameterKind) -> Self {
+        self.declare(Parameter::new(name, kind).optional())
+    }
+
+    /// Declares a parameter with a description of its own.
+    pub fn declare(mut self, parameter: Parameter) -> Self {
+        self.spec.parameters.push(parameter);
+        self
+    }
+
+    /// Says what the tool may do to the world. What says nothing counts as [`Effect::Write`].
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.spec.effect = effect;
+        self
+    }
+
+    /// Sets the parameters on the line of an emoji call, in their order (`spec/emoji.md` 8).
+    pub fn positional<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.spec = self.spec.positional(names);
+        self
+    }
+
+    /// Sets the string parameter that takes the body of an emoji call (`spec/emoji.md` 8).
+    pub fn body(mut self, name: impl Into<String>) -> Self {
+        self.spec = self.spec.body(name);
+        self
+    }
+
+    /// Sets how long a call may run, from its start; 60 seconds if nothing is said.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets how long a call that is to stop may take to end by itself.
+    ///
+    /// Nothing for a function: its future is polled once more, then dropped. Two seconds for a command: its processes
+    /// get `SIGTERM`, and after the grace `SIGKILL`.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Sets how many calls of this tool may run at the same time; 0 is any number.
+    pub fn max_concurrent(mut self, count: u32) -> Self {
+        self.max_concurrent = NonZeroU32::new(count);
+        self
+    }
+
+    /// Lets calls of this tool run only when nothing else runs.
+    pub fn exclusive(mut self) -> Self {
+        self.exclusive = true;
+        self
+    }
+
+    /// The tool's definition.
+    pub fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// What a command tool runs with these arguments, for people who are to allow it; `None` for other tools.
+    ///
+    /// A program is shown as the line that one would type in a shell, quoted where it has to be. A script is shown as
+    /// it is, with the values of its parameters below it. A directory that is not known before the call starts is
+    /// shown as its placeholder.
+    ///
+    /// ```
+    /// use plaincall::{Arguments, Command, Parameter, ParameterKind, Tool, ToolSpec};
+    ///
+    /// let spec = ToolSpec::new("say").parameter(Parameter::new("text", ParameterKind::String));
+    /// let say = Tool::command(spec, Command::new(["echo", "--", "{text}"]))?;
+    /// let arguments = Arguments::from_pairs([("text", "it's late")])?;
+    /// assert_eq!(say.command_text(&arguments).as_deref(), Some(r"echo -- 'it'\''s late'"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn command_text(&self, arguments: &Arguments) -> Option<String> {
+        self.code.command_text(arguments)
+    }
+
+    /// The name a model writes.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Tool")
+            .field("spec", &self.spec)
+            .field("timeout", &self.timeout)
+            .field("grace", &self.grace)
+            .field("max_concurrent", &self.max_concurrent)
+            .field("exclusive", &self.exclusive)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An error that comes with what the tool had to say before it failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong.
+    pub message: String,
+    /// What the tool returned all the same.
+    pub output: Option<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+struct Raw<F>(F);
+
+impl<F, R> Code for Raw<F>
+where
+    F: Fn(Arguments, Context) -> R + Send + Sync,
+    R: Future<Output = ToolResult> + Send + 'static,
+{
+    fn start(&self, arguments: Arguments, context: Context) -> Work {
+        Box::pin((self.0)(arguments, context))
+    }
+}
+
+struct Typed<F, A> {
+    function: F,
+    arguments: std::marker::PhantomData<fn(A)>,
+}
+
+impl<F, A, R> Code for Typed<F, A>
+where
+    A: DeserializeOwned + Send + 'static,
+    F: Fn(A, Context) -> R + Send + Sync,
+    R: Future<Output = ToolResult> + Send + 'static,
+{
+    fn start(&self, arguments: Arguments, context: Context) -> Work {
+        match arguments.to::<A>() {
+            Ok(arguments) => Box::pin((self.function)(arguments, context)),
+            Err(error) => Box::pin(async move { Err(error.into()) }),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The tools of a run.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fmt::Write as _;
+
+use crate::tool::Tool;
+
+/// How many tools a message for the model names.
+const NAMED_IN_A_SENTENCE: usize = 50;
+
+/// A set of tools with different names. A name means the tool that has exactly this name, or none.
+#[derive(Clone, Debug, Default)]
+pub struct Toolbox {
+    tools: Vec<Tool>,
+    places: HashMap<String, usize>,
+}
+
+impl Toolbox {
+    /// A toolbox with these tools.
+    ///
+    /// # Errors
+    /// If two have the same name, or a definition contradicts itself.
+    pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, ToolboxError> {
+        let mut toolbox = Self::default();
+        for tool in tools {
+            toolbox.add(tool)?;
+        }
+        Ok(toolbox)
+    }
+
+    /// Adds a tool.
+    ///
+    /// # Errors
+    /// If there is a tool with this name, or the definition contradicts itself.
+    pub fn add(&mut self, tool: Tool) -> Result<(), ToolboxError> {
+        let name = tool.name().to_owned();
+        if let Err(error) = tool.spec.check() {
+            return Err(ToolboxError::Definition {
+                name,
+                problem: error.to_string(),
+            });
+        }
+        if self.places.contains_key(&name) {
+            return Err(ToolboxError::NameTaken { name });
+        }
+        self.places.insert(name, self.tools.len());
+        self.tools.push(tool);
+        Ok(())
+    }
+
+    /// The tool with exactly this name.
+    pub fn get(&self, name: &str) -> Option<&Tool> {
+        self.tools.get(self.place(name)?)
+    }
+
+    /// The tools in the order in which they were added.
+    pub fn iter(&self) -> std::slice::Iter<'_, Tool> {
+        self.tools.iter()
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
+    }
+
+    pub(crate) fn at(&self, place: usize) -> Option<&Tool> {
+        self.tools.get(place)
+    }
+
+    /// What a model hears that has called a tool which is not there.
+    pub(crate) fn unknown(&self, name: &str) -> String {
+        let mut sentence = format!("there is no tool `{name}`; ");
+        if self.is_empty() {
+            sentence.push_str("there are no tools at all");
+            return sentence;
+        }
+        sentence.push_str("the tools are ");
+        for (place, tool) in self.iter().take(NAMED_IN_A_SENTENCE).enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            let _ = write!(sentence, "{comma}`{}`", tool.name());
+        }
+        if let more @ 1.. = self.len().saturating_sub(NAMED_IN_A_SENTENCE) {
+            let _ = write!(sentence, " and {more} more");
+        }
+        sentence
+    }
+}
+
+impl<'a> IntoIterator for &'a Toolbox {
+    type Item = &'a Tool;
+    type IntoIter = std::slice::Iter<'a, Tool>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Why a tool cannot be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolboxError {
+    /// Another tool has the name.
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// The definition contradicts itself.
+    Definition {
+        /// The name of the tool.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl fmt::Display for ToolboxError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NameTaken { name } => write!(
+                formatter,
+                "there are two tools with the name `{name}`; give one of them another name"
+            ),
+            Self::Definition { name, problem } => {
+                write!(formatter, "the definition of the tool `{name}`: {problem}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ToolboxError {}

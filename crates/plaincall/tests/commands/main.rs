@@ -1,0 +1,6 @@
+//! Tools that are commands, on real processes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod ending;
+mod running;
+mod scene;

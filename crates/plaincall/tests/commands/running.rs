@@ -1,0 +1,300 @@
+//! What a command gets and what comes of it.
+
+use std::time::{Duration, Instant};
+
+use plaincall::{Command, Parameter, ParameterKind, Tool, ToolSpec};
+
+use crate::scene::{call, check, outcome, results, spec, tool};
+
+const SHOW: &str = "for element; do printf '[%s]' \"$element\"; done";
+
+#[tokio::test]
+async fn each_element_is_one_argument() {
+    let nasty = "it's \"quoted\"\n$(touch /tmp/owned) `id` ; * \\ ${HOME} -n";
+    let show = |elements: &[&str]| {
+        let fixed = ["sh", "-c", SHOW, "sh"];
+        Command::new(fixed.iter().chain(elements).copied())
+    };
+    check(show(&["{a}"]), &[("a", nasty)], &format!("ok: [{nasty}]")).await;
+    check(
+        show(&["x={a}.", "{b}{a}"]),
+        &[("a", nasty), ("b", "")],
+        &format!("ok: [x={nasty}.][{nasty}]"),
+    )
+    .await;
+    // What is left out: the element goes, or the placeholder is empty.
+    check(show(&["{a}", "-b{b}", "{c}", "end"]), &[], "ok: [-b][end]").await;
+    check(show(&["{a}", "{b}"]), &[("a", ""), ("b", " ")], "ok: [][ ]").await;
+    check(
+        show(&["{{a}}", "{\"a\": {b}}", "{}"]),
+        &[("b", "1")],
+        "ok: [{a}][{\"a\": 1}][{}]",
+    )
+    .await;
+    check(show(&["--"]), &[("a", "--help")], "ok: [--]").await;
+}
+
+#[tokio::test]
+async fn a_script_gets_arguments_as_parameters() {
+    let nasty = "it's \"quoted\"\n$(touch /tmp/owned) `id`; exit 1; * ${HOME}";
+    let show = |arguments: &str| Command::shell(format!("show() {{ {SHOW}; }}; show {arguments}"));
+    check(
+        show("\"{a}\" \"x{b}y\" \"{a}\""),
+        &[("a", nasty), ("b", "")],
+        &format!("ok: [{nasty}][xy][{nasty}]"),
+    )
+    .await;
+    check(
+        show("\"{a}\" {b}"),
+        &[("b", "two words")],
+        "ok: [][two][words]",
+    )
+    .await;
+    check(
+        show("'{a}' \"${a}\" '{{a}}' $#"),
+        &[("a", "x")],
+        "ok: [${1}][][{a}][1]",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn arguments_and_dependencies_are_on_the_standard_input() {
+    let tool = Tool::command(
+        ToolSpec::new("t")
+            .parameter(Parameter::new("a", ParameterKind::String).optional())
+            .parameter(Parameter::new("n", ParameterKind::Integer).optional())
+            .parameter(Parameter::new("list", ParameterKind::Array).optional()),
+        Command::new(["cat"]),
+    )
+    .unwrap();
+    let text = call("one", "", &[("a", "007"), ("n", "007")])
+        + &call("two", "one", &[("list/0", "x"), ("list/1", "y")])
+        + &call("three", "two,one", &[]);
+    let results = results(tool, &text).await;
+    assert!(results.all_ok(), "{results:?}");
+    let output = |place: usize| results[place].output.as_deref().unwrap();
+    assert_eq!(
+        output(0),
+        "{\"id\":\"one\",\"name\":\"t\",\"arguments\":{\"a\":\"007\",\"n\":7},\"dependencies\":[]}\n"
+    );
+    let two: serde_json::Value = serde_json::from_str(output(1)).unwrap();
+    assert_eq!(
+        two,
+        serde_json::json!({
+            "id": "two",
+            "name": "t",
+            "arguments": {"list": ["x", "y"]},
+            "dependencies": [{"id": "one", "name": "t", "status": "ok", "output": output(0)}],
+        })
+    );
+    let three: serde_json::Value = serde_json::from_str(output(2)).unwrap();
+    assert_eq!(three["dependencies"][0]["id"], "two");
+    assert_eq!(three["dependencies"][0]["output"], output(1));
+    assert_eq!(three["dependencies"][1]["id"], "one");
+}
+
+#[tokio::test]
+async fn what_a_command_sees() {
+    // `PWD` and the like are the shell's own.
+    let env = "env | grep -v -e ^PWD= -e ^OLDPWD= -e ^SHLVL= -e ^_= -e ^PATH= | sed 's|=/.*plaincall-.*|=…|' | sort";
+    check(
+        Command::shell(env),
+        &[],
+        "ok: LC_ALL=C\nPLAINCALL_ID=x\nPLAINCALL_NAME=t\nPLAINCALL_RUN_DIRECTORY=…\n",
+    )
+    .await;
+    check(
+        Command::shell(format!("{env} | grep SECRET")).environment(["SECRET", "ABSENT"]),
+        &[],
+        "ok: SECRET=s\n",
+    )
+    .await;
+    let in_run =
+        "test \"$(pwd -P)\" = \"$(cd \"$PLAINCALL_RUN_DIRECTORY\" && pwd -P)\" && echo yes";
+    check(Command::shell(in_run), &[], "ok: yes\n").await;
+    check(
+        Command::shell(format!("cd / && cd {{directory:run}} && {in_run}")),
+        &[],
+        "ok: yes\n",
+    )
+    .await;
+    check(Command::shell("pwd").directory("/"), &[], "ok: /\n").await;
+    let tools = std::env::temp_dir();
+    check(
+        Command::shell("test -d \"{directory:tools}\" && echo yes")
+            .directory("{directory:tools}/.")
+            .tools_directory(tools),
+        &[],
+        "ok: yes\n",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn how_a_command_fails() {
+    check(
+        Command::shell("echo out; echo err >&2; exit 3"),
+        &[],
+        "error: the command ended with exit status 3; its standard error:\nerr | out\n",
+    )
+    .await;
+    check(
+        Command::shell("exit 1"),
+        &[],
+        "error: the command ended with exit status 1",
+    )
+    .await;
+    check(
+        Command::shell("kill -KILL $$"),
+        &[],
+        "error: the command was killed by signal 9 (SIGKILL)",
+    )
+    .await;
+    check(
+        Command::shell("kill -TERM $$"),
+        &[],
+        "error: the command was killed by signal 15 (SIGTERM)",
+    )
+    .await;
+    check(
+        Command::new(["no-such-program-anywhere"]),
+        &[],
+        "error: the program `no-such-program-anywhere` was not found; is it installed, and is its folder in PATH?",
+    )
+    .await;
+    check(
+        Command::new(["/etc/passwd"]),
+        &[],
+        "error: the program `/etc/passwd` may not be executed",
+    )
+    .await;
+    check(
+        Command::new(["true"]).directory("/no/such/place"),
+        &[],
+        "error: the working directory /no/such/place does not exist",
+    )
+    .await;
+    check(
+        Command::new(["echo", "{a}"]),
+        &[("a", "a\0b")],
+        "error: the argument `a` holds a NUL character, which no command line can carry",
+    )
+    .await;
+    check(
+        Command::new(["echo", "{a}"]),
+        &[("a", &"x".repeat(4 << 20))],
+        "error: the arguments are too long for a command line; a tool can read them from its standard input",
+    )
+    .await;
+    let long = outcome(
+        tool(Command::shell(
+            "i=0; while [ $i -lt 3000 ]; do echo \"line $i\" >&2; i=$((i+1)); done; exit 1",
+        )),
+        &[],
+    )
+    .await;
+    assert!(long.starts_with("error: the command ended with exit status 1; its standard error:\n[output cut: the last 4090 of 28890 bytes]\nline 2591\n"), "{long}");
+    assert!(long.ends_with("line 2999"), "{long}");
+}
+
+#[tokio::test]
+async fn output_is_bounded_and_nothing_blocks() {
+    let print = "yes 0123456789abcde | head -c 50000000";
+    check(
+        Command::shell(print).output_limit(20),
+        &[],
+        "ok: 0123456789abcde\n0123\n[output cut: the first 20 of 50000000 bytes]\n",
+    )
+    .await;
+    // Both pipes full at the same time, and input that nobody reads.
+    let started = Instant::now();
+    let both = format!("{print} >&2 & {print}; wait; exit 2");
+    let shown = outcome(
+        tool(Command::shell(both).output_limit(5)),
+        &[("a", &"x".repeat(1 << 20))],
+    )
+    .await;
+    assert!(
+        shown.contains("[output cut: the last 4080 of 50000000 bytes]\n0123"),
+        "{shown}"
+    );
+    assert!(
+        shown.ends_with("| 01234\n[output cut: the first 5 of 50000000 bytes]\n"),
+        "{shown}"
+    );
+    assert!(started.elapsed() < Duration::from_secs(30));
+    check(
+        Command::new(["true"]),
+        &[("a", &"x".repeat(1 << 20))],
+        "ok: ",
+    )
+    .await;
+    check(
+        Command::shell("exec <&-; exec sleep 0"),
+        &[("a", &"x".repeat(1 << 20))],
+        "ok: ",
+    )
+    .await;
+    check(
+        Command::shell("wc -c"),
+        &[("a", &"x".repeat(1 << 20))],
+        "ok: 1048637\n",
+    )
+    .await;
+    check(
+        Command::shell("printf 'a\\377\\342\\202'"),
+        &[],
+        "ok: a\u{fffd}\u{fffd}",
+    )
+    .await;
+}
+
+#[test]
+fn commands_that_do_not_fit() {
+    let check = |command: Command, expected: &[&str]| {
+        let spec = spec().parameter(Parameter::new("list", ParameterKind::Array));
+        let error = Tool::command(spec, command).unwrap_err();
+        let found: Vec<_> = error
+            .problems
+            .iter()
+            .map(|problem| problem.message.as_str())
+            .collect();
+        assert_eq!(found, expected);
+    };
+    check(
+        Command::new([""; 0]),
+        &["the command names no program; its first element is the program"],
+    );
+    check(
+        Command::new(["{a}"]),
+        &["the program may not come from an argument, or the model could run anything"],
+    );
+    check(Command::shell(" \n"), &["the script is empty"]);
+    check(
+        Command::new(["echo", "{x}", "{list}", "{directory:tools}"]),
+        &[
+            "`{x}` is no parameter of the tool; the parameters are `a`, `b`, `c`, `list`; for the text itself write `{{x}}`",
+            "`{list}` is a list and no single text; read it from the standard input instead",
+            "it is not known what `{directory:tools}` stands for",
+        ],
+    );
+    check(
+        Command::new(["ls"])
+            .directory("sub/folder")
+            .environment(["A=B", "PLAINCALL_ID"]),
+        &[
+            "the working directory `sub/folder` is a relative path; begin it with `/`, `{directory:tools}` or `{directory:run}`",
+            "`A=B` is no name of an environment variable",
+            "the variables that begin with `PLAINCALL_` are set for every command and cannot be named",
+        ],
+    );
+    check(
+        Command::new(["ls"]).directory("/{a}"),
+        &["the working directory may not come from an argument"],
+    );
+    check(
+        Command::new(["ls"]).tools_directory("here"),
+        &["the folder of the tools, here, is no absolute path"],
+    );
+}

@@ -1,0 +1,8 @@
+//! Runs on a clock that stands still unless everybody waits, so that times are exact.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod scene;
+mod seams;
+mod statuses;
+mod stopping;
+mod timing;

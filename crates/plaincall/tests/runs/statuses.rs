@@ -1,0 +1,257 @@
+//! How calls end, and what the model hears of it.
+
+use std::time::Duration;
+
+use plaincall::call::NotRun;
+use plaincall::{Dialect, RunBuilder, Stop, Unclosed};
+
+use crate::scene::{builder, check, check_errors, check_with, errors, play, shown, written};
+
+#[tokio::test(start_paused = true)]
+async fn results_of_dependencies() {
+    let results = check(
+        "a=sleep,20 b=sleep,10 c=before,0<b,a,b d=before,0",
+        "a ok 0-20, b ok 0-10, c ok 20-20, d ok 0-0",
+    )
+    .await;
+    assert_eq!(results[2].output.as_deref(), Some("b=slept 10;a=slept 20;"));
+    assert_eq!(results[3].output.as_deref(), Some(""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_and_what_they_skip() {
+    check_errors(
+        "a=fail,10 b=sleep,5<a c=sleep,5<b d=sleep,50",
+        "a error 0-10, b skipped -10, c skipped -10, d ok 0-50",
+        &[
+            "failed after 10",
+            "not run, because it depends on `a`, which failed",
+            "not run, because it depends on `b`, which was skipped; it began with `a`",
+        ],
+    )
+    .await;
+    check_errors(
+        "a=panic,10 b=sleep,5<a c=panic-at-once d=sleep,20",
+        "a error 0-10, b skipped -10, c error 0-0, d ok 0-20",
+        &[
+            "the tool broke down: no more after 10",
+            "not run, because it depends on `a`, which failed",
+            "the tool broke down: at once",
+        ],
+    )
+    .await;
+    check_errors(
+        "a=short,70 b=short,71 c=sleep,0<b",
+        "a ok 0-70, b error 0-70, c skipped -70",
+        &[
+            "timed out after 70 ms",
+            "not run, because it depends on `b`, which failed",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_are_wrong() {
+    check_errors(
+        "a=slep,10 b=sleep,5<a a=sleep,1",
+        "a rejected -0, b skipped -0, a rejected -0",
+        &[
+            "there is no tool `slep`; the tools are `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`",
+            "not run, because it depends on `a`, which was rejected",
+            "the id `a` is already taken by call 0 of this turn; give this call another id",
+        ],
+    )
+    .await;
+    check_errors(
+        "a=sleep b=sleep,x c=sleep,1<c d=sleep,1<e e=sleep,1<d f=sleep,1<nobody g=write,1",
+        "a rejected -0, b rejected -0, c rejected -0, d rejected -0, e rejected -0, f rejected -0, g rejected -0",
+        &[
+            "wrong arguments: `ms` is missing: sleep cannot be called without it",
+            "wrong arguments: `ms`: expected a whole number, found `x`",
+            "the call depends on itself (`c`)",
+            "these calls wait for each other: `d`, `e`",
+            "these calls wait for each other: `d`, `e`",
+            "no call has the id `nobody`",
+            "the tool `write` may change something, and changes are not allowed in this run",
+        ],
+    )
+    .await;
+    let many = check_with(
+        builder().calls_per_turn(1),
+        "a=sleep,1 b=sleep,1",
+        0,
+        "a ok 0-1, b rejected -0",
+    )
+    .await;
+    assert_eq!(
+        errors(&many),
+        ["a turn may hold 1 calls; make this call in the next turn"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_problems_of_a_call_are_named() {
+    let text = "!!!GADGET_START:sleep:a\n!!!ARG:mss\n1\n!!!ARG:x\n2\n!!!GADGET_END\n";
+    let results = play(&mut builder().build().unwrap(), &[text.to_owned()], 0).await;
+    let [error] = errors(&results)[..] else {
+        panic!()
+    };
+    for part in ["`mss`", "`x`", "`ms` is missing"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_the_text_ends() {
+    struct Cut<'a> {
+        builder: RunBuilder,
+        text: &'a str,
+        stop: Stop,
+    }
+    let check = async |cut: Cut<'_>, expected: &str| {
+        let mut run = cut.builder.build().unwrap();
+        let mut turn = run.turn();
+        turn.feed(cut.text);
+        let results = turn.finish(cut.stop).await;
+        let shown: Vec<String> = results
+            .iter()
+            .map(|result| {
+                format!(
+                    "{}: {}",
+                    result.status,
+                    result.error.as_deref().unwrap_or_default()
+                )
+            })
+            .collect();
+        assert_eq!(shown.join(" | "), expected, "{}", cut.text);
+    };
+    let block = "!!!GADGET_START:sleep\n!!!ARG:ms\n1";
+    let emoji = "🛠️[sleep 1]";
+    let custom = Dialect::block().start("<<<").end(">>>").arg("@@");
+    let keyed = Dialect::auto().keyed("k1");
+    let rejected = |reason: &NotRun, marker: &str| format!("rejected: {}", reason.sentence(marker));
+    let again = |marker: &str| rejected(&NotRun::CutOff, marker);
+    let plain = |text, stop| Cut {
+        builder: builder(),
+        text,
+        stop,
+    };
+    check(plain(block, Stop::Natural), "ok: ").await;
+    check(plain(block, Stop::Length), &again("!!!GADGET_END")).await;
+    check(plain(block, Stop::Broken), &again("!!!GADGET_END")).await;
+    check(
+        plain(
+            "!!!GADGET_START:sleep\n!!!ARG:ms\n1\n!!!GADGET_START:sleep\n!!!ARG:ms\n1",
+            Stop::Broken,
+        ),
+        &format!("ok:  | {}", again("!!!GADGET_END")),
+    )
+    .await;
+    check(
+        Cut {
+            builder: builder().dialect(custom),
+            text: "<<<sleep\n@@ms\n1",
+            stop: Stop::Length,
+        },
+        &again(">>>"),
+    )
+    .await;
+    check(
+        Cut {
+            builder: builder().dialect(keyed),
+            text: "!!!GADGET_STARTk1:sleep\n",
+            stop: Stop::Broken,
+        },
+        &again("!!!GADGET_ENDk1"),
+    )
+    .await;
+    let not_closed = &rejected(&NotRun::NoEndMarker, "🛠️[/end]");
+    check(plain(emoji, Stop::Natural), not_closed).await;
+    check(plain(emoji, Stop::Broken), not_closed).await;
+    let unclosed = |text, stop| Cut {
+        builder: builder().unclosed(Unclosed::Run),
+        text,
+        stop,
+    };
+    check(unclosed(emoji, Stop::Natural), "ok: ").await;
+    check(unclosed(emoji, Stop::Broken), &again("🛠️[/end]")).await;
+    // A pointer line that is cut, and a marker that may have swallowed another call.
+    check(
+        plain("!!!GADGET_START:sleep\n!!!ARG:m", Stop::Natural),
+        "rejected: Pointer line cut off: m",
+    )
+    .await;
+    check(
+        plain(
+            "!!!GADGET_START:sleep\n!!!ARG:ms\n1 !!!GADGET_START:sleep\n",
+            Stop::Natural,
+        ),
+        &rejected(&NotRun::MarkerInside, "!!!GADGET_END"),
+    )
+    .await;
+    check(plain("!!!GADGET_START:sleep", Stop::Natural), "").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn later_turns_know_the_earlier_ones() {
+    let mut run = builder().build().unwrap();
+    let first = play(
+        &mut run,
+        &written("a=sleep,10 =sleep,10 =sleep,10", false),
+        0,
+    )
+    .await;
+    assert_eq!(
+        shown(&first),
+        "a ok 0-10, gadget_1 ok 0-10, gadget_2 ok 0-10"
+    );
+    let second = play(
+        &mut run,
+        &written("b=before,1<a,gadget_2 a=fail,5 =sleep,1", false),
+        0,
+    )
+    .await;
+    assert_eq!(
+        shown(&second),
+        "b ok 10-11, a error 10-15, gadget_3 ok 10-11"
+    );
+    assert_eq!(second[0].call, 3);
+    assert_eq!(
+        second[0].output.as_deref(),
+        Some("a=slept 10;gadget_2=slept 10;")
+    );
+    let third = play(&mut run, &written("c=before,1<a", false), 0).await;
+    assert_eq!(shown(&third), "c skipped -15");
+    // The syntax is found out anew in each turn.
+    let fourth = play(&mut run, &written("=sleep,1 =sleep,1", true), 0).await;
+    assert_eq!(shown(&fourth), "call_1 ok 15-16, call_2 ok 16-17");
+}
+
+#[tokio::test]
+async fn a_run_whose_runtime_went_down_still_answers() {
+    let other = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    let mut run = {
+        let _inside = other.enter();
+        builder().build().unwrap()
+    };
+    let mut turn = run.turn();
+    turn.feed(written("a=panic-at-once b=slep", false).concat());
+    other.shutdown_background();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let results = turn.finish(Stop::Natural).await;
+    assert_eq!(results.len(), 2);
+    assert!(
+        results
+            .iter()
+            .all(|result| result.status.as_str() == "unknown")
+    );
+}
+
+#[test]
+fn a_run_needs_a_runtime() {
+    assert_eq!(
+        builder().build().unwrap_err().to_string(),
+        "a run needs a tokio runtime; make it inside one"
+    );
+}
