@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::event::Syntax;
-use crate::markers::Markers;
+use crate::markers::{Markers, emoji_end};
 
 /// The longest marker that is accepted, in bytes.
 pub(crate) const MARKER_LIMIT: usize = 64;
@@ -156,6 +156,21 @@ impl Dialect {
     /// The syntax, or `None` if the text decides.
     pub const fn syntax(&self) -> Option<Syntax> {
         self.syntax
+    }
+
+    /// The end marker of `syntax` as it is written in this dialect, its key included: what a message tells a model to
+    /// close a call with.
+    ///
+    /// ```
+    /// use plaincall_syntax::{Dialect, Syntax};
+    ///
+    /// assert_eq!(Dialect::block().keyed("k3v9").end_marker(Syntax::Block), "!!!GADGET_ENDk3v9");
+    /// ```
+    pub fn end_marker(&self, syntax: Syntax) -> String {
+        match syntax {
+            Syntax::Block => self.with_key(&self.end),
+            Syntax::Emoji => self.with_key(&emoji_end()),
+        }
     }
 
     /// Whether the escape is part of this dialect.

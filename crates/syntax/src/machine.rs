@@ -271,6 +271,7 @@ impl Machine {
     }
 
     /// The front of the window has moved on by `count` bytes.
+    #[inline]
     pub(crate) fn consumed(&mut self, count: usize) {
         self.line_scanned = self.line_scanned.saturating_sub(count);
         self.bracket_scanned = self.bracket_scanned.saturating_sub(count);
@@ -282,7 +283,11 @@ impl Machine {
     }
 
     /// The next diagnostic that is due.
+    #[inline]
     pub(crate) fn take_pending(&mut self) -> Option<Diagnostic> {
+        if self.pending.count == 0 {
+            return None;
+        }
         self.pending.take()
     }
 
@@ -313,6 +318,7 @@ impl Machine {
     }
 
     /// Backslashes directly after a stem: all are content, but for the last one if a marker's last character follows.
+    #[inline]
     pub(crate) fn backslashes(
         &mut self,
         set: fn(&Self) -> &Set,
@@ -320,7 +326,19 @@ impl Machine {
         window: &str,
         end: bool,
     ) -> Option<Step> {
-        let stem = self.armed?;
+        self.armed
+            .and_then(|stem| self.escape_step(stem, set, content, window, end))
+    }
+
+    #[cold]
+    fn escape_step(
+        &mut self,
+        stem: usize,
+        set: fn(&Self) -> &Set,
+        content: Content,
+        window: &str,
+        end: bool,
+    ) -> Option<Step> {
         let rest = window.trim_start_matches('\\');
         let run = window.len() - rest.len();
         let is_escape = set(self).is_escape(stem, window, run, end);
@@ -338,6 +356,7 @@ impl Machine {
         (run > 0).then_some(Step::Emit(content, run))
     }
 
+    #[inline]
     fn text_set(&self) -> &Set {
         match self.syntax {
             None => &self.markers.text,

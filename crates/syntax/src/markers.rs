@@ -11,7 +11,7 @@ use crate::event::Syntax;
 use crate::piece::{INLINE, Piece};
 
 /// U+1F6E0 with the variation selector: the canonical emoji.
-pub(crate) const EMOJI: &str = "\u{1F6E0}\u{FE0F}";
+const EMOJI: &str = "\u{1F6E0}\u{FE0F}";
 /// The same without the selector, which models and pipes lose.
 const EMOJI_BARE: &str = "\u{1F6E0}";
 /// The canonical emoji, its UTF-8 read as Windows-1254 and written again.
@@ -190,6 +190,11 @@ impl Role {
     }
 }
 
+/// The canonical end marker of the emoji syntax.
+pub(crate) fn emoji_end() -> String {
+    format!("{EMOJI}{EMOJI_END_TAIL}")
+}
+
 /// Every marker of the dialect. Canonical forms come before repaired ones.
 pub(crate) fn all(dialect: &Dialect) -> Vec<Marker> {
     let mut markers = Vec::new();
@@ -343,7 +348,12 @@ impl Set {
     /// How many bytes at the front surely begin neither a marker nor an escape.
     #[inline]
     pub(crate) fn plain_len(&self, text: &[u8]) -> usize {
-        self.first.next(text, 0).unwrap_or(text.len())
+        match self.first {
+            First::One(one) if text.len() <= SHORT => {
+                text.iter().take_while(|byte| **byte != one).count()
+            }
+            _ => self.first.next(text, 0).unwrap_or(text.len()),
+        }
     }
 
     /// Whether the backslash directly before `at`, which stands behind `stem`, is the escape's; `None` if more text
@@ -364,7 +374,12 @@ impl Set {
     /// The leftmost marker, stem or beginning of one at or after `from`. At the `end` of the stream nothing is a
     /// beginning any more.
     pub(crate) fn find(&self, text: &[u8], mut from: usize, end: bool) -> Found {
-        while let Some(at) = self.first.next(text, from) {
+        // The front is where a marker stands whenever the state has just stopped before one.
+        while let Some(at) = self
+            .first
+            .at_front(text, from)
+            .or_else(|| self.first.next(text, from))
+        {
             match self.look(text, at, end) {
                 Look::No => from = at + 1,
                 Look::Partial(until) => return Found::Partial { at, until },
@@ -495,6 +510,14 @@ impl First {
                 }
                 Self::Many(table)
             }
+        }
+    }
+
+    #[inline]
+    fn at_front(&self, text: &[u8], from: usize) -> Option<usize> {
+        match (self, text.get(from)) {
+            (Self::One(one), Some(byte)) if byte == one => Some(from),
+            _ => None,
         }
     }
 

@@ -81,6 +81,7 @@ impl<'c> Chunk<'c> {
         self.taken == self.text.len()
     }
 
+    #[inline]
     fn rest(&self) -> &'c str {
         self.text.get(self.taken..).unwrap_or_default()
     }
@@ -155,17 +156,9 @@ impl Parser {
                 });
             }
             let is_held = self.is_held();
-            if is_held && self.pulled == 0 && !chunk.end {
-                // What is held was undecided without the chunk; it is not looked at again without more of it.
-                let (rest, window) = (chunk.rest(), self.held.len() - self.held_from);
-                if self.machine.absorbs(self.wait, window, rest.as_bytes()) {
-                    self.held.push_str(rest);
-                    chunk.taken = chunk.text.len();
-                    return None;
-                }
-                if !self.pull(chunk) {
-                    return None;
-                }
+            // What is held was undecided without the chunk; it is not looked at again without more of it.
+            if is_held && self.pulled == 0 && !chunk.end && !self.pull(chunk) {
+                return None;
             }
             let window = if is_held {
                 self.held.get(self.held_from..).unwrap_or_default()
@@ -197,19 +190,45 @@ impl Parser {
         }
     }
 
-    /// The fast path: content up to the first byte that may mean something, straight from the chunk.
+    /// The fast path while something is held: a chunk that leaves it undecided is only put behind it.
     #[inline]
-    fn plain_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
-        if self.is_held() || self.content_left > 0 {
-            return None;
+    fn absorb(&mut self, chunk: &mut Chunk<'_>) -> bool {
+        let (rest, window) = (chunk.text, self.held.len() - self.held_from);
+        let is_fresh = chunk.taken == 0 && !rest.is_empty();
+        let absorbs = is_fresh && self.machine.absorbs(self.wait, window, rest.as_bytes());
+        if absorbs {
+            self.held.push_str(rest);
+            chunk.taken = rest.len();
         }
-        let rest = chunk.rest();
-        let (content, len) = self.machine.plain(rest.as_bytes())?;
-        let piece = Piece::borrowed(rest.get(..len)?);
-        let span = self.consume(len, chunk);
-        Some(content_event(content, piece, span))
+        absorbs
     }
 
+    /// The fast path while nothing is held: content up to the first byte that may mean something, straight from the
+    /// chunk.
+    #[allow(
+        clippy::inline_always,
+        reason = "measured: events of plain content then pass through memory once less"
+    )]
+    #[inline(always)]
+    fn plain_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
+        let rest = chunk.rest();
+        if self.content_left > 0 || rest.is_empty() {
+            return None;
+        }
+        let (content, len) = self.machine.plain(rest.as_bytes())?;
+        let piece = Piece::borrowed(rest.get(..len)?);
+        let start = self.position;
+        self.position += len;
+        chunk.taken += len;
+        self.machine.consumed(len);
+        Some(content_event(
+            content,
+            piece,
+            Span::new(start, self.position),
+        ))
+    }
+
+    #[inline]
     fn is_held(&self) -> bool {
         self.held_from < self.held.len()
     }
@@ -355,16 +374,34 @@ impl Held<'_> {
 impl<'c> Iterator for Events<'_, 'c> {
     type Item = Event<'c>;
 
-    #[inline]
+    #[allow(
+        clippy::inline_always,
+        reason = "measured: events of plain content then pass through memory once less"
+    )]
+    #[inline(always)]
     fn next(&mut self) -> Option<Event<'c>> {
         if self.is_done {
             return None;
         }
         let parser = self.parser.get();
-        if let Some(event) = parser.plain_event(&mut self.chunk) {
+        if parser.is_held() {
+            if parser.absorb(&mut self.chunk) {
+                self.is_done = true;
+                return None;
+            }
+        } else if let Some(event) = parser.plain_event(&mut self.chunk) {
             self.is_done = self.chunk.is_used_up();
             return Some(event);
         }
+        self.next_exactly()
+    }
+}
+
+impl<'c> Events<'_, 'c> {
+    /// The exact path.
+    #[inline(never)]
+    fn next_exactly(&mut self) -> Option<Event<'c>> {
+        let parser = self.parser.get();
         let event = parser.next_event(&mut self.chunk);
         if event.is_none() {
             self.is_done = true;
@@ -376,6 +413,7 @@ impl<'c> Iterator for Events<'_, 'c> {
 
 impl std::iter::FusedIterator for Events<'_, '_> {}
 
+#[inline]
 fn content_event(content: Content, piece: Piece<'_>, span: Span) -> Event<'_> {
     let kind = match content {
         Content::Text => EventKind::Text(piece),
@@ -393,7 +431,9 @@ fn content_event(content: Content, piece: Piece<'_>, span: Span) -> Event<'_> {
 impl Drop for Events<'_, '_> {
     #[inline]
     fn drop(&mut self) {
-        while self.next().is_some() {}
+        while !self.is_done {
+            self.next_exactly();
+        }
     }
 }
 
