@@ -1,0 +1,112 @@
+//! The command line.
+
+/// What is printed for `--help`.
+pub(crate) const HELP: &str = "\
+Measures the streaming parser and prints one table.
+
+cargo run --release -p plaincall-bench -- [OPTIONS]
+
+  --quick         smaller payloads and fewer samples: a few seconds
+  --check         exit with status 1 if a block payload at 4-byte chunks is
+                  below 0.2 of the copy loop
+  --payload NAME  only this payload: prose, value, tiny, heavy, emoji
+  --chunk SIZE    only this chunk size: whole, 4096, 64, 4
+  --help          this text
+
+Exit status: 0 all is well, 1 something was lost or too slow, 2 wrong usage.
+";
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) quick: bool,
+    pub(crate) check: bool,
+    pub(crate) help: bool,
+    pub(crate) payload: Option<String>,
+    /// The size as it stands in the table.
+    pub(crate) chunk: Option<String>,
+}
+
+impl Options {
+    /// Reads the arguments; what it refuses, it names in a sentence.
+    pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut options = Self::default();
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--quick" => options.quick = true,
+                "--check" => options.check = true,
+                "--help" | "-h" => options.help = true,
+                "--payload" => {
+                    options.payload = Some(one_of(&argument, arguments.next(), &PAYLOADS)?);
+                }
+                "--chunk" => options.chunk = Some(one_of(&argument, arguments.next(), &CHUNKS)?),
+                _ => {
+                    return Err(format!(
+                        "there is no option {argument:?}; --help lists them"
+                    ));
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
+const PAYLOADS: [&str; 5] = ["prose", "value", "tiny", "heavy", "emoji"];
+const CHUNKS: [&str; 4] = ["whole", "4096", "64", "4"];
+
+fn one_of(option: &str, value: Option<String>, allowed: &[&str]) -> Result<String, String> {
+    let list = allowed.join(", ");
+    match value {
+        Some(value) if allowed.contains(&value.as_str()) => Ok(value),
+        Some(value) => Err(format!("{option} takes one of {list}, not {value:?}")),
+        None => Err(format!("{option} needs a value: one of {list}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CHUNKS, Options, PAYLOADS};
+    use crate::chunks::SIZES;
+    use crate::payload;
+    use crate::table::size_title;
+
+    fn check(line: &str, expected: &Result<Options, &str>) {
+        let found = Options::parse(line.split_whitespace().map(str::to_owned));
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(&found, expected),
+            (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
+            (found, _) => panic!("{line}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn options_are_read() {
+        check("", &Ok(Options::default()));
+        let both = Options {
+            quick: true,
+            check: true,
+            ..Options::default()
+        };
+        check("--check --quick", &Ok(both));
+        let one = Options {
+            payload: Some("tiny".to_owned()),
+            chunk: Some("4".to_owned()),
+            ..Options::default()
+        };
+        check("--payload tiny --chunk 4", &Ok(one));
+        check("--payload all", &Err("not \"all\""));
+        check("--chunk", &Err("needs a value"));
+        check("fast", &Err("no option \"fast\""));
+    }
+
+    #[test]
+    fn what_can_be_chosen_exists() {
+        assert_eq!(SIZES.map(size_title), CHUNKS.map(str::to_owned));
+        let names: Vec<&str> = payload::all(true)
+            .iter()
+            .map(|payload| payload.name)
+            .collect();
+        assert_eq!(names, PAYLOADS);
+    }
+}

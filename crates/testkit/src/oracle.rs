@@ -1,0 +1,202 @@
+//! A naive reader of both syntaxes, written from `spec/` alone: the slow, obvious twin of the parser.
+//!
+//! It has the whole text before it, looks at every place again whenever it asks something, and never looks at the
+//! parser. Where the two disagree, `spec/` decides.
+
+mod block;
+mod emoji;
+mod escape;
+mod options;
+
+use std::ops::Range;
+
+use plaincall_syntax::Syntax;
+
+pub use escape::{escape, unescape};
+pub use options::Options;
+
+use crate::merged::{Kind, Merged};
+
+/// What a marker is for (`spec/common.md` 1.3, `spec/emoji.md` 1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    BlockStart,
+    BlockEnd,
+    BlockArgument,
+    EmojiStart(Family),
+    EmojiEnd(Family),
+    ReasoningOpen,
+    ReasoningClose,
+}
+
+/// The two families of emoji signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Tool,
+    MisDecoded,
+}
+
+impl Role {
+    /// The syntax that the marker belongs to; reasoning belongs to none.
+    fn syntax(self) -> Option<Syntax> {
+        match self {
+            Self::BlockStart | Self::BlockEnd | Self::BlockArgument => Some(Syntax::Block),
+            Self::EmojiStart(_) | Self::EmojiEnd(_) => Some(Syntax::Emoji),
+            Self::ReasoningOpen | Self::ReasoningClose => None,
+        }
+    }
+}
+
+/// A whole marker in the text.
+#[derive(Clone, Debug)]
+struct Found {
+    span: Range<usize>,
+    role: Role,
+}
+
+/// The text, the markers in force and the events so far.
+struct Reader<'t> {
+    text: &'t str,
+    options: &'t Options,
+    markers: Vec<(String, Role)>,
+    events: Vec<Merged>,
+}
+
+/// The merged events of a text.
+///
+/// The options must be ones that the parser accepts.
+pub fn oracle(text: &str, options: &Options) -> Vec<Merged> {
+    let mut reader = Reader::new(text, options);
+    reader.outside();
+    reader.events
+}
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t str, options: &'t Options) -> Self {
+        Self {
+            text,
+            options,
+            markers: options.markers(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Text outside calls (`spec/common.md` 4, 5, 8).
+    fn outside(&mut self) {
+        let mut at = 0;
+        if self.options.in_reasoning {
+            at = self.reasoning(0, 0);
+        }
+        while let Some(found) = self.next_marker(at, |_| true) {
+            self.run(Kind::Text, at..found.span.start);
+            at = found.span.end;
+            let refusal = match found.role {
+                Role::ReasoningOpen => {
+                    self.piece(Kind::Ignored, found.span.clone());
+                    at = self.reasoning(found.span.start, at);
+                    continue;
+                }
+                Role::ReasoningClose => "stray_reasoning_close",
+                Role::BlockStart => match block::header(self, &found) {
+                    Ok(header) => {
+                        self.decide(Syntax::Block);
+                        at = block::calls(self, &found, &header);
+                        continue;
+                    }
+                    Err(code) => code,
+                },
+                Role::EmojiStart(family) => match emoji::header(self, &found) {
+                    Ok(header) => {
+                        self.decide(Syntax::Emoji);
+                        at = emoji::call(self, &found, family, header);
+                        continue;
+                    }
+                    Err(code) => code,
+                },
+                Role::BlockEnd | Role::BlockArgument | Role::EmojiEnd(_) => "stray_marker",
+            };
+            self.piece(Kind::Text, found.span.clone());
+            self.say(refusal, found.span);
+        }
+        self.run(Kind::Text, at..self.text.len());
+    }
+
+    /// Reasoning whose open marker stands at `open` and whose text begins at `from`; says where text goes on.
+    fn reasoning(&mut self, open: usize, from: usize) -> usize {
+        let close = self.next_marker(from, |role| role == Role::ReasoningClose);
+        let to = close
+            .as_ref()
+            .map_or(self.text.len(), |close| close.span.start);
+        self.piece(Kind::Reasoning, from..to);
+        if let Some(close) = close {
+            self.piece(Kind::Ignored, close.span.clone());
+            return close.span.end;
+        }
+        self.say("reasoning_cut_off", open..to);
+        to
+    }
+
+    /// Only the markers of this syntax, and those of reasoning, exist from now on.
+    fn decide(&mut self, syntax: Syntax) {
+        self.markers
+            .retain(|(_, role)| role.syntax().is_none_or(|own| own == syntax));
+    }
+
+    /// The longest of the wanted markers that stands here (`spec/common.md` 1.4).
+    fn marker_at(&self, at: usize, wanted: impl Fn(Role) -> bool) -> Option<Found> {
+        let standing = self
+            .markers
+            .iter()
+            .filter(|(marker, role)| wanted(*role) && self.text[at..].starts_with(marker));
+        let (marker, role) = standing.max_by_key(|(marker, _)| marker.len())?;
+        Some(Found {
+            span: at..at + marker.len(),
+            role: *role,
+        })
+    }
+
+    /// The first whole marker from here on, among the wanted ones.
+    fn next_marker(&self, from: usize, wanted: impl Fn(Role) -> bool) -> Option<Found> {
+        (from..self.text.len())
+            .filter(|at| self.text.is_char_boundary(*at))
+            .find_map(|at| self.marker_at(at, &wanted))
+    }
+
+    /// A run of content: pieces of one kind, and the escape's backslashes (`spec/common.md` 6.1).
+    fn run(&mut self, kind: fn(String) -> Kind, span: Range<usize>) {
+        let mut from = span.start;
+        if self.options.escaped {
+            for backslash in escape::escaping(&self.text[span.clone()], &self.markers) {
+                let at = span.start + backslash;
+                self.piece(kind, from..at);
+                self.piece(Kind::Ignored, at..at + 1);
+                from = at + 1;
+            }
+        }
+        self.piece(kind, from..span.end);
+    }
+
+    /// Content as written, joined to what stands directly before it in the sequence if that is of the same kind.
+    fn piece(&mut self, kind: fn(String) -> Kind, mut span: Range<usize>) {
+        if span.is_empty() {
+            return;
+        }
+        let alike = std::mem::discriminant(&kind(String::new()));
+        if let Some(last) = self
+            .events
+            .pop_if(|last| std::mem::discriminant(&last.kind) == alike)
+        {
+            span.start = last.span.start;
+        }
+        let written = self.text[span.clone()].to_owned();
+        self.push(kind(written), span);
+    }
+
+    fn say(&mut self, code: &'static str, span: Range<usize>) {
+        self.push(Kind::Diagnostic(code), span);
+    }
+
+    fn push(&mut self, kind: Kind, span: Range<usize>) {
+        self.events.push(Merged { kind, span });
+    }
+}

@@ -1,0 +1,53 @@
+//! The escape (`spec/common.md` 6).
+
+use super::{Options, Reader, Role};
+use crate::merged::{Kind, Merged};
+
+/// The places of the backslashes that the escape takes out of a run, in order.
+pub(super) fn escaping(run: &str, markers: &[(String, Role)]) -> Vec<usize> {
+    let takes_out = |(at, here): (usize, char)| {
+        let next = run[at + here.len_utf8()..].chars().next()?;
+        let before = run[..at].trim_end_matches('\\');
+        (here == '\\' && next != '\\' && ends_with_marker(before, next, markers)).then_some(at)
+    };
+    run.char_indices().filter_map(takes_out).collect()
+}
+
+/// Writes a text so that it holds no whole marker.
+pub fn escape(text: &str, options: &Options) -> String {
+    let markers = options.markers();
+    let mut written = String::new();
+    for next in text.chars() {
+        if ends_with_marker(written.trim_end_matches('\\'), next, &markers) {
+            written.push('\\');
+        }
+        written.push(next);
+    }
+    written
+}
+
+/// What a text says when it is read as text outside calls in which no marker counts.
+pub fn unescape(text: &str, options: &Options) -> String {
+    let options = Options {
+        escaped: true,
+        ..options.clone()
+    };
+    let mut reader = Reader::new(text, &options);
+    let mut at = 0;
+    while let Some(found) = reader.next_marker(at, |_| true) {
+        reader.run(Kind::Text, at..found.span.start);
+        at = found.span.end;
+        reader.piece(Kind::Text, found.span);
+    }
+    reader.run(Kind::Text, at..text.len());
+    let said = |event: Merged| match event.kind {
+        Kind::Text(text) => text,
+        _ => String::new(),
+    };
+    reader.events.into_iter().map(said).collect()
+}
+
+fn ends_with_marker(before: &str, next: char, markers: &[(String, Role)]) -> bool {
+    let whole = format!("{before}{next}");
+    markers.iter().any(|(marker, _)| whole.ends_with(marker))
+}

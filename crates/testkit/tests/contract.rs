@@ -1,0 +1,298 @@
+//! The parser's contract (ARCHITECTURE.md, "The parser"), where the examples and the oracle do not reach.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
+
+use rustix::time::{ClockId, clock_gettime};
+
+use plaincall_syntax::{ByteParser, Dialect, EventKind, LINE_LIMIT, Parser};
+use plaincall_testkit::examples::{self, Operation};
+use plaincall_testkit::merged::{Kind, merge, merged, merged_of_chunks};
+
+const FILES: &[&str] = &["common.md", "block.md", "emoji.md"];
+
+fn parser(dialect: &Dialect) -> Parser {
+    Parser::new(dialect).expect("the dialect works")
+}
+
+/// Dropping the iterator early loses the chunk's remaining events; later spans and events stay right.
+#[test]
+fn an_iterator_dropped_early_changes_nothing_later() {
+    for example in examples::all(FILES) {
+        if example.operation != Operation::Read {
+            continue;
+        }
+        let text = &example.input;
+        let edges = (0..=text.len()).filter(|&at| text.is_char_boundary(at));
+        for at in edges {
+            let mut whole = parser(&example.dialect);
+            let _: Vec<_> = whole.feed(&text[..at]).collect();
+            let expected: Vec<_> = whole.feed(&text[at..]).collect();
+            for taken in 0..3 {
+                let mut dropped = parser(&example.dialect);
+                let _: Vec<_> = dropped.feed(&text[..at]).take(taken).collect();
+                let found: Vec<_> = dropped.feed(&text[at..]).collect();
+                assert_eq!(found, expected, "{}: cut at {at}", example.place);
+            }
+        }
+    }
+}
+
+/// What is held back at a chunk's end is a line end, a beginning of a marker, a mid-line end marker with what may
+/// follow it, one backslash, or the line being collected; nothing else.
+#[test]
+fn what_cannot_belong_to_a_marker_is_delivered_at_once() {
+    let mut count = 0;
+    for example in examples::all(FILES) {
+        let words = format!("{:?}", example.dialect);
+        if example.operation != Operation::Read || words.contains("key: Some") {
+            continue;
+        }
+        let mut parser = parser(&example.dialect);
+        let mut fed = 0;
+        for c in example.input.chars() {
+            parser.feed(c.encode_utf8(&mut [0; 4])).for_each(drop);
+            fed += c.len_utf8();
+            let held = &example.input[parser.position()..fed];
+            assert!(
+                may_be_held(held, &words),
+                "{}: {held:?} is held",
+                example.place
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 1000, "the examples were not found");
+}
+
+fn may_be_held(held: &str, dialect: &str) -> bool {
+    let quoted = |name: &str| {
+        let rest = dialect
+            .split(&format!("{name}: \""))
+            .nth(1)
+            .unwrap_or_default();
+        rest.split('"').next().unwrap_or_default().to_owned()
+    };
+    let (start, end, arg) = (quoted("start"), quoted("end"), quoted("arg"));
+    let mut markers = vec![start.clone(), end.clone(), arg.clone()];
+    for sign in ["🛠️", "🛠", "ğŸ›\u{a0}ï¸", "ğŸ› ï¸"] {
+        markers.push(format!("{sign}["));
+        markers.push(format!("{sign}[/end]"));
+    }
+    if let Some(reasoning) = dialect.split("reasoning: Some((").nth(1) {
+        let list = reasoning.split("))").next().unwrap_or_default();
+        markers.extend(
+            list.split(", ")
+                .map(|marker| marker.trim_matches('"').to_owned()),
+        );
+    }
+    let is_begun = |text: &str| markers.iter().any(|marker| marker.starts_with(text));
+    let is_line = |text: &str| {
+        let lines = markers
+            .iter()
+            .filter(|marker| **marker != end && !marker.ends_with("[/end]"));
+        lines
+            .clone()
+            .any(|marker| text.starts_with(marker.as_str()))
+            && !text.contains('\n')
+    };
+    let is_mid_line_end = |text: &str| {
+        text.strip_prefix(end.as_str()).is_some_and(|rest| {
+            let behind = rest.trim_start_matches([' ', '\t']);
+            rest.len() - behind.len() <= 16 && ("\r".starts_with(behind) || is_begun(behind))
+        })
+    };
+    // The escape's backslash, while what stands behind it may begin a marker.
+    let held = held.strip_prefix('\\').unwrap_or(held);
+    let rest = held.strip_prefix('\r').unwrap_or(held);
+    let rest = rest.strip_prefix('\n').unwrap_or(rest);
+    rest.is_empty() || is_begun(rest) || is_line(rest) || is_mid_line_end(rest)
+}
+
+/// Lines at, below and above the limit, at chunk sizes around it.
+#[test]
+fn limits_hold_for_every_chunking() {
+    let check = |text: &str, dialect: &Dialect| {
+        let whole = merged(text, dialect).expect("the dialect works");
+        for size in [1, 7, 64, 4095, 4096, 4097, 4200] {
+            let chunks: Vec<&str> = cut(text, size).collect();
+            let found = merged_of_chunks(chunks, dialect).expect("the dialect works");
+            assert_eq!(found, whole, "chunks of {size}");
+        }
+        let diagnostics = whole.iter().filter_map(|event| match event.kind {
+            Kind::Diagnostic(code) => Some(code),
+            _ => None,
+        });
+        diagnostics.collect::<Vec<_>>().join(" ")
+    };
+    let long = |length: usize| "x".repeat(length);
+    let block = Dialect::block();
+    let emoji = Dialect::emoji();
+    for (length, header, pointer) in [
+        (LINE_LIMIT - 1, "", ""),
+        (LINE_LIMIT, "", ""),
+        (LINE_LIMIT + 1, "header_too_long", "pointer_too_long"),
+        (3 * LINE_LIMIT, "header_too_long", "pointer_too_long"),
+    ] {
+        for line_end in ["\n", "\r\n"] {
+            let text = format!("!!!GADGET_START:{}{line_end}", long(length));
+            assert_eq!(check(&text, &block), header, "a header of {length}");
+            let text = format!(
+                "!!!GADGET_START:A\n!!!ARG:{}{line_end}1\n!!!GADGET_END",
+                long(length)
+            );
+            assert_eq!(check(&text, &block), pointer, "a pointer of {length}");
+        }
+        let text = format!("🛠️[{}]x🛠️[/end]", long(length));
+        let expected = if header.is_empty() {
+            ""
+        } else {
+            "header_too_long stray_marker"
+        };
+        assert_eq!(
+            check(&text, &emoji),
+            expected,
+            "an emoji header of {length}"
+        );
+        let text = format!("!!!GADGET_START:A\n!!!ARG:{}!!!GADGET_END\n", long(length));
+        let expected = if pointer.is_empty() {
+            "missing_newline"
+        } else {
+            pointer
+        };
+        assert_eq!(
+            check(&text, &block),
+            expected,
+            "a pointer of {length} cut by a marker"
+        );
+    }
+    // A limit in the middle of a character.
+    let text = format!("!!!GADGET_START:A\n!!!ARG:{}\n1\n", "é".repeat(LINE_LIMIT));
+    assert_eq!(check(&text, &block), "pointer_too_long");
+}
+
+fn cut(text: &str, size: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+        rest = behind;
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+/// A value that is cut in the middle of a character, and bytes that are no characters, in every state.
+#[test]
+fn bytes_that_are_not_utf_8_are_replaced_and_counted() {
+    let text = b"a\xFF!!!GADGET_START:A\xF0\x9F\n!!!ARG:x\xC0\n\xED\xA0\x80\n!!!GADGET_END\xE2\x82";
+    let mut parser = ByteParser::new(&Dialect::block()).expect("the dialect works");
+    let mut events: Vec<_> = parser
+        .feed(text)
+        .map(plaincall_syntax::Event::into_owned)
+        .collect();
+    events.extend(parser.finish());
+    let mut place = 0;
+    let mut values = String::new();
+    for event in events {
+        if !matches!(event.kind, EventKind::Diagnostic(_)) {
+            assert_eq!(event.span.start, place, "{event:?}");
+            place = event.span.end;
+        }
+        match event.kind {
+            EventKind::CallStart(header) => {
+                assert_eq!(header.name(), "A\u{FFFD}");
+                assert_eq!(event.span.range(), 2..22);
+            }
+            EventKind::ValueDelta(text) => values.push_str(&text),
+            _ => {}
+        }
+    }
+    assert_eq!(place, text.len());
+    assert_eq!(values, "\u{FFFD}\u{FFFD}\u{FFFD}");
+}
+
+/// Time is linear for texts made of the parser's own literals, whatever the chunk size.
+#[test]
+fn time_is_linear_for_hostile_texts() {
+    let block = Dialect::block();
+    let escaped = Dialect::block().escaped();
+    let overlapping = Dialect::block()
+        .start("aaaaaaab")
+        .end("aaaaaaac")
+        .arg("aaaaaaad");
+    let call = "!!!GADGET_START:A\n!!!ARG:x\n";
+    let cases: Vec<(&str, &Dialect, String)> = vec![
+        ("", &block, "!".into()),
+        ("", &block, "!!!GADGET_START:".into()),
+        ("", &block, "!!!GADGET_START:a b ".into()),
+        ("", &block, "!!!GADGET_START:A\n".into()),
+        (call, &block, "\n".into()),
+        (call, &block, "\r".into()),
+        (call, &block, "!!!GADGET_END ".into()),
+        (call, &block, "!!!GADGET_END                ".into()),
+        (call, &block, "!!!GADGET_START:\n".into()),
+        (call, &block, "\n!!!ARG:".into()),
+        ("!!!GADGET_START:A\n", &block, "` ".into()),
+        ("!!!GADGET_START:A\n!!!ARG:", &block, "x".into()),
+        (call, &escaped, "\\".into()),
+        (call, &escaped, "!!!GADGET_EN\\".into()),
+        ("", &overlapping, "a".into()),
+    ]
+    .into_iter()
+    .collect();
+    let emoji = Dialect::emoji();
+    let auto = Dialect::auto();
+    let more: Vec<(&str, &Dialect, String)> = vec![
+        ("", &emoji, "🛠️[".into()),
+        ("", &emoji, "🛠".into()),
+        ("🛠️[a]", &emoji, "🛠️[".into()),
+        ("", &auto, "🛠️[!!!GADGET_START:".into()),
+        ("", &auto, "🛠️[]".into()),
+    ];
+    for (head, dialect, unit) in cases.into_iter().chain(more) {
+        for size in [1, 4, usize::MAX] {
+            let time = |count: usize| {
+                let text = format!("{head}{}", unit.repeat(count / unit.len()));
+                let run = || {
+                    let begun = cpu_time();
+                    let mut parser = parser(dialect);
+                    for chunk in cut(&text, size) {
+                        parser.feed(chunk).for_each(drop);
+                    }
+                    parser.finish().for_each(drop);
+                    cpu_time() - begun
+                };
+                (0..3).map(|_| run()).min().unwrap_or_default()
+            };
+            // Eight times the text takes eight times the time, or 64 times if it were quadratic.
+            let (short, long) = (time(1 << 13), time(1 << 16));
+            assert!(
+                long < short * 24 + 1_000_000,
+                "{unit:?} after {head:?} at chunks of {size}: {short} ns, then {long} ns"
+            );
+        }
+    }
+}
+
+/// What this thread has computed so far, in nanoseconds; other work on the machine does not count.
+fn cpu_time() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Merging what the iterator gives is merging what the whole text gives, also for a giant line without an end.
+#[test]
+fn one_long_line_is_delivered_in_pieces() {
+    let line = "!!! no marker here ".repeat(1 << 16);
+    let mut parser = parser(&Dialect::auto());
+    let mut events = Vec::new();
+    for chunk in cut(&line, 4096) {
+        events.extend(parser.feed(chunk));
+        assert!(line.len() >= parser.position());
+    }
+    events.extend(parser.finish());
+    let merged = merge(events);
+    assert_eq!(merged.len(), 1);
+    assert_eq!(merged[0].kind, Kind::Text(line));
+}

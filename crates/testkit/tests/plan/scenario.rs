@@ -1,0 +1,215 @@
+//! Random conversations: what is written, in which pieces it arrives, and what will become of it.
+
+use std::num::NonZeroU32;
+
+use plaincall_plan::{Limits, Order, Outcome, Tool};
+use plaincall_testkit::plan_oracle::{Call, Conversation, Fate};
+
+/// A small generator of numbers (xorshift64*), equal for equal seeds everywhere.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        // Neighbouring seeds must not begin alike (the finish of splitmix64).
+        let mut state = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Self((state ^ (state >> 31)) | 1)
+    }
+
+    /// A number below `end`, which is not 0.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
+        usize::try_from(high).unwrap() % end
+    }
+
+    pub(crate) fn percent(&mut self, chance: usize) -> bool {
+        self.below(100) < chance
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+/// What arrives from the model, bit by bit. Calls are numbered over the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    BeginTurn(Order),
+    /// The call's header.
+    Header(usize),
+    /// The end of its text.
+    Rest(usize),
+    EndTurn,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) conversation: Conversation,
+    pub(crate) limits: Limits,
+    pub(crate) tools: Vec<Tool>,
+    /// The tool of every call.
+    pub(crate) tool_of: Vec<usize>,
+    pub(crate) pieces: Vec<Piece>,
+    /// The run is cancelled before this piece.
+    pub(crate) cancel_at: Option<usize>,
+    /// How often in a hundred steps the text goes on, while there is something else to do.
+    pub(crate) text_first: usize,
+    /// Calls whose text never ends, among the wrong ones.
+    pub(crate) unfinished: Vec<usize>,
+}
+
+const IDS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+
+impl Scenario {
+    pub(crate) fn draw(random: &mut Random) -> Self {
+        let tools = vec![
+            Tool::default(),
+            Tool {
+                max_concurrent: NonZeroU32::new(1),
+                ..Tool::default()
+            },
+            Tool {
+                max_concurrent: NonZeroU32::new(2),
+                read: true,
+                ..Tool::default()
+            },
+            Tool {
+                read: true,
+                ..Tool::default()
+            },
+            Tool {
+                exclusive: true,
+                read: random.percent(50),
+                ..Tool::default()
+            },
+        ];
+        let calls_per_turn = random
+            .percent(15)
+            .then(|| u32::try_from(random.below(12)).unwrap());
+        let concurrent = random.pick(&[0, 0, 1, 2, 3]);
+        let mut scenario = Self {
+            conversation: Conversation {
+                calls_per_turn,
+                turns: Vec::new(),
+            },
+            limits: Limits {
+                concurrent: NonZeroU32::new(concurrent),
+                calls_per_turn,
+            },
+            tools,
+            tool_of: Vec::new(),
+            pieces: Vec::new(),
+            cancel_at: None,
+            text_first: random.pick(&[10, 50, 90, 100]),
+            unfinished: Vec::new(),
+        };
+        for _ in 0..random.pick(&[1, 1, 1, 2, 2, 3]) {
+            scenario.draw_turn(random);
+        }
+        if random.percent(8) {
+            scenario.cancel_at = Some(random.below(scenario.pieces.len() + 1));
+        }
+        scenario
+    }
+
+    fn draw_turn(&mut self, random: &mut Random) {
+        let order = match random.below(10) {
+            0 | 1 => Order::Sequential {
+                stop_on_error: false,
+            },
+            2 | 3 => Order::Sequential {
+                stop_on_error: true,
+            },
+            _ => Order::Graph,
+        };
+        let first = self.tool_of.len();
+        let count = random.below(IDS.len() + 1);
+        // How tangled a turn is, so that there are also turns in which all goes well.
+        let tangle = random.pick(&[0, 10, 40]);
+        let trouble = random.pick(&[0, 10, 40]);
+        let mut calls = Vec::new();
+        let mut pieces = Vec::new();
+        for (place, own) in IDS.into_iter().enumerate().take(count) {
+            let call = Call {
+                id: if random.percent(tangle / 2) {
+                    random.pick(&IDS)
+                } else {
+                    own
+                },
+                dependencies: draw_dependencies(random, place, count, order, tangle),
+                fate: draw_fate(random, trouble),
+            };
+            let number = first + place;
+            self.tool_of.push(random.below(self.tools.len()));
+            pieces.push(Piece::Header(number));
+            if call.fate == Fate::Wrong && random.percent(30) {
+                self.unfinished.push(number);
+            } else {
+                pieces.push(Piece::Rest(number));
+            }
+            calls.push(call);
+        }
+        // Now and then a call appears before the one before it is complete.
+        for place in 1..pieces.len() {
+            if let (Piece::Rest(_), Piece::Header(_)) = (pieces[place - 1], pieces[place])
+                && random.percent(tangle / 2)
+            {
+                pieces.swap(place - 1, place);
+            }
+        }
+        self.pieces.push(Piece::BeginTurn(order));
+        self.pieces.extend(pieces);
+        self.pieces.push(Piece::EndTurn);
+        self.conversation.turns.push((order, calls));
+    }
+
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.conversation.turns.iter().flat_map(|turn| &turn.1)
+    }
+
+    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+        let turns = self.conversation.turns.iter_mut();
+        turns.flat_map(|turn| &mut turn.1)
+    }
+}
+
+fn draw_dependencies(
+    random: &mut Random,
+    place: usize,
+    count: usize,
+    order: Order,
+    tangle: usize,
+) -> Vec<&'static str> {
+    let mut ids = Vec::new();
+    let wanted = random.pick(&[0, 1, 1, 2, 3]);
+    if order != Order::Graph && !random.percent(30) {
+        return ids;
+    }
+    for _ in 0..wanted {
+        if random.percent(tangle / 4) {
+            ids.push(random.pick(&["x", IDS[place]]));
+        } else if random.percent(tangle) {
+            ids.push(IDS[random.below(count)]);
+        } else if place > 0 {
+            ids.push(IDS[random.below(place)]);
+        }
+    }
+    ids
+}
+
+fn draw_fate(random: &mut Random, trouble: usize) -> Fate {
+    if !random.percent(trouble) {
+        return Fate::Ends(Outcome::Ok);
+    }
+    match random.below(8) {
+        0 | 1 => Fate::Wrong,
+        2 => Fate::Denied,
+        3 => Fate::Ends(Outcome::Cancelled),
+        4 => Fate::Ends(Outcome::Unknown),
+        _ => Fate::Ends(Outcome::Error),
+    }
+}

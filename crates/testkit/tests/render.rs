@@ -1,0 +1,220 @@
+//! What is rendered is read as the same call; and nothing is refused that could have been written.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
+
+use plaincall_syntax::{Call, Dialect, Part, RenderError, Syntax, render};
+use plaincall_testkit::merged::{Kind, Merged, merged};
+use plaincall_testkit::oracle::{Options, oracle};
+use plaincall_testkit::soup::{self, Random};
+
+const CASES: usize = 60_000;
+
+/// Name, arguments (or body, with an empty pointer) and how the call ended, of a text that is one call.
+fn read(events: &[Merged]) -> Option<(String, Vec<(String, String)>)> {
+    let mut call = None;
+    let mut values: Vec<(String, String)> = Vec::new();
+    let mut is_closed = false;
+    for event in events {
+        match &event.kind {
+            _ if is_closed && matches!(&event.kind, Kind::Text(text) if text == "\n") => {}
+            _ if is_closed => return None,
+            Kind::BlockCall { name, .. } if call.is_none() => call = Some(name.clone()),
+            Kind::EmojiCall { name, .. } if call.is_none() => call = Some(name.clone()),
+            Kind::Argument(pointer) => values.push((pointer.clone(), String::new())),
+            Kind::Body => values.push((String::new(), String::new())),
+            Kind::Value(text) => values.last_mut()?.1.push_str(text),
+            Kind::CallEnd("explicit") => is_closed = true,
+            Kind::ValueEnd | Kind::Ignored(_) | Kind::Diagnostic(_) => {}
+            _ => return None,
+        }
+    }
+    is_closed.then_some((call?, values))
+}
+
+/// The same call written by hand, without any care.
+fn careless(values: &[(&str, &str)], syntax: Syntax, options: &Options) -> String {
+    let markers = options.marker_texts();
+    let (start, end) = (&markers[0], &markers[1]);
+    let arg = markers.get(2).map_or("", String::as_str);
+    match syntax {
+        Syntax::Block => {
+            let mut text = format!("{start}Tool\n");
+            for (pointer, value) in values {
+                let line_end = if value.ends_with('\r') { "\r\n" } else { "\n" };
+                for piece in [arg, pointer, "\n", value, line_end] {
+                    text.push_str(piece);
+                }
+            }
+            text + end + "\n"
+        }
+        Syntax::Emoji => format!("{start}Tool]\n{}{end}\n", values[0].1),
+    }
+}
+
+#[test]
+fn rendering_and_reading_are_inverse() {
+    let mut random = Random::new(7);
+    let (mut written, mut refused) = (0, 0);
+    for case in 0..CASES {
+        let mut options = soup::options(&mut random);
+        options.in_reasoning = false;
+        let dialect = options.dialect();
+        let Some(syntax) = dialect.syntax().filter(|_| dialect.check().is_ok()) else {
+            continue;
+        };
+        let texts = [
+            soup::text(&mut random, &options),
+            soup::text(&mut random, &options),
+        ];
+        let values: Vec<(&str, &str)> = match syntax {
+            Syntax::Block => vec![("x", &texts[0]), ("list/0", &texts[1])],
+            Syntax::Emoji => vec![("", &texts[0])],
+        };
+        let call = match syntax {
+            Syntax::Block => Call::Block {
+                name: "Tool",
+                id: None,
+                dependencies: Vec::new(),
+                arguments: values.clone(),
+            },
+            Syntax::Emoji => Call::Emoji {
+                name: "Tool",
+                raw_args: "",
+                body: values[0].1,
+            },
+        };
+        let is_same = |events: &[Merged]| {
+            read(events).is_some_and(|(name, found)| {
+                let found = found
+                    .iter()
+                    .map(|(pointer, value)| (pointer.as_str(), value.as_str()));
+                name == "Tool" && found.eq(values.iter().copied())
+            })
+        };
+        match render(&call, &dialect) {
+            Ok(text) => {
+                written += 1;
+                let events = merged(&text, &dialect).expect("the dialect works");
+                assert!(is_same(&events), "case {case}: {text:?} with {dialect:?}");
+            }
+            Err(error) => {
+                refused += 1;
+                let text = careless(&values, syntax, &options);
+                assert!(
+                    !is_same(&oracle(&text, &options)),
+                    "case {case}: {error}, but {text:?} is read as the same call with {dialect:?}"
+                );
+                let is_of_value = matches!(
+                    &error,
+                    RenderError::Marker {
+                        part: Part::Value(_) | Part::Body
+                    }
+                );
+                assert!(
+                    !(dialect.is_escaped() && is_of_value),
+                    "case {case}: the escaped dialect can write every value: {error}"
+                );
+            }
+        }
+    }
+    println!("{written} calls written and read, {refused} refused");
+    assert!(
+        written > CASES / 4 && refused > 100,
+        "the cases test too little"
+    );
+}
+
+#[test]
+fn every_refusal_says_what_to_do() {
+    let check = |call: Call<'_>, dialect: &Dialect, expected: &str| {
+        let error = render(&call, dialect).expect_err(expected);
+        assert_eq!(error.to_string(), expected);
+    };
+    let block = |name, id, dependencies, arguments| Call::Block {
+        name,
+        id,
+        dependencies,
+        arguments,
+    };
+    let emoji = |name, raw_args, body| Call::Emoji {
+        name,
+        raw_args,
+        body,
+    };
+    let plain = Dialect::block();
+    let bracket = Dialect::emoji();
+    for (call, expected) in [
+        (
+            block("", None, vec![], vec![]),
+            "the name \"\" does not begin with a letter, a digit or `_`",
+        ),
+        (
+            block("a b", None, vec![], vec![]),
+            "the name \"a b\" holds a blank, a control character or a quote",
+        ),
+        (
+            block("a:b", None, vec![], vec![]),
+            "the name \"a:b\" holds a colon, which ends a name",
+        ),
+        (block("a", Some(""), vec![], vec![]), "the id \"\" is empty"),
+        (
+            block("a", Some("x\ny"), vec![], vec![]),
+            "the id \"x\\ny\" holds a line end, and it must stand on one line",
+        ),
+        (
+            block("a", None, vec!["x,y"], vec![]),
+            "the dependency \"x,y\" holds a comma, which ends it",
+        ),
+        (
+            block("a", None, vec![], vec![("x//y", "")]),
+            "the pointer \"x//y\" is empty or has an empty segment",
+        ),
+        (
+            block("a", None, vec![], vec![(" x", "")]),
+            "the pointer \" x\" begins or ends with a blank",
+        ),
+        (
+            block("a", None, vec![], vec![("x", "1\n!!!GADGET_END\n2")]),
+            "the value of \"x\" holds a marker where it would count: write it in the escaped dialect or with other markers",
+        ),
+        (
+            block("a", Some("!!!ARG:"), vec![], vec![]),
+            "the id \"!!!ARG:\" holds a colon, which ends it",
+        ),
+        (
+            block("a", Some("!!!GADGET_END"), vec![], vec![]),
+            "the header holds a marker, alone or with what stands beside it: use other markers or a key",
+        ),
+        (
+            emoji("a", "", ""),
+            "a call of the emoji syntax cannot be written in a dialect of the block syntax",
+        ),
+    ] {
+        check(call, &plain, expected);
+    }
+    for (call, expected) in [
+        (
+            emoji("a b", "", ""),
+            "the name \"a b\" holds a blank, which ends a name",
+        ),
+        (emoji("/a", "", ""), "the name \"/a\" begins with `/`"),
+        (
+            emoji("a", "x]", ""),
+            "the argument line holds `]`, which ends the header",
+        ),
+        (
+            emoji("a", "", "🛠[/end]"),
+            "the body holds a marker where it would count: write it in the escaped dialect or with other markers",
+        ),
+    ] {
+        check(call, &bracket, expected);
+    }
+    check(
+        emoji("a", "", ""),
+        &Dialect::auto(),
+        "writing calls needs one of the two syntaxes: choose block or emoji",
+    );
+}

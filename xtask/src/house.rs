@@ -1,0 +1,177 @@
+//! The house rules of ARCHITECTURE.md that no compiler checks.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The longest file, in lines of code: neither blank nor comment, tests not counted.
+const CODE_LINES: usize = 600;
+
+/// Which crates of the workspace each crate may know, and which of the crates that do I/O.
+const KNOWS: &[(&str, &[&str])] = &[
+    ("syntax", &["memchr"]),
+    ("plan", &[]),
+    ("call", &["plaincall-syntax", "serde", "serde_json"]),
+    (
+        "plaincall",
+        &[
+            "plaincall-call",
+            "plaincall-plan",
+            "plaincall-syntax",
+            "rustix",
+            "serde",
+            "serde_json",
+            "tempfile",
+            "tokio",
+            "tokio-util",
+            "toml",
+        ],
+    ),
+];
+
+/// Parts of the default markers that code outside `syntax` must not spell.
+const MARKER_STRINGS: &[&str] = &[
+    "GADGET_START",
+    "GADGET_END",
+    "!!!ARG",
+    "\u{1F6E0}",
+    "[/end]",
+];
+
+/// Checks every house rule.
+///
+/// # Errors
+/// Names every place that breaks one.
+pub(crate) fn check(root: &Path) -> Result<(), String> {
+    let mut broken = Vec::new();
+    for file in rust_files(&root.join("crates")) {
+        let text = read(&file)?;
+        let name = file
+            .strip_prefix(root)
+            .unwrap_or(&file)
+            .display()
+            .to_string();
+        let code = code_lines(&text);
+        if code.len() > CODE_LINES {
+            broken.push(format!(
+                "{name}: {} lines of code, at most {CODE_LINES}",
+                code.len()
+            ));
+        }
+        let is_test = name.contains("/tests/") || name.contains("crates/testkit");
+        if !is_test && !name.contains("crates/syntax/") {
+            for (number, line) in &code {
+                let found = MARKER_STRINGS
+                    .iter()
+                    .filter(|marker| line.contains(**marker));
+                broken.extend(found.map(|marker| {
+                    format!("{name}:{number}: only `syntax` holds a marker string ({marker})")
+                }));
+            }
+        }
+    }
+    for (krate, allowed) in KNOWS {
+        let manifest = read(&root.join("crates").join(krate).join("Cargo.toml"))?;
+        for dependency in dependencies(&manifest) {
+            if !allowed.contains(&dependency.as_str()) {
+                broken.push(format!(
+                    "crates/{krate}/Cargo.toml: {krate} must not know {dependency}"
+                ));
+            }
+        }
+    }
+    for file in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "DESIGN.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+    ] {
+        for target in missing_links(&read(&root.join(file))?, root) {
+            broken.push(format!("{file}: the link to {target} leads nowhere"));
+        }
+    }
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("house rules are broken:\n{}", broken.join("\n")))
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files = Vec::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The lines of code, with their numbers: neither blank nor comment, up to the tests at the end of the file.
+fn code_lines(text: &str) -> Vec<(usize, &str)> {
+    text.lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line))
+        .take_while(|(_, line)| *line != "#[cfg(test)]")
+        .filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with("//"))
+        .collect()
+}
+
+/// The names under `[dependencies]`.
+fn dependencies(manifest: &str) -> Vec<String> {
+    manifest
+        .lines()
+        .skip_while(|line| line.trim() != "[dependencies]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| line.split(['.', '=', ' ']).next())
+        .filter(|name| !name.is_empty() && !name.starts_with('#'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The relative targets of Markdown links that do not exist.
+fn missing_links(text: &str, root: &Path) -> Vec<String> {
+    text.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains("://") && !target.starts_with('#'))
+        .map(|target| target.split('#').next().unwrap_or(target))
+        .filter(|target| !root.join(target).exists())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_what_is_neither_blank_nor_comment_nor_test() {
+        let text = "//! Doc.\n\nfn a() {}\n    // why\nfn b() {}\n#[cfg(test)]\nmod tests {}\n";
+        assert_eq!(code_lines(text), [(3, "fn a() {}"), (5, "fn b() {}")]);
+    }
+
+    #[test]
+    fn dependencies_are_those_of_their_section() {
+        let manifest = "[package]\nname = \"x\"\n[dependencies]\nmemchr.workspace = true\nserde = { }\n\n[dev-dependencies]\ninsta = \"1\"\n";
+        assert_eq!(dependencies(manifest), ["memchr", "serde"]);
+    }
+
+    #[test]
+    fn links_that_lead_nowhere_are_named() {
+        let text = "[a](Cargo.toml) [b](no/such.md) [c](https://example.com) [d](#here)";
+        assert_eq!(missing_links(text, &crate::root()), ["no/such.md"]);
+    }
+}

@@ -1,0 +1,117 @@
+//! Tasks of the repository. `cargo xtask` lists them.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a task is a program: it may ask where cargo is"
+)]
+
+mod house;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+const USAGE: &str = "\
+cargo xtask TASK
+
+  test          format, lints, house rules, all tests, doc tests, documents and examples
+  test --all    the same (published clients, bindings and fuzzing join it when they exist)
+  bench         the parser's table of speed; arguments are passed on
+  docs          writes docs/command-line.md anew from the command itself
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["test"] | ["test", "--all"] => test(),
+        ["bench", rest @ ..] => bench(rest),
+        ["docs"] => docs(),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs one step, and says what it is and how long it took.
+fn step(name: &str, command: &mut Command) -> Result<(), String> {
+    println!("== {name}");
+    let begun = Instant::now();
+    let status = command
+        .status()
+        .map_err(|error| format!("{name}: {}: {error}", program(command.get_program())))?;
+    println!("== {name}: {:.0} s", begun.elapsed().as_secs_f64());
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{name} failed"))
+    }
+}
+
+fn program(name: &OsStr) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+fn test() -> Result<(), String> {
+    let begun = Instant::now();
+    step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
+    println!("== house rules");
+    house::check(&root())?;
+    let lints = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ];
+    step("lints", &mut cargo(&lints))?;
+    step(
+        "tests",
+        &mut cargo(&["test", "--workspace", "--no-fail-fast"]),
+    )?;
+    step(
+        "documents",
+        cargo(&[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+        ])
+        .env("RUSTDOCFLAGS", "--deny warnings"),
+    )?;
+    println!(
+        "== everything passed in {:.0} s",
+        begun.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn bench(arguments: &[&str]) -> Result<(), String> {
+    let run = ["run", "--release", "--package", "plaincall-bench", "--"];
+    step("bench", cargo(&run).args(arguments))
+}
+
+fn docs() -> Result<(), String> {
+    let write = ["test", "--package", "plaincall-cli", "--test", "reference"];
+    step("docs", cargo(&write).env("SNAPSHOTS", "overwrite"))
+}
