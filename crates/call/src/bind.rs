@@ -1,5 +1,6 @@
 //! A call held against the definition of its tool.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use plaincall_syntax::{Span, Syntax};
@@ -107,29 +108,25 @@ pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>>
 }
 
 fn missing(tool: &ToolSpec, call: &ToolCall, arguments: &Arguments, problems: &mut Vec<Problem>) {
-    for parameter in tool
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.required)
-    {
-        let is_there = arguments.has_member(&parameter.name)
-            || problems
-                .iter()
-                .any(|problem| problem.pointer == *parameter.pointer());
-        if !is_there {
-            let message = format!(
-                "`{}` is missing: {}",
-                parameter.pointer(),
-                needs(tool, call.syntax)
-            );
-            problems.push(Problem::new(
-                "missing_argument",
-                &parameter.pointer(),
-                call.header_span,
-                message,
-            ));
-        }
+    let is_missing =
+        |parameter: &&Parameter| parameter.required && !arguments.has_member(&parameter.name);
+    let mut missing = tool.parameters.iter().filter(is_missing).peekable();
+    if missing.peek().is_none() {
+        return;
     }
+    let told: HashSet<&str> = problems
+        .iter()
+        .map(|problem| problem.pointer.as_str())
+        .collect();
+    let found: Vec<Problem> = missing
+        .map(|parameter| parameter.pointer())
+        .filter(|pointer| !told.contains(&**pointer))
+        .map(|pointer| {
+            let message = format!("`{pointer}` is missing: {}", needs(tool, call.syntax));
+            Problem::new("missing_argument", &pointer, call.header_span, message)
+        })
+        .collect();
+    problems.extend(found);
 }
 
 /// What a tool needs, in the form of the syntax in use.
@@ -142,14 +139,11 @@ fn needs(tool: &ToolSpec, syntax: Syntax) -> String {
 
 fn bind_block(tool: &ToolSpec, call: &ToolCall, problems: &mut Vec<Problem>) -> Arguments {
     let mut arguments = call.arguments.clone();
-    let members: Vec<(String, NodeIndex)> = arguments
-        .tree()
-        .root()
-        .map(|(key, node)| (key.to_owned(), node))
-        .collect();
-    for (key, node) in members {
-        let Some(parameter) = tool.get(&key) else {
-            problems.push(undeclared(tool, &arguments, node));
+    let mut undeclared = Undeclared::new(tool);
+    for (key, node) in call.arguments.tree().root() {
+        let Some(parameter) = tool.get(key) else {
+            let (pointer, span) = first_pointer(&arguments, node);
+            problems.push(undeclared.problem(pointer, span));
             continue;
         };
         let kind = parameter.kind;
@@ -179,20 +173,28 @@ fn bind_block(tool: &ToolSpec, call: &ToolCall, problems: &mut Vec<Problem>) -> 
     arguments
 }
 
-fn undeclared(tool: &ToolSpec, arguments: &Arguments, node: NodeIndex) -> Problem {
-    let leaf = arguments
-        .tree()
-        .first_leaf(node)
-        .and_then(|leaf| arguments.leaf(leaf));
-    let (pointer, span) = leaf.map_or(("", Span::default()), |leaf| {
-        (&leaf.pointer, leaf.pointer_span)
-    });
-    let message = format!(
-        "`{pointer}` is no parameter of {}: {}",
-        tool.name,
-        takes(tool)
-    );
-    Problem::new("undeclared_argument", pointer, span, message)
+/// The arguments that a tool does not take. What it does take is told with the first: there may be thousands.
+pub(crate) struct Undeclared<'s> {
+    tool: &'s ToolSpec,
+    is_first: bool,
+}
+
+impl<'s> Undeclared<'s> {
+    pub(crate) fn new(tool: &'s ToolSpec) -> Self {
+        Self {
+            tool,
+            is_first: true,
+        }
+    }
+
+    pub(crate) fn problem(&mut self, pointer: &str, span: Span) -> Problem {
+        let mut message = format!("`{pointer}` is no parameter of {}", self.tool.name);
+        if std::mem::take(&mut self.is_first) {
+            message.push_str(": ");
+            message.push_str(&takes(self.tool));
+        }
+        Problem::new("undeclared_argument", pointer, span, message)
+    }
 }
 
 /// `it takes a, b and c`.
@@ -209,17 +211,24 @@ pub(crate) fn takes(tool: &ToolSpec) -> String {
     }
 }
 
+/// The first pointer that leads to a place or below it.
+fn first_pointer(arguments: &Arguments, node: NodeIndex) -> (&str, Span) {
+    let leaf = arguments
+        .tree()
+        .first_leaf(node)
+        .and_then(|leaf| arguments.leaf(leaf));
+    leaf.map_or(("", Span::default()), |leaf| {
+        (&leaf.pointer, leaf.pointer_span)
+    })
+}
+
 fn unexpected_parts(
     parameter: &Parameter,
     arguments: &Arguments,
     node: NodeIndex,
     is_list: bool,
 ) -> Problem {
-    let leaf = arguments
-        .tree()
-        .first_leaf(node)
-        .and_then(|leaf| arguments.leaf(leaf));
-    let span = leaf.map_or(Span::default(), |leaf| leaf.pointer_span);
+    let (_, span) = first_pointer(arguments, node);
     let found = if is_list { "a list" } else { "an object" };
     let misfit = Misfit {
         expected: parameter.kind.in_words(),

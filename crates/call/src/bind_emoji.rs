@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
-use crate::bind::{Misfit, Problem, fits, takes};
+use crate::bind::{Misfit, Problem, Undeclared, fits, takes};
 use crate::call::ToolCall;
 use crate::json_text;
 use crate::reading::Reading;
@@ -223,15 +223,11 @@ fn json_body(
             return;
         }
     };
+    let mut undeclared = Undeclared::new(tool);
     for (name, raw) in members {
         let Some(parameter) = tool.get(&name) else {
             let pointer = crate::pointer::escape(&name);
-            let message = format!(
-                "`{pointer}` is no parameter of {}: {}",
-                tool.name,
-                takes(tool)
-            );
-            problems.push(Problem::new("undeclared_argument", &pointer, span, message));
+            problems.push(undeclared.problem(&pointer, span));
             continue;
         };
         match member(parameter.kind, raw.get()) {

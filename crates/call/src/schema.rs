@@ -152,8 +152,8 @@ impl ToolSpec {
     pub fn to_schema(&self) -> Value {
         let property = |parameter: &Parameter| {
             let mut schema = Map::new();
-            if let Some(name) = type_name(parameter.kind) {
-                schema.insert("type".to_owned(), name.into());
+            if parameter.kind != ParameterKind::Any {
+                schema.insert("type".to_owned(), parameter.kind.name().into());
             }
             if !parameter.description.is_empty() {
                 schema.insert(
@@ -182,7 +182,8 @@ impl ToolSpec {
     ///
     /// # Errors
     /// The first thing that is wrong: a name that no call can spell, a parameter declared twice, a name in
-    /// `positional` or `body` that is no parameter, or not one of a fitting kind.
+    /// `positional` or `body` that is no parameter or not one of a fitting kind, a required list or object for which
+    /// the line of an emoji call has no room.
     pub fn check(&self) -> Result<(), SpecError> {
         check_tool_name(&self.name)?;
         let mut seen = HashSet::new();
@@ -224,7 +225,7 @@ impl ToolSpec {
 
     fn check_positional(&self) -> Result<(), SpecError> {
         let Some(names) = &self.positional else {
-            return Ok(());
+            return self.check_default_line();
         };
         let mut seen = HashSet::new();
         for (index, name) in names.iter().enumerate() {
@@ -258,6 +259,24 @@ impl ToolSpec {
                 format!(
                     "`{}` is required and stands neither here nor in the body",
                     parameter.name
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// A list is written with `]`, which ends the line of an emoji call, and so is most of what objects hold.
+    fn check_default_line(&self) -> Result<(), SpecError> {
+        let has_parts = |kind| matches!(kind, ParameterKind::Array | ParameterKind::Object);
+        let usage = self.usage();
+        let mut line = usage.line.iter().map(|item| item.parameter);
+        match line.find(|parameter| has_parts(parameter.kind)) {
+            Some(parameter) => Err(SpecError::new(
+                format!("/parameters/{}", escape(&parameter.name)),
+                format!(
+                    "`{}` takes {} and is required, so with `body` it would stand on the line of an emoji call, which has room for single values only: make it optional, or leave out `body`, and all arguments are one JSON object",
+                    parameter.name,
+                    parameter.kind.in_words()
                 ),
             )),
             None => Ok(()),
@@ -308,28 +327,9 @@ fn not_enforced(at: String, keyword: &str) -> SpecError {
     )
 }
 
+/// The kind of a type of JSON Schema; `any` is none.
 fn kind(name: &str) -> Option<ParameterKind> {
-    Some(match name {
-        "string" => ParameterKind::String,
-        "number" => ParameterKind::Number,
-        "integer" => ParameterKind::Integer,
-        "boolean" => ParameterKind::Boolean,
-        "array" => ParameterKind::Array,
-        "object" => ParameterKind::Object,
-        _ => return None,
-    })
-}
-
-fn type_name(kind: ParameterKind) -> Option<&'static str> {
-    Some(match kind {
-        ParameterKind::String => "string",
-        ParameterKind::Number => "number",
-        ParameterKind::Integer => "integer",
-        ParameterKind::Boolean => "boolean",
-        ParameterKind::Array => "array",
-        ParameterKind::Object => "object",
-        ParameterKind::Any => return None,
-    })
+    ParameterKind::from_name(name).filter(|kind| *kind != ParameterKind::Any)
 }
 
 /// A name that both syntaxes read as the name of a tool.

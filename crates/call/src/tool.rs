@@ -71,6 +71,43 @@ pub enum ParameterKind {
 }
 
 impl ParameterKind {
+    /// All kinds.
+    pub const ALL: [Self; 7] = [
+        Self::String,
+        Self::Number,
+        Self::Integer,
+        Self::Boolean,
+        Self::Array,
+        Self::Object,
+        Self::Any,
+    ];
+
+    /// The kind of this name, as definitions write it: `string`, `number`, `integer`, `boolean`, `array`, `object` or
+    /// `any`. All but `any` are types of JSON Schema.
+    ///
+    /// ```
+    /// use plaincall_call::ParameterKind;
+    ///
+    /// assert_eq!(ParameterKind::from_name("integer"), Some(ParameterKind::Integer));
+    /// assert_eq!(ParameterKind::from_name("Integer"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Its name, as definitions write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Integer => "integer",
+            Self::Boolean => "boolean",
+            Self::Array => "array",
+            Self::Object => "object",
+            Self::Any => "any",
+        }
+    }
+
     /// Whether it takes one value without parts.
     pub const fn is_scalar(self) -> bool {
         matches!(

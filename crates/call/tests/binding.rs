@@ -2,10 +2,10 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
+use std::fmt::Write as _;
+
 use plaincall_call::{Document, Parameter, ParameterKind, ToolSpec, bind, spell_emoji};
 use plaincall_syntax::Dialect;
-
-use ParameterKind::{Any, Array, Boolean, Integer, Number, Object, String as Text};
 
 /// A tool from a line such as `name file:string limit:integer? | positional=file,limit body=text`.
 fn tool(definition: &str) -> ToolSpec {
@@ -15,16 +15,7 @@ fn tool(definition: &str) -> ToolSpec {
     for word in words {
         let (name, kind) = word.split_once(':').expect("a kind");
         let required = !kind.ends_with('?');
-        let kind = match kind.trim_end_matches('?') {
-            "string" => Text,
-            "number" => Number,
-            "integer" => Integer,
-            "boolean" => Boolean,
-            "array" => Array,
-            "object" => Object,
-            "any" => Any,
-            other => panic!("{other} is no kind"),
-        };
+        let kind = ParameterKind::from_name(kind.trim_end_matches('?')).expect("a kind");
         tool.parameters.push(Parameter {
             required,
             ..Parameter::new(name, kind)
@@ -125,6 +116,35 @@ fn block_calls() {
         r#"{"name":"a","any":[{"b":5}]}"#,
     );
     block("t", &[], "{}");
+}
+
+#[test]
+fn what_a_tool_takes_is_told_once() {
+    block(
+        "t a:string? b:string?",
+        &[("x", "1"), ("y/0", "2"), ("z", "3")],
+        "`x` is no parameter of t: it takes `a` and `b`\n`y/0` is no parameter of t\n`z` is no parameter of t",
+    );
+    check(
+        "t a:array?",
+        "🛠️[t]{\"x\": 1, \"y\": 2}🛠️[/end]",
+        "`x` is no parameter of t: it takes `a`\n`y` is no parameter of t",
+    );
+    // Five hundred names are not told ten thousand times.
+    let mut definition = "t".to_owned();
+    for number in 0..500 {
+        write!(definition, " p{number}:string").expect("a text takes all");
+    }
+    let mut text = "!!!GADGET_START:t\n".to_owned();
+    for number in 0..10_000 {
+        write!(text, "!!!ARG:wrong{number}\n1\n").expect("a text takes all");
+    }
+    let document = Document::parse(&text, &Dialect::block()).expect("a dialect that works");
+    let call = document.calls().next().expect("a call");
+    let problems = bind(&tool(&definition), call).expect_err("wrong arguments");
+    assert_eq!(problems.len(), 10_500);
+    let size: usize = problems.iter().map(|problem| problem.message.len()).sum();
+    assert!(size < 100 * problems.len(), "{size}");
 }
 
 #[test]

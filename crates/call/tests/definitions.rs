@@ -44,6 +44,17 @@ fn a_schema_goes_in_and_comes_out() {
     assert_eq!(tool.parameters.len(), 2);
 }
 
+#[test]
+fn kinds_have_names() {
+    for kind in ParameterKind::ALL {
+        assert_eq!(ParameterKind::from_name(kind.name()), Some(kind));
+        assert_eq!(json!(kind), kind.name());
+    }
+    for name in ["", "null", "String", "string?", "list"] {
+        assert_eq!(ParameterKind::from_name(name), None, "{name}");
+    }
+}
+
 fn refused(schema: &Value, at: &str, part: &str) {
     let error = ToolSpec::new("t")
         .parameters_from_schema(schema)
@@ -135,6 +146,11 @@ fn what_is_not_enforced_is_refused_by_name() {
         "one of",
     );
     refused(
+        &json!({"type": "object", "properties": {"a": {"type": "any"}}}),
+        "/properties/a/type",
+        "one of",
+    );
+    refused(
         &json!({"type": "object", "required": "a"}),
         "/required",
         "list",
@@ -176,6 +192,15 @@ fn consistent_or_not() {
             .positional(["a", "l"]),
         "/positional/1",
     );
+    // A line has no room for what is written with `]`.
+    let list = |kind| two().parameter(Parameter::new("l/", kind));
+    for kind in [ParameterKind::Array, ParameterKind::Object] {
+        consistency(&list(kind).body("a"), "/parameters/l~1");
+        consistency(&list(kind), "");
+        let optional = two().parameter(Parameter::new("l", kind).optional());
+        consistency(&optional.body("a"), "");
+    }
+    consistency(&list(ParameterKind::Any).body("a"), "");
     consistency(&two().parameter(text("a")), "/parameters/a");
     for name in ["create-file", "run_query", "Ünï", "9", "_x", "a.b"] {
         consistency(&ToolSpec::new(name), "");

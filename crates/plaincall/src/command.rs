@@ -56,7 +56,8 @@ impl Command {
     /// A program and its arguments, which never pass through a shell.
     ///
     /// Each is one element of the argument vector, whatever the placeholders in it stand for. If an optional argument
-    /// is left out, an element that is nothing but its placeholder goes away, and in other elements it is empty.
+    /// is left out, the element goes away that is its placeholder. So such a placeholder is an element of its own:
+    /// inside a larger one, such as `--count={count}`, it would leave half an element behind and is refused.
     pub fn new<E: Into<String>>(elements: impl IntoIterator<Item = E>) -> Self {
         Self::of(Form::Program(
             elements.into_iter().map(Into::into).collect(),
@@ -68,6 +69,9 @@ impl Command {
     /// The arguments do not become part of the script: `{name}` stands for a parameter of the shell (`${1}`, …), to be
     /// quoted like every other, `"{name}"`. Where a shell does not look for its parameters (between single quotes)
     /// there is no placeholder either. An argument that is left out is empty. `${name}` is the shell's own.
+    ///
+    /// The parameters are those of the script as a whole: a function of the script has its own, and `shift` and `set`
+    /// change them. Hand a function what it needs: `f "{name}"`.
     pub fn shell(script: impl Into<String>) -> Self {
         Self::of(Form::Shell(script.into()))
     }
@@ -84,8 +88,9 @@ impl Command {
 
     /// Sets the working directory: an absolute path, or one that begins with a placeholder for a directory.
     ///
-    /// If nothing is said it is the run's own directory. A command then leaves nothing behind by accident, whatever
-    /// relative path a model writes, and the calls of a run can hand files to each other.
+    /// If nothing is said it is the run's own directory. A command then leaves nothing behind by accident, and the calls
+    /// of a run can hand files to each other. It is no cage: a model can write an absolute path, or one with `..`, and
+    /// a tool that takes paths has to refuse them itself.
     pub fn directory(mut self, directory: impl Into<String>) -> Self {
         self.directory = Some(directory.into());
         self
@@ -227,9 +232,26 @@ impl Check<'_> {
                     "the program may not come from an argument, or the model could run anything";
                 self.find(place, message);
             }
+            self.leaves_nothing_half(place, element, &pieces);
             line.push(pieces);
         }
         line
+    }
+
+    /// An element goes away as a whole or not at all.
+    fn leaves_nothing_half(&mut self, place: CommandPlace, element: &str, pieces: &[Piece]) {
+        if pieces.len() < 2 {
+            return;
+        }
+        for piece in pieces {
+            if let Piece::Argument(name) = piece
+                && self.spec.get(name).is_some_and(|one| !one.required)
+            {
+                self.find_in(place, name, format!(
+                    "a call may leave `{name}` out, and `{element}` would stay without it; give `{{{name}}}` an element of its own, which then goes away, or make `{name}` required, or write a `shell` script"
+                ));
+            }
+        }
     }
 
     fn script(&mut self, script: &str) -> Script {

@@ -77,7 +77,8 @@ struct Call {
     dependencies: Arc<[String]>,
     turn: usize,
     tool: usize,
-    arguments: Arc<Arguments>,
+    /// Set from the end of its text until it is started, so that they do not stay in memory.
+    arguments: Option<Arc<Arguments>>,
     times: Times,
     /// Set while the tool is running.
     cancellation: Option<CancellationToken>,
@@ -237,7 +238,7 @@ impl Driver {
             dependencies,
             turn: self.turns.len().saturating_sub(1),
             tool: 0,
-            arguments: Arc::default(),
+            arguments: None,
             times: Times {
                 appeared: at,
                 ..Times::default()
@@ -257,11 +258,12 @@ impl Driver {
         else {
             return;
         };
-        entry.times.complete = Some(self.begun.elapsed());
-        entry.tool = tool;
-        entry.arguments = arguments;
-        let dependencies = Arc::clone(&entry.dependencies);
-        if self.plan.complete(index, *number, &*dependencies).is_ok() {
+        // One that has ended already, for instance over the limit of calls, keeps no arguments in memory.
+        let completed = self.plan.complete(index, *number, &*entry.dependencies);
+        if completed.is_ok() {
+            entry.times.complete = Some(self.begun.elapsed());
+            entry.tool = tool;
+            entry.arguments = Some(arguments);
             self.tell(index, RunEvent::Waiting);
         }
     }
@@ -319,7 +321,7 @@ impl Driver {
             id: Arc::clone(&entry.id),
             name: Arc::clone(&entry.name),
             effect: effect.unwrap_or_default(),
-            arguments: Arc::clone(&entry.arguments),
+            arguments: entry.arguments.clone().unwrap_or_default(),
         };
         let Some(gate) = &self.gate else {
             let decision = ReadOnly::decision(&request);
@@ -368,7 +370,8 @@ impl Driver {
             grace: tool.grace,
             surroundings,
         };
-        let work = Work::new(tool, std::mem::take(&mut entry.arguments), context);
+        let arguments = entry.arguments.take().unwrap_or_default();
+        let work = Work::new(tool, arguments, context);
         let working = async move { Done::Worked(work.run(started, cancellation).await) };
         let handle = self.tasks.spawn(working);
         self.doing.insert(handle.id(), (call, Doing::Working));
@@ -488,7 +491,7 @@ impl Driver {
             asking.abort();
         }
         entry.cancellation = None;
-        entry.arguments = Arc::default();
+        entry.arguments = None;
         entry.times.ended = self.begun.elapsed();
         let result = CallResult {
             call: call.get(),
@@ -500,8 +503,8 @@ impl Driver {
             because,
             times: entry.times,
         };
-        entry.result = Some(result.clone());
-        self.listeners.tell(|| RunEvent::Result(result));
+        self.listeners.tell(|| RunEvent::Result(result.clone()));
+        entry.result = Some(result);
         let turn = entry.turn;
         if let Some(turn) = self.turns.get_mut(turn) {
             turn.unended = turn.unended.saturating_sub(1);

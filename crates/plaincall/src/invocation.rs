@@ -88,6 +88,10 @@ impl Code for Invocation {
         Some(text)
     }
 
+    fn is_command(&self) -> bool {
+        true
+    }
+
     fn needs_directory(&self) -> bool {
         let pieces: Box<dyn Iterator<Item = &Piece>> = match &self.line {
             Line::Program(elements) => Box::new(elements.iter().flatten()),
@@ -235,7 +239,7 @@ impl Fill<'_> {
 /// A word as one would type it in a shell.
 fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,{}".contains(c);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.into_owned()
     } else {
@@ -261,6 +265,10 @@ fn not_started(error: &io::Error, program: &OsString, directory: &Path) -> Failu
             format!("the program `{program}` was not found; is it installed, and is its folder in PATH?")
         }
         io::ErrorKind::PermissionDenied => format!("the program `{program}` may not be executed"),
+        // The arguments were looked at before; what is left is the id, or what the run put into the environment.
+        io::ErrorKind::InvalidInput => {
+            "the id of the call or a variable of the environment holds a NUL character, which no command can be told".to_owned()
+        }
         io::ErrorKind::ArgumentListTooLong => {
             "the arguments are too long for a command line; a tool can read them from its standard input".to_owned()
         }

@@ -63,9 +63,19 @@ pub use event::{Appeared, Moment, RunEvent, RunEvents, TurnEnd};
 pub use gate::{AllowAll, Decision, Gate, GateFuture, ReadOnly, Request};
 pub use plaincall_plan::Order;
 pub use result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times, TurnResults};
-pub use run::{Canceller, Run, RunBuilder, RunError};
+pub use run::{Canceller, CloseError, DEFAULT_CONCURRENT, Run, RunBuilder, RunError};
 pub use syntax::Dialect;
 pub use tool::{BoxError, DEFAULT_TIMEOUT, Failure, Tool, ToolResult};
 pub use toolbox::{Toolbox, ToolboxError};
 pub use tools_file::{Mistake, ToolsFileError, read_tools};
 pub use turn::{Stop, Turn};
+
+/// The quick start of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
+
+/// The Rust examples of the document.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/creating-tools.md")]
+pub struct CreatingTools;

@@ -36,6 +36,9 @@ const LINGER: Duration = Duration::from_millis(200);
 /// How long the pipes are read after the group was killed. Only a process that has left the group can hold them.
 const DRAIN: Duration = Duration::from_millis(500);
 
+/// The longest grace, about a century: no clock counts without end.
+const LONGEST_GRACE: Duration = Duration::from_hours(24 * 36_525);
+
 /// What is to be run.
 #[derive(Debug)]
 pub(crate) struct Job {
@@ -71,7 +74,8 @@ pub(crate) struct Finished {
 pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finished> {
     let mut output = Head::new(job.output_limit);
     let mut errors = Tail::new(job.error_limit);
-    // Before the start, so that no exit goes unnoticed.
+    // Before the start, so that no exit goes unnoticed. The signal does not say whose exit it is, so everybody looks;
+    // how many that are is limited by `RunBuilder::concurrent`.
     let changes = signal(SignalKind::child())?;
     let mut group = Group::start(&job)?;
     let (stdin, stdout, stderr) = group.pipes();
@@ -175,7 +179,7 @@ impl Group {
                 () = stop.cancelled(), if !was_stopped => {
                     was_stopped = true;
                     self.send(Signal::TERM);
-                    kill_at = Some(Instant::now() + grace);
+                    kill_at = Some(Instant::now() + grace.min(LONGEST_GRACE));
                 }
                 () = sleep_until(kill_at.unwrap_or_else(Instant::now)), if kill_at.is_some() => {
                     kill_at = None;

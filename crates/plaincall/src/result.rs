@@ -63,7 +63,7 @@ pub struct Cause {
 pub struct Times {
     /// Its header had been read.
     pub appeared: Duration,
-    /// Its text had been read to its end.
+    /// Its text had been read to its end, and nothing in it was wrong.
     pub complete: Option<Duration>,
     /// The tool was started.
     pub started: Option<Duration>,

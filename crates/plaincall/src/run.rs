@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plaincall_call::{Collector, Limits, Unclosed};
 use plaincall_plan::{Order, Plan};
 use plaincall_syntax::{ByteParser, Dialect, DialectError};
 use tokio::runtime::Handle;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -18,8 +21,15 @@ use crate::context::{RunDirectory, Surroundings};
 use crate::driver::{Driver, Message};
 use crate::event::RunEvents;
 use crate::gate::Gate;
+use crate::tool::Tool;
 use crate::toolbox::Toolbox;
 use crate::turn::Turn;
+
+/// How many calls of a run may be running at the same time if nothing is said.
+///
+/// A running command holds file descriptors, of which a process often has 1,024, and the machine has only so many
+/// processors. A model can write thousands of calls in one reply.
+pub const DEFAULT_CONCURRENT: u32 = 32;
 
 /// One conversation with a model: its tools, who may allow calls, its ids and the results so far.
 ///
@@ -51,6 +61,8 @@ pub struct Run {
     pub(crate) collector: Collector,
     pub(crate) unclosed: Unclosed,
     pub(crate) emoji_order: Order,
+    surroundings: Arc<Surroundings>,
+    runtime: Handle,
     driver: JoinHandle<()>,
 }
 
@@ -70,7 +82,7 @@ impl Run {
             dialect: Dialect::default(),
             gate: None,
             limits: Limits::for_running(),
-            concurrent: 0,
+            concurrent: DEFAULT_CONCURRENT,
             calls_per_turn: None,
             unclosed: Unclosed::default(),
             emoji_order: Order::Sequential {
@@ -105,12 +117,37 @@ impl Run {
         &self.toolbox
     }
 
-    /// Ends the run as dropping it does, and waits until nothing of it is left.
-    pub async fn close(self) {
-        let Self { inbox, driver, .. } = self;
+    /// Ends the run as dropping it does, and waits until nothing of it is left. The run's directory is removed on a
+    /// thread for work that blocks; a run that is dropped removes it on the thread where its last call ends.
+    ///
+    /// # Errors
+    /// If the run's directory cannot be removed. A tool that has kept its [`Context`](crate::Context) keeps the
+    /// directory for as long.
+    pub async fn close(self) -> Result<(), CloseError> {
+        let Self {
+            inbox,
+            runtime,
+            driver,
+            surroundings,
+            ..
+        } = self;
         drop(inbox);
         // It fails only if the runtime is gone, and then so is everything else.
         let _ = driver.await;
+        let directory = Arc::into_inner(surroundings).and_then(|all| all.directory);
+        let Some(RunDirectory::Temporary(directory)) = directory else {
+            return Ok(());
+        };
+        let path = directory.path().to_owned();
+        let removed = runtime.spawn_blocking(|| directory.close()).await;
+        match removed.unwrap_or_else(|error| Err(error.into())) {
+            // A tool may have removed it; if the runtime has gone down, so has the directory.
+            Err(error) if path.exists() => Err(CloseError {
+                directory: path,
+                error,
+            }),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn send(&self, message: Message) {
@@ -169,7 +206,10 @@ impl RunBuilder {
         self
     }
 
-    /// Sets how many calls may run at the same time; any number if nothing is said, or 0.
+    /// Sets how many calls may run at the same time; [`DEFAULT_CONCURRENT`] if nothing is said, any number if 0.
+    ///
+    /// A command hears of the end of every other one that runs beside it. That is nothing beside the start of a process
+    /// as long as there are dozens; with thousands at once it becomes most of the cost.
     pub fn concurrent(mut self, count: u32) -> Self {
         self.concurrent = count;
         self
@@ -223,36 +263,44 @@ impl RunBuilder {
     /// Makes the run and starts its task on the present tokio runtime.
     ///
     /// # Errors
-    /// If there is no runtime, the dialect cannot work, the directory cannot be made, or a tool needs the run's
-    /// directory and there is none.
+    /// If there is no runtime, or one without what runs need (build it with `enable_all`), the dialect cannot work, the directory cannot be made, or a tool
+    /// needs the run's directory and there is none.
     pub fn build(self) -> Result<Run, RunError> {
         let runtime = Handle::try_current().map_err(|_| RunError::NoRuntime)?;
+        if !has_timers() {
+            return Err(RunError::NoTimers);
+        }
         let parser = ByteParser::new(&self.dialect)?;
-        let directory = match self.directory {
-            None => {
-                let needs = |tool: &&crate::Tool| tool.code.needs_directory();
-                if let Some(tool) = self.toolbox.iter().find(needs) {
-                    let tool = tool.name().to_owned();
-                    return Err(RunError::NoDirectory { tool });
-                }
-                None
+        let command = self.toolbox.iter().find(|tool| tool.code.is_command());
+        if let Some(tool) = command.filter(|_| !has_processes()) {
+            return Err(RunError::NoProcesses {
+                tool: tool.name().to_owned(),
+            });
+        }
+        let needs_directory = |tool: &&Tool| tool.code.needs_directory();
+        let directory = match (self.directory, self.toolbox.iter().find(needs_directory)) {
+            (Some(place), _) => Some(place.make()?),
+            (None, None) => None,
+            (None, Some(tool)) => {
+                return Err(RunError::NoDirectory {
+                    tool: tool.name().to_owned(),
+                });
             }
-            Some(place) => Some(place.make()?),
         };
         let toolbox = Arc::new(self.toolbox);
         let plan = Plan::new(plaincall_plan::Limits {
             concurrent: NonZeroU32::new(self.concurrent),
             calls_per_turn: self.calls_per_turn,
         });
-        let surroundings = Surroundings {
+        let surroundings = Arc::new(Surroundings {
             directory,
             environment: self.environment,
-        };
+        });
         let driver = Driver::new(
             plan,
             Arc::clone(&toolbox),
             self.gate,
-            Arc::new(surroundings),
+            Arc::clone(&surroundings),
         );
         let (inbox, messages) = unbounded_channel();
         Ok(Run {
@@ -264,8 +312,20 @@ impl RunBuilder {
             collector: Collector::new(self.limits),
             unclosed: self.unclosed,
             emoji_order: self.emoji_order,
+            surroundings,
+            runtime,
         })
     }
+}
+
+/// Whether the present runtime has timers. It cannot be asked; making a timer panics where there are none.
+fn has_timers() -> bool {
+    catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
+}
+
+/// Whether the present runtime can wait for processes. As with timers.
+fn has_processes() -> bool {
+    catch_unwind(|| drop(signal(SignalKind::child()))).is_ok()
 }
 
 /// Where the run's own directory is.
@@ -317,6 +377,13 @@ impl fmt::Debug for RunBuilder {
 pub enum RunError {
     /// There is no tokio runtime to run on.
     NoRuntime,
+    /// The tokio runtime has no timers, and so no call could have a timeout.
+    NoTimers,
+    /// A tool is a command, and the tokio runtime cannot wait for processes.
+    NoProcesses {
+        /// The name of the tool.
+        tool: String,
+    },
     /// The dialect cannot work.
     Dialect(DialectError),
     /// The run's directory cannot be made.
@@ -339,6 +406,13 @@ impl fmt::Display for RunError {
             Self::NoRuntime => {
                 formatter.write_str("a run needs a tokio runtime; make it inside one")
             }
+            Self::NoTimers => formatter.write_str(
+                "a run needs timers, and the tokio runtime has none; build it with `enable_all`",
+            ),
+            Self::NoProcesses { tool } => write!(
+                formatter,
+                "the tool `{tool}` is a command, and the tokio runtime cannot wait for processes; build it with `enable_all`"
+            ),
             Self::Dialect(error) => error.fmt(formatter),
             Self::Directory { parent, error } => write!(
                 formatter,
@@ -358,7 +432,10 @@ impl std::error::Error for RunError {
         match self {
             Self::Dialect(error) => Some(error),
             Self::Directory { error, .. } => Some(error),
-            Self::NoRuntime | Self::NoDirectory { .. } => None,
+            Self::NoRuntime
+            | Self::NoTimers
+            | Self::NoProcesses { .. }
+            | Self::NoDirectory { .. } => None,
         }
     }
 }
@@ -366,5 +443,31 @@ impl std::error::Error for RunError {
 impl From<DialectError> for RunError {
     fn from(error: DialectError) -> Self {
         Self::Dialect(error)
+    }
+}
+
+/// Why a run that has ended has left something behind.
+#[derive(Debug)]
+pub struct CloseError {
+    /// The run's directory, which is still there, with some or all of its files.
+    pub directory: PathBuf,
+    /// Why it cannot be removed.
+    pub error: std::io::Error,
+}
+
+impl fmt::Display for CloseError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "the run's directory {} cannot be removed: {}; remove it by hand",
+            self.directory.display(),
+            self.error
+        )
+    }
+}
+
+impl std::error::Error for CloseError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
     }
 }

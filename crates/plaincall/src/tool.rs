@@ -37,6 +37,11 @@ pub(crate) trait Code: Send + Sync {
         None
     }
 
+    /// Whether it starts processes.
+    fn is_command(&self) -> bool {
+        false
+    }
+
     /// Whether it cannot do without the run's directory.
     fn needs_directory(&self) -> bool {
         false

@@ -3,8 +3,8 @@
 //! ```toml
 //! [tools.search]
 //! description = "Searches the files of the project for a text."
-//! parameters = { text = "string", limit = "integer?" }
-//! command = ["grep", "-rn", "--max-count={limit}", "-e", "{text}", "."]
+//! parameters = { text = "string", folder = "string?" }
+//! command = ["grep", "-rn", "-e", "{text}", "--", "{folder}"]
 //! directory = "{directory:tools}"
 //! effect = "read"
 //! timeout = "10s"

@@ -1,16 +1,20 @@
 //! One reply of the model: text in, results out.
 
 use std::fmt;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
-use plaincall_call::{Arguments, Collected, Completeness, Started, ToolCall, bind};
+use plaincall_call::{Arguments, Collected, Completeness, Problem, Started, ToolCall, bind};
 use plaincall_plan::Order;
-use plaincall_syntax::{ByteParser, Call, Dialect, Event, Syntax, render};
+use plaincall_syntax::{ByteParser, Event, Syntax};
 use tokio::sync::oneshot;
 
 use crate::driver::Message;
 use crate::result::{CallResult, Status, Times, TurnResults};
 use crate::run::Run;
+
+/// How many problems of one call a message for the model tells.
+const TOLD_IN_A_SENTENCE: usize = 8;
 
 /// How a reply ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -166,16 +170,13 @@ impl<'run> Turn<'run> {
         completeness: Completeness,
     ) -> Result<(usize, Arguments), String> {
         call.may_run(completeness, self.run.unclosed)
-            .map_err(|reason| reason.sentence(&end_marker(&self.run.dialect, call.syntax)))?;
+            .map_err(|reason| reason.sentence(&self.run.dialect.end_marker(call.syntax)))?;
         let toolbox = &self.run.toolbox;
         let (place, tool) = toolbox
             .place(&call.name)
             .and_then(|place| Some((place, toolbox.at(place)?)))
             .ok_or_else(|| toolbox.unknown(&call.name))?;
-        let arguments = bind(&tool.spec, call).map_err(|problems| {
-            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            format!("wrong arguments: {}", problems.join("; "))
-        })?;
+        let arguments = bind(&tool.spec, call).map_err(|problems| wrong_arguments(&problems))?;
         Ok((place, arguments))
     }
 
@@ -216,22 +217,16 @@ impl fmt::Debug for Turn<'_> {
     }
 }
 
-/// The end marker in force, as messages name it: the last line of a call that is written by the renderer.
-fn end_marker(dialect: &Dialect, syntax: Syntax) -> String {
-    let call = match syntax {
-        Syntax::Block => Call::Block {
-            name: "A",
-            id: None,
-            dependencies: Vec::new(),
-            arguments: Vec::new(),
-        },
-        Syntax::Emoji => Call::Emoji {
-            name: "a",
-            raw_args: "",
-            body: "",
-        },
-    };
-    let text = render(&call, &dialect.for_syntax(syntax)).unwrap_or_default();
-    let marker = text.lines().last().unwrap_or("its end marker");
-    marker.to_owned()
+/// What is wrong with a call for its tool. A call can have thousands of wrong arguments; the model reads the first.
+fn wrong_arguments(problems: &[Problem]) -> String {
+    let told: Vec<&str> = problems
+        .iter()
+        .take(TOLD_IN_A_SENTENCE)
+        .map(|problem| problem.message.as_str())
+        .collect();
+    let mut sentence = format!("wrong arguments: {}", told.join("; "));
+    if let more @ 1.. = problems.len().saturating_sub(TOLD_IN_A_SENTENCE) {
+        let _ = write!(sentence, "; and {more} more");
+    }
+    sentence
 }

@@ -117,14 +117,18 @@ fn list<'a>(
 impl fmt::Display for RejectReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DuplicateId { id, first } => write!(
+            // The number of the first call means nothing to a model: it counts over the whole conversation.
+            Self::DuplicateId { id, first: _ } => write!(
                 formatter,
-                "the id `{id}` is already taken by call {first} of this turn; give this call another id"
+                "the id `{id}` is already taken by an earlier call of this turn; give this call another id"
             ),
-            Self::TooManyCalls { limit } => write!(
-                formatter,
-                "a turn may hold {limit} calls; make this call in the next turn"
-            ),
+            Self::TooManyCalls { limit } => {
+                let calls = if *limit == 1 { "call" } else { "calls" };
+                write!(
+                    formatter,
+                    "a turn may hold {limit} {calls}; make this call in the next turn"
+                )
+            }
             Self::SelfDependency { id } => {
                 write!(formatter, "the call depends on itself (`{id}`)")
             }

@@ -31,6 +31,8 @@ pub struct ByteParser {
     parser: Parser,
     /// The beginning of a character at the end of the last chunk.
     cut: Vec<u8>,
+    /// The events of such a character once it is completed, kept here so that their room is used again.
+    ready: VecDeque<Event<'static>>,
     shrinks: Shrinks,
 }
 
@@ -43,18 +45,20 @@ impl ByteParser {
         Ok(Self {
             parser: Parser::new(dialect)?,
             cut: Vec::new(),
+            ready: VecDeque::new(),
             shrinks: Shrinks::default(),
         })
     }
 
     /// Takes the next chunk and returns the events it completes. See [`Parser::feed`].
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c [u8]) -> ByteEvents<'p, 'c> {
-        let (ready, rest) = self.complete_cut(chunk);
+        self.parser.begin_chunk();
+        self.ready.clear();
+        let rest = self.complete_cut(chunk);
         let (whole, cut) = rest.split_at(rest.len() - cut_len(rest));
         self.cut.extend_from_slice(cut);
         ByteEvents {
             parser: self,
-            ready: ready.into(),
             parts: whole.utf8_chunks(),
             invalid: 0,
             chunk: Chunk::new(""),
@@ -67,6 +71,7 @@ impl ByteParser {
             mut parser,
             cut,
             mut shrinks,
+            ..
         } = self;
         let mut events = Vec::new();
         if !cut.is_empty() {
@@ -84,8 +89,8 @@ impl ByteParser {
         self.parser.syntax()
     }
 
-    /// Reads the rest of the character that the last chunk cut. Returns its events and what is left of the chunk.
-    fn complete_cut<'c>(&mut self, chunk: &'c [u8]) -> (Vec<Event<'static>>, &'c [u8]) {
+    /// Reads the rest of the character that the last chunk cut. Returns what is left of the chunk.
+    fn complete_cut<'c>(&mut self, chunk: &'c [u8]) -> &'c [u8] {
         let mut rest = chunk;
         while !self.cut.is_empty()
             && let Some((&byte, behind)) = rest.split_first()
@@ -102,23 +107,20 @@ impl ByteParser {
                     self.cut.pop();
                 }
             }
-            let cut = std::mem::take(&mut self.cut);
-            let text = if let Ok(text) = std::str::from_utf8(&cut) {
+            let text = if let Ok(text) = std::str::from_utf8(&self.cut) {
                 self.shrinks.fed += text.len();
                 text
             } else {
-                self.shrinks.replaced(cut.len(), &self.parser);
+                self.shrinks.replaced(self.cut.len(), &self.parser);
                 REPLACEMENT
             };
-            let events: Vec<_> = self
-                .parser
-                .feed(text)
-                .map(|event| self.shrinks.map(event.into_owned()))
-                .collect();
+            for event in self.parser.feed(text) {
+                self.ready.push_back(self.shrinks.map(event.into_owned()));
+            }
             self.shrinks.note_pin(&self.parser);
-            return (events, rest);
+            self.cut.clear();
         }
-        (Vec::new(), rest)
+        rest
     }
 }
 
@@ -137,7 +139,6 @@ fn cut_len(bytes: &[u8]) -> usize {
 #[derive(Debug)]
 pub struct ByteEvents<'p, 'c> {
     parser: &'p mut ByteParser,
-    ready: VecDeque<Event<'static>>,
     parts: Utf8Chunks<'c>,
     /// The width of the invalid part that follows the present chunk.
     invalid: usize,
@@ -148,19 +149,22 @@ impl<'c> Iterator for ByteEvents<'_, 'c> {
     type Item = Event<'c>;
 
     fn next(&mut self) -> Option<Event<'c>> {
-        if let Some(event) = self.ready.pop_front() {
+        let ByteParser {
+            parser,
+            ready,
+            shrinks,
+            ..
+        } = &mut *self.parser;
+        if let Some(event) = ready.pop_front() {
             return Some(event);
         }
-        let ByteParser {
-            parser, shrinks, ..
-        } = &mut *self.parser;
         loop {
             if let Some(event) = parser.next_event(&mut self.chunk) {
                 let event = shrinks.map(event);
                 shrinks.note_pin(parser);
                 return Some(event);
             }
-            parser.end_chunk();
+            parser.begin_chunk();
             if self.invalid > 0 {
                 shrinks.replaced(std::mem::take(&mut self.invalid), parser);
                 self.chunk = Chunk::new(REPLACEMENT);
@@ -179,6 +183,8 @@ impl Drop for ByteEvents<'_, '_> {
         while self.next().is_some() {}
     }
 }
+
+impl std::iter::FusedIterator for ByteEvents<'_, '_> {}
 
 /// How much longer the text is than the bytes it was made from, at each place that an event may still name.
 #[derive(Clone, Debug, Default)]

@@ -161,7 +161,7 @@ impl fmt::Display for Diagnostic {
             ),
             Code::MarkerInValue => write!(
                 formatter,
-                "`{marker}` is content of the value here; a marker counts at the beginning of a line"
+                "`{marker}` is content of the value here, it does not count"
             ),
             Code::EndMarkerInMidLine => write!(
                 formatter,

@@ -35,6 +35,17 @@ pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, Diale
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let is_first_column = at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+        // In mid-line a find begins like a marker, so most of a text is only walked over.
+        if !is_first_column {
+            let skipped = rest
+                .bytes()
+                .take_while(|byte| patterns.is_dull(*byte))
+                .count();
+            if skipped > 0 {
+                at += skipped;
+                continue;
+            }
+        }
         let whole = patterns.whole(rest);
         let step = match patterns.near(rest, is_first_column) {
             Some((len, role)) if len > whole => {
@@ -66,6 +77,8 @@ struct Patterns {
     words: Vec<Word>,
     /// The emoji forms that a strict dialect does not accept.
     refused: Vec<Marker>,
+    /// The bytes with which a marker begins, its first letter in either case.
+    firsts: Vec<u8>,
 }
 
 impl Patterns {
@@ -78,18 +91,30 @@ impl Patterns {
         let is_refused = |marker: &Marker| {
             marker.role.is_emoji() && !accepted.iter().any(|known| known.text == marker.text)
         };
-        let refused = all(&lenient).into_iter().filter(is_refused).collect();
+        let refused: Vec<Marker> = all(&lenient).into_iter().filter(is_refused).collect();
         let words = accepted
             .iter()
             .filter(|marker| marker.role.is_block())
             .filter_map(Word::of)
+            .collect();
+        let firsts = accepted
+            .iter()
+            .chain(&refused)
+            .filter_map(|marker: &Marker| marker.text.bytes().next())
+            .flat_map(|byte| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()])
             .collect();
         Ok(Self {
             markers,
             accepted,
             words,
             refused,
+            firsts,
         })
+    }
+
+    /// Whether no find and no marker begins with this byte in mid-line, and no line ends with it.
+    fn is_dull(&self, byte: u8) -> bool {
+        byte != b'\n' && !self.firsts.contains(&byte)
     }
 
     /// The length of the longest whole marker at the front, or 0.

@@ -110,17 +110,19 @@ impl Parser {
     /// The events borrow from the chunk, not from the parser. Dropping the iterator early loses the events that were
     /// not taken, but nothing else: the rest of the chunk is read all the same.
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c str) -> Events<'p, 'c> {
+        self.begin_chunk();
         Events {
-            parser: Held::Borrowed(self),
+            parser: Handle::Borrowed(self),
             chunk: Chunk::new(chunk),
             is_done: false,
         }
     }
 
     /// Ends the stream and returns the last events.
-    pub fn finish(self) -> Events<'static, 'static> {
+    pub fn finish(mut self) -> Events<'static, 'static> {
+        self.begin_chunk();
         Events {
-            parser: Held::Owned(Box::new(self)),
+            parser: Handle::Owned(Box::new(self)),
             chunk: Chunk::end(),
             is_done: false,
         }
@@ -326,6 +328,8 @@ impl Parser {
         self.position += len;
         self.machine.consumed(len);
         if self.is_held() {
+            // What was waited for is behind.
+            self.wait = Wait::Any;
             self.held_from += len;
             let left = self.held.len() - self.held_from;
             if left <= self.pulled {
@@ -341,27 +345,29 @@ impl Parser {
         Span::new(start, self.position)
     }
 
-    /// The chunk is used up: what is held of it is held for good.
-    pub(crate) fn end_chunk(&mut self) {
+    /// What is held stands in no chunk any more, also where the last chunk's iterator was forgotten half-way.
+    #[inline]
+    pub(crate) fn begin_chunk(&mut self) {
         self.pulled = 0;
+        self.content_left = 0;
     }
 }
 
 /// The events of one chunk, or of the end of the stream. See [`Parser::feed`].
 #[derive(Debug)]
 pub struct Events<'p, 'c> {
-    parser: Held<'p>,
+    parser: Handle<'p>,
     chunk: Chunk<'c>,
     is_done: bool,
 }
 
 #[derive(Debug)]
-enum Held<'p> {
+enum Handle<'p> {
     Borrowed(&'p mut Parser),
     Owned(Box<Parser>),
 }
 
-impl Held<'_> {
+impl Handle<'_> {
     #[inline]
     fn get(&mut self) -> &mut Parser {
         match self {
@@ -401,12 +407,8 @@ impl<'c> Events<'_, 'c> {
     /// The exact path.
     #[inline(never)]
     fn next_exactly(&mut self) -> Option<Event<'c>> {
-        let parser = self.parser.get();
-        let event = parser.next_event(&mut self.chunk);
-        if event.is_none() {
-            self.is_done = true;
-            parser.end_chunk();
-        }
+        let event = self.parser.get().next_event(&mut self.chunk);
+        self.is_done = event.is_none();
         event
     }
 }

@@ -99,17 +99,7 @@ fn short(name: &str, text: &str) -> Option<Parameter> {
         Some(kind) => (kind, true),
         None => (text, false),
     };
-    let kind = match kind {
-        "string" => ParameterKind::String,
-        "number" => ParameterKind::Number,
-        "integer" => ParameterKind::Integer,
-        "boolean" => ParameterKind::Boolean,
-        "array" => ParameterKind::Array,
-        "object" => ParameterKind::Object,
-        "any" => ParameterKind::Any,
-        _ => return None,
-    };
-    let parameter = Parameter::new(name, kind);
+    let parameter = Parameter::new(name, ParameterKind::from_name(kind)?);
     Some(if is_optional {
         parameter.optional()
     } else {

@@ -173,7 +173,7 @@ async fn nothing_is_left_whenever_a_turn_is_dropped() {
             assert_eq!(results[0].status.as_str(), "cancelled", "{:?}", results[0]);
             assert_eq!(working_for(&id), [""; 0]);
         }
-        run.close().await;
+        run.close().await.unwrap();
         assert_eq!(working_for(&id), [""; 0], "{moment}");
     }
     assert!(has_seen_any);
@@ -250,6 +250,20 @@ async fn the_whole_group_has_the_grace() {
 }
 
 #[tokio::test]
+async fn a_grace_may_have_no_end() {
+    let tool = tool(Command::shell(
+        "trap 'echo tidied up; exit' TERM; sleep 1000 & wait",
+    ))
+    .timeout(Duration::from_millis(500))
+    .grace(Duration::MAX);
+    let shown = tokio::time::timeout(Duration::from_secs(20), outcome(tool, &[])).await;
+    assert_eq!(
+        shown.unwrap(),
+        "error: timed out after 500 ms; the command was stopped | tidied up\n"
+    );
+}
+
+#[tokio::test]
 async fn a_process_that_left_the_group_holds_nobody_up() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("processes");
@@ -276,7 +290,7 @@ async fn a_given_directory_stays() {
     let mut turn = run.turn();
     turn.feed(call("x", "", &[("a", "1")]));
     assert!(turn.finish(Stop::Natural).await.all_ok());
-    run.close().await;
+    run.close().await.unwrap();
     assert_eq!(
         std::fs::read_to_string(directory.join("file")).unwrap(),
         "1\n"

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use plaincall::{Command, Parameter, ParameterKind, Tool, ToolSpec};
+use plaincall::{Arguments, Command, Parameter, ParameterKind, Tool, ToolSpec};
 
 use crate::scene::{call, check, outcome, results, spec, tool};
 
@@ -22,8 +22,8 @@ async fn each_element_is_one_argument() {
         &format!("ok: [x={nasty}.][{nasty}]"),
     )
     .await;
-    // What is left out: the element goes, or the placeholder is empty.
-    check(show(&["{a}", "-b{b}", "{c}", "end"]), &[], "ok: [-b][end]").await;
+    // The element of what is left out goes.
+    check(show(&["{a}", "-b", "{b}", "end"]), &[], "ok: [-b][end]").await;
     check(show(&["{a}", "{b}"]), &[("a", ""), ("b", " ")], "ok: [][ ]").await;
     check(
         show(&["{{a}}", "{\"a\": {b}}", "{}"]),
@@ -250,10 +250,53 @@ async fn output_is_bounded_and_nothing_blocks() {
     .await;
 }
 
+#[tokio::test]
+async fn an_id_that_no_command_can_be_told() {
+    let results = results(tool(Command::new(["true"])), &call("x\0y", "", &[])).await;
+    assert_eq!(
+        results[0].error.as_deref(),
+        Some(
+            "the id of the call or a variable of the environment holds a NUL character, which no command can be told"
+        )
+    );
+}
+
+/// What people read before they allow a call is what a shell would read the same way.
+#[test]
+fn a_command_as_people_write_it() {
+    let check = |command: Command, arguments: &[(&str, &str)], expected: Option<&str>| {
+        let tool = Tool::command(spec(arguments), command).unwrap();
+        let arguments = Arguments::from_pairs(arguments.iter().copied()).unwrap();
+        assert_eq!(tool.command_text(&arguments).as_deref(), expected);
+    };
+    check(
+        Command::new(["rm", "-f", "{a}", "x={b}", "{c}"]),
+        &[("a", "a b; rm -rf ~"), ("b", "it's")],
+        Some("rm -f 'a b; rm -rf ~' 'x=it'\\''s'"),
+    );
+    check(
+        Command::new(["ls", "{a}", "{b}", "{c}"]),
+        &[("a", ""), ("b", "{x,y}"), ("c", "line\nline")],
+        Some("ls '' '{x,y}' 'line\nline'"),
+    );
+    check(
+        Command::new(["cp", "{a}", "{directory:run}/x"]),
+        &[("a", "./a-b_c.d")],
+        Some("cp ./a-b_c.d '{directory:run}/x'"),
+    );
+    check(
+        Command::shell("cat \"{a}\" > \"{b}\"\n"),
+        &[("a", "$(id)")],
+        Some("cat \"${1}\" > \"${2}\"\n# ${1} is '$(id)'\n# ${2} is ''"),
+    );
+    // It cannot be started, so there is nothing to show.
+    check(Command::new(["ls", "{a}"]), &[("a", "a\0b")], None);
+}
+
 #[test]
 fn commands_that_do_not_fit() {
     let check = |command: Command, expected: &[&str]| {
-        let spec = spec().parameter(Parameter::new("list", ParameterKind::Array));
+        let spec = spec(&[("c", "")]).parameter(Parameter::new("list", ParameterKind::Array));
         let error = Tool::command(spec, command).unwrap_err();
         let found: Vec<_> = error
             .problems
@@ -277,6 +320,13 @@ fn commands_that_do_not_fit() {
             "`{x}` is no parameter of the tool; the parameters are `a`, `b`, `c`, `list`; for the text itself write `{{x}}`",
             "`{list}` is a list and no single text; read it from the standard input instead",
             "it is not known what `{directory:tools}` stands for",
+        ],
+    );
+    check(
+        Command::new(["ls", "{a}", "-b={b}{a}", "-c={c}", "{{a}}b"]),
+        &[
+            "a call may leave `b` out, and `-b={b}{a}` would stay without it; give `{b}` an element of its own, which then goes away, or make `b` required, or write a `shell` script",
+            "a call may leave `a` out, and `-b={b}{a}` would stay without it; give `{a}` an element of its own, which then goes away, or make `a` required, or write a `shell` script",
         ],
     );
     check(

@@ -7,17 +7,20 @@ use plaincall::{
     TurnResults,
 };
 
-/// A tool `t` with the optional text parameters `a`, `b` and `c`.
-pub(crate) fn spec() -> ToolSpec {
+/// A tool `t` with the text parameters `a`, `b` and `c`; those that the arguments do not name are optional.
+pub(crate) fn spec(arguments: &[(&str, &str)]) -> ToolSpec {
     ["a", "b", "c"]
         .into_iter()
         .fold(ToolSpec::new("t"), |spec, name| {
-            spec.parameter(Parameter::new(name, ParameterKind::String).optional())
+            spec.parameter(Parameter {
+                required: arguments.iter().any(|(argument, _)| *argument == name),
+                ..Parameter::new(name, ParameterKind::String)
+            })
         })
 }
 
 pub(crate) fn tool(command: Command) -> Tool {
-    Tool::command(spec(), command).unwrap()
+    Tool::command(spec(&[]), command).unwrap()
 }
 
 pub(crate) fn builder(tool: Tool) -> RunBuilder {
@@ -63,5 +66,6 @@ pub(crate) async fn outcome(tool: Tool, arguments: &[(&str, &str)]) -> String {
 
 pub(crate) async fn check(command: Command, arguments: &[(&str, &str)], expected: &str) {
     let shown = format!("{command:?}");
-    assert_eq!(outcome(tool(command), arguments).await, expected, "{shown}");
+    let tool = Tool::command(spec(arguments), command).unwrap();
+    assert_eq!(outcome(tool, arguments).await, expected, "{shown}");
 }

@@ -123,6 +123,7 @@ fn futures_can_be_sent() {
         value
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
@@ -130,6 +131,6 @@ fn futures_can_be_sent() {
         sent(run.events());
         sent(run.canceller());
         assert!(sent(run.turn().finish(Stop::Natural)).await.is_empty());
-        sent(run.close()).await;
+        sent(run.close()).await.unwrap();
     });
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use plaincall::call::NotRun;
-use plaincall::{Dialect, RunBuilder, Stop, Unclosed};
+use plaincall::{Command, Dialect, Run, RunBuilder, Stop, Tool, ToolSpec, Toolbox, Unclosed};
 
-use crate::scene::{builder, check, check_errors, check_with, errors, play, shown, written};
+use crate::scene::{builder, check, check_errors, errors, play, shown, written};
 
 #[tokio::test(start_paused = true)]
 async fn results_of_dependencies() {
@@ -59,7 +59,7 @@ async fn calls_that_are_wrong() {
         &[
             "there is no tool `slep`; the tools are `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`",
             "not run, because it depends on `a`, which was rejected",
-            "the id `a` is already taken by call 0 of this turn; give this call another id",
+            "the id `a` is already taken by an earlier call of this turn; give this call another id",
         ],
     )
     .await;
@@ -77,17 +77,12 @@ async fn calls_that_are_wrong() {
         ],
     )
     .await;
-    let many = check_with(
-        builder().calls_per_turn(1),
-        "a=sleep,1 b=sleep,1",
-        0,
-        "a ok 0-1, b rejected -0",
-    )
-    .await;
-    assert_eq!(
-        errors(&many),
-        ["a turn may hold 1 calls; make this call in the next turn"]
-    );
+    for (limit, calls) in [(1, "1 call"), (2, "2 calls")] {
+        let mut run = builder().calls_per_turn(limit).build().unwrap();
+        let results = play(&mut run, &written("=look,1 =look,1 =look,1", false), 0).await;
+        let expected = format!("a turn may hold {calls}; make this call in the next turn");
+        assert_eq!(errors(&results).last(), Some(&&*expected));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,6 +95,22 @@ async fn all_problems_of_a_call_are_named() {
     for part in ["`mss`", "`x`", "`ms` is missing"] {
         assert!(error.contains(part), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_problems_is_told_in_short() {
+    let wrong = (0..10_000).map(|number| format!("!!!ARG:wrong{number}\n1\n"));
+    let text = format!(
+        "!!!GADGET_START:sleep:a\n{}!!!GADGET_END\n",
+        wrong.collect::<String>()
+    );
+    let results = play(&mut builder().build().unwrap(), &[text], 0).await;
+    let [error] = errors(&results)[..] else {
+        panic!()
+    };
+    assert!(error.contains("`wrong7`"), "{error}");
+    assert!(error.ends_with("; and 9993 more"), "{error}");
+    assert!(error.len() < 1000, "{}", error.len());
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,7 +241,10 @@ async fn later_turns_know_the_earlier_ones() {
 
 #[tokio::test]
 async fn a_run_whose_runtime_went_down_still_answers() {
-    let other = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    let other = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let mut run = {
         let _inside = other.enter();
         builder().build().unwrap()
@@ -253,5 +267,25 @@ fn a_run_needs_a_runtime() {
     assert_eq!(
         builder().build().unwrap_err().to_string(),
         "a run needs a tokio runtime; make it inside one"
+    );
+    let bare = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let _inside = bare.enter();
+    assert_eq!(
+        builder().build().unwrap_err().to_string(),
+        "a run needs timers, and the tokio runtime has none; build it with `enable_all`"
+    );
+    let with_timers = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let _inside = with_timers.enter();
+    assert!(builder().build().is_ok());
+    let command = Tool::command(ToolSpec::new("t"), Command::new(["true"]).directory("/"));
+    let toolbox = Toolbox::new([command.unwrap()]).unwrap();
+    assert_eq!(
+        Run::new(toolbox).unwrap_err().to_string(),
+        "the tool `t` is a command, and the tokio runtime cannot wait for processes; build it with `enable_all`"
     );
 }

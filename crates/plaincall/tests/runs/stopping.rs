@@ -1,5 +1,6 @@
 //! Cancelling, dropping, closing: nothing is left.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -69,7 +70,7 @@ async fn closing_waits_for_the_end() {
             .is_err()
     );
     let canceller = run.canceller();
-    run.close().await;
+    run.close().await.unwrap();
     assert_eq!(
         tokio::runtime::Handle::current()
             .metrics()
@@ -166,7 +167,7 @@ async fn a_finish_that_is_dropped_at_any_poll_leaves_nothing() {
             if polls >= 10 { "ok" } else { "skipped" },
             "{polls}"
         );
-        run.close().await;
+        run.close().await.unwrap();
         assert_eq!(alive.load(Ordering::SeqCst), 0, "{polls}");
         assert_eq!(
             tokio::runtime::Handle::current()
@@ -229,4 +230,67 @@ async fn a_tool_hears_that_it_is_to_stop() {
     check(10, None, "a error 0-110", None).await;
     check(0, Some(30), "a cancelled 0-30", None).await;
     check(50, Some(30), "a ok 0-50", Some("tidied up")).await;
+}
+
+/// A tool that leaves this in the run's directory.
+fn leaving(leave: fn(&Path)) -> Run {
+    let tool = Tool::new("leave", move |(), context: Context| async move {
+        leave(context.directory().unwrap());
+        Ok(String::new())
+    });
+    Run::builder(Toolbox::new([tool.effect(Effect::Read)]).unwrap())
+        .directory_in(std::env::temp_dir())
+        .build()
+        .unwrap()
+}
+
+async fn after_its_call(mut run: Run) -> Run {
+    let mut turn = run.turn();
+    turn.feed("!!!GADGET_START:leave\n!!!GADGET_END\n");
+    let results = turn.finish(Stop::Natural).await;
+    assert!(results.all_ok(), "{results:?}");
+    run
+}
+
+#[tokio::test]
+async fn closing_removes_the_directory_and_lets_others_go_on() {
+    let run = leaving(|directory| {
+        for number in 0..2000 {
+            std::fs::write(directory.join(number.to_string()), "x").unwrap();
+        }
+    });
+    let run = after_its_call(run).await;
+    let turns = Arc::new(AtomicU32::new(0));
+    let others = tokio::spawn({
+        let turns = Arc::clone(&turns);
+        async move {
+            loop {
+                turns.fetch_add(1, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    run.close().await.unwrap();
+    others.abort();
+    // Were it removed on this thread, the others would get the few turns it takes to end the run's task.
+    let turns = turns.load(Ordering::SeqCst);
+    assert!(turns > 20, "{turns}");
+}
+
+#[tokio::test]
+async fn closing_tells_what_it_leaves_behind() {
+    let run = leaving(|directory| {
+        std::fs::remove_dir(directory).unwrap();
+        std::fs::write(directory, "no directory any more").unwrap();
+    });
+    let error = after_its_call(run).await.close().await.unwrap_err();
+    std::fs::remove_file(&error.directory).unwrap();
+    let begin = format!(
+        "the run's directory {} cannot be removed: ",
+        error.directory.display()
+    );
+    assert!(error.to_string().starts_with(&begin), "{error}");
+    // One that is gone already is what is wanted.
+    let run = leaving(|directory| std::fs::remove_dir(directory).unwrap());
+    after_its_call(run).await.close().await.unwrap();
 }

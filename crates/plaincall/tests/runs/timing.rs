@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use plaincall::Order;
+use plaincall::{DEFAULT_CONCURRENT, Order};
 use tokio::time::Instant;
 
 use crate::scene::{builder, check, check_with, play, shown, written};
@@ -93,6 +93,22 @@ async fn calls_start_while_the_reply_is_being_written() {
 
 #[tokio::test(start_paused = true)]
 async fn limits_of_what_runs_at_the_same_time() {
+    let flood = (0..100).map(|call| format!("c{call}=sleep,10 "));
+    let flood = written(&flood.collect::<String>(), false);
+    for (builder, together) in [
+        (builder(), DEFAULT_CONCURRENT),
+        (builder().concurrent(50), 50),
+        (builder().concurrent(0), 100),
+    ] {
+        let results = play(&mut builder.build().unwrap(), &flood, 0).await;
+        let first = Some(Duration::ZERO);
+        let count = results
+            .iter()
+            .filter(|one| one.times.started == first)
+            .count();
+        assert_eq!(u32::try_from(count).unwrap(), together);
+        assert!(results.all_ok());
+    }
     check_with(
         builder().concurrent(2),
         "a=sleep,10 b=sleep,20 c=sleep,10 d=sleep,10",

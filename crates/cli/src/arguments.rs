@@ -1,0 +1,409 @@
+//! The command line: what can be asked for.
+//!
+//! The comments on the commands and their options are the help that people read.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+#![allow(
+    clippy::struct_excessive_bools,
+    reason = "independent switches of the command line"
+)]
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use plaincall_syntax::Dialect;
+
+use crate::run::RunOptions;
+use crate::status::Failure;
+use crate::tools::ToolsOption;
+
+/// Tool calling for any model that can write text.
+///
+/// A model writes its tool calls as plain text, in the block syntax (`!!!GADGET_START:` … `!!!GADGET_END`) or in the
+/// emoji-bracket syntax (`🛠️[name arguments]` … `🛠️[/end]`). These commands read such text, check it, write it and
+/// rewrite it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "plaincall",
+    version,
+    max_term_width = 100,
+    propagate_version = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// When to use colours.
+    ///
+    /// `auto` uses them on a terminal, unless the environment variable `NO_COLOR` is set.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Parse(ParseOptions),
+    Check(CheckOptions),
+    Render(RenderOptions),
+    Convert(ConvertOptions),
+    Run(RunOptions),
+}
+
+impl Command {
+    /// The command's name.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Parse(_) => "parse",
+            Self::Check(_) => "check",
+            Self::Render(_) => "render",
+            Self::Convert(_) => "convert",
+            Self::Run(_) => "run",
+        }
+    }
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// The choice in the words of the library that decides it.
+    pub(crate) fn choice(self) -> anstream::ColorChoice {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+    }
+}
+
+/// Find the calls in a text.
+///
+/// In a pipe it prints one JSON object a text, on one line: its segments (text, reasoning, calls), which cover it
+/// without a gap, and its diagnostics. Spans count bytes. On a terminal it prints the text itself, while it arrives,
+/// with its calls set off.
+///
+/// Exit status: 0 if the input could be read, whatever stands in it; 1 if a file could not be read, a line of
+/// `--jsonl` was wrong, or `--format openai` left a call out.
+#[derive(Args, Debug)]
+#[command(after_long_help = PARSE_FORMS)]
+pub(crate) struct ParseOptions {
+    /// The texts to read; `-` or none is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// What to print; without it `text` on a terminal and `json` anywhere else.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<ParseFormat>,
+
+    /// Print JSON, on a terminal too: the same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+
+    /// Read one JSON document a line, each a text of its own, and print one JSON object for each, in order.
+    ///
+    /// A line is a string, or an object with the key `text`; its key `id` is passed through. A line that is neither
+    /// gives `{"error": …}`; the others go on.
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+
+    /// Print the parser's events, one JSON object a line, as soon as each is certain.
+    #[arg(long, conflicts_with_all = ["format", "json", "jsonl"])]
+    pub(crate) events: bool,
+
+    /// Give the parser this many bytes at a time.
+    ///
+    /// What is found is always the same; only the events of text and values are cut differently.
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub(crate) chunk: Option<NonZeroUsize>,
+
+    /// Take the text for whole, where it comes from a pipe too.
+    ///
+    /// `--format openai` leaves out a call that the end of the text closed, unless the text is known to be whole. A
+    /// file is; what comes through a pipe is only with this option.
+    #[arg(long)]
+    pub(crate) complete: bool,
+
+    #[command(flatten)]
+    pub(crate) tools: ToolsOption,
+
+    #[command(flatten)]
+    pub(crate) dialect: DialectOptions,
+}
+
+const PARSE_FORMS: &str = "\
+Events (`--events`): each object has `type` and `span`. The types are `text`, `reasoning`, `value_delta` and `ignored` \
+with `text`; `call_start` with `syntax`, `name` and `source`, and with `id` and `dependencies` (block) or `raw_args` \
+(emoji); `value_start` with `pointer` (an argument) or without (a body), and `source`; `value_end` with `source`; \
+`call_end` with `termination` and `source`; `diagnostic` with `code`, `severity` and `message`. The spans of all but \
+diagnostics cover the text without a gap.";
+
+fn size(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "write a whole number from 1")
+}
+
+/// What `parse` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ParseFormat {
+    /// One JSON object a text.
+    Json,
+    /// The calls as an OpenAI `tool_calls` array. A wrong call is left out and named on standard error.
+    Openai,
+    /// The text itself, with its calls set off.
+    Text,
+}
+
+/// Show what is wrong in a text, underlined in the source.
+///
+/// It names every diagnostic with its line and column, what looks like a marker and is none, calls that the end of
+/// the text cut, and what to do about each.
+///
+/// Exit status: 0 without errors, warnings or not; 1 with errors, or if a file could not be read.
+#[derive(Args, Debug)]
+pub(crate) struct CheckOptions {
+    /// The texts to check; `-` or none is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// What to print: `text` for people, or `json`, one object a text.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    /// Exit with status 1 on warnings too.
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
+
+    #[command(flatten)]
+    pub(crate) dialect: DialectOptions,
+}
+
+/// What `check` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// The source with what was found underlined.
+    Text,
+    /// One JSON object a text: `file`, `calls`, `errors`, `warnings`, and `diagnostics` with `code`, `severity`, `span`,
+    /// `line`, `column`, `message`, and where there is one `help` and `meant`.
+    Json,
+}
+
+/// Write calls as text.
+///
+/// It reads JSON: what `parse` prints, calls from there alone, or OpenAI tool calls (an array, one call, or a message
+/// that holds `tool_calls`); several values may follow each other. A whole document comes back with its text.
+///
+/// A call that cannot be written so that it is read again as the same call is named on standard error with the
+/// reason; the others are written.
+///
+/// Exit status: 0 if every call was written, else 1.
+#[derive(Args, Debug)]
+pub(crate) struct RenderOptions {
+    /// The JSON to read; `-` or none is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) tools: ToolsOption,
+
+    #[command(flatten)]
+    pub(crate) dialect: DialectOptions,
+}
+
+/// Rewrite the calls of a text in the other syntax.
+///
+/// Text outside calls stays as it is, byte for byte. A call that the other syntax cannot express stays as it is too
+/// and is named on standard error with the reason: one that is wrong or cut off, one whose tool has no definition,
+/// one with an id or dependencies, and one whose arguments have no place in the form that its tool's definition
+/// gives.
+///
+/// Exit status: 0 if every call was rewritten, else 1.
+#[derive(Args, Debug)]
+pub(crate) struct ConvertOptions {
+    /// The text to rewrite; `-` or none is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// The syntax to write.
+    #[arg(long, value_name = "SYNTAX")]
+    pub(crate) to: Target,
+
+    /// Write calls to the emoji syntax without the ids and dependencies that they have.
+    ///
+    /// What is dropped is named on standard error. Calls of the emoji syntax run in the order in which they stand.
+    #[arg(long)]
+    pub(crate) drop_ids: bool,
+
+    #[command(flatten)]
+    pub(crate) tools: ToolsOption,
+
+    #[command(flatten)]
+    pub(crate) dialect: DialectOptions,
+}
+
+/// The syntax that `convert` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// The block syntax.
+    Block,
+    /// The emoji-bracket syntax.
+    Emoji,
+}
+
+/// How a text is read and written.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Syntax")]
+pub(crate) struct DialectOptions {
+    /// The syntax; `auto` is that of the first call.
+    ///
+    /// Without it: `block` if a marker is set, else `auto`.
+    #[arg(long, value_name = "SYNTAX")]
+    pub(crate) syntax: Option<SyntaxChoice>,
+
+    /// The start marker of the block syntax.
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) start_prefix: Option<String>,
+
+    /// The end marker of the block syntax.
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) end_prefix: Option<String>,
+
+    /// The argument marker of the block syntax.
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) arg_prefix: Option<String>,
+
+    /// Where markers of the block syntax count inside a call.
+    #[arg(long, value_name = "WHERE", default_value = "line-start")]
+    pub(crate) markers: MarkerPlaces,
+
+    /// Accept the emoji marker in its canonical form alone.
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Let ` /]` close an emoji call that has no body.
+    #[arg(long)]
+    pub(crate) self_closing: bool,
+
+    /// Read and write the escape: a backslash before the last character of a marker makes it content.
+    #[arg(long)]
+    pub(crate) escaped: bool,
+
+    /// A key of letters and digits that is part of every marker.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+
+    /// The markers between which the text is reasoning, in which calls do not count.
+    #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true)]
+    pub(crate) reasoning: Option<Vec<String>>,
+
+    /// Begin inside reasoning.
+    #[arg(long, requires = "reasoning")]
+    pub(crate) in_reasoning: bool,
+}
+
+/// How the syntax is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SyntaxChoice {
+    /// The block syntax.
+    Block,
+    /// The emoji-bracket syntax.
+    Emoji,
+    /// That of the first call.
+    Auto,
+}
+
+/// Where markers of the block syntax count inside a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MarkerPlaces {
+    /// At the beginning of a line.
+    LineStart,
+    /// Anywhere.
+    Anywhere,
+}
+
+impl DialectOptions {
+    /// The dialect that is asked for.
+    ///
+    /// # Errors
+    /// Refuses one that cannot work: that is wrong usage.
+    pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
+        Ok(self.begun(self.outside_reasoning()?))
+    }
+
+    /// The same for a text that begins outside reasoning.
+    ///
+    /// # Errors
+    /// Refuses one that cannot work: that is wrong usage.
+    pub(crate) fn outside_reasoning(&self) -> Result<Dialect, Failure> {
+        let has_marker =
+            self.start_prefix.is_some() || self.end_prefix.is_some() || self.arg_prefix.is_some();
+        let default = if has_marker {
+            SyntaxChoice::Block
+        } else {
+            SyntaxChoice::Auto
+        };
+        self.with_syntax(self.syntax.unwrap_or(default))
+    }
+
+    /// The same with another syntax.
+    ///
+    /// # Errors
+    /// Refuses one that cannot work: that is wrong usage.
+    pub(crate) fn with_syntax(&self, syntax: SyntaxChoice) -> Result<Dialect, Failure> {
+        let mut dialect = match syntax {
+            SyntaxChoice::Block => Dialect::block(),
+            SyntaxChoice::Emoji => Dialect::emoji(),
+            SyntaxChoice::Auto => Dialect::auto(),
+        };
+        if let Some(marker) = &self.start_prefix {
+            dialect = dialect.start(marker);
+        }
+        if let Some(marker) = &self.end_prefix {
+            dialect = dialect.end(marker);
+        }
+        if let Some(marker) = &self.arg_prefix {
+            dialect = dialect.arg(marker);
+        }
+        if self.markers == MarkerPlaces::Anywhere {
+            dialect = dialect.markers_anywhere();
+        }
+        if self.strict {
+            dialect = dialect.strict();
+        }
+        if self.self_closing {
+            dialect = dialect.self_closing();
+        }
+        if self.escaped {
+            dialect = dialect.escaped();
+        }
+        if let Some(key) = &self.key {
+            dialect = dialect.keyed(key);
+        }
+        if let Some([open, close]) = self.reasoning.as_deref() {
+            dialect = dialect.reasoning(open, close);
+        }
+        dialect
+            .check()
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(dialect)
+    }
+
+    /// The dialect for a text that begins where these options say.
+    pub(crate) fn begun(&self, dialect: Dialect) -> Dialect {
+        if self.in_reasoning {
+            dialect.in_reasoning()
+        } else {
+            dialect
+        }
+    }
+}

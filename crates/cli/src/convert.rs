@@ -1,0 +1,164 @@
+//! `plaincall convert`: a text with its calls in the other syntax.
+
+use std::path::Path;
+
+use plaincall_call::{Completeness, Document, Segment, Syntax, ToolCall, Unclosed, bind};
+use plaincall_syntax::Dialect;
+
+use crate::arguments::{ConvertOptions, SyntaxChoice, Target};
+use crate::draft::Draft;
+use crate::input::Input;
+use crate::output::Output;
+use crate::reading::{escaper, read_bytes};
+use crate::source::Counter;
+use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::tools::Tools;
+use crate::translate::{in_block, in_emoji, sentences};
+
+pub(crate) fn convert(options: &ConvertOptions, output: &mut Output) -> Outcome {
+    // Markers that are set belong to the block syntax, whether it is read here or written.
+    let both = options.dialect.with_syntax(SyntaxChoice::Auto)?;
+    let dialect = match options.dialect.syntax {
+        Some(SyntaxChoice::Block) => both.for_syntax(Syntax::Block),
+        Some(SyntaxChoice::Emoji) => both.for_syntax(Syntax::Emoji),
+        Some(SyntaxChoice::Auto) | None => both.clone(),
+    };
+    let dialect = options.dialect.begun(dialect);
+    let syntax = match options.to {
+        Target::Block => Syntax::Block,
+        Target::Emoji => Syntax::Emoji,
+    };
+    let tools = options.tools.load()?.unwrap_or_default();
+    let file = options.file.as_deref().unwrap_or(Path::new("-"));
+    let input = Input::open(file)?;
+    let bytes = input.into_bytes()?;
+    let document = read_bytes(&bytes, &dialect, None)?;
+    let mut conversion = Conversion {
+        counter: Counter::new(&bytes),
+        bytes: &bytes,
+        syntax,
+        dialect: both.for_syntax(syntax),
+        tools: &tools,
+        drops_ids: options.drop_ids,
+    };
+    let (draft, mut status) = conversion.draft(&document)?;
+    let target = options.dialect.begun(conversion.dialect.clone());
+    let misread = if document.syntax.is_none_or(|own| own == syntax) {
+        None
+    } else {
+        draft.misread(&target)?
+    };
+    if let Some((line, column)) = misread {
+        status = Status::Wrong;
+        complain(&format!(
+            "nothing is rewritten: line {line}, column {column} of the result would be read as a call or swallow one, and is text here"
+        ));
+        output.bytes(&bytes)?;
+    } else {
+        output.bytes(&draft.bytes)?;
+    }
+    output.flush()?;
+    Ok(status)
+}
+
+struct Conversion<'a> {
+    bytes: &'a [u8],
+    counter: Counter<'a>,
+    /// The syntax that is written.
+    syntax: Syntax,
+    dialect: Dialect,
+    tools: &'a Tools,
+    drops_ids: bool,
+}
+
+impl Conversion<'_> {
+    fn draft(&mut self, document: &Document) -> Result<(Draft, Status), Failure> {
+        let escaper = escaper(&self.dialect)?;
+        let mut draft = Draft::default();
+        let mut status = Status::Good;
+        for segment in &document.segments {
+            let source = self.bytes.get(segment.span().range()).unwrap_or_default();
+            match segment {
+                Segment::Reasoning { .. } => draft.text(source),
+                Segment::Text { text, .. } => match &escaper {
+                    // Only what holds a marker has to be written in another way.
+                    Some(escaper) if escaper.escape(text) != *text => {
+                        draft.text(escaper.escape(text).as_bytes());
+                    }
+                    Some(_) if !source.contains(&b'\\') => draft.text(source),
+                    Some(_) => draft.text(text.as_bytes()),
+                    None => draft.text(source),
+                },
+                Segment::Call(call) if call.syntax == self.syntax => draft.call(source),
+                Segment::Call(call) => match self.rewritten(call) {
+                    Ok(text) => draft.call(text.trim_end_matches('\n').as_bytes()),
+                    Err(reason) => {
+                        status = Status::Wrong;
+                        complain(&format!("{} stays as it is: {reason}", self.called(call)));
+                        draft.text(source);
+                    }
+                },
+            }
+        }
+        Ok((draft, status))
+    }
+
+    /// What messages call a call.
+    fn called(&mut self, call: &ToolCall) -> String {
+        let (line, column) = self.counter.position(call.span.start);
+        format!(
+            "the call of {} at line {line}, column {column}",
+            call.name.escape_debug()
+        )
+    }
+
+    /// A call in the syntax that is written.
+    fn rewritten(&mut self, call: &ToolCall) -> Result<String, String> {
+        if !call.is_closed() {
+            // Closing it here would make a whole call of what may be half of one.
+            return Err("it is not closed".to_owned());
+        }
+        call.may_run(Completeness::Complete, Unclosed::Reject)
+            .map_err(|reason| reason.to_string())?;
+        let Some(tool) = self.tools.find(&call.name) else {
+            return Err(
+                "its tool has no definition, which says how arguments are written (`--tools`)"
+                    .to_owned(),
+            );
+        };
+        let arguments = bind(tool, call).map_err(|problems| sentences(&problems))?;
+        match self.syntax {
+            Syntax::Block => in_block(tool, &arguments, &self.dialect),
+            Syntax::Emoji => {
+                let lost = lost(call);
+                if let Some(lost) = lost.as_ref().filter(|_| !self.drops_ids) {
+                    return Err(format!(
+                        "the emoji syntax cannot express {lost} (`--drop-ids` leaves that out)"
+                    ));
+                }
+                let text = in_emoji(tool, &arguments, &self.dialect)?;
+                if let Some(lost) = lost {
+                    remark(&format!(
+                        "{} is rewritten without {lost}",
+                        self.called(call)
+                    ));
+                }
+                Ok(text)
+            }
+        }
+    }
+}
+
+/// What a block call has that the emoji syntax lacks.
+fn lost(call: &ToolCall) -> Option<String> {
+    let id = (!call.is_id_automatic).then(|| format!("its id `{}`", call.id));
+    let dependencies = match call.dependencies.as_slice() {
+        [] => None,
+        [one] => Some(format!("its dependency on `{one}`")),
+        several => Some(format!("its dependencies on `{}`", several.join("`, `"))),
+    };
+    match (id, dependencies) {
+        (Some(id), Some(dependencies)) => Some(format!("{id} and {dependencies}")),
+        (one, other) => one.or(other),
+    }
+}

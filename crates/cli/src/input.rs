@@ -1,0 +1,165 @@
+//! Where texts come from: files and standard input, as a stream of chunks of bytes.
+
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use crate::status::{Failure, remark};
+
+/// How much is read at a time.
+const BUFFER: usize = 64 * 1024;
+
+/// A text that is about to be read.
+pub(crate) struct Input {
+    /// What messages call it.
+    pub(crate) name: String,
+    /// Whether its end is known to be the end of the text: it is a file, not a pipe that may have broken.
+    pub(crate) is_file: bool,
+    reader: Box<dyn Read>,
+}
+
+impl Input {
+    /// Opens a file; `-` is standard input.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::standard());
+        }
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
+        let metadata = file.metadata().map_err(|error| unreadable(&name, &error))?;
+        if metadata.is_dir() {
+            return Err(unreadable(&name, &ErrorKind::IsADirectory.into()));
+        }
+        Ok(Self {
+            name,
+            is_file: metadata.is_file(),
+            reader: Box::new(file),
+        })
+    }
+
+    fn standard() -> Self {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            remark("reading from the terminal; Ctrl-D on an empty line ends the text");
+        }
+        Self {
+            name: "standard input".to_owned(),
+            is_file: standard_is_file(),
+            reader: Box::new(stdin.lock()),
+        }
+    }
+
+    /// Gives the text to `take` in chunks: of `size` bytes each, or else as they arrive.
+    pub(crate) fn for_each_chunk(
+        self,
+        size: Option<NonZeroUsize>,
+        mut take: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Self {
+            name, mut reader, ..
+        } = self;
+        let Some(size) = size else {
+            let mut buffer = vec![0; BUFFER];
+            loop {
+                match reader.read(&mut buffer) {
+                    Ok(0) => return Ok(()),
+                    Ok(count) => take(buffer.get(..count).unwrap_or_default())?,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => return Err(unreadable(&name, &error)),
+                }
+            }
+        };
+        let mut reader = BufReader::with_capacity(BUFFER, reader);
+        let mut chunk = Vec::new();
+        let size = u64::try_from(size.get()).unwrap_or(u64::MAX);
+        loop {
+            chunk.clear();
+            match reader.by_ref().take(size).read_to_end(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(_) => take(&chunk)?,
+                Err(error) => return Err(unreadable(&name, &error)),
+            }
+        }
+    }
+
+    /// The text as a reader of lines.
+    pub(crate) fn into_lines(self) -> Lines {
+        Lines {
+            name: self.name,
+            reader: BufReader::with_capacity(BUFFER, self.reader),
+        }
+    }
+
+    /// The whole text.
+    pub(crate) fn into_bytes(mut self) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        match self.reader.read_to_end(&mut bytes) {
+            Ok(_) => Ok(bytes),
+            Err(error) => Err(unreadable(&self.name, &error)),
+        }
+    }
+}
+
+/// A text, read line by line.
+pub(crate) struct Lines {
+    name: String,
+    reader: BufReader<Box<dyn Read>>,
+}
+
+impl Lines {
+    /// Whether the next line has to be waited for.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.reader.buffer().is_empty()
+    }
+
+    /// Puts the next line into `line`, without its line end. Returns whether there was one.
+    pub(crate) fn next_line(&mut self, line: &mut Vec<u8>) -> Result<bool, Failure> {
+        use io::BufRead as _;
+        line.clear();
+        match self.reader.read_until(b'\n', line) {
+            Ok(0) => Ok(false),
+            Ok(_) => {
+                if line.ends_with(b"\n") {
+                    line.pop();
+                }
+                Ok(true)
+            }
+            Err(error) => Err(unreadable(&self.name, &error)),
+        }
+    }
+}
+
+/// The files that are named; standard input if there are none.
+pub(crate) fn or_standard(files: &[PathBuf]) -> Vec<PathBuf> {
+    if files.is_empty() {
+        vec![PathBuf::from("-")]
+    } else {
+        files.to_vec()
+    }
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Failure {
+    let reason = match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::IsADirectory => "it is a directory; name a file in it".to_owned(),
+        ErrorKind::PermissionDenied => "its permissions do not allow it".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::Broken(format!("cannot read {name}: {reason}"))
+}
+
+#[cfg(unix)]
+fn standard_is_file() -> bool {
+    use std::os::fd::AsFd as _;
+    let descriptor = io::stdin().as_fd().try_clone_to_owned();
+    descriptor
+        .map(File::from)
+        .and_then(|file| file.metadata())
+        .is_ok_and(|metadata| metadata.is_file())
+}
+
+#[cfg(not(unix))]
+fn standard_is_file() -> bool {
+    false
+}

@@ -1,0 +1,66 @@
+//! The `plaincall` command: what can be asked for, and what is done about it.
+//!
+//! This library exists for the binary of the same package and for its tests; its items are no interface to build on.
+
+mod advice;
+mod arguments;
+mod check;
+mod convert;
+mod draft;
+mod environment;
+mod event_line;
+mod excerpt;
+mod forms;
+mod input;
+mod jsonl;
+mod output;
+mod parse;
+mod reading;
+mod reference;
+mod render;
+mod run;
+mod screen;
+mod source;
+mod status;
+mod tools;
+mod translate;
+mod view;
+mod visible;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::arguments::{Cli, Color, Command};
+use crate::output::Output;
+
+pub use reference::reference;
+
+/// Runs the command line that the process was started with, and returns its exit status.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    let command = cli.command.name();
+    status::exit_code(run(cli), command)
+}
+
+fn run(cli: Cli) -> status::Outcome {
+    let color = cli.color;
+    match cli.command {
+        Command::Parse(options) => parse::parse(&options, &mut output(color)),
+        Command::Check(options) => check::check(&options, &mut output(color)),
+        Command::Render(options) => render::render(&options, &mut output(color)),
+        Command::Convert(options) => convert::convert(&options, &mut output(color)),
+        // It writes on a thread of its own, and heeds signals in its own way.
+        Command::Run(options) => run::run(&options, color),
+    }
+}
+
+/// The standard output of a command that nothing but a signal interrupts.
+fn output(color: Color) -> Output {
+    status::end_when_interrupted();
+    Output::new(color)
+}

@@ -1,0 +1,184 @@
+//! The reference of the command line, as Markdown.
+
+use std::fmt::Write as _;
+
+use clap::builder::StyledStr;
+use clap::{Arg, Command, CommandFactory as _};
+
+use crate::arguments::Cli;
+
+const BEGINNING: &str = "\
+# The command line
+
+<!-- Written by `SNAPSHOTS=overwrite cargo test -p plaincall-cli --test reference`. Changes go into the command itself. -->
+";
+
+/// What holds for every command, behind the list of them.
+const STATUSES: &str = "\
+## Exit statuses
+
+| status | meaning |
+| --- | --- |
+| 0 | all is well; also if whoever read the output stopped reading |
+| 1 | something is wrong with the input, a file could not be read, or a call was left out; it is named |
+| 2 | wrong usage: nothing was read |
+| 130 | interrupted |
+
+Results go to standard output, everything said about them to standard error.
+";
+
+/// The reference of the command line: every command with everything that can be asked of it.
+pub fn reference() -> String {
+    let mut root = Cli::command();
+    root.build();
+    let mut text = String::from(BEGINNING);
+    let commands: Vec<&Command> = root
+        .get_subcommands()
+        .filter(|command| command.get_name() != "help" && !command.is_hide_set())
+        .collect();
+    paragraphs(&mut text, root.get_long_about().or(root.get_about()));
+    text.push_str("\n| command | what it does |\n| --- | --- |\n");
+    for command in &commands {
+        let name = command.get_name();
+        let about = plain(command.get_about());
+        push(
+            &mut text,
+            format_args!("| [`plaincall {name}`](#plaincall-{name}) | {about} |\n"),
+        );
+    }
+    text.push_str("\nFor every command:\n\n");
+    let global = |arg: &&Arg| arg.is_global_set() && !arg.is_hide_set();
+    options(&mut text, root.get_arguments().filter(global));
+    text.push_str(
+        "- `-h`, `--help`: a summary, or the whole help.\n- `-V`, `--version`: the version.\n\n",
+    );
+    text.push_str(STATUSES);
+    let mut shared: Vec<(&str, Vec<&Arg>)> = Vec::new();
+    for command in commands {
+        section(&mut text, command);
+        for arg in command.get_arguments().filter(|arg| is_shown(arg)) {
+            let Some(heading) = arg.get_help_heading() else {
+                continue;
+            };
+            match shared.iter_mut().find(|(known, _)| *known == heading) {
+                None => shared.push((heading, vec![arg])),
+                Some((_, args)) if args.iter().any(|known| known.get_id() == arg.get_id()) => {}
+                Some((_, args)) => args.push(arg),
+            }
+        }
+    }
+    for (heading, args) in shared {
+        push(&mut text, format_args!("\n## {heading} options\n\n"));
+        options(&mut text, args.into_iter());
+    }
+    text
+}
+
+/// Whether an argument is told for each command that has it.
+fn is_shown(arg: &Arg) -> bool {
+    let is_own = !matches!(arg.get_id().as_str(), "help" | "version");
+    is_own && !arg.is_hide_set() && !arg.is_global_set()
+}
+
+fn section(text: &mut String, command: &Command) {
+    let name = command.get_name();
+    push(text, format_args!("\n## plaincall {name}\n\n"));
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);
+    push(text, format_args!("```text\n{}\n```\n", usage.trim()));
+    paragraphs(text, command.get_long_about().or(command.get_about()));
+    let arguments: Vec<&Arg> = command
+        .get_arguments()
+        .filter(|arg| is_shown(arg))
+        .collect();
+    text.push('\n');
+    let is_own = |arg: &&Arg| arg.get_help_heading().is_none();
+    options(text, arguments.iter().copied().filter(is_own));
+    let mut headings: Vec<&str> = Vec::new();
+    for heading in arguments.iter().filter_map(|arg| arg.get_help_heading()) {
+        if !headings.contains(&heading) {
+            headings.push(heading);
+        }
+    }
+    for heading in headings {
+        let anchor = heading.to_lowercase();
+        push(
+            text,
+            format_args!("- and the [{anchor} options](#{anchor}-options)\n"),
+        );
+    }
+    paragraphs(
+        text,
+        command.get_after_long_help().or(command.get_after_help()),
+    );
+}
+
+/// A list of arguments and options.
+fn options<'a>(text: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
+    for arg in arguments {
+        push(text, format_args!("- `{}`: {}", written(arg), item(arg)));
+        text.push('\n');
+        let values: Vec<_> = arg.get_possible_values();
+        let values = values.iter().filter(|_| arg.get_action().takes_values());
+        for value in values.filter(|value| !value.is_hide_set()) {
+            let name = value.get_name();
+            push(
+                text,
+                format_args!("  - `{name}`: {}\n", plain(value.get_help())),
+            );
+        }
+    }
+}
+
+/// How an argument is written.
+fn written(arg: &Arg) -> String {
+    let names: Vec<&str> = arg
+        .get_value_names()
+        .unwrap_or_default()
+        .iter()
+        .map(clap::builder::Str::as_str)
+        .collect();
+    let Some(long) = arg.get_long() else {
+        return names.join(" ");
+    };
+    if arg.get_action().takes_values() {
+        format!("--{long} {}", names.join(" "))
+    } else {
+        format!("--{long}")
+    }
+}
+
+fn item(arg: &Arg) -> String {
+    let mut help = plain(arg.get_long_help().or(arg.get_help()));
+    let end = if help.ends_with('.') { "" } else { "." };
+    help.push_str(end);
+    let defaults = arg.get_default_values();
+    if let Some(default) = defaults.first().filter(|_| arg.get_action().takes_values()) {
+        push(
+            &mut help,
+            format_args!(" Default: `{}`.", default.to_string_lossy()),
+        );
+    }
+    help
+}
+
+/// Paragraphs on lines of their own.
+fn paragraphs(text: &mut String, help: Option<&StyledStr>) {
+    let Some(help) = help else {
+        return;
+    };
+    for paragraph in help.to_string().split("\n\n") {
+        push(text, format_args!("\n{}\n", paragraph.trim()));
+    }
+}
+
+/// Help as one line.
+fn plain(help: Option<&StyledStr>) -> String {
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    help.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Writing into a string does not fail.
+fn push(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    let _ = text.write_fmt(arguments);
+}

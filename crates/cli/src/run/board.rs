@@ -1,0 +1,228 @@
+//! Where each call of a run stands, from what the run has told.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plaincall::{CallResult, RunEvent};
+
+/// All calls, in order of appearance.
+#[derive(Debug)]
+pub(crate) struct Board {
+    begun: Instant,
+    calls: Vec<Call>,
+    /// The first call of each id: that is the one which a dependency means.
+    first: HashMap<Arc<str>, usize>,
+    /// When the reply was over, from the beginning of the run.
+    reply_end: Option<Duration>,
+}
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: Arc<str>,
+    pub(crate) name: Arc<str>,
+    pub(crate) dependencies: Arc<[String]>,
+    pub(crate) state: State,
+}
+
+/// Where a call stands.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Its text is still arriving.
+    Writing,
+    /// It waits for its dependencies or for its place in the order of writing.
+    Waiting,
+    /// It waits for a slot, if nobody has to be asked.
+    Ready,
+    /// Somebody is being asked whether it may run.
+    Asking,
+    /// It runs since this time, from the beginning of the run.
+    Running(Duration),
+    /// It has ended.
+    Ended(CallResult),
+}
+
+impl Board {
+    /// An empty board for a run that began at this moment.
+    pub(crate) fn new(begun: Instant) -> Self {
+        Self {
+            begun,
+            calls: Vec::new(),
+            first: HashMap::new(),
+            reply_end: None,
+        }
+    }
+
+    /// Takes note of what has happened.
+    pub(crate) fn take(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Call(appeared) => {
+                self.first
+                    .entry(Arc::clone(&appeared.id))
+                    .or_insert(self.calls.len());
+                self.calls.push(Call {
+                    id: Arc::clone(&appeared.id),
+                    name: Arc::clone(&appeared.name),
+                    dependencies: Arc::clone(&appeared.dependencies),
+                    state: State::Writing,
+                });
+            }
+            RunEvent::Waiting(moment) => self.set(moment.call, State::Waiting),
+            RunEvent::Ready(moment) => self.set(moment.call, State::Ready),
+            RunEvent::Start(moment) => self.set(moment.call, State::Running(moment.at)),
+            RunEvent::Result(result) => self.set(result.call, State::Ended(result.clone())),
+            // The end of the turn, which says nothing about a single call.
+            _ => {}
+        }
+    }
+
+    fn set(&mut self, call: u32, state: State) {
+        if let Some(call) = self.calls.get_mut(call as usize) {
+            call.state = state;
+        }
+    }
+
+    /// Notes that somebody is asked whether the call may run, or is asked no longer.
+    pub(crate) fn ask(&mut self, call: u32, asking: bool) {
+        if let Some(call) = self.calls.get_mut(call as usize) {
+            match call.state {
+                State::Ready if asking => call.state = State::Asking,
+                State::Asking if !asking => call.state = State::Ready,
+                _ => {}
+            }
+        }
+    }
+
+    /// Notes that the reply is over.
+    pub(crate) fn end_reply(&mut self, at: Instant) {
+        self.reply_end = Some(at.saturating_duration_since(self.begun));
+    }
+
+    /// When the reply was over, from the beginning of the run.
+    pub(crate) fn reply_end(&self) -> Option<Duration> {
+        self.reply_end
+    }
+
+    pub(crate) fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// The time since the beginning of the run.
+    pub(crate) fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// The call that a dependency means, as far as it has appeared.
+    pub(crate) fn meant_by(&self, id: &str) -> Option<(usize, &Call)> {
+        let index = *self.first.get(id)?;
+        Some((index, self.calls.get(index)?))
+    }
+
+    /// The ids of the dependencies that have not ended.
+    pub(crate) fn open_dependencies<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = &'a str> {
+        let ids = call.dependencies.iter().map(String::as_str);
+        ids.filter(|id| {
+            let call = self.meant_by(id);
+            call.is_none_or(|(_, call)| call.result().is_none())
+        })
+    }
+
+    /// How many calls are in which state.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for call in &self.calls {
+            match &call.state {
+                State::Writing => counts.writing += 1,
+                State::Waiting | State::Ready => counts.waiting += 1,
+                State::Asking => counts.asking += 1,
+                State::Running(_) => counts.running += 1,
+                State::Ended(result) if result.status == plaincall::Status::Ok => counts.ok += 1,
+                State::Ended(_) => counts.not_ok += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// How many calls are in which state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) writing: usize,
+    pub(crate) waiting: usize,
+    pub(crate) asking: usize,
+    pub(crate) running: usize,
+    pub(crate) ok: usize,
+    pub(crate) not_ok: usize,
+}
+
+impl Call {
+    /// How it ended, if it has.
+    pub(crate) fn result(&self) -> Option<&CallResult> {
+        match &self.state {
+            State::Ended(result) => Some(result),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::{Duration, Instant};
+
+    use plaincall::{CallResult, RunEvent, Status, Times};
+
+    use super::Board;
+
+    /// A run that is over, from lines such as `b: a | 0 10 20 30`: the id, the dependencies, and when the call
+    /// appeared, was complete, started and ended, in milliseconds; `-` for what never happened.
+    pub(crate) fn board(text: &str, reply_end: u64) -> Board {
+        let begun = Instant::now();
+        let mut board = Board::new(begun);
+        for (call, line) in text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .enumerate()
+        {
+            let (head, times) = line.split_once('|').unwrap();
+            let (id, dependencies) = head.split_once(':').unwrap_or((head, ""));
+            let dependencies: Vec<String> =
+                dependencies.split_whitespace().map(str::to_owned).collect();
+            let mut times = times
+                .split_whitespace()
+                .map(|time| time.parse().ok().map(Duration::from_millis));
+            let appeared = times.next().flatten().unwrap();
+            let (complete, started) = (times.next().flatten(), times.next().flatten());
+            let result = CallResult {
+                call: u32::try_from(call).unwrap(),
+                id: id.trim().into(),
+                name: "tool".into(),
+                status: if started.is_some() {
+                    Status::Ok
+                } else {
+                    Status::Skipped
+                },
+                output: None,
+                error: None,
+                because: None,
+                times: Times {
+                    appeared,
+                    complete,
+                    started,
+                    ended: times.next().flatten().unwrap(),
+                },
+            };
+            board.take(&RunEvent::Call(plaincall::Appeared {
+                call: result.call,
+                id: result.id.clone(),
+                name: result.name.clone(),
+                dependencies: dependencies.into(),
+                at: appeared,
+            }));
+            board.take(&RunEvent::Result(result));
+        }
+        board.end_reply(begun + Duration::from_millis(reply_end));
+        board
+    }
+}

@@ -1,0 +1,124 @@
+//! How a command ends: its exit status and what is said about it.
+
+use std::fmt;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::CommandFactory as _;
+use clap::error::ErrorKind;
+
+use crate::arguments::Cli;
+use crate::visible::{is_invisible, visible};
+
+/// The exit status of a command that was interrupted: 128 and the number of the signal.
+const INTERRUPTED: i32 = 130;
+
+/// How a command that did its work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// All is well: exit status 0.
+    Good,
+    /// Something is wrong, and it has been named: exit status 1.
+    Wrong,
+    /// A signal called it off; this is the exit status that says so.
+    Interrupted(u8),
+}
+
+impl Status {
+    /// Wrong if this or `other` is.
+    pub(crate) fn and(self, other: Self) -> Self {
+        if self == Self::Good { other } else { self }
+    }
+}
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line asks for something that does not go together: exit status 2.
+    Usage(String),
+    /// Something outside did not work, in one sentence: exit status 1.
+    Broken(String),
+    /// Whoever read the output has stopped reading; that is no failure of ours.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// Standard output could not be written to.
+    pub(crate) fn output(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::ClosedPipe
+        } else {
+            Self::Broken(format!("cannot write the output: {error}"))
+        }
+    }
+}
+
+/// What a command comes to.
+pub(crate) type Outcome = Result<Status, Failure>;
+
+/// The exit status of the command of this name; says what is to be said.
+pub(crate) fn exit_code(outcome: Outcome, command: &str) -> ExitCode {
+    match outcome {
+        Ok(Status::Good) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Ok(Status::Wrong) => ExitCode::FAILURE,
+        Ok(Status::Interrupted(status)) => ExitCode::from(status),
+        Err(Failure::Broken(message)) => {
+            complain(&message);
+            ExitCode::FAILURE
+        }
+        Err(Failure::Usage(message)) => {
+            let mut all = Cli::command();
+            all.build();
+            let error = match all.find_subcommand_mut(command) {
+                Some(command) => command.error(ErrorKind::ValueValidation, message),
+                None => all.error(ErrorKind::ValueValidation, message),
+            };
+            // It has the form of other wrong usage; a closed standard error leaves nobody to tell.
+            let _ = error.print();
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Says on standard error what is wrong.
+pub(crate) fn complain(message: &(impl fmt::Display + ?Sized)) {
+    let error = anstyle::AnsiColor::Red.on_default().bold();
+    // There is nobody left to tell if standard error is closed.
+    let _ = writeln!(
+        anstream::stderr(),
+        "{error}error:{error:#} {}",
+        seen(message)
+    );
+}
+
+/// Says on standard error what is worth knowing.
+pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {
+    let note = anstyle::AnsiColor::Cyan.on_default().bold();
+    let _ = writeln!(anstream::stderr(), "{note}note:{note:#} {}", seen(message));
+}
+
+/// A message that does nothing to a terminal, whatever names and texts of others stand in it.
+fn seen(message: &(impl fmt::Display + ?Sized)) -> String {
+    let mut text = String::new();
+    for c in message.to_string().chars() {
+        if is_invisible(c) && c != '\n' {
+            text.push_str(&visible(c));
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// Makes Ctrl-C end the process with status 130.
+pub(crate) fn end_when_interrupted() {
+    let always = Arc::new(AtomicBool::new(true));
+    // Without the handler the signal itself ends the process, which shells report as the same status.
+    let _ = signal_hook::flag::register_conditional_shutdown(
+        signal_hook::consts::SIGINT,
+        INTERRUPTED,
+        always,
+    );
+}

@@ -1,0 +1,97 @@
+//! The tools' definitions, from a file.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plaincall::{Tool, ToolSpec, Toolbox};
+use plaincall_call::Severity;
+
+use crate::excerpt::{Excerpts, Remark};
+use crate::input::Input;
+use crate::status::Failure;
+
+/// Where the definitions of the tools are.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ToolsOption {
+    /// The file with the definitions of the tools (`tools.toml`).
+    ///
+    /// Nothing in it is run by this command. A file is only read if it is named here.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+}
+
+impl ToolsOption {
+    /// The tools, if a file is named.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has mistakes; these are shown on standard error.
+    pub(crate) fn load(&self) -> Result<Option<Tools>, Failure> {
+        self.tools.as_deref().map(load).transpose()
+    }
+}
+
+/// The definitions of tools, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Tools {
+    toolbox: Toolbox,
+}
+
+impl Tools {
+    /// All of them.
+    pub(crate) fn into_toolbox(self) -> Toolbox {
+        self.toolbox
+    }
+
+    /// The definition of the tool of this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&ToolSpec> {
+        self.toolbox.get(name).map(Tool::spec)
+    }
+}
+
+/// Reads a file of tools. Shows its mistakes, each in the line where it stands.
+pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
+    let input = Input::open(path)?;
+    let name = input.name.clone();
+    let text = String::from_utf8(input.into_bytes()?).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().iter().take(valid);
+        let line = before.filter(|&&byte| byte == b'\n').count() + 1;
+        Failure::Broken(format!(
+            "cannot read {name}: line {line} is not UTF-8 text; save the file as UTF-8"
+        ))
+    })?;
+    // The folder of the file has a meaning in it, so the path has to be a whole one.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let tools = plaincall::read_tools(&text, whole).map_err(|error| {
+        for mistake in &error.mistakes {
+            show(&name, &text, mistake);
+        }
+        let mistakes = match error.mistakes.len() {
+            1 => "a mistake".to_owned(),
+            count => format!("{count} mistakes"),
+        };
+        Failure::Broken(format!("{name} has {mistakes}, so its tools are not known"))
+    })?;
+    let toolbox =
+        Toolbox::new(tools).map_err(|error| Failure::Broken(format!("{name}: {error}")))?;
+    Ok(Tools { toolbox })
+}
+
+fn show(name: &str, text: &str, mistake: &plaincall::Mistake) {
+    let mut stderr = anstream::stderr();
+    let excerpt = Excerpts::new(true).render(
+        name,
+        text,
+        &Remark {
+            severity: Severity::Error,
+            code: None,
+            message: &mistake.message,
+            help: None,
+            span: mistake.span.clone(),
+            position: (mistake.line, mistake.column),
+        },
+    );
+    // There is nobody left to tell if standard error is closed.
+    let _ = writeln!(stderr, "{excerpt}\n");
+}

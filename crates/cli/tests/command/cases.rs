@@ -1,0 +1,134 @@
+//! The files in `cases/`: a command line, what it is given, and what comes of it.
+//!
+//! The first line is the command line; `'…'` keeps blanks together. Then come sections, each begun by a line with
+//! `===`:
+//!
+//! - `=== file NAME`: a file in the directory in which the command runs,
+//! - `=== stdin`: its standard input,
+//! - `=== status N`, `=== stdout`, `=== stderr`: what came of it. A section that is not there is empty.
+//!
+//! `escaped` at the end of a heading says that `\n`, `\r`, `\t`, `\\` and `\xHH` stand for those bytes and that line
+//! ends do not count. What comes out is written so where it is not text that ends with a line end.
+//! With `SNAPSHOTS=overwrite` what came of it is written instead of compared.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use snapbox::{Data, assert_data_eq};
+
+use crate::process::{Ran, run};
+
+#[test]
+fn cases() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/command/cases");
+    let mut paths: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    assert!(paths.len() > 30, "the cases were not found");
+    for path in paths {
+        println!("{}", path.display());
+        check(&path);
+    }
+}
+
+fn check(path: &Path) {
+    let case = fs::read_to_string(path).unwrap();
+    let given = match case.find("=== status") {
+        Some(at) => &case[..at],
+        None => case.as_str(),
+    };
+    let (command, sections) = given.split_once('\n').unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut stdin = Vec::new();
+    for section in sections.split("=== ").skip(1) {
+        let (heading, text) = section.split_once('\n').unwrap();
+        let (heading, bytes) = match heading.strip_suffix(" escaped") {
+            Some(heading) => (heading, unescaped(text)),
+            None => (heading, text.as_bytes().to_vec()),
+        };
+        match heading.split_once(' ') {
+            Some(("file", name)) => fs::write(directory.path().join(name), bytes).unwrap(),
+            _ if heading == "stdin" => stdin = bytes,
+            _ => panic!("no section: {heading}"),
+        }
+    }
+    let mut words = words(command);
+    assert_eq!(words.remove(0), "plaincall");
+    let ran = run(directory.path(), &words, &stdin);
+    let found = format!("{given}{}", outcome(&ran));
+    assert_data_eq!(found, Data::read_from(path, None).raw());
+}
+
+fn outcome(ran: &Ran) -> String {
+    let mut text = format!("=== status {}\n", ran.status.unwrap());
+    for (name, bytes) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
+        match str::from_utf8(bytes) {
+            Ok("") => {}
+            Ok(plain) if plain.ends_with('\n') && !plain.contains(['\r', '\u{1b}']) => {
+                write!(text, "=== {name}\n{plain}").unwrap();
+            }
+            _ => writeln!(text, "=== {name} escaped\n{}", escaped(bytes)).unwrap(),
+        }
+    }
+    text
+}
+
+/// The words of a command line.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes().filter(|&byte| byte != b'\n');
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        bytes.push(match rest.next() {
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b't') => b'\t',
+            Some(b'\\') => b'\\',
+            Some(b'x') => {
+                let digits = [rest.next().unwrap(), rest.next().unwrap()];
+                u8::from_str_radix(str::from_utf8(&digits).unwrap(), 16).unwrap()
+            }
+            other => panic!("no escape: {other:?}"),
+        });
+    }
+    bytes
+}
+
+/// Bytes as `unescaped` reads them, with a line for each line.
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => text.push_str("\\n\n"),
+                '\r' => text.push_str("\\r"),
+                '\t' => text.push_str("\\t"),
+                '\\' => text.push_str("\\\\"),
+                c if c.is_ascii_control() => write!(text, "\\x{:02x}", u32::from(c)).unwrap(),
+                c => text.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            write!(text, "\\x{byte:02x}").unwrap();
+        }
+    }
+    text.trim_end_matches('\n').to_owned()
+}

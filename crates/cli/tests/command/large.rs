@@ -1,0 +1,79 @@
+//! Texts that are large, on one line.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::process::{Ran, run_command};
+
+const MIB: usize = 1 << 20;
+
+/// The command with so much address space, whatever it is given. Its own size and that of the shell are in it.
+fn run_within(mib: usize, arguments: &str, stdin: &[u8]) -> Ran {
+    let program = env!("CARGO_BIN_EXE_plaincall");
+    let script = format!("ulimit -v {} && exec '{program}' {arguments}", mib * 1024);
+    run_command(Command::new("sh").args(["-c", &script]), stdin)
+}
+
+/// A line of prose in which something that begins like a marker stands now and then.
+fn prose(len: usize) -> Vec<u8> {
+    b"the quick brown fox !!! jumps over !!!GADGET_ the lazy dog "
+        .iter()
+        .copied()
+        .cycle()
+        .take(len)
+        .collect()
+}
+
+fn call(len: usize) -> Vec<u8> {
+    let mut text = b"!!!GADGET_START:A\n!!!ARG:x\n".to_vec();
+    text.extend(prose(len));
+    text.extend(b"\n!!!GADGET_END\n");
+    text
+}
+
+/// What is held is a small multiple of the text; events hold nothing of it.
+fn check(len: usize, most: Duration) {
+    let begun = Instant::now();
+    let mib = len / MIB;
+    let ran = run_within(3 * mib + 32, "parse", &prose(len));
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr());
+    assert!(ran.stdout.len() > len);
+
+    // A value is printed twice, as it is and as it is meant.
+    let ran = run_within(6 * mib / 4 + 32, "parse", &call(len / 4));
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr());
+    assert!(ran.stdout.len() > len / 2);
+
+    for arguments in ["parse --events", "parse --format text"] {
+        let ran = run_within(32, arguments, &prose(len));
+        assert_eq!(ran.status, Some(0), "{arguments}: {}", ran.stderr());
+        assert!(ran.stdout.len() > len);
+    }
+    let took = begun.elapsed();
+    assert!(took < most, "{took:?}");
+}
+
+#[test]
+fn long_line() {
+    check(64 * MIB, Duration::from_mins(4));
+}
+
+/// The same with a gibibyte: `cargo test --release -p plaincall-cli --test command -- --ignored`.
+#[test]
+#[ignore = "takes a minute in a release build and needs 8 GiB of memory"]
+fn very_long_line() {
+    check(1024 * MIB, Duration::from_mins(10));
+}
+
+/// Each remark costs the same wherever it stands on a line of any length.
+#[test]
+fn many_remarks_on_one_line() {
+    let text = "word !!!GADGET_END ".repeat(20_000);
+    let begun = Instant::now();
+    let ran = run_within(512, "check", text.as_bytes());
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr());
+    let last = "standard input: no calls, no errors, 20000 warnings\n";
+    assert!(ran.stdout().ends_with(last));
+    assert!(ran.stdout().lines().all(|line| line.len() < 200));
+    assert!(begun.elapsed() < Duration::from_mins(2));
+}

@@ -1,0 +1,11 @@
+//! The command as a process: what goes in, what comes out, how it ends.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
+
+mod bytes;
+mod cases;
+mod large;
+mod process;
+mod stopped;
+mod terminal;
+mod transcripts;

@@ -1,0 +1,66 @@
+//! Running the command.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// What became of a process.
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+}
+
+impl Ran {
+    pub(crate) fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+}
+
+/// The command, in pipes and without what the environment says about colours.
+pub(crate) fn plaincall() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall"));
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs the command in `directory` with these arguments and this standard input.
+pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(
+    directory: &Path,
+    arguments: &[S],
+    stdin: &[u8],
+) -> Ran {
+    run_command(plaincall().current_dir(directory).args(arguments), stdin)
+}
+
+/// Runs a command with this standard input.
+pub(crate) fn run_command(command: &mut Command, stdin: &[u8]) -> Ran {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            // A command that stops reading is a result of its own.
+            if let Err(error) = pipe.write_all(stdin) {
+                assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+            }
+        });
+        let output = child.wait_with_output().unwrap();
+        Ran {
+            status: output.status.code(),
+            stdout: output.stdout,
+            stderr: output.stderr,
+        }
+    })
+}

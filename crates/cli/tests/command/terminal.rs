@@ -1,0 +1,141 @@
+//! Commands on a terminal.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use snapbox::{assert_data_eq, file};
+
+use crate::process::plaincall;
+
+const TEXT: &str = "\
+Let me see.
+!!!GADGET_START:WriteFile:w:a
+!!!ARG:path
+a.txt
+!!!ARG:content here
+one
+!!!GADGET_END
+Done, with a stray !!!GADGET_END in the text.
+";
+
+/// What a command shows on a terminal, and its exit status. Its input is a file.
+fn shown(command: &mut Command, text: &str) -> (String, Option<i32>) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("reply.txt");
+    std::fs::write(&path, text).unwrap();
+
+    let leader = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&leader).unwrap();
+    unlockpt(&leader).unwrap();
+    let name = ptsname(&leader, Vec::new()).unwrap();
+    let terminal = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    let mut child = command
+        .current_dir(directory.path())
+        .env("TERM", "xterm-256color")
+        .arg("reply.txt")
+        .stdin(Stdio::null())
+        .stdout(terminal.try_clone().unwrap())
+        .stderr(terminal)
+        .spawn()
+        .unwrap();
+    // The command holds the terminal too: reading ends when the process does.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut bytes = Vec::new();
+    let mut leader = File::from(leader);
+    let mut buffer = [0; 4096];
+    // The last reader of a terminal is told by an error that nobody writes any more.
+    while let Ok(count) = leader.read(&mut buffer) {
+        if count == 0 {
+            break;
+        }
+        bytes.extend(&buffer[..count]);
+    }
+    let status = child.wait().unwrap().code();
+    let text = String::from_utf8(bytes).unwrap();
+    (text.replace("\r\n", "\n"), status)
+}
+
+#[test]
+fn parse_shows_the_text_in_colour() {
+    let (text, status) = shown(plaincall().arg("parse"), TEXT);
+    assert_eq!(status, Some(0));
+    assert_data_eq!(text, file!["terminal/parse.term"].raw());
+}
+
+#[test]
+fn check_shows_colours() {
+    let (text, status) = shown(plaincall().arg("check"), TEXT);
+    assert_eq!(status, Some(1));
+    assert_data_eq!(text, file!["terminal/check.term"].raw());
+}
+
+#[test]
+fn colours_can_be_left_out() {
+    let mut no_color = plaincall();
+    no_color.env("NO_COLOR", "1");
+    let mut never = plaincall();
+    never.args(["--color", "never"]);
+    let mut dumb = plaincall();
+    dumb.args(["--color", "auto"]).env("CLICOLOR", "0");
+    for mut command in [no_color, never, dumb] {
+        for name in ["parse", "check"] {
+            let mut command = again(&mut command, name);
+            let (text, _) = shown(&mut command, TEXT);
+            assert!(!text.contains('\u{1b}'), "{text}");
+            assert!(text.contains("value_on_pointer_line"), "{text}");
+        }
+    }
+}
+
+/// A command with the arguments and the environment of another, and one argument more.
+fn again(command: &mut Command, argument: &str) -> Command {
+    let mut other = plaincall();
+    other.args(command.get_args()).arg(argument);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => other.env(name, value),
+            None => other.env_remove(name),
+        };
+    }
+    other
+}
+
+#[test]
+fn colours_can_be_forced() {
+    let mut command = plaincall();
+    command
+        .args(["parse", "--color", "always"])
+        .env("NO_COLOR", "1");
+    let (text, _) = shown(&mut command, TEXT);
+    assert!(text.contains('\u{1b}'), "{text}");
+}
+
+#[test]
+fn json_on_a_terminal() {
+    for arguments in [&["parse", "--json"][..], &["parse", "--format", "json"]] {
+        let (text, status) = shown(plaincall().args(arguments), TEXT);
+        assert_eq!(status, Some(0));
+        assert!(
+            text.starts_with(r#"{"syntax":"block","segments":[{"type":"text","#),
+            "{text}"
+        );
+        assert!(!text.contains('\u{1b}'));
+        assert_eq!(text.lines().count(), 1);
+    }
+}
+
+#[test]
+fn wrong_usage_shows_colours() {
+    let (text, status) = shown(
+        plaincall().args(["parse", "--strict", "--syntax", "block"]),
+        TEXT,
+    );
+    assert_eq!(status, Some(2));
+    assert!(text.contains("\u{1b}[1m\u{1b}[31merror:"), "{text:?}");
+}

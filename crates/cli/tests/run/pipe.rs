@@ -1,0 +1,359 @@
+//! What stands on the standard output and in the exit status when nobody watches.
+
+use snapbox::assert_data_eq;
+use snapbox::str;
+
+use crate::scene::{Ended, Scene, call};
+
+/// Runs the reply; the output must hold all of `expected`, each with `[..]` for what may differ.
+#[track_caller]
+fn check(reply: &str, options: &[&str], status: i32, expected: &[&str]) -> Ended {
+    let scene = Scene::new(reply);
+    let ended = scene.run(options);
+    ended.assert(status, expected);
+    assert!(scene.is_clean(), "the run left its directory behind");
+    ended
+}
+
+impl Ended {
+    #[track_caller]
+    fn assert(&self, status: i32, expected: &[&str]) {
+        assert_eq!(self.status, Some(status), "{self:#?}");
+        let output = format!("{}{}", self.stdout, self.stderr);
+        for part in expected {
+            assert!(output.contains(part), "{part:?} is not in\n{output}");
+        }
+    }
+}
+
+#[test]
+fn a_run_in_lines() {
+    let reply = [
+        "Some text.\n",
+        &call("nap:first", &[("seconds", "0.3")]),
+        &call("say:second:first", &[("text", "two\nlines")]),
+        &call("fail:third:second", &[("reason", "no reason")]),
+        &call("say:fourth:third", &[("text", "never")]),
+        &call("say:fifth", &[("txt", "x")]),
+    ]
+    .concat();
+    let ended = check(&reply, &[], 1, &[]);
+    // Whether the first call has started by then hangs on how fast the file is read.
+    let lines: Vec<&str> = ended
+        .stdout
+        .lines()
+        .filter(|line| !line.ends_with("the reply is over"))
+        .collect();
+    assert_data_eq!(
+        lines.join("\n") + "\n",
+        str![[r"
+[..] s] first (nap): writing
+[..] s] second (say): writing
+[..] s] second (say): waits for first
+[..] s] third (fail): writing
+[..] s] third (fail): waits for second
+[..] s] fourth (say): writing
+[..] s] fourth (say): waits for third
+[..] s] fifth (say): writing
+[..] s] fifth (say): rejected
+[..] s] first (nap): started
+[..] s] first (nap): ok [..]
+[..] s] second (say): started
+[..] s] second (say): ok [..]
+[..] s] third (fail): started
+[..] s] third (fail): failed after [..]
+[..] s] fourth (say): skipped
+
+Results
++ first   nap   ok [..] s
++ second  say   ok [..]s
+  two
+  lines
+x third   fail  failed after [..]s
+  the command ended with exit status 7; its standard error:
+  no reason
+  something before
+- fourth  say   skipped   not run, because it depends on `third`, which failed
+! fifth   say   rejected  wrong arguments: [..]
+
+Timeline
+first   [..]
+second  [..]
+third   [..]
+fourth  [..] skipped
+fifth   [..] rejected
+        [..]
+        0[..]
+. writing   : waiting   = running   # holds up the end   | reply over, [..]s
+
+5 calls: 2 ok, 1 failed, 1 skipped, 1 rejected - [..]
+
+"]]
+    );
+    assert!(ended.stdout.is_ascii());
+}
+
+#[test]
+fn no_calls() {
+    check("Just text.\n", &[], 0, &["There are no calls in the reply"]);
+    check("", &[], 0, &["There are no calls in the reply"]);
+}
+
+#[test]
+fn long_outputs_are_cut_unless_asked_for() {
+    let reply = call("count:c", &[("to", "50")]);
+    check(
+        &reply,
+        &[],
+        0,
+        &["  line 40\n", "~ 10 more lines; --full shows all"],
+    );
+    check(&reply, &["--full"], 0, &["  line 50\n"]);
+}
+
+#[test]
+fn dependents_read_results() {
+    let reply = [call("say:a", &[("text", "alpha")]), call("hear:b:a", &[])].concat();
+    let heard = r#""dependencies":[{"id":"a","name":"say","status":"ok","output":"alpha/n"}]"#;
+    check(&reply, &[], 0, &[&heard.replace("/n", "\\n")]);
+}
+
+#[test]
+fn tools_that_may_change_something_need_a_terminal_or_yes() {
+    for tool in [
+        call("deploy:d", &[("host", "h")]),
+        call("undeclared:d", &[]),
+    ] {
+        check(
+            &tool,
+            &[],
+            1,
+            &[
+                "! d  ",
+                "may change something",
+                "`--yes` lets such tools run",
+            ],
+        );
+        check(&tool, &["--yes"], 0, &["+ d  "]);
+    }
+    // The answer is never read from the standard input.
+    let scene = Scene::new("");
+    let reply = call("deploy:d", &[("host", "h")]) + "y\ny\n";
+    scene
+        .pipe(reply.as_bytes(), &[])
+        .assert(1, &["rejected", "--yes"]);
+}
+
+#[test]
+fn whether_the_text_is_whole() {
+    let cut = "!!!GADGET_START:say:a\n!!!ARG:text\nx";
+    check(cut, &[], 0, &["1 call: 1 ok"]);
+    let scene = Scene::new("");
+    scene
+        .pipe(cut.as_bytes(), &[])
+        .assert(1, &["rejected", "`!!!GADGET_END`"]);
+    scene.pipe(cut.as_bytes(), &["-"]).assert(1, &["rejected"]);
+    scene
+        .pipe(cut.as_bytes(), &["--complete"])
+        .assert(0, &["1 call: 1 ok"]);
+    // A file as the standard input is a file.
+    let scene = Scene::new(cut);
+    let file = std::fs::File::open(scene.path("reply.txt")).unwrap();
+    let command = &mut scene.command(&["-", "--tools", "tools.toml"]);
+    let ended: Ended = command.stdin(file).output().unwrap().into();
+    ended.assert(0, &["1 call: 1 ok"]);
+}
+
+#[test]
+fn the_emoji_syntax() {
+    let save = "🛠️[save a.txt]\nhello\n🛠️[/end]\n";
+    check(save, &[], 0, &["+ call_1  save  ok ", " 6\n"]);
+    let unclosed = "🛠️[save a.txt]\nhello\n";
+    check(unclosed, &[], 1, &["rejected"]);
+    check(unclosed, &["--run-unclosed"], 0, &["1 call: 1 ok"]);
+    let two = "🛠️[fail x]🛠️[/end]\n🛠️[save a.txt]\nhello🛠️[/end]\n";
+    check(two, &[], 1, &["2 calls: 1 ok, 1 failed"]);
+    check(two, &["--stop-on-error"], 1, &["1 failed, 1 skipped"]);
+    let naps = "🛠️[save a]🛠️[/end]\n🛠️[nap 0.5]🛠️[/end]\n🛠️[save b]🛠️[/end]\n";
+    let order = |options: &[&str]| {
+        let lines = check(naps, options, 0, &[]).stdout;
+        let place = |what: &str| lines.find(what).unwrap();
+        place("call_2 (nap): ok") < place("call_3 (save): started")
+    };
+    assert!(order(&[]), "calls run in the order of writing");
+    assert!(!order(&["--parallel"]), "the order is lifted");
+    let scene = Scene::new(two);
+    let ended = scene.run(&["--parallel", "--stop-on-error"]);
+    ended.assert(2, &["cannot be used with"]);
+}
+
+#[test]
+fn concurrency() {
+    let naps: String = (0..3)
+        .map(|n| call(&format!("nap:n{n}"), &[("seconds", "0.5")]))
+        .collect();
+    let lines = check(&naps, &["--concurrency", "1"], 0, &[]).stdout;
+    let place = |what: &str| lines.find(what).unwrap();
+    assert!(place("n0 (nap): ok") < place("n1 (nap): started"));
+    assert!(place("n1 (nap): ok") < place("n2 (nap): started"));
+    let lines = check(&naps, &[], 0, &[]).stdout;
+    let place = |what: &str| lines.find(what).unwrap();
+    assert!(place("n2 (nap): started") < place("n0 (nap): ok"));
+}
+
+#[test]
+fn calls_start_while_the_reply_is_read() {
+    let reply = call("say:early", &[("text", "x")]) + &"More text.\n".repeat(40);
+    let lines = check(&reply, &["--pace", "800"], 0, &[]).stdout;
+    let place = |what: &str| lines.find(what).unwrap();
+    assert!(place("early (say): ok") < place("the reply is over"));
+}
+
+#[test]
+fn what_a_pace_is() {
+    let reply = "x".repeat(500);
+    let begun = std::time::Instant::now();
+    check(&reply, &["--pace", "1000"], 0, &[]);
+    let taken = begun.elapsed().as_millis();
+    assert!((400..3000).contains(&taken), "{taken} ms");
+}
+
+#[test]
+fn the_directory() {
+    let scene = Scene::new(call("save:s", &[("file", "x.txt"), ("text", "kept")]));
+    scene.run(&["--run-directory", "a/b"]).assert(0, &[]);
+    assert_eq!(
+        std::fs::read_to_string(scene.path("a/b/x.txt")).unwrap(),
+        "kept"
+    );
+    // A file is no directory.
+    scene
+        .run(&["--run-directory", "reply.txt"])
+        .assert(1, &["the run's directory cannot be made", "reply.txt"]);
+}
+
+#[test]
+fn what_a_tool_sees_of_the_environment() {
+    let scene = Scene::new(call("environment:e", &[]));
+    let mut command = scene.command(&["reply.txt", "--tools", "tools.toml", "--full"]);
+    let ended: Ended = command.env("SECRET_KEY", "hidden").output().unwrap().into();
+    ended.assert(0, &["PLAINCALL_ID=e", "PATH="]);
+    assert!(!ended.stdout.contains("SECRET_KEY"), "{}", ended.stdout);
+}
+
+#[test]
+fn input_of_every_kind() {
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    Scene::new(bytes)
+        .run(&[])
+        .assert(0, &["There are no calls"]);
+    // What is no text in a value becomes U+FFFD; the call is understood.
+    let mut half = call("say:a", &[("text", "@")]).into_bytes();
+    let at = half.iter().position(|&byte| byte == b'@').unwrap();
+    half.splice(at..=at, [b'x', 0xf0, 0x9f]);
+    Scene::new(half).run(&[]).assert(0, &["x\u{fffd}"]);
+    // A tool that never reads, with an input that fills every pipe.
+    let long = "y".repeat(3_000_000);
+    Scene::new(call("hear:d", &[("x", &long)]))
+        .run(&[])
+        .assert(1, &["rejected"]);
+    let deaf =
+        call("say:a", &[("text", &"z".repeat(70_000))]) + &call("deaf:d:a", &[("text", "x")]);
+    Scene::new(deaf).run(&[]).assert(0, &["2 calls: 2 ok"]);
+    // Control characters do nothing to whoever reads the output.
+    let ended = Scene::new(call("binary:b", &[])).run(&[]);
+    ended.assert(0, &["␀\u{fffd}␛[31mred␇"]);
+    assert!(!ended.stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn colours() {
+    let reply = call("say:a", &[("text", "x")]);
+    let plain = check(&reply, &[], 0, &[]).stdout;
+    assert!(!plain.contains('\u{1b}'));
+    let coloured = check(&reply, &["--color", "always"], 0, &[]).stdout;
+    assert!(coloured.contains("\u{1b}["));
+}
+
+#[test]
+fn a_closed_pipe_stops_nothing() {
+    let scene = Scene::new(
+        call("nap:n", &[("seconds", "0.3")])
+            + &call("save:s:n", &[("file", "x"), ("text", "done")]),
+    );
+    let options = [
+        "reply.txt",
+        "--tools",
+        "tools.toml",
+        "--run-directory",
+        "kept",
+    ];
+    let mut child = scene.command(&options).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(
+        std::fs::read_to_string(scene.path("kept/x")).unwrap(),
+        "done"
+    );
+}
+
+#[test]
+fn mistakes() {
+    let reply = call("say:a", &[("text", "x")]);
+    let with_tools = |tools: &[u8], expected: &[&str]| {
+        Scene::with_tools(&reply, tools)
+            .run(&[])
+            .assert(1, expected);
+    };
+    with_tools(b"", &["tools.toml:1:1", "defines no tool"]);
+    with_tools(
+        b"[tools.say]\nefect = \"read\"\ncommand = [\"x\"]\n",
+        &[
+            "tools.toml:2:1",
+            "efect = \"read\"",
+            "^^^^^",
+            "no key `efect`",
+        ],
+    );
+    with_tools(b"[tools.say\n", &["tools.toml:1:"]);
+    with_tools(b"# ok\n# \xff\n", &["not UTF-8", "line 2"]);
+    with_tools(
+        b"[tools.say]\nshell = \"x {nothing}\"\n",
+        &["tools.toml:2:", "`{nothing}`"],
+    );
+    with_tools(
+        b"[tools.say]\neffect = \"read\"\nparameters = { text = \"string\" }\ncommand = [\"no-such-program\"]\n",
+        &["`no-such-program` was not found", "1 failed"],
+    );
+
+    let scene = Scene::new(&reply);
+    let run = |arguments: &[&str]| -> Ended { scene.command(arguments).output().unwrap().into() };
+    let tools = ["--tools", "tools.toml"];
+    run(&["reply.txt"]).assert(2, &["--tools"]);
+    run(&["--tools", "-"]).assert(2, &["cannot both come from the standard input"]);
+    run(&["reply.txt", "--tools", "."]).assert(1, &["it is a directory"]);
+    run(&["reply.txt", "--tools", "none.toml"]).assert(1, &["there is no such file"]);
+    run(&[&["none.txt"], &tools[..]].concat()).assert(1, &["none.txt", "there is no such file"]);
+    run(&[&["."], &tools[..]].concat()).assert(1, &["it is a directory"]);
+    run(&[&["reply.txt", "--pace", "0"], &tools[..]].concat()).assert(2, &["--pace"]);
+    run(&[&["reply.txt", "--key", "a b"], &tools[..]].concat()).assert(2, &["key"]);
+    run(&[&["reply.txt", "--start-prefix", "x"], &tools[..]].concat()).assert(2, &[]);
+
+    let calls = [
+        call("say:a:b", &[("text", "x")]),
+        call("say:b:a", &[("text", "x")]),
+        call("say:c:c", &[("text", "x")]),
+        call("say:d:nobody", &[("text", "x")]),
+        call("sya:e", &[("text", "x")]),
+        call("say:f", &[("text", "fine")]),
+        call("say:f", &[("text", "x")]),
+    ];
+    let expected = [
+        "7 calls: 1 ok, 6 rejected",
+        "these calls wait for each other: `a`, `b`",
+        "`nobody`",
+        "there is no tool `sya`; the tools are `say`",
+        "fine",
+    ];
+    check(&calls.concat(), &[], 1, &expected);
+}

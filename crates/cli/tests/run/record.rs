@@ -1,0 +1,121 @@
+//! The record: `--json`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, call};
+
+/// What keys each event has; those with a question mark only where they apply.
+const KEYS: [(&str, &str); 6] = [
+    ("call", "event call id name dependencies? t_ms"),
+    ("waiting", "event call id name t_ms"),
+    ("ready", "event call id name t_ms"),
+    ("start", "event call id name t_ms"),
+    (
+        "result",
+        "event call id name status output? error? because? t_ms",
+    ),
+    ("end", "event counts t_ms"),
+];
+
+fn keys_are_right(event: &Value) -> bool {
+    let event = event.as_object().unwrap();
+    let name = event["event"].as_str().unwrap();
+    let Some((_, keys)) = KEYS.iter().find(|(known, _)| *known == name) else {
+        return false;
+    };
+    let mut expected = keys.split(' ').filter(|key| {
+        let is_optional = key.ends_with('?');
+        !is_optional || event.contains_key(key.trim_end_matches('?'))
+    });
+    event
+        .keys()
+        .all(|key| expected.next().map(|key| key.trim_end_matches('?')) == Some(key))
+        && expected.next().is_none()
+}
+
+#[test]
+fn the_record() {
+    let scene = Scene::new(
+        [
+            "Text.\n",
+            &call("say:a", &[("text", "ü")]),
+            &call("fail:b:a", &[("reason", "why")]),
+            &call("say:c:b", &[("text", "never")]),
+            &call("say:d:c", &[("text", "never")]),
+        ]
+        .concat(),
+    );
+    let ended = scene.run(&["--json"]);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert_eq!(ended.stderr, "");
+    let events: Vec<Value> = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let mut last = 0;
+    for event in &events {
+        assert!(keys_are_right(event), "{event}");
+        let time = event["t_ms"].as_u64().unwrap();
+        assert!(last <= time, "times do not go back: {event}");
+        last = time;
+    }
+
+    let mut of_call: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for event in &events {
+        if let Some(call) = event["call"].as_u64() {
+            of_call
+                .entry(call)
+                .or_default()
+                .push(event["event"].as_str().unwrap());
+        }
+    }
+    let ran = vec!["call", "waiting", "ready", "start", "result"];
+    let skipped = vec!["call", "waiting", "result"];
+    let expected = [
+        (0, ran.clone()),
+        (1, ran),
+        (2, skipped.clone()),
+        (3, skipped),
+    ];
+    assert_eq!(of_call, BTreeMap::from(expected));
+
+    let result = |call: u64| {
+        let is_it = |event: &&Value| event["event"] == "result" && event["call"] == call;
+        let mut result = events.iter().find(is_it).unwrap().clone();
+        result.as_object_mut().unwrap().remove("t_ms");
+        result
+    };
+    assert_eq!(
+        result(0),
+        json!({"event": "result", "call": 0, "id": "a", "name": "say", "status": "ok", "output": "ü\n"})
+    );
+    assert_eq!(
+        result(1),
+        json!({"event": "result", "call": 1, "id": "b", "name": "fail", "status": "error",
+            "output": "something before\n",
+            "error": "the command ended with exit status 7; its standard error:\nwhy"})
+    );
+    assert_eq!(
+        result(3),
+        json!({"event": "result", "call": 3, "id": "d", "name": "say", "status": "skipped",
+            "error": "not run, because it depends on `c`, which was skipped; it began with `b`",
+            "because": {"link": "dependency", "call": 2, "id": "c", "root": {"call": 1, "id": "b"}}})
+    );
+    let end = events.last().unwrap();
+    assert_eq!(end["event"], "end");
+    assert_eq!(
+        end["counts"],
+        json!({"ok": 1, "error": 1, "skipped": 2, "rejected": 0, "cancelled": 0, "unknown": 0})
+    );
+}
+
+#[test]
+fn a_record_without_calls() {
+    let ended = Scene::new("Text.\n").run(&["--json"]);
+    assert_eq!(ended.status, Some(0));
+    let end: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(end["event"], "end");
+}

@@ -1,0 +1,525 @@
+//! The command on a terminal, as a person sees it.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::num::NonZeroU16;
+use std::process::Child;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pty_process::Size;
+use pty_process::blocking::{Command, Pty};
+use rustix::termios::{LocalModes, tcgetattr};
+
+use crate::scene::{PATIENCE, PLAINCALL, Scene, call, pause, wait_until};
+
+/// A terminal with the command on it.
+struct Terminal {
+    pty: Arc<Pty>,
+    child: Child,
+    seen: Arc<Mutex<Seen>>,
+}
+
+struct Seen {
+    screen: vt100::Parser,
+    raw: Vec<u8>,
+    is_closed: bool,
+}
+
+struct Options<'a> {
+    rows: u16,
+    columns: u16,
+    arguments: &'a [&'a str],
+    environment: &'a [(&'a str, &'a str)],
+    stdin: Option<File>,
+    stdout: Option<File>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self {
+            rows: 24,
+            columns: 80,
+            arguments: &["reply.txt"],
+            environment: &[],
+            stdin: None,
+            stdout: None,
+        }
+    }
+}
+
+fn cells(count: u16) -> NonZeroU16 {
+    NonZeroU16::new(count).unwrap()
+}
+
+impl Terminal {
+    fn start(scene: &Scene, options: Options<'_>) -> Self {
+        let (pty, pts) = pty_process::blocking::open().unwrap();
+        pty.resize(Size::new(options.rows, options.columns))
+            .unwrap();
+        let mut command = Command::new(PLAINCALL)
+            .arg("run")
+            .args(["--tools", "tools.toml"])
+            .args(options.arguments)
+            .current_dir(scene.path(""))
+            .env("TMPDIR", scene.path(""))
+            .env("TERM", "xterm-256color")
+            .env("LANG", "C.UTF-8")
+            .env_remove("LC_ALL")
+            .env_remove("NO_COLOR")
+            .envs(options.environment.iter().copied());
+        if let Some(stdin) = options.stdin {
+            command = command.stdin(stdin);
+        }
+        if let Some(stdout) = options.stdout {
+            command = command.stdout(stdout);
+        }
+        let child = command.spawn(pts).unwrap();
+        let seen = Arc::new(Mutex::new(Seen {
+            screen: vt100::Parser::new(cells(options.rows), cells(options.columns), 1000),
+            raw: Vec::new(),
+            is_closed: false,
+        }));
+        let pty = Arc::new(pty);
+        let (reader, reading) = (Arc::clone(&pty), Arc::clone(&seen));
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = (&*reader).read(&mut bytes) {
+                let mut seen = reading.lock().unwrap();
+                seen.screen.process(&bytes[..count]);
+                seen.raw.extend_from_slice(&bytes[..count]);
+            }
+            reading.lock().unwrap().is_closed = true;
+        });
+        Self { pty, child, seen }
+    }
+
+    /// What stands on the screen now.
+    fn screen(&self) -> String {
+        self.seen.lock().unwrap().screen.screen().contents()
+    }
+
+    /// All that has been written, as it came.
+    fn raw(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap().raw).into_owned()
+    }
+
+    #[track_caller]
+    fn wait_for(&self, text: &str) {
+        let begun = Instant::now();
+        while !self.screen().contains(text) {
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{text:?} never came:\n{}",
+                self.screen()
+            );
+            pause(Duration::from_millis(5));
+        }
+    }
+
+    fn type_keys(&self, keys: &str) {
+        (&*self.pty).write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn resize(&self, rows: u16, columns: u16) {
+        self.pty.resize(Size::new(rows, columns)).unwrap();
+        self.seen
+            .lock()
+            .unwrap()
+            .screen
+            .set_size(cells(rows), cells(columns));
+    }
+
+    /// Whether lines are edited and keys shown, as a shell expects it.
+    fn is_in_order(&self) -> bool {
+        let modes = tcgetattr(&*self.pty).unwrap().local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// Waits for the end of the command; returns its status and all that stands on the screen and above it.
+    fn finish(mut self) -> (Option<i32>, String) {
+        wait_until("the command has ended", || {
+            self.child.try_wait().unwrap().is_some()
+        });
+        let status = self.child.wait().unwrap();
+        wait_until("all has been read", || self.seen.lock().unwrap().is_closed);
+        let mut seen = self.seen.lock().unwrap();
+        let screen = seen.screen.screen_mut();
+        let (rows, _) = screen.size();
+        let mut all = String::new();
+        screen.set_scrollback(usize::MAX);
+        let mut above = screen.scrollback();
+        while above > 0 {
+            screen.set_scrollback(above);
+            let (_, columns) = screen.size();
+            all.push_str(&screen.rows(0, columns.get()).next().unwrap_or_default());
+            all.push('\n');
+            above -= 1;
+        }
+        screen.set_scrollback(0);
+        all.push_str(&screen.contents());
+        assert!(rows.get() > 0);
+        (status.code(), all)
+    }
+}
+
+fn ask_reply() -> String {
+    [
+        "Text before.\n",
+        &call(
+            "deploy:one",
+            &[("host", "first host"), ("notes", "it's\nnew")],
+        ),
+        &call("deploy:two", &[("host", "second")]),
+        "Text behind.\n",
+    ]
+    .concat()
+}
+
+#[test]
+fn tools_are_seen_working_while_the_reply_is_written() {
+    let reply = [
+        "First some text, which is longer than one row of a terminal with eighty columns, so it is broken.\n",
+        &call("nap:slow", &[("seconds", "1")]),
+        &call("say:next:slow", &[("text", "hello")]),
+        &"Then more text, while the tool is working.\n".repeat(6),
+    ]
+    .concat();
+    let scene = Scene::new(reply);
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            arguments: &["reply.txt", "--pace", "500"],
+            ..Options::default()
+        },
+    );
+    terminal.wait_for("running 0.");
+    let screen = terminal.screen();
+    assert!(screen.contains("reply being written"), "{screen}");
+    assert!(
+        screen.contains("eighty\ncolumns, so it is broken."),
+        "broken between words:\n{screen}"
+    );
+    assert!(screen.contains("▸ nap  slow"), "{screen}");
+    assert!(
+        !screen.contains("GADGET"),
+        "calls are not shown as they are written:\n{screen}"
+    );
+    terminal.wait_for("○ next  say  waits for slow");
+    let (status, all) = terminal.finish();
+    assert_eq!(status, Some(0), "{all}");
+    for part in [
+        "Results",
+        "✓ slow  nap",
+        "✓ next  say  ok",
+        " hello",
+        "Timeline",
+        "█",
+        "2 calls: 2 ok",
+    ] {
+        assert!(all.contains(part), "{part:?} is not in\n{all}");
+    }
+    // What was drawn in place has gone.
+    assert!(!all.contains("running 0."), "{all}");
+    assert!(!all.contains("reply being written"), "{all}");
+    assert_eq!(all.matches("Then more text").count(), 6, "{all}");
+}
+
+#[test]
+fn questions() {
+    for (keys, status, expected) in [
+        ("yn", 1, "2 calls: 1 ok, 1 rejected"),
+        ("yy", 0, "2 calls: 2 ok"),
+        ("nn", 1, "2 calls: 2 rejected"),
+        ("a", 0, "2 calls: 2 ok"),
+        ("ya", 0, "2 calls: 2 ok"),
+        ("q", 1, "2 calls: 2 cancelled"),
+    ] {
+        let scene = Scene::new(ask_reply());
+        let terminal = Terminal::start(&scene, Options::default());
+        for (key, id) in keys.chars().zip(["one", "two"]) {
+            terminal.wait_for(&format!("? {id} wants to run deploy"));
+            terminal.wait_for("May it run?  [y]es / [n]o / [a]ll of this tool / [q]uit");
+            terminal.type_keys(&key.to_string());
+        }
+        let (status_seen, all) = terminal.finish();
+        assert!(all.contains(expected), "{keys}: {all}");
+        assert_eq!(status_seen, Some(status), "{keys}: {all}");
+    }
+}
+
+#[test]
+fn a_question_says_all() {
+    let scene = Scene::new(ask_reply());
+    let terminal = Terminal::start(&scene, Options::default());
+    terminal.wait_for("[q]uit");
+    let screen = terminal.screen();
+    for part in [
+        "one wants to run deploy, which may change something",
+        "Copies the site to a host.",
+        "host = first host",
+        "notes:\n      it's\n      new",
+        "$ printf '%s",
+        "'deployed to first host'",
+        "may it run?",
+    ] {
+        assert!(screen.contains(part), "{part:?} is not in\n{screen}");
+    }
+    terminal.type_keys("n");
+    terminal.wait_for("one may not run");
+    terminal.wait_for("two wants to run");
+    terminal.type_keys("n");
+    assert_eq!(terminal.finish().0, Some(1));
+}
+
+#[test]
+fn only_a_single_key_answers_and_only_after_the_question() {
+    let nap =
+        call("nap:first", &[("seconds", "0.4")]) + &call("deploy:one:first", &[("host", "h")]);
+    let scene = Scene::new(nap);
+    let terminal = Terminal::start(&scene, Options::default());
+    terminal.wait_for("running");
+    terminal.type_keys("yyyy\n");
+    terminal.wait_for("[q]uit");
+    // An arrow key ends in a letter, and pasted text holds many.
+    terminal.type_keys("\u{1b}[A");
+    pause(Duration::from_millis(250));
+    terminal.type_keys("yay");
+    pause(Duration::from_millis(250));
+    terminal.type_keys("x");
+    pause(Duration::from_millis(250));
+    assert!(
+        terminal.screen().contains("[q]uit"),
+        "{}",
+        terminal.screen()
+    );
+    assert!(
+        !terminal.is_in_order(),
+        "keys are not shown while a question is open"
+    );
+    terminal.type_keys("n");
+    wait_until("the terminal is as it was", || terminal.is_in_order());
+    let (status, all) = terminal.finish();
+    assert_eq!(status, Some(1), "{all}");
+    assert!(all.contains("1 ok, 1 rejected"), "{all}");
+}
+
+#[test]
+fn others_go_on_while_a_question_is_open() {
+    let reply = call("deploy:one", &[("host", "h")]) + &call("nap:other", &[("seconds", "0.5")]);
+    let scene = Scene::new(reply);
+    let terminal = Terminal::start(&scene, Options::default());
+    terminal.wait_for("[q]uit");
+    terminal.wait_for("✓ other  nap     ok 0.");
+    terminal.wait_for("? one    deploy  may it run?");
+    terminal.type_keys("y");
+    assert_eq!(terminal.finish().0, Some(0));
+}
+
+#[test]
+fn the_answer_comes_from_the_terminal_not_from_the_transcript() {
+    let scene = Scene::new(call("deploy:one", &[("host", "h")]) + "y\ny\n");
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            arguments: &["-"],
+            stdin: Some(File::open(scene.path("reply.txt")).unwrap()),
+            ..Options::default()
+        },
+    );
+    terminal.wait_for("[q]uit");
+    pause(Duration::from_millis(300));
+    assert!(terminal.screen().contains("[q]uit"), "nothing was answered");
+    terminal.type_keys("n");
+    let (status, all) = terminal.finish();
+    assert_eq!(status, Some(1), "{all}");
+    assert!(all.contains("the user did not allow this call"), "{all}");
+}
+
+#[test]
+fn a_question_is_asked_on_the_terminal_when_the_output_goes_elsewhere() {
+    for options in [&["reply.txt"][..], &["reply.txt", "--json"]] {
+        let scene = Scene::new(call("deploy:one", &[("host", "h")]));
+        let output = File::create(scene.path("output")).unwrap();
+        let terminal = Terminal::start(
+            &scene,
+            Options {
+                arguments: options,
+                stdout: Some(output),
+                ..Options::default()
+            },
+        );
+        terminal.wait_for("host = h");
+        terminal.wait_for("[q]uit");
+        terminal.type_keys("y");
+        let (status, all) = terminal.finish();
+        assert_eq!(status, Some(0), "{all}");
+        assert!(all.contains("one may run"), "{all}");
+        let output = std::fs::read_to_string(scene.path("output")).unwrap();
+        assert!(output.contains("deployed to h"), "{output}");
+        assert!(
+            !output.contains("[q]uit") && !output.contains('\u{1b}'),
+            "{output}"
+        );
+    }
+}
+
+#[test]
+fn ctrl_c() {
+    let reply = call("nap:n", &[("seconds", "100")]) + &call("deploy:d", &[("host", "h")]);
+    let scene = Scene::new(reply);
+    let terminal = Terminal::start(&scene, Options::default());
+    terminal.wait_for("[q]uit");
+    terminal.type_keys("\u{3}");
+    terminal.wait_for("Results");
+    terminal.wait_for("2 calls: 2 cancelled");
+    wait_until("the terminal is as it was", || terminal.is_in_order());
+    let (status, all) = terminal.finish();
+    assert_eq!(status, Some(130), "{all}");
+    assert!(scene.is_clean());
+}
+
+#[test]
+fn every_size() {
+    let reply = [
+        "Text with 日本語 and 🛠️ in it, and a word_that_is_longer_than_some_terminals_are_wide.\n",
+        &call(
+            "nap:a_call_with_a_very_long_identifier_indeed",
+            &[("seconds", "0.4")],
+        ),
+        &(0..30)
+            .map(|n| call(&format!("say:c{n}"), &[("text", "x")]))
+            .collect::<String>(),
+        "The end.\n",
+    ]
+    .concat();
+    for (rows, columns) in [
+        (1, 1),
+        (2, 10),
+        (5, 20),
+        (15, 50),
+        (24, 80),
+        (40, 120),
+        (60, 300),
+    ] {
+        let scene = Scene::new(&reply);
+        let terminal = Terminal::start(
+            &scene,
+            Options {
+                rows,
+                columns,
+                ..Options::default()
+            },
+        );
+        let (status, all) = terminal.finish();
+        assert_eq!(status, Some(0), "{rows}x{columns}:\n{all}");
+        if columns >= 50 {
+            assert!(all.contains("31 calls: 31 ok"), "{rows}x{columns}:\n{all}");
+            assert!(all.contains("The end."), "{rows}x{columns}:\n{all}");
+        }
+        for row in all.lines() {
+            assert!(row.chars().count() <= usize::from(columns), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn more_calls_than_rows() {
+    let calls: String = (0..20)
+        .map(|n| call(&format!("say:c{n}"), &[("text", "x")]))
+        .collect();
+    let reply = calls + &call("nap:slow", &[("seconds", "2")]) + "The end.\n";
+    let scene = Scene::new(reply);
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            rows: 12,
+            ..Options::default()
+        },
+    );
+    terminal.wait_for("1 running · 20 ok");
+    let screen = terminal.screen();
+    assert!(
+        screen.contains("slow  nap  running"),
+        "what is at work is shown:\n{screen}"
+    );
+    assert!(
+        screen.contains("The end."),
+        "the text stays in sight:\n{screen}"
+    );
+    assert_eq!(terminal.finish().0, Some(0));
+}
+
+#[test]
+fn a_terminal_that_is_resized() {
+    let reply = call("nap:slow", &[("seconds", "1.5")])
+        + &"Some more text that goes on and on. ".repeat(20)
+        + "\nThe end.\n";
+    let scene = Scene::new(reply);
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            arguments: &["reply.txt", "--pace", "700"],
+            ..Options::default()
+        },
+    );
+    terminal.wait_for("running");
+    for (rows, columns) in [(10, 30), (40, 120), (24, 60)] {
+        terminal.resize(rows, columns);
+        pause(Duration::from_millis(200));
+        let screen = terminal.screen();
+        let is_call = |line: &&str| line.contains("slow  ") && line.contains("running");
+        assert_eq!(
+            screen.lines().filter(is_call).count(),
+            1,
+            "{rows}x{columns}:\n{screen}"
+        );
+    }
+    let (status, all) = terminal.finish();
+    assert_eq!(status, Some(0), "{all}");
+    assert!(all.contains("The end."), "{all}");
+}
+
+#[test]
+fn colours_and_signs() {
+    let reply = call("say:a", &[("text", "x")]);
+    let check = |environment: &[(&str, &str)], has_color: bool, sign: &str| {
+        let scene = Scene::new(&reply);
+        let terminal = Terminal::start(
+            &scene,
+            Options {
+                environment,
+                ..Options::default()
+            },
+        );
+        terminal.wait_for("1 call: 1 ok");
+        let raw = terminal.raw();
+        assert_eq!(
+            raw.contains("\u{1b}[32m"),
+            has_color,
+            "{environment:?}: {raw:?}"
+        );
+        let (status, all) = terminal.finish();
+        assert_eq!(status, Some(0));
+        assert!(
+            all.contains(&format!("{sign} a  say  ok")),
+            "{environment:?}: {all}"
+        );
+    };
+    check(&[], true, "✓");
+    check(&[("NO_COLOR", "1")], false, "✓");
+    check(&[("LC_ALL", "C")], true, "+");
+    check(&[("TERM", "dumb")], false, "+");
+}
+
+#[test]
+fn text_cannot_move_the_cursor() {
+    let reply =
+        "A\u{1b}[2J\u{1b}[1;1HB\u{7}\u{202e}C\n".to_owned() + &call("binary:\u{1b}]0;x", &[]);
+    let scene = Scene::new(reply);
+    let terminal = Terminal::start(&scene, Options::default());
+    let (_, all) = terminal.finish();
+    assert!(all.contains("A␛[2J␛[1;1HB␇\\u{202e}C"), "{all}");
+    assert!(all.contains("␛]0;x"), "{all}");
+}
