@@ -1,6 +1,7 @@
 //! What does not fit a type that arguments are read as.
 
 use std::fmt;
+use std::fmt::Write as _;
 
 use plaincall_syntax::Span;
 use serde::de::{self, Expected, Unexpected};
@@ -126,14 +127,25 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// `one of a, b and c`.
 fn list(names: &[&str]) -> String {
-    match names {
-        [] => "nothing".to_owned(),
-        [name] => format!("`{name}`"),
-        [names @ .., last] => {
-            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-            format!("one of {} and `{last}`", names.join(", "))
-        }
+    match names.len() {
+        0 => "nothing".to_owned(),
+        1 => enumerated(names),
+        _ => format!("one of {}", enumerated(names)),
     }
+}
+
+/// `a, b and c`, each in backticks.
+pub(crate) fn enumerated(names: &[impl fmt::Display]) -> String {
+    let mut text = String::new();
+    for (place, name) in names.iter().enumerate() {
+        let separator = match place {
+            0 => "",
+            _ if place + 1 == names.len() => " and ",
+            _ => ", ",
+        };
+        let _ = write!(text, "{separator}`{name}`");
+    }
+    text
 }
 
 /// What a type expects, without the type's name.

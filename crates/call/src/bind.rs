@@ -5,7 +5,7 @@ use std::fmt;
 
 use plaincall_syntax::{Span, Syntax};
 
-use crate::argument_error::quoted;
+use crate::argument_error::{enumerated, quoted};
 use crate::arguments::Arguments;
 use crate::bind_emoji::bind_emoji;
 use crate::call::ToolCall;
@@ -199,15 +199,11 @@ impl<'s> Undeclared<'s> {
 
 /// `it takes a, b and c`.
 pub(crate) fn takes(tool: &ToolSpec) -> String {
-    let names: Vec<String> = tool
-        .parameters
-        .iter()
-        .map(|parameter| format!("`{}`", parameter.pointer()))
-        .collect();
-    match names.as_slice() {
-        [] => "it takes no arguments".to_owned(),
-        [name] => format!("it takes {name}"),
-        [names @ .., last] => format!("it takes {} and {last}", names.join(", ")),
+    let names: Vec<_> = tool.parameters.iter().map(Parameter::pointer).collect();
+    if names.is_empty() {
+        "it takes no arguments".to_owned()
+    } else {
+        format!("it takes {}", enumerated(&names))
     }
 }
 

@@ -190,7 +190,7 @@ impl Pairs {
     }
 }
 
-fn refuse(pointer: &str, message: impl Into<String>) -> FlattenError {
+pub(crate) fn refuse(pointer: &str, message: impl Into<String>) -> FlattenError {
     FlattenError {
         pointer: pointer.to_owned(),
         message: message.into(),

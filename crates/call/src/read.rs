@@ -193,6 +193,24 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Writes the methods for all types of whole numbers with the given macro.
+macro_rules! for_whole_numbers {
+    ($methods:ident) => {
+        $methods! {
+            deserialize_i8 visit_i8 i8
+            deserialize_i16 visit_i16 i16
+            deserialize_i32 visit_i32 i32
+            deserialize_i64 visit_i64 i64
+            deserialize_i128 visit_i128 i128
+            deserialize_u8 visit_u8 u8
+            deserialize_u16 visit_u16 u16
+            deserialize_u32 visit_u32 u32
+            deserialize_u64 visit_u64 u64
+            deserialize_u128 visit_u128 u128
+        }
+    };
+}
+
 macro_rules! integers {
     ($($method:ident $visit:ident $number:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -235,18 +253,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    integers! {
-        deserialize_i8 visit_i8 i8
-        deserialize_i16 visit_i16 i16
-        deserialize_i32 visit_i32 i32
-        deserialize_i64 visit_i64 i64
-        deserialize_i128 visit_i128 i128
-        deserialize_u8 visit_u8 u8
-        deserialize_u16 visit_u16 u16
-        deserialize_u32 visit_u32 u32
-        deserialize_u64 visit_u64 u64
-        deserialize_u128 visit_u128 u128
-    }
+    for_whole_numbers!(integers);
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         self.deserialize_f64(visitor)
@@ -486,18 +493,7 @@ impl<'de> Deserializer<'de> for Key<'_> {
         visitor.visit_str(self.key)
     }
 
-    key_numbers! {
-        deserialize_i8 visit_i8 i8
-        deserialize_i16 visit_i16 i16
-        deserialize_i32 visit_i32 i32
-        deserialize_i64 visit_i64 i64
-        deserialize_i128 visit_i128 i128
-        deserialize_u8 visit_u8 u8
-        deserialize_u16 visit_u16 u16
-        deserialize_u32 visit_u32 u32
-        deserialize_u64 visit_u64 u64
-        deserialize_u128 visit_u128 u128
-    }
+    for_whole_numbers!(key_numbers);
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match boolean(self.key) {

@@ -86,51 +86,16 @@ impl ToolSpec {
                 "the parameters must be a JSON Schema: an object",
             ));
         };
-        let mut properties = &Map::new();
-        let mut required = HashSet::new();
-        for (keyword, value) in schema {
-            let at = format!("/{}", escape(keyword));
-            match (keyword.as_str(), value) {
-                ("type", Value::String(name)) if name == "object" => {}
-                ("type", _) => {
-                    return Err(SpecError::new(
-                        at,
-                        "the arguments of a tool are an object: write `\"type\": \"object\"`",
-                    ));
-                }
-                ("properties", Value::Object(members)) => properties = members,
-                ("properties", _) => {
-                    return Err(SpecError::new(
-                        at,
-                        "it must be an object: the name of each parameter with its schema",
-                    ));
-                }
-                ("required", value) => {
-                    let Some(names) = names(value) else {
-                        return Err(SpecError::new(
-                            at,
-                            "it must be a list of names of parameters",
-                        ));
-                    };
-                    required = names;
-                }
-                ("additionalProperties", Value::Bool(false)) => {}
-                ("additionalProperties", _) => {
-                    return Err(SpecError::new(
-                        at,
-                        "arguments that are not declared are always wrong: leave it out, or write false",
-                    ));
-                }
-                (annotation, _) if ANNOTATIONS.contains(&annotation) => {}
-                (keyword, _) => return Err(not_enforced(at, keyword)),
-            }
-        }
+        let Declared {
+            properties,
+            required,
+        } = Declared::new(schema)?;
         if !schema.contains_key("type") {
             return Err(SpecError::new("", "`\"type\": \"object\"` is missing"));
         }
         if let Some(name) = required
             .iter()
-            .find(|name| !properties.contains_key(**name))
+            .find(|name| !properties.is_some_and(|all| all.contains_key(**name)))
         {
             return Err(SpecError::new(
                 "/required",
@@ -138,7 +103,8 @@ impl ToolSpec {
             ));
         }
         self.parameters = properties
-            .iter()
+            .into_iter()
+            .flatten()
             .map(|(name, schema)| {
                 let mut parameter = parameter(name, schema)?;
                 parameter.required = required.contains(name.as_str());
@@ -281,6 +247,49 @@ impl ToolSpec {
             )),
             None => Ok(()),
         }
+    }
+}
+
+/// What a schema of parameters declares.
+#[derive(Default)]
+struct Declared<'s> {
+    properties: Option<&'s Map<String, Value>>,
+    required: HashSet<&'s str>,
+}
+
+impl<'s> Declared<'s> {
+    fn new(schema: &'s Map<String, Value>) -> Result<Self, SpecError> {
+        let mut declared = Self::default();
+        for (keyword, value) in schema {
+            let fault = match (keyword.as_str(), value) {
+                ("type", Value::String(name)) if name == "object" => continue,
+                ("type", _) => {
+                    "the arguments of a tool are an object: write `\"type\": \"object\"`"
+                }
+                ("properties", Value::Object(members)) => {
+                    declared.properties = Some(members);
+                    continue;
+                }
+                ("properties", _) => {
+                    "it must be an object: the name of each parameter with its schema"
+                }
+                ("required", value) => {
+                    if let Some(names) = names(value) {
+                        declared.required = names;
+                        continue;
+                    }
+                    "it must be a list of names of parameters"
+                }
+                ("additionalProperties", Value::Bool(false)) => continue,
+                ("additionalProperties", _) => {
+                    "arguments that are not declared are always wrong: leave it out, or write false"
+                }
+                (annotation, _) if ANNOTATIONS.contains(&annotation) => continue,
+                (keyword, _) => return Err(not_enforced(format!("/{}", escape(keyword)), keyword)),
+            };
+            return Err(SpecError::new(format!("/{}", escape(keyword)), fault));
+        }
+        Ok(declared)
     }
 }
 

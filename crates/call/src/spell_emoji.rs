@@ -3,10 +3,10 @@
 use plaincall_syntax::is_blank;
 
 use crate::arguments::Arguments;
-use crate::flatten::FlattenError;
+use crate::flatten::{FlattenError, refuse};
 use crate::tool::ToolSpec;
 use crate::tree::Node;
-use crate::usage::UsageBody;
+use crate::usage::{Usage, UsageBody};
 
 /// The two texts of an emoji call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,13 +46,15 @@ pub fn spell_emoji(tool: &ToolSpec, arguments: &Arguments) -> Result<EmojiText, 
             body: arguments.to_value().to_string(),
         });
     }
-    let refuse = |pointer: &str, message: &str| {
-        Err(FlattenError {
-            pointer: pointer.to_owned(),
-            message: message.to_owned(),
-        })
-    };
-    let mut text = EmojiText::default();
+    Ok(EmojiText {
+        raw_args: line(&usage, arguments)?,
+        body: body(&usage, arguments)?,
+    })
+}
+
+/// The arguments on the line, one behind another.
+fn line(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, FlattenError> {
+    let mut line = String::new();
     let mut is_over = false;
     for item in &usage.line {
         let pointer = item.parameter.pointer();
@@ -60,55 +62,51 @@ pub fn spell_emoji(tool: &ToolSpec, arguments: &Arguments) -> Result<EmojiText, 
             is_over = true;
             continue;
         };
-        if is_over {
-            return refuse(&pointer, "a parameter before it on the line is left out");
-        }
-        if word.trim_matches(is_blank) != word || word.is_empty() {
-            return refuse(
-                &pointer,
-                "it is empty or has blanks at its ends, which the line does not keep",
-            );
-        }
-        if !item.takes_rest && word.contains(is_blank) {
-            return refuse(
-                &pointer,
-                "it has a blank, and one word of the line takes it",
-            );
-        }
-        if word.contains([']', '\n', '\r']) {
-            return refuse(
-                &pointer,
-                "it has a `]` or a line end, which would end the line",
-            );
-        }
-        if !text.raw_args.is_empty() {
-            text.raw_args.push(' ');
-        }
-        text.raw_args.push_str(word);
+        let fault = if is_over {
+            "a parameter before it on the line is left out"
+        } else if word.trim_matches(is_blank) != word || word.is_empty() {
+            "it is empty or has blanks at its ends, which the line does not keep"
+        } else if !item.takes_rest && word.contains(is_blank) {
+            "it has a blank, and one word of the line takes it"
+        } else if word.contains([']', '\n', '\r']) {
+            "it has a `]` or a line end, which would end the line"
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+            continue;
+        };
+        return Err(refuse(&pointer, fault));
     }
+    Ok(line)
+}
+
+/// The text of the body. Refuses arguments that stand neither there nor on the line.
+fn body(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, FlattenError> {
     let on_line = |key: &str| usage.line.iter().any(|item| item.parameter.name == key);
+    let mut body = String::new();
     for (key, node) in arguments.tree().root() {
         let leaf = match arguments.tree().node(node) {
             Some(Node::Leaf(leaf)) => arguments.leaf(*leaf),
             _ => None,
         };
         let Some(leaf) = leaf else {
-            return refuse(key, "it has parts, which have no room on the line");
+            let fault = "it has parts, which have no room on the line";
+            return Err(refuse(key, fault));
         };
         match usage.body {
             UsageBody::Parameter(parameter) if parameter.name == key => {
-                let body = arguments.text(leaf);
-                if body.is_empty() && !parameter.required {
-                    return refuse(
-                        key,
-                        "it is empty, and an empty body means that it is left out",
-                    );
+                let text = arguments.text(leaf);
+                if text.is_empty() && !parameter.required {
+                    let fault = "it is empty, and an empty body means that it is left out";
+                    return Err(refuse(key, fault));
                 }
-                body.clone_into(&mut text.body);
+                text.clone_into(&mut body);
             }
             _ if on_line(key) => {}
-            _ => return refuse(key, "the form of the call has no room for it"),
+            _ => return Err(refuse(key, "the form of the call has no room for it")),
         }
     }
-    Ok(text)
+    Ok(body)
 }

@@ -28,11 +28,11 @@ mod terminal;
 mod timeline;
 mod words;
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Order, Run, Unclosed};
+use plaincall::{DEFAULT_CONCURRENT, Order, Run, Unclosed};
 
 use crate::arguments::{Color, DialectOptions};
 use crate::environment::Environment;
@@ -91,9 +91,9 @@ pub(crate) struct RunOptions {
     #[arg(long)]
     pub(crate) yes: bool,
 
-    /// Run so many calls at the same time at most.
-    #[arg(long, value_name = "N")]
-    pub(crate) concurrency: Option<NonZeroU32>,
+    /// Run so many calls at the same time at most; 0 is any number.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_CONCURRENT)]
+    pub(crate) concurrency: u32,
 
     /// Print the record: one JSON object a line for everything that happens.
     #[arg(long)]
@@ -164,7 +164,7 @@ pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
         let builder = Run::builder(toolbox)
             .dialect(dialect)
             .gate(stage.gate.clone())
-            .concurrent(options.concurrency.map_or(0, NonZeroU32::get))
+            .concurrent(options.concurrency)
             .unclosed(if options.run_unclosed { Unclosed::Run } else { Unclosed::Reject })
             .emoji_order(if options.parallel {
                 Order::Graph

@@ -21,7 +21,6 @@ use crate::context::{RunDirectory, Surroundings};
 use crate::driver::{Driver, Message};
 use crate::event::RunEvents;
 use crate::gate::Gate;
-use crate::tool::Tool;
 use crate::toolbox::Toolbox;
 use crate::turn::Turn;
 
@@ -267,26 +266,9 @@ impl RunBuilder {
     /// needs the run's directory and there is none.
     pub fn build(self) -> Result<Run, RunError> {
         let runtime = Handle::try_current().map_err(|_| RunError::NoRuntime)?;
-        if !has_timers() {
-            return Err(RunError::NoTimers);
-        }
+        check_runtime(&self.toolbox)?;
         let parser = ByteParser::new(&self.dialect)?;
-        let command = self.toolbox.iter().find(|tool| tool.code.is_command());
-        if let Some(tool) = command.filter(|_| !has_processes()) {
-            return Err(RunError::NoProcesses {
-                tool: tool.name().to_owned(),
-            });
-        }
-        let needs_directory = |tool: &&Tool| tool.code.needs_directory();
-        let directory = match (self.directory, self.toolbox.iter().find(needs_directory)) {
-            (Some(place), _) => Some(place.make()?),
-            (None, None) => None,
-            (None, Some(tool)) => {
-                return Err(RunError::NoDirectory {
-                    tool: tool.name().to_owned(),
-                });
-            }
-        };
+        let directory = make_directory(self.directory, &self.toolbox)?;
         let toolbox = Arc::new(self.toolbox);
         let plan = Plan::new(plaincall_plan::Limits {
             concurrent: NonZeroU32::new(self.concurrent),
@@ -315,6 +297,35 @@ impl RunBuilder {
             surroundings,
             runtime,
         })
+    }
+}
+
+/// Whether the present runtime has what the run and its tools need.
+fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
+    if !has_timers() {
+        return Err(RunError::NoTimers);
+    }
+    match toolbox.iter().find(|tool| tool.code.is_command()) {
+        Some(command) if !has_processes() => Err(RunError::NoProcesses {
+            tool: command.name().to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The run's directory, if it was asked for.
+fn make_directory(
+    place: Option<Place>,
+    toolbox: &Toolbox,
+) -> Result<Option<RunDirectory>, RunError> {
+    if let Some(place) = place {
+        return place.make().map(Some);
+    }
+    match toolbox.iter().find(|tool| tool.code.needs_directory()) {
+        Some(tool) => Err(RunError::NoDirectory {
+            tool: tool.name().to_owned(),
+        }),
+        None => Ok(None),
     }
 }
 

@@ -144,6 +144,19 @@ fn append(last: &mut Kind, next: &Kind) -> bool {
     }
 }
 
+/// The merged events of a text that arrives in these chunks at a parser that has read nothing yet.
+///
+/// # Panics
+/// As [`merge`].
+pub fn merged_by<'t>(mut parser: Parser, chunks: impl IntoIterator<Item = &'t str>) -> Vec<Merged> {
+    let mut events = Vec::new();
+    for chunk in chunks {
+        events.extend(parser.feed(chunk));
+    }
+    events.extend(parser.finish());
+    merge(events)
+}
+
 /// The merged events of a text that arrives in these chunks.
 ///
 /// # Errors
@@ -155,13 +168,7 @@ pub fn merged_of_chunks<'t>(
     chunks: impl IntoIterator<Item = &'t str>,
     dialect: &Dialect,
 ) -> Result<Vec<Merged>, DialectError> {
-    let mut parser = Parser::new(dialect)?;
-    let mut events = Vec::new();
-    for chunk in chunks {
-        events.extend(parser.feed(chunk));
-    }
-    events.extend(parser.finish());
-    Ok(merge(events))
+    Ok(merged_by(Parser::new(dialect)?, chunks))
 }
 
 /// The merged events of a text that arrives in one chunk.

@@ -12,21 +12,28 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use plaincall_syntax::{ByteParser, Dialect, Event, EventKind, Parser, Severity};
+use plaincall_syntax::{ByteParser, DialectError, Event, EventKind, Parser, Severity};
 use plaincall_testkit::examples;
-use plaincall_testkit::merged::{Kind, Merged, merge_lossy, merged_of_chunks};
+use plaincall_testkit::merged::{Kind, Merged, merge_lossy, merged_by};
 use plaincall_testkit::oracle::{Options, escape, oracle, unescape};
 use plaincall_testkit::soup::{self, Random};
 
+/// A parser that has read nothing yet, made once for many texts.
+type Fresh = Result<Parser, DialectError>;
+
 /// What the parser says to a text that is cut at these places; a panic is an answer too.
-fn parsed(text: &str, cuts: &[usize], dialect: &Dialect) -> Result<Vec<Merged>, String> {
+fn parsed(text: &str, cuts: &[usize], fresh: &Fresh) -> Result<Vec<Merged>, String> {
+    let parser = match fresh {
+        Ok(parser) => parser.clone(),
+        Err(error) => return Err(format!("refused: {error}")),
+    };
     let mut from = 0;
     let end = [text.len()];
     let chunks = cuts.iter().chain(&end);
     let chunks = chunks.map(|&to| &text[std::mem::replace(&mut from, to)..to]);
-    let run = AssertUnwindSafe(|| merged_of_chunks(chunks, dialect));
+    let run = AssertUnwindSafe(|| merged_by(parser, chunks));
     match catch_unwind(run) {
-        Ok(events) => events.map_err(|error| format!("refused: {error}")),
+        Ok(events) => Ok(events),
         Err(panic) => Err(panic.downcast_ref::<String>().map_or_else(
             || "a panic".to_owned(),
             |message| format!("a panic: {message}"),
@@ -36,7 +43,7 @@ fn parsed(text: &str, cuts: &[usize], dialect: &Dialect) -> Result<Vec<Merged>, 
 
 /// The first way to cut the text, of a few, at which parser and oracle disagree.
 fn disagreement(text: &str, options: &Options) -> Option<Vec<usize>> {
-    let dialect = options.dialect();
+    let fresh = Parser::new(&options.dialect());
     let expected = Ok(oracle(text, options));
     let edges: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     let mut ways = vec![Vec::new(), edges.clone()];
@@ -44,7 +51,7 @@ fn disagreement(text: &str, options: &Options) -> Option<Vec<usize>> {
         ways.extend(edges.into_iter().map(|at| vec![at]));
     }
     ways.into_iter()
-        .find(|cuts| parsed(text, cuts, &dialect) != expected)
+        .find(|cuts| parsed(text, cuts, &fresh) != expected)
 }
 
 /// Drops characters and options as long as parser and oracle still disagree.
@@ -110,7 +117,7 @@ fn report(text: &str, options: &Options, cuts: &[usize]) -> String {
         (text.to_owned(), options.clone(), cuts.to_vec())
     };
     let expected = lines(&oracle(&text, &options));
-    let found = match parsed(&text, &cuts, &options.dialect()) {
+    let found = match parsed(&text, &cuts, &Parser::new(&options.dialect())) {
         Ok(events) => lines(&events),
         Err(message) => vec![message],
     };
@@ -145,11 +152,11 @@ impl Reports {
         &mut self,
         text: &str,
         cuts: &[usize],
-        dialect: &Dialect,
+        fresh: &Fresh,
         expected: &[Merged],
         options: &Options,
     ) {
-        if parsed(text, cuts, dialect).as_deref() == Ok(expected) {
+        if parsed(text, cuts, fresh).as_deref() == Ok(expected) {
             return;
         }
         self.count += 1;
@@ -203,16 +210,16 @@ fn soup_is_read_as_the_oracle_reads_it() {
     let mut bytes = 0;
     let mut codes = BTreeMap::new();
     let mut options = Options::default();
-    let mut dialect = options.dialect();
+    let mut fresh = Parser::new(&options.dialect());
     for case in 0..count {
         if case % 4 == 0 {
             options = accepted_options(&mut random);
-            dialect = options.dialect();
+            fresh = Parser::new(&options.dialect());
         }
         let text = soup::text(&mut random, &options);
         let cuts = soup::cuts(&mut random, &text);
         let expected = oracle(&text, &options);
-        reports.check(&text, &cuts, &dialect, &expected, &options);
+        reports.check(&text, &cuts, &fresh, &expected, &options);
         bytes += text.len();
         for event in expected {
             if let Kind::Diagnostic(name) | Kind::CallEnd(name) = event.kind {
@@ -326,7 +333,7 @@ fn check_short_texts(alphabets: &[Alphabet]) {
     let mut reports = Reports::default();
     for (words, alphabet) in alphabets {
         let options = Options::of_words(words.split(' '));
-        let dialect = options.dialect();
+        let fresh = Parser::new(&options.dialect());
         let (mut texts, mut ways) = (0, 0);
         for length in 0..=6 {
             for number in 0..alphabet.len().pow(length) {
@@ -338,9 +345,9 @@ fn check_short_texts(alphabets: &[Alphabet]) {
                 }
                 let expected = oracle(&text, &options);
                 texts += 1;
-                reports.check(&text, &[], &dialect, &expected, &options);
+                reports.check(&text, &[], &fresh, &expected, &options);
                 for (at, _) in text.char_indices().skip(1) {
-                    reports.check(&text, &[at], &dialect, &expected, &options);
+                    reports.check(&text, &[at], &fresh, &expected, &options);
                     ways += 1;
                 }
             }
@@ -460,7 +467,7 @@ fn what_was_escaped_is_read_again() {
         );
         options.escaped = true;
         let mut read = String::new();
-        for event in parsed(&written, &[], &options.dialect()).unwrap() {
+        for event in parsed(&written, &[], &Parser::new(&options.dialect())).unwrap() {
             match event.kind {
                 Kind::Text(text) => read.push_str(&text),
                 Kind::Ignored(backslash) => assert_eq!(backslash, "\\", "{place}"),
