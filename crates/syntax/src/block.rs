@@ -316,7 +316,7 @@ impl Machine {
             self.state = State::CallEnd(Termination::EndOfStream);
             return Step::Whole(Token::ValueEnd, held);
         };
-        let first = if held > 0 { true } else { self.first_column };
+        let first = held > 0 || self.first_column;
         match self.counts(window, stop, len, role, first, end) {
             Counts::More(wait) => Step::More(wait),
             Counts::Yes { mid_line } => {

@@ -52,7 +52,7 @@ impl ByteParser {
 
     /// Takes the next chunk and returns the events it completes. See [`Parser::feed`].
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c [u8]) -> ByteEvents<'p, 'c> {
-        self.parser.begin_chunk();
+        self.parser.begin_chunk(0);
         self.ready.clear();
         let rest = self.complete_cut(chunk);
         let (whole, cut) = rest.split_at(rest.len() - cut_len(rest));
@@ -137,6 +137,7 @@ fn cut_len(bytes: &[u8]) -> usize {
 
 /// The events of one chunk of bytes. See [`ByteParser::feed`].
 #[derive(Debug)]
+#[must_use = "the events of a chunk are lost with it"]
 pub struct ByteEvents<'p, 'c> {
     parser: &'p mut ByteParser,
     parts: Utf8Chunks<'c>,
@@ -164,13 +165,14 @@ impl<'c> Iterator for ByteEvents<'_, 'c> {
                 shrinks.note_pin(parser);
                 return Some(event);
             }
-            parser.begin_chunk();
             if self.invalid > 0 {
+                parser.begin_chunk(REPLACEMENT.len());
                 shrinks.replaced(std::mem::take(&mut self.invalid), parser);
                 self.chunk = Chunk::new(REPLACEMENT);
                 continue;
             }
             let part = self.parts.next()?;
+            parser.begin_chunk(part.valid().len());
             shrinks.fed += part.valid().len();
             self.chunk = Chunk::new(part.valid());
             self.invalid = part.invalid().len();

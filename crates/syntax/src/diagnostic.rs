@@ -32,7 +32,7 @@ pub struct Diagnostic {
     /// Where it stands.
     pub span: Span,
     /// The marker the sentence speaks of.
-    pub(crate) marker: Option<Arc<str>>,
+    pub(crate) marker: Arc<str>,
 }
 
 impl Diagnostic {
@@ -136,7 +136,7 @@ impl fmt::Display for Code {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let marker = self.marker.as_deref().unwrap_or("the marker");
+        let marker = &self.marker;
         match self.code {
             Code::NotAHeader => {
                 write!(formatter, "`{marker}` without a header behind it is plain text")

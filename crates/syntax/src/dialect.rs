@@ -206,7 +206,7 @@ impl Dialect {
         Markers::new(self).map(drop)
     }
 
-    /// A block marker with the key in it, as it is read and written.
+    /// A marker with the key in it, as it is read and written.
     pub(crate) fn with_key(&self, marker: &str) -> String {
         let key = self.key.as_deref().unwrap_or_default();
         let at = marker.rfind([':', '[']).unwrap_or(marker.len());
@@ -281,12 +281,8 @@ pub(crate) fn check_length(marker: &str) -> Result<(), DialectError> {
 
 /// Refuses a marker that cannot work on its own.
 pub(crate) fn check_marker(marker: &str) -> Result<(), DialectError> {
+    check_length(marker)?;
     let marker_of = || marker.to_owned();
-    if marker.chars().nth(1).is_none() {
-        return Err(DialectError::MarkerTooShort {
-            marker: marker_of(),
-        });
-    }
     if marker.len() > MARKER_LIMIT {
         return Err(DialectError::MarkerTooLong {
             marker: marker_of(),

@@ -10,6 +10,16 @@
 //!
 //! The rules are in the project's `spec/` folder.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
+)]
+
 mod block;
 mod bytes;
 mod diagnostic;
@@ -33,7 +43,7 @@ pub use event::{Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
 pub use near::{NearMiss, near_misses};
 pub use parser::{Events, Parser, parse};
 pub use piece::Piece;
-pub use render::{Call, Part, RenderError, render};
+pub use render::{Call, CallPart, RenderError, render};
 pub use span::Span;
 
 /// The longest header or pointer line, in bytes between its marker and its end.

@@ -141,26 +141,37 @@ pub(crate) struct Machine {
 
 impl Machine {
     pub(crate) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
-        let (state, pin) = if dialect.in_reasoning {
-            (State::Reasoning, Some(0))
-        } else {
-            (State::Text, None)
-        };
-        Ok(Self {
+        let mut machine = Self {
             markers: Arc::new(Markers::new(dialect)?),
             anywhere: dialect.anywhere,
             self_closing: dialect.self_closing,
             syntax: dialect.syntax,
-            state,
+            state: State::Text,
             first_column: false,
             fenced: false,
             armed: None,
-            pin,
+            pin: None,
             ended: None,
             line_scanned: 0,
             bracket_scanned: 0,
             pending: Pending::default(),
-        })
+        };
+        if dialect.in_reasoning {
+            machine.state = State::Reasoning;
+            machine.pin = Some(0);
+        }
+        Ok(machine)
+    }
+
+    /// Back to text outside calls, as at the beginning but for the syntax, which stays decided.
+    pub(crate) fn restart(&mut self) {
+        self.state = State::Text;
+        self.armed = None;
+        self.pin = None;
+        self.ended = None;
+        self.line_scanned = 0;
+        self.bracket_scanned = 0;
+        self.pending = Pending::default();
     }
 
     /// Looks at the front of `window`, which stands at byte `at` of the input.
@@ -292,7 +303,7 @@ impl Machine {
     }
 
     pub(crate) fn report(&mut self, code: Code, span: Span, role: Role) {
-        let marker = Some(Arc::clone(self.markers.named(role)));
+        let marker = Arc::clone(self.markers.named(role));
         self.pending.push(Diagnostic { code, span, marker });
     }
 
@@ -327,7 +338,7 @@ impl Machine {
         end: bool,
     ) -> Option<Step> {
         self.armed
-            .and_then(|stem| self.escape_step(stem, set, content, window, end))
+            .map(|stem| self.escape_step(stem, set, content, window, end))
     }
 
     #[cold]
@@ -338,22 +349,22 @@ impl Machine {
         content: Content,
         window: &str,
         end: bool,
-    ) -> Option<Step> {
+    ) -> Step {
         let rest = window.trim_start_matches('\\');
         let run = window.len() - rest.len();
         let is_escape = set(self).is_escape(stem, window, run, end);
         // The last backslash may be the escape's; those before it are not.
         if is_escape != Some(false) && run > 1 {
-            return Some(Step::Emit(content, run - 1));
+            return Step::Emit(content, run - 1);
         }
         let Some(completes) = is_escape else {
-            return Some(Step::More(Wait::Any));
+            return Step::More(Wait::Any);
         };
         self.armed = None;
         if completes {
-            return Some(Step::Emit(Content::Ignored, 1));
+            return Step::Emit(Content::Ignored, 1);
         }
-        (run > 0).then_some(Step::Emit(content, run))
+        Step::Emit(content, run)
     }
 
     #[inline]
@@ -411,11 +422,13 @@ impl Machine {
             Role::ReasoningClose => {
                 self.marker_as_content(Content::Text, Code::StrayReasoningClose, span, role, len)
             }
-            Role::ReasoningOpen | Role::LineEnd => {
+            Role::ReasoningOpen => {
                 self.state = State::Reasoning;
                 self.pin = Some(at);
                 Step::Emit(Content::Ignored, len)
             }
+            // Looked for on header and pointer lines alone.
+            Role::LineEnd => Step::Emit(Content::Text, len),
         }
     }
 
@@ -464,9 +477,6 @@ impl Pending {
     }
 
     fn take(&mut self) -> Option<Diagnostic> {
-        if self.count == 0 {
-            return None;
-        }
         let diagnostic = self.diagnostics.get_mut(self.first).and_then(Option::take);
         self.count -= 1;
         self.first = if self.count == 0 { 0 } else { self.first + 1 };

@@ -64,10 +64,7 @@ pub(crate) struct Markers {
     pub(crate) start: Arc<str>,
     pub(crate) end: Arc<str>,
     pub(crate) arg: Arc<str>,
-    pub(crate) emoji_start: Arc<str>,
-    pub(crate) emoji_end: Arc<str>,
-    pub(crate) reasoning_open: Arc<str>,
-    pub(crate) reasoning_close: Arc<str>,
+    all: Vec<Marker>,
     /// Text before the first call of the automatic dialect.
     pub(crate) text: Set,
     /// Text outside calls once the syntax is known.
@@ -119,17 +116,12 @@ impl Markers {
                 .find(|marker| marker.role == role)
                 .map_or_else(|| "".into(), |marker| Arc::clone(&marker.text))
         };
-        let real = Family::Real;
         let mut block_line = of(Role::is_block);
         block_line.push(Marker::new("\n", Role::LineEnd));
         Ok(Self {
             start: named(Role::BlockStart),
             end: named(Role::BlockEnd),
             arg: named(Role::BlockArgument),
-            emoji_start: named(Role::EmojiStart(real)),
-            emoji_end: named(Role::EmojiEnd(real)),
-            reasoning_open: named(Role::ReasoningOpen),
-            reasoning_close: named(Role::ReasoningClose),
             text: Set::new(of(|_| true), &escapes(|_| true)),
             block_text: Set::new(
                 of(|role| !role.is_emoji()),
@@ -144,6 +136,7 @@ impl Markers {
             value: Set::new(of(Role::is_block), &escapes(|role| !role.is_emoji())),
             body: Set::new(of(Role::is_emoji), &escapes(|role| !role.is_block())),
             reasoning: Set::new(of(|role| role == Role::ReasoningClose), &[]),
+            all,
         })
     }
 
@@ -159,17 +152,10 @@ impl Markers {
             .map_or_else(|| Piece::copied(text), Piece::shared)
     }
 
-    /// The text of the marker that plays `role`, as it is named in messages.
+    /// The text of the marker that plays `role`, in its canonical form, as it is named in messages.
     pub(crate) fn named(&self, role: Role) -> &Arc<str> {
-        match role {
-            Role::BlockStart => &self.start,
-            Role::BlockEnd => &self.end,
-            Role::BlockArgument => &self.arg,
-            Role::EmojiStart(_) => &self.emoji_start,
-            Role::EmojiEnd(_) => &self.emoji_end,
-            Role::ReasoningOpen => &self.reasoning_open,
-            Role::ReasoningClose | Role::LineEnd => &self.reasoning_close,
-        }
+        let named = self.all.iter().find(|marker| marker.role == role);
+        named.map_or(&self.start, |marker| &marker.text)
     }
 }
 
@@ -179,6 +165,15 @@ impl Role {
             self,
             Self::BlockStart | Self::BlockEnd | Self::BlockArgument
         )
+    }
+
+    /// The same in the form that is written.
+    pub(crate) const fn canonical(self) -> Self {
+        match self {
+            Self::EmojiStart(_) => Self::EmojiStart(Family::Real),
+            Self::EmojiEnd(_) => Self::EmojiEnd(Family::Real),
+            role => role,
+        }
     }
 
     pub(crate) const fn is_emoji_end(self) -> bool {
@@ -246,7 +241,7 @@ struct Stem {
 }
 
 /// The markers that one state looks for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Set {
     /// Longest first.
     whole: Vec<Marker>,
@@ -256,7 +251,7 @@ pub(crate) struct Set {
 }
 
 /// The first bytes of everything in a set.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum First {
     None,
     One(u8),

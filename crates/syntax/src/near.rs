@@ -51,7 +51,7 @@ pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, Diale
             Some((len, role)) if len > whole => {
                 found.push(NearMiss {
                     span: Span::new(at, at + len),
-                    meant: patterns.markers.named(role).to_string(),
+                    meant: patterns.markers.named(role.canonical()).to_string(),
                 });
                 len
             }
@@ -136,15 +136,16 @@ impl Patterns {
             .filter_map(|marker| Some((loose_len(rest, &marker.text)?, marker)))
             .filter(|(len, marker)| rest.get(..*len) != Some(&*marker.text))
             .map(|(len, marker)| (len, marker.role));
+        // They look at the rest of a line or word, so they are asked once a line.
+        let by_line = || {
+            let halves = self
+                .words
+                .iter()
+                .filter_map(|word| Some((word.half_len(rest)?, word.role)));
+            longest(halves.chain(self.bare_end(rest))).or_else(|| self.renamed(rest))
+        };
         longest(spelled)
-            .or_else(|| {
-                let halves = self
-                    .words
-                    .iter()
-                    .filter_map(|word| Some((word.half_len(rest)?, word.role)));
-                longest(halves.chain(self.bare_end(rest))).filter(|_| is_first_column)
-            })
-            .or_else(|| self.renamed(rest).filter(|_| is_first_column))
+            .or_else(|| is_first_column.then(by_line).flatten())
             .or_else(|| {
                 let refused = self
                     .refused

@@ -39,6 +39,8 @@ pub struct Parser {
     machine: Machine,
     /// The window's place in the input.
     position: usize,
+    /// How many bytes all chunks so far have: between chunks, the place where what is held ends.
+    given: usize,
     /// What is held begins at `held_from`; empty if nothing is held.
     held: String,
     held_from: usize,
@@ -96,6 +98,7 @@ impl Parser {
         Ok(Self {
             machine: Machine::new(dialect)?,
             position: 0,
+            given: 0,
             held: String::new(),
             held_from: 0,
             pulled: 0,
@@ -110,7 +113,7 @@ impl Parser {
     /// The events borrow from the chunk, not from the parser. Dropping the iterator early loses the events that were
     /// not taken, but nothing else: the rest of the chunk is read all the same.
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c str) -> Events<'p, 'c> {
-        self.begin_chunk();
+        self.begin_chunk(chunk.len());
         Events {
             parser: Handle::Borrowed(self),
             chunk: Chunk::new(chunk),
@@ -120,7 +123,7 @@ impl Parser {
 
     /// Ends the stream and returns the last events.
     pub fn finish(mut self) -> Events<'static, 'static> {
-        self.begin_chunk();
+        self.begin_chunk(0);
         Events {
             parser: Handle::Owned(Box::new(self)),
             chunk: Chunk::end(),
@@ -328,8 +331,6 @@ impl Parser {
         self.position += len;
         self.machine.consumed(len);
         if self.is_held() {
-            // What was waited for is behind.
-            self.wait = Wait::Any;
             self.held_from += len;
             let left = self.held.len() - self.held_from;
             if left <= self.pulled {
@@ -345,16 +346,31 @@ impl Parser {
         Span::new(start, self.position)
     }
 
-    /// What is held stands in no chunk any more, also where the last chunk's iterator was forgotten half-way.
+    /// A chunk of `len` bytes comes next. What is held is held for good: it stands in no chunk any more.
     #[inline]
-    pub(crate) fn begin_chunk(&mut self) {
+    pub(crate) fn begin_chunk(&mut self, len: usize) {
+        if self.position + self.held.len() - self.held_from != self.given {
+            self.give_chunk_up();
+        }
+        self.given += len;
         self.pulled = 0;
+    }
+
+    /// The last chunk's iterator was forgotten (`mem::forget`) before its end, so the state speaks of text that is
+    /// lost. Reading goes on as text outside calls, at the right place.
+    #[cold]
+    fn give_chunk_up(&mut self) {
+        self.machine.restart();
+        self.position = self.given;
+        self.held.clear();
+        self.held_from = 0;
         self.content_left = 0;
     }
 }
 
 /// The events of one chunk, or of the end of the stream. See [`Parser::feed`].
 #[derive(Debug)]
+#[must_use = "the events of a chunk are lost with it"]
 pub struct Events<'p, 'c> {
     parser: Handle<'p>,
     chunk: Chunk<'c>,

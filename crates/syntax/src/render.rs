@@ -8,7 +8,7 @@ use std::fmt;
 use crate::dialect::{Dialect, DialectError};
 use crate::escape::Escaper;
 use crate::event::{EventKind, Slot, Syntax, Termination};
-use crate::markers::Markers;
+use crate::markers::{Family, Markers, Role};
 use crate::parser::parse;
 use crate::{LINE_LIMIT, is_blank};
 
@@ -87,7 +87,7 @@ pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError>
                 header.push(':');
                 header.push_str(&dependencies.join(","));
             }
-            check_line(Part::Header, &header)?;
+            check_line(CallPart::Header, &header)?;
             let mut text = format!("{}{header}\n", markers.start);
             for &(pointer, value) in arguments {
                 check_pointer(pointer)?;
@@ -110,11 +110,12 @@ pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError>
             Some(Syntax::Emoji),
         ) => {
             let header = check_emoji_header(name, raw_args)?;
-            check_line(Part::Header, &header)?;
+            check_line(CallPart::Header, &header)?;
             let body = spelled(body);
             format!(
                 "{}{header}]\n{body}{}\n",
-                markers.emoji_start, markers.emoji_end
+                markers.named(Role::EmojiStart(Family::Real)),
+                markers.named(Role::EmojiEnd(Family::Real)),
             )
         }
         (Call::Block { .. }, Some(other)) => {
@@ -137,7 +138,7 @@ pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError>
 /// The part of a call that cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Part {
+pub enum CallPart {
     /// The tool's name.
     Name(String),
     /// The call's id.
@@ -156,7 +157,7 @@ pub enum Part {
     Body,
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for CallPart {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => write!(formatter, "the name {name:?}"),
@@ -187,14 +188,14 @@ pub enum RenderError {
     /// A part of the call that the syntax cannot spell.
     Unspeakable {
         /// Which part.
-        part: Part,
+        part: CallPart,
         /// What is wrong with it: the end of a sentence that begins with the part.
         reason: &'static str,
     },
     /// A part of the call holds a marker where it would count.
     Marker {
         /// Which part.
-        part: Part,
+        part: CallPart,
     },
 }
 
@@ -216,7 +217,7 @@ impl fmt::Display for RenderError {
             ),
             Self::Unspeakable { part, reason } => write!(formatter, "{part} {reason}"),
             Self::Marker {
-                part: part @ (Part::Value(_) | Part::Body),
+                part: part @ (CallPart::Value(_) | CallPart::Body),
             } => write!(
                 formatter,
                 "{part} holds a marker where it would count: write it in the escaped dialect or with other markers"
@@ -238,7 +239,7 @@ impl std::error::Error for RenderError {
     }
 }
 
-fn refuse(part: Part, found: &[(bool, &'static str)]) -> Result<(), RenderError> {
+fn refuse(part: CallPart, found: &[(bool, &'static str)]) -> Result<(), RenderError> {
     match found.iter().find(|(is_found, _)| *is_found) {
         Some((_, reason)) => Err(RenderError::Unspeakable { part, reason }),
         None => Ok(()),
@@ -255,7 +256,7 @@ fn check_block_header(
     let begins = |c: char| c.is_alphanumeric() || c == '_';
     let is_refused = |c: char| is_blank(c) || c.is_control() || matches!(c, '"' | '\'' | '`');
     refuse(
-        Part::Name(name.to_owned()),
+        CallPart::Name(name.to_owned()),
         &[
             (name.contains(['\r', '\n']), LINE_END),
             (name.contains(':'), "holds a colon, which ends a name"),
@@ -278,10 +279,10 @@ fn check_block_header(
         ]
     };
     if let Some(id) = id {
-        refuse(Part::Id(id.to_owned()), &common(id))?;
+        refuse(CallPart::Id(id.to_owned()), &common(id))?;
     }
     for dependency in dependencies {
-        let part = || Part::Dependency((*dependency).to_owned());
+        let part = || CallPart::Dependency((*dependency).to_owned());
         refuse(part(), &common(dependency))?;
         refuse(
             part(),
@@ -296,7 +297,7 @@ fn is_blank_at_edge(text: &str) -> bool {
 }
 
 fn check_pointer(pointer: &str) -> Result<(), RenderError> {
-    let part = || Part::Pointer(pointer.to_owned());
+    let part = || CallPart::Pointer(pointer.to_owned());
     refuse(
         part(),
         &[
@@ -311,7 +312,7 @@ fn check_pointer(pointer: &str) -> Result<(), RenderError> {
     check_line(part(), pointer)
 }
 
-fn check_line(part: Part, line: &str) -> Result<(), RenderError> {
+fn check_line(part: CallPart, line: &str) -> Result<(), RenderError> {
     refuse(
         part,
         &[(line.len() > LINE_LIMIT, "is longer than 4,096 bytes")],
@@ -321,7 +322,7 @@ fn check_line(part: Part, line: &str) -> Result<(), RenderError> {
 fn check_emoji_header(name: &str, raw_args: &str) -> Result<String, RenderError> {
     const BRACKET: &str = "holds `]`, which ends the header";
     refuse(
-        Part::Name(name.to_owned()),
+        CallPart::Name(name.to_owned()),
         &[
             (name.is_empty(), "is empty"),
             (name.contains('\n'), LINE_END),
@@ -331,7 +332,7 @@ fn check_emoji_header(name: &str, raw_args: &str) -> Result<String, RenderError>
         ],
     )?;
     refuse(
-        Part::RawArgs,
+        CallPart::RawArgs,
         &[
             (raw_args.contains('\n'), LINE_END),
             (raw_args.contains(']'), BRACKET),
@@ -390,7 +391,9 @@ fn read_back(call: &Call<'_>, text: &str, dialect: &Dialect) -> Result<(), Rende
         }
     }
     if !header_is_same {
-        return Err(RenderError::Marker { part: Part::Header });
+        return Err(RenderError::Marker {
+            part: CallPart::Header,
+        });
     }
     let expected = match call {
         Call::Block { arguments, .. } => arguments.clone(),
@@ -406,15 +409,17 @@ fn read_back(call: &Call<'_>, text: &str, dialect: &Dialect) -> Result<(), Rende
             }
             (Call::Emoji { .. }, Some((_, same))) if same == value => continue,
             (Call::Block { .. }, Some((found, _))) if found == pointer => {
-                Part::Value(pointer.to_owned())
+                CallPart::Value(pointer.to_owned())
             }
-            (Call::Block { .. }, _) => Part::Pointer(pointer.to_owned()),
-            (Call::Emoji { .. }, _) => Part::Body,
+            (Call::Block { .. }, _) => CallPart::Pointer(pointer.to_owned()),
+            (Call::Emoji { .. }, _) => CallPart::Body,
         };
         return Err(RenderError::Marker { part });
     }
     if found.next().is_some() || !is_closed {
-        return Err(RenderError::Marker { part: Part::Header });
+        return Err(RenderError::Marker {
+            part: CallPart::Header,
+        });
     }
     Ok(())
 }

@@ -23,12 +23,12 @@ impl Span {
 
     /// The number of bytes.
     pub const fn len(self) -> usize {
-        self.end - self.start
+        self.end.saturating_sub(self.start)
     }
 
     /// Whether the span holds no byte.
     pub const fn is_empty(self) -> bool {
-        self.start == self.end
+        self.start >= self.end
     }
 
     /// The span as a range, to index a text with.
@@ -40,5 +40,20 @@ impl Span {
 impl fmt::Debug for Span {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}..{}", self.start, self.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_counts_its_bytes() {
+        for (start, end, len, text) in [(0, 0, 0, "0..0"), (2, 5, 3, "2..5"), (5, 2, 0, "5..2")] {
+            let span = Span::new(start, end);
+            assert_eq!((span.len(), span.is_empty()), (len, len == 0), "{text}");
+            assert_eq!(span.range(), start..end);
+            assert_eq!(format!("{span:?}"), text);
+        }
     }
 }

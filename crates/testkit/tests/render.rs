@@ -5,7 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
-use plaincall_syntax::{Call, Dialect, Part, RenderError, Syntax, render};
+use plaincall_syntax::{Call, CallPart, Dialect, RenderError, Syntax, render};
 use plaincall_testkit::merged::{Kind, Merged, merged};
 use plaincall_testkit::oracle::{Options, oracle};
 use plaincall_testkit::soup::{self, Random};
@@ -110,7 +110,7 @@ fn rendering_and_reading_are_inverse() {
                 let is_of_value = matches!(
                     &error,
                     RenderError::Marker {
-                        part: Part::Value(_) | Part::Body
+                        part: CallPart::Value(_) | CallPart::Body
                     }
                 );
                 assert!(

@@ -1,0 +1,107 @@
+//! The byte door: invalid parts are replaced, spans count the original bytes (`spec/common.md` 1.2).
+
+use plaincall_syntax::{ByteParser, Dialect, DialectError, Event, EventKind, LINE_LIMIT};
+
+fn read<'b>(
+    chunks: impl IntoIterator<Item = &'b [u8]>,
+    dialect: &Dialect,
+) -> Result<Vec<Event<'static>>, DialectError> {
+    let mut parser = ByteParser::new(dialect)?;
+    let mut events = Vec::new();
+    for chunk in chunks {
+        events.extend(parser.feed(chunk).map(Event::into_owned));
+    }
+    events.extend(parser.finish());
+    Ok(events)
+}
+
+/// The text of all events, and that the spans tile the bytes.
+fn text(events: &[Event<'_>], length: usize) -> String {
+    let mut place = 0;
+    for event in events {
+        assert_eq!(event.span.start, place, "{event:?}");
+        place = event.span.end;
+    }
+    assert_eq!(place, length);
+    events.iter().map(Event::source).collect()
+}
+
+#[test]
+fn each_maximal_invalid_part_is_replaced_once_wherever_the_bytes_are_cut() {
+    let cases: &[(&[u8], &str)] = &[
+        (b"a\xFFb", "a\u{FFFD}b"),
+        (b"\xE2\x82A", "\u{FFFD}A"),
+        (b"\xF0\x9F\x9B", "\u{FFFD}"),
+        (b"\xC0\x80", "\u{FFFD}\u{FFFD}"),
+        (b"\xED\xA0\x80", "\u{FFFD}\u{FFFD}\u{FFFD}"),
+        (b"\xF0\x9F\xE2\x82\xAC", "\u{FFFD}€"),
+        (b"\xE2\xE2\x82\xAC\xE2", "\u{FFFD}€\u{FFFD}"),
+        ("é€🛠".as_bytes(), "é€🛠"),
+    ];
+    for (bytes, expected) in cases {
+        assert_eq!(String::from_utf8_lossy(bytes), *expected);
+        for size in 1..=bytes.len() {
+            let events = read(bytes.chunks(size), &Dialect::block()).unwrap();
+            assert_eq!(text(&events, bytes.len()), *expected, "{bytes:?} by {size}");
+        }
+    }
+}
+
+/// A diagnostic whose span begins long ago, with more replacements between than are remembered singly.
+#[test]
+fn a_span_that_begins_long_ago_still_counts_the_original_bytes() {
+    let cases = [
+        (Dialect::emoji(), "🛠️[a]", "", "missing_end_marker"),
+        (
+            Dialect::block().reasoning("<think>", "</think>"),
+            "<think>",
+            "",
+            "reasoning_cut_off",
+        ),
+        (
+            Dialect::block(),
+            "!!!GADGET_START:A\n",
+            "\n!!!GADGET_END",
+            "text_without_argument",
+        ),
+    ];
+    for (dialect, open, close, code) in cases {
+        let invalid = b"\xFF\xE2\x82".repeat(LINE_LIMIT);
+        let bytes = [&invalid, open.as_bytes(), &invalid, close.as_bytes()].concat();
+        let start = match code {
+            "text_without_argument" => invalid.len() + open.len(),
+            _ => invalid.len(),
+        };
+        let end = bytes.len() - close.trim_start().len();
+        for size in [1, 5, 4096, bytes.len()] {
+            let found = read(bytes.chunks(size), &dialect).unwrap();
+            let spans: Vec<_> = found
+                .iter()
+                .filter_map(|event| match &event.kind {
+                    EventKind::Diagnostic(found) => Some((found.code.name(), found.span.range())),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(spans, [(code, start..end)], "chunks of {size}");
+        }
+    }
+}
+
+#[test]
+fn a_dropped_iterator_loses_its_own_events_alone() {
+    let bytes = "é!!!GADGET_START:A\n!!!ARG:ü\nö\n!!!GADGET_END é".as_bytes();
+    for at in 0..=bytes.len() {
+        let (first, second) = bytes.split_at(at);
+        let mut whole = ByteParser::new(&Dialect::block()).unwrap();
+        assert!(whole.feed(first).count() <= bytes.len());
+        let expected: Vec<_> = whole.feed(second).map(Event::into_owned).collect();
+        for taken in 0..4 {
+            let mut dropped = ByteParser::new(&Dialect::block()).unwrap();
+            assert!(dropped.feed(first).take(taken).count() <= taken);
+            let mut events = dropped.feed(second);
+            let found: Vec<_> = events.by_ref().map(Event::into_owned).collect();
+            assert_eq!(found, expected, "cut at {at}, {taken} taken");
+            assert_eq!(events.next(), None, "it stays at its end");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Every diagnostic has its sentence, in the markers of the dialect (`spec/common.md` 3).
+
+use plaincall_syntax::{Code, Dialect, EventKind, LINE_LIMIT, parse};
+
+fn custom() -> Dialect {
+    Dialect::block().start("<<").end(">>").arg("@@").keyed("k")
+}
+
+fn thinking() -> Dialect {
+    Dialect::block().reasoning("<think>", "</think>")
+}
+
+fn keyed_emoji() -> Dialect {
+    Dialect::emoji().keyed("k")
+}
+
+/// A dialect and a text in it, where `{long}` stands for a line beyond the limit; then code and sentence.
+type Case = (fn() -> Dialect, &'static str, &'static str);
+
+const CASES: &[Case] = &[
+    (
+        custom,
+        "<<k",
+        "header_cut_off: `<<k` is plain text, because the text ends before its header does",
+    ),
+    (
+        custom,
+        "<<k \n",
+        "not_a_header: `<<k` without a header behind it is plain text",
+    ),
+    (
+        custom,
+        "<<k{long}\n",
+        "header_too_long: `<<k` is plain text, because its header is longer than 4096 bytes",
+    ),
+    (
+        custom,
+        "<<kA>>k",
+        "missing_newline: a line end is missing here before the next marker",
+    ),
+    (
+        custom,
+        "<<kA+\n>>k",
+        "unusual_name: this name or id has characters other than letters, digits, `_`, `-` and `.`",
+    ),
+    (
+        custom,
+        "<<kA:b:c:d\n>>k",
+        "extra_colon: a header has at most two colons; the further ones are read as commas between dependencies",
+    ),
+    (
+        custom,
+        "<<kA\n@@kx\n1 @@k",
+        "marker_in_value: `@@k` is content of the value here, it does not count",
+    ),
+    (
+        custom,
+        "<<kA\n@@kx\n1>>k",
+        "end_marker_in_mid_line: `>>k` ends the call here although it does not begin its line",
+    ),
+    (
+        custom,
+        "<<kA\n>>kx",
+        "end_marker_glued: `>>k` ends the call; what is written directly behind it is text",
+    ),
+    (
+        custom,
+        ">>k",
+        "stray_marker: `>>k` outside a call is plain text",
+    ),
+    (
+        custom,
+        "<<kA\nso\n@@kx\n",
+        "text_before_argument: text before the first argument marker is ignored",
+    ),
+    (
+        custom,
+        "<<kA\nso\n>>k",
+        "text_without_argument: Text without an argument marker",
+    ),
+    (
+        custom,
+        "<<kA\n```\n@@kx\n",
+        "fence_before_argument: a code fence before the first argument is ignored; a closing fence after the last value belongs to the value",
+    ),
+    (
+        custom,
+        "<<kA\n@@k{long}\n",
+        "pointer_too_long: Pointer too long",
+    ),
+    (
+        custom,
+        "<<kA\n@@kx",
+        "pointer_cut_off: the text ends in the middle of a `@@k` line",
+    ),
+    (
+        thinking,
+        "<think>",
+        "reasoning_cut_off: the text ends before `</think>` closes the reasoning",
+    ),
+    (
+        thinking,
+        "</think>",
+        "stray_reasoning_close: `</think>` outside reasoning is plain text",
+    ),
+    (
+        Dialect::emoji,
+        "🛠[a]b",
+        "missing_end_marker: the text ends before `🛠️[/end]` closes the call",
+    ),
+    // Whatever form was written, the canonical one is named.
+    (
+        Dialect::emoji,
+        "🛠[/end]",
+        "stray_marker: `🛠️[/end]` outside a call is plain text",
+    ),
+    (
+        Dialect::emoji,
+        "🛠[ ]",
+        "not_a_header: `🛠️[` without a header behind it is plain text",
+    ),
+    (
+        Dialect::emoji,
+        "🛠[a]🛠[🛠[/end]",
+        "marker_in_value: `🛠️[` is content of the value here, it does not count",
+    ),
+    (
+        keyed_emoji,
+        "🛠k[a",
+        "header_cut_off: `🛠️k[` is plain text, because the text ends before its header does",
+    ),
+];
+
+#[test]
+fn every_diagnostic_says_its_sentence() {
+    let mut missing: Vec<Code> = Code::ALL.to_vec();
+    let long = "x".repeat(LINE_LIMIT + 1);
+    for (dialect, text, expected) in CASES {
+        let text = text.replace("{long}", &long);
+        let mut found = Vec::new();
+        for event in parse(&text, &dialect()).unwrap() {
+            if let EventKind::Diagnostic(diagnostic) = event.kind {
+                missing.retain(|code| *code != diagnostic.code);
+                assert_eq!(diagnostic.message(), diagnostic.to_string());
+                assert_eq!(diagnostic.severity(), diagnostic.code.severity());
+                found.push(format!("{}: {diagnostic}", diagnostic.code));
+            }
+        }
+        assert_eq!(found.join("\n"), *expected, "{text:?}");
+    }
+    assert_eq!(missing, [], "codes without a case");
+}

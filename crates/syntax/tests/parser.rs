@@ -1,0 +1,90 @@
+//! What a program may rely on beside the events.
+
+use std::fmt::Debug;
+
+use plaincall_syntax::{
+    ByteEvents, ByteParser, Diagnostic, Dialect, DialectError, Escaper, Event, EventKind, Events,
+    NearMiss, Parser, Piece, RenderError, Span,
+};
+
+/// That these traits hold is shown by compiling.
+#[test]
+fn public_types_can_be_sent_shared_and_printed() {
+    fn check<T: Send + Sync + Debug>() {}
+    fn check_clone<T: Send + Sync + Debug + Clone>() {}
+    check::<Events<'_, '_>>();
+    check::<ByteEvents<'_, '_>>();
+    check_clone::<Parser>();
+    check_clone::<ByteParser>();
+    check_clone::<Escaper>();
+    check_clone::<Dialect>();
+    check_clone::<Event<'_>>();
+    check_clone::<Piece<'_>>();
+    check_clone::<Diagnostic>();
+    check_clone::<NearMiss>();
+    check_clone::<Span>();
+    check_clone::<DialectError>();
+    check_clone::<RenderError>();
+}
+
+#[test]
+fn an_event_stays_small_enough_to_be_moved() {
+    assert!(size_of::<Event<'_>>() <= 104, "{}", size_of::<Event<'_>>());
+    assert!(size_of::<Piece<'_>>() <= 32);
+}
+
+#[test]
+fn a_clone_goes_on_where_the_parser_stood() {
+    let text = "a!!!GADGET_START:A:b\r\n!!!ARG:x\r\n1 !!!GADGET_END \r\n!!!GADGET_END";
+    for at in 0..=text.len() {
+        let mut parser = Parser::new(&Dialect::auto()).unwrap();
+        parser.feed(&text[..at]).for_each(drop);
+        let mut clone = parser.clone();
+        let events: Vec<_> = parser.feed(&text[at..]).collect();
+        assert_eq!(clone.feed(&text[at..]).collect::<Vec<_>>(), events);
+        assert!(clone.finish().eq(parser.finish()));
+    }
+}
+
+/// Forgetting an iterator is allowed, so it must not harm: its chunk is lost, and reading goes on as text.
+#[test]
+fn a_forgotten_iterator_loses_its_chunk_and_nothing_else() {
+    let dialects = [
+        Dialect::auto(),
+        Dialect::auto().escaped(),
+        Dialect::auto().reasoning("!!", "AR"),
+    ];
+    let text = "a!!!GADGET_START:A\n!!!ARG:x\n1 !!!AR\\: \\é !!!GADGET_END\n!!!GADGET_START:B é";
+    let edges = |from: usize| (from..=text.len()).filter(|at| text.is_char_boundary(*at));
+    for dialect in &dialects {
+        for from in edges(0) {
+            for to in edges(from) {
+                for taken in 0..4 {
+                    let mut parser = Parser::new(dialect).unwrap();
+                    parser.feed(&text[..from]).for_each(drop);
+                    let mut lost = parser.feed(&text[from..to]);
+                    let is_over = (0..taken).any(|_| lost.next().is_none());
+                    std::mem::forget(lost);
+                    let rest = &text[to..];
+                    let events: Vec<_> = parser.feed(rest).take(99).collect();
+                    assert!(events.len() < 99, "{from}..{to}: {events:?}");
+                    let tail = parser.finish().take(99).last();
+                    let end = tail.or(events.last().cloned()).map(|event| event.span.end);
+                    assert!(is_over || rest.is_empty() || end == Some(text.len()));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_borrowed_stays_borrowed() {
+    let mut parser = Parser::new(&Dialect::block()).unwrap();
+    let chunk = String::from("plain text");
+    let cow = match parser.feed(&chunk).next().map(|event| event.kind) {
+        Some(EventKind::Text(piece)) => piece.into_cow(),
+        other => panic!("{other:?}"),
+    };
+    drop(parser);
+    assert!(matches!(cow, std::borrow::Cow::Borrowed("plain text")));
+}

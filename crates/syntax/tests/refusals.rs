@@ -1,0 +1,148 @@
+//! Dialects that cannot work are refused, each with its sentence (`spec/common.md` 1.3, 7, 12).
+
+use plaincall_syntax::{Dialect, Parser, escape, near_misses, unescape};
+
+/// The refusal is the same wherever the dialect is used; an empty sentence stands for none.
+fn check(dialect: &Dialect, expected: &str) {
+    let refusals = [
+        dialect.check().err(),
+        Parser::new(dialect).err(),
+        escape("", dialect).err(),
+        unescape("", dialect).err(),
+        near_misses("", dialect).err(),
+    ];
+    for refusal in refusals {
+        let found = refusal.map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(found, expected, "{dialect:?}");
+    }
+}
+
+#[test]
+fn a_dialect_that_cannot_work_is_refused_with_a_sentence() {
+    let (block, emoji, auto) = (Dialect::block, Dialect::emoji, Dialect::auto);
+    let key = "the key of the markers must be 1 to 32 ASCII letters and digits";
+    let cases = [
+        (
+            block().start(""),
+            r#"the marker "" is too short: a marker has at least two characters"#,
+        ),
+        (
+            block().end("é"),
+            r#"the marker "é" is too short: a marker has at least two characters"#,
+        ),
+        (
+            block().arg("x").keyed("key"),
+            r#"the marker "x" is too short: a marker has at least two characters"#,
+        ),
+        (
+            auto().reasoning("<", ">>"),
+            r#"the marker "<" is too short: a marker has at least two characters"#,
+        ),
+        (
+            block().start("a\\b"),
+            r#"the marker "a\\b" has a line end or a backslash: a marker is part of one line, and the backslash is the escape"#,
+        ),
+        (
+            emoji().reasoning("((", "a\r"),
+            r#"the marker "a\r" has a line end or a backslash: a marker is part of one line, and the backslash is the escape"#,
+        ),
+        (
+            block().arg("a\nb"),
+            r#"the marker "a\nb" has a line end or a backslash: a marker is part of one line, and the backslash is the escape"#,
+        ),
+        (
+            block().start("ab").arg("ab"),
+            r#"two markers are both "ab": each marker must be different"#,
+        ),
+        (
+            block()
+                .end("abk")
+                .start("ab")
+                .keyed("k")
+                .reasoning("abkk", "))"),
+            r#"two markers are both "abkk": each marker must be different"#,
+        ),
+        (
+            auto().end("🛠["),
+            r#"two markers are both "🛠[": each marker must be different"#,
+        ),
+        (
+            auto().reasoning("((", "(("),
+            r#"two markers are both "((": each marker must be different"#,
+        ),
+        (block().keyed(""), key),
+        (emoji().keyed("a-b"), key),
+        (auto().keyed("é"), key),
+        (block().keyed("k".repeat(33)), key),
+        (
+            emoji().start("<<"),
+            r#"the option "custom markers" belongs to the block syntax"#,
+        ),
+        (
+            emoji().markers_anywhere(),
+            r#"the option "markers anywhere" belongs to the block syntax"#,
+        ),
+        (
+            block().strict(),
+            r#"the option "strict" belongs to the emoji syntax"#,
+        ),
+        (
+            block().self_closing(),
+            r#"the option "self-closing" belongs to the emoji syntax"#,
+        ),
+        (
+            auto().in_reasoning(),
+            "beginning inside reasoning needs the reasoning markers to be set",
+        ),
+    ];
+    for (dialect, expected) in cases {
+        check(&dialect, expected);
+    }
+}
+
+#[test]
+fn a_marker_and_a_key_have_their_limits() {
+    let (block, emoji, auto) = (Dialect::block, Dialect::emoji, Dialect::auto);
+    let long = |length: usize| "x".repeat(length);
+    for (dialect, marker) in [
+        (block().start(long(65)), long(65)),
+        (block().end(long(60)).keyed("aaaaa"), long(60) + "aaaaa"),
+        (emoji().reasoning(long(65), ">>"), long(65)),
+    ] {
+        let expected = format!(
+            "the marker {marker:?} is too long: a marker has at most 64 bytes, its key included"
+        );
+        check(&dialect, &expected);
+    }
+    for accepted in [
+        block().start("ab").end("aba").arg("ababa"),
+        block().end(long(64)),
+        block().end(long(60)).keyed("aaaa"),
+        auto().strict().self_closing().markers_anywhere().escaped(),
+        auto().strict().end("🛠["),
+        emoji().keyed(long(32)).reasoning(" (", ") ").in_reasoning(),
+    ] {
+        check(&accepted, "");
+    }
+}
+
+#[test]
+fn a_decided_automatic_dialect_is_never_refused() {
+    use plaincall_syntax::Syntax::{Block, Emoji};
+    let auto = Dialect::auto()
+        .start("<<")
+        .markers_anywhere()
+        .strict()
+        .self_closing()
+        .keyed("k")
+        .escaped();
+    assert_eq!(auto.check(), Ok(()));
+    for syntax in [Block, Emoji] {
+        let decided = auto.for_syntax(syntax);
+        assert_eq!(decided.check(), Ok(()), "{syntax:?}");
+        assert_eq!(decided.syntax(), Some(syntax));
+        assert!(decided.is_escaped());
+    }
+    assert_eq!(auto.for_syntax(Block).end_marker(Block), "!!!GADGET_ENDk");
+    assert_eq!(auto.for_syntax(Emoji).end_marker(Emoji), "🛠️k[/end]");
+}
