@@ -28,6 +28,18 @@ const KNOWS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Crates that are pure, and what the standard library has that is not.
+const PURE: &[&str] = &["syntax", "plan", "call"];
+const IMPURE: &[&str] = &[
+    "std::env",
+    "std::fs",
+    "std::io",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "std::time",
+];
+
 /// Parts of the default markers that code outside `syntax` must not spell.
 const MARKER_STRINGS: &[&str] = &[
     "GADGET_START",
@@ -43,7 +55,7 @@ const MARKER_STRINGS: &[&str] = &[
 /// Names every place that breaks one.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut broken = Vec::new();
-    for file in rust_files(&root.join("crates")) {
+    for file in files(&root.join("crates"), "rs") {
         let text = read(&file)?;
         let name = file
             .strip_prefix(root)
@@ -58,6 +70,15 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             ));
         }
         let is_test = name.contains("/tests/") || name.contains("crates/testkit");
+        let is_pure = |krate: &&str| name.starts_with(&format!("crates/{krate}/"));
+        if !is_test && PURE.iter().any(is_pure) {
+            for (number, line) in &code {
+                let found = IMPURE.iter().filter(|module| line.contains(**module));
+                broken.extend(found.map(|module| {
+                    format!("{name}:{number}: this crate is pure, it must not use {module}")
+                }));
+            }
+        }
         if !is_test && !name.contains("crates/syntax/") {
             for (number, line) in &code {
                 let found = MARKER_STRINGS
@@ -79,16 +100,15 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             }
         }
     }
-    for file in [
-        "README.md",
-        "ARCHITECTURE.md",
-        "DESIGN.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "SECURITY.md",
-    ] {
-        for target in missing_links(&read(&root.join(file))?, root) {
-            broken.push(format!("{file}: the link to {target} leads nowhere"));
+    for file in files(root, "md") {
+        let name = file
+            .strip_prefix(root)
+            .unwrap_or(&file)
+            .display()
+            .to_string();
+        let folder = file.parent().unwrap_or(root);
+        for target in missing_links(&read(&file)?, folder) {
+            broken.push(format!("{name}: the link to {target} leads nowhere"));
         }
     }
     if broken.is_empty() {
@@ -102,20 +122,24 @@ fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
+/// The files of this extension below the folder, less what is built or hidden.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
-    let mut files = Vec::new();
+    let mut found = Vec::new();
     for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
+            if name != "target" && !name.starts_with('.') {
+                found.extend(files(&path, extension));
+            }
+        } else if path.extension().is_some_and(|found| found == extension) {
+            found.push(path);
         }
     }
-    files.sort();
-    files
+    found.sort();
+    found
 }
 
 /// The lines of code, with their numbers: neither blank nor comment, up to the tests at the end of the file.
@@ -128,27 +152,33 @@ fn code_lines(text: &str) -> Vec<(usize, &str)> {
         .collect()
 }
 
-/// The names under `[dependencies]`.
+/// The names under `[dependencies]`, or in the names of tables like `[dependencies.serde]`.
 fn dependencies(manifest: &str) -> Vec<String> {
-    manifest
-        .lines()
-        .skip_while(|line| line.trim() != "[dependencies]")
-        .skip(1)
-        .take_while(|line| !line.starts_with('['))
-        .filter_map(|line| line.split(['.', '=', ' ']).next())
-        .filter(|name| !name.is_empty() && !name.starts_with('#'))
-        .map(str::to_owned)
-        .collect()
+    let mut names = Vec::new();
+    let mut is_inside = false;
+    for line in manifest.lines().map(str::trim) {
+        if let Some(table) = line.strip_prefix('[') {
+            is_inside = line == "[dependencies]";
+            let name = table.strip_prefix("dependencies.");
+            names.extend(
+                name.and_then(|name| name.split(']').next())
+                    .map(str::to_owned),
+            );
+        } else if is_inside && !line.is_empty() && !line.starts_with('#') {
+            names.extend(line.split(['.', '=', ' ']).next().map(str::to_owned));
+        }
+    }
+    names
 }
 
 /// The relative targets of Markdown links that do not exist.
-fn missing_links(text: &str, root: &Path) -> Vec<String> {
+fn missing_links(text: &str, folder: &Path) -> Vec<String> {
     text.split("](")
         .skip(1)
         .filter_map(|rest| rest.split(')').next())
         .filter(|target| !target.contains("://") && !target.starts_with('#'))
         .map(|target| target.split('#').next().unwrap_or(target))
-        .filter(|target| !root.join(target).exists())
+        .filter(|target| !folder.join(target).exists())
         .map(str::to_owned)
         .collect()
 }
@@ -165,8 +195,8 @@ mod tests {
 
     #[test]
     fn dependencies_are_those_of_their_section() {
-        let manifest = "[package]\nname = \"x\"\n[dependencies]\nmemchr.workspace = true\nserde = { }\n\n[dev-dependencies]\ninsta = \"1\"\n";
-        assert_eq!(dependencies(manifest), ["memchr", "serde"]);
+        let manifest = "[package]\nname = \"x\"\n[dependencies]\nmemchr.workspace = true\nserde = { }\n\n[dependencies.tokio]\nversion = \"1\"\n[dev-dependencies]\ninsta = \"1\"\n";
+        assert_eq!(dependencies(manifest), ["memchr", "serde", "tokio"]);
     }
 
     #[test]
