@@ -1,5 +1,7 @@
 //! What the parser says: events.
 
+use std::sync::Arc;
+
 use crate::diagnostic::Diagnostic;
 use crate::piece::Piece;
 use crate::span::Span;
@@ -13,8 +15,8 @@ pub struct Event<'c> {
     pub kind: EventKind<'c>,
     /// Where it stands in the input.
     pub span: Span,
-    /// The source text of the kinds that hold none themselves.
-    pub(crate) bare: Piece<'c>,
+    /// The end marker that an explicit end consists of.
+    pub(crate) end_marker: Option<Arc<str>>,
 }
 
 /// What an [`Event`] says.
@@ -51,10 +53,14 @@ impl Event<'_> {
             | EventKind::Ignored(piece) => piece,
             EventKind::CallStart(header) => header.source(),
             EventKind::ValueStart(Slot::Argument(pointer)) => pointer.source(),
-            EventKind::ValueStart(Slot::Body)
-            | EventKind::ValueEnd
-            | EventKind::CallEnd(_)
-            | EventKind::Diagnostic(_) => &self.bare,
+            // A line end, which its length tells, or nothing.
+            EventKind::ValueStart(Slot::Body) | EventKind::ValueEnd => match self.span.len() {
+                0 => "",
+                1 => "\n",
+                _ => "\r\n",
+            },
+            EventKind::CallEnd(_) => self.end_marker.as_deref().unwrap_or_default(),
+            EventKind::Diagnostic(_) => "",
         }
     }
 
@@ -83,7 +89,7 @@ impl Event<'_> {
         Event {
             kind,
             span: self.span,
-            bare: self.bare.into_owned(),
+            end_marker: self.end_marker,
         }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use crate::dialect::{Dialect, DialectError, check_length, check_marker};
 use crate::event::Syntax;
-use crate::piece::{INLINE, Piece};
 
 /// U+1F6E0 with the variation selector: the canonical emoji.
 const EMOJI: &str = "\u{1F6E0}\u{FE0F}";
@@ -140,16 +139,13 @@ impl Markers {
         })
     }
 
-    /// A copy of an end marker, without an allocation.
-    pub(crate) fn piece(&self, text: &str) -> Piece<'static> {
-        if text.len() <= INLINE {
-            return Piece::copied(text);
+    /// The marker of this text, without an allocation.
+    pub(crate) fn of_text(&self, text: &str) -> Option<Arc<str>> {
+        if *text == *self.end {
+            return Some(Arc::clone(&self.end));
         }
-        let whole = self.value.whole.iter().chain(&self.body.whole);
-        whole
-            .map(|marker| &marker.text)
-            .find(|marker| &***marker == text)
-            .map_or_else(|| Piece::copied(text), Piece::shared)
+        let found = self.all.iter().find(|marker| *marker.text == *text);
+        found.map(|marker| Arc::clone(&marker.text))
     }
 
     /// The text of the marker that plays `role`, in its canonical form, as it is named in messages.

@@ -157,7 +157,7 @@ impl Parser {
                 return Some(Event {
                     span: diagnostic.span,
                     kind: EventKind::Diagnostic(diagnostic),
-                    bare: Piece::EMPTY,
+                    end_marker: None,
                 });
             }
             let is_held = self.is_held();
@@ -287,42 +287,57 @@ impl Parser {
     }
 
     fn whole_event<'c>(&mut self, token: Token, len: usize, chunk: &mut Chunk<'c>) -> Event<'c> {
-        let source = if self.is_held() {
-            let window = self.held.get(self.held_from..).unwrap_or_default();
-            let text = window.get(..len).unwrap_or_default();
-            match token {
-                Token::CallEnd(_) => self.machine.markers.piece(text),
-                _ => Piece::copied(text),
-            }
-        } else {
-            Piece::borrowed(chunk.rest().get(..len).unwrap_or_default())
-        };
-        let span = self.consume(len, chunk);
-        let (kind, bare) = match token {
+        let mut end_marker = None;
+        let kind = match token {
             Token::CallStart {
                 syntax,
                 name,
                 id,
                 rest,
-            } => {
-                let header = Header {
-                    source,
-                    syntax,
-                    name,
-                    id,
-                    rest,
-                };
-                (EventKind::CallStart(header), Piece::EMPTY)
+            } => EventKind::CallStart(Header {
+                source: self.line(len, chunk),
+                syntax,
+                name,
+                id,
+                rest,
+            }),
+            Token::Argument { pointer } => EventKind::ValueStart(Slot::Argument(Pointer {
+                source: self.line(len, chunk),
+                pointer,
+            })),
+            Token::BodyStart => EventKind::ValueStart(Slot::Body),
+            Token::ValueEnd => EventKind::ValueEnd,
+            Token::CallEnd(termination) => {
+                end_marker = self.machine.markers.of_text(self.front(len, chunk));
+                EventKind::CallEnd(termination)
             }
-            Token::Argument { pointer } => {
-                let pointer = Pointer { source, pointer };
-                (EventKind::ValueStart(Slot::Argument(pointer)), Piece::EMPTY)
-            }
-            Token::BodyStart => (EventKind::ValueStart(Slot::Body), source),
-            Token::ValueEnd => (EventKind::ValueEnd, source),
-            Token::CallEnd(termination) => (EventKind::CallEnd(termination), source),
         };
-        Event { kind, span, bare }
+        Event {
+            kind,
+            span: self.consume(len, chunk),
+            end_marker,
+        }
+    }
+
+    /// The header or pointer line of `len` bytes at the front of the window.
+    fn line<'c>(&self, len: usize, chunk: &Chunk<'c>) -> Piece<'c> {
+        if self.is_held() {
+            Piece::copied(self.front(len, chunk))
+        } else {
+            Piece::borrowed(chunk.rest().get(..len).unwrap_or_default())
+        }
+    }
+
+    /// The first `len` bytes of the window.
+    fn front<'w>(&'w self, len: usize, chunk: &Chunk<'w>) -> &'w str {
+        let window = if self.is_held() {
+            self.held.get(self.held_from..)
+        } else {
+            Some(chunk.rest())
+        };
+        window
+            .and_then(|window| window.get(..len))
+            .unwrap_or_default()
     }
 
     /// Moves the window on by `len` bytes and returns their span.
@@ -442,7 +457,7 @@ fn content_event(content: Content, piece: Piece<'_>, span: Span) -> Event<'_> {
     Event {
         kind,
         span,
-        bare: Piece::EMPTY,
+        end_marker: None,
     }
 }
 

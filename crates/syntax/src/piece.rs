@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 
 /// The longest text that is kept inline, in bytes: a usual header line, marker and all, that was held back.
 pub(crate) const INLINE: usize = 30;
@@ -19,7 +18,6 @@ pub struct Piece<'c>(Repr<'c>);
 enum Repr<'c> {
     Borrowed(&'c str),
     Inline { len: u8, bytes: [u8; INLINE] },
-    Shared(Arc<str>),
     Owned(Box<str>),
 }
 
@@ -48,11 +46,6 @@ impl<'c> Piece<'c> {
         }
     }
 
-    /// A copy of a marker's text, without an allocation.
-    pub(crate) fn shared(text: &Arc<str>) -> Piece<'static> {
-        Piece(Repr::Shared(Arc::clone(text)))
-    }
-
     /// The text.
     pub fn as_str(&self) -> &str {
         match &self.0 {
@@ -62,7 +55,6 @@ impl<'c> Piece<'c> {
                 .get(..usize::from(*len))
                 .and_then(|bytes| std::str::from_utf8(bytes).ok())
                 .unwrap_or_default(),
-            Repr::Shared(text) => text,
             Repr::Owned(text) => text,
         }
     }
@@ -72,7 +64,7 @@ impl<'c> Piece<'c> {
         match self.0 {
             Repr::Borrowed(text) => Cow::Borrowed(text),
             Repr::Owned(text) => Cow::Owned(text.into()),
-            Repr::Inline { .. } | Repr::Shared(_) => Cow::Owned(self.as_str().to_owned()),
+            Repr::Inline { .. } => Cow::Owned(self.as_str().to_owned()),
         }
     }
 
@@ -81,7 +73,6 @@ impl<'c> Piece<'c> {
         match self.0 {
             Repr::Borrowed(text) => Piece::copied(text),
             Repr::Inline { len, bytes } => Piece(Repr::Inline { len, bytes }),
-            Repr::Shared(text) => Piece(Repr::Shared(text)),
             Repr::Owned(text) => Piece(Repr::Owned(text)),
         }
     }
@@ -152,7 +143,6 @@ mod tests {
             for piece in [
                 Piece::borrowed(text),
                 Piece::copied(text),
-                Piece::shared(&text.into()),
                 Piece::borrowed(text).into_owned(),
                 Piece::copied(text).into_owned(),
             ] {
