@@ -6,6 +6,8 @@ use plaincall_call::Syntax;
 pub(crate) const NEAR_MISS: &str = "near_miss";
 /// The code of the remark that the end of the text ended a call of the block syntax.
 pub(crate) const NOT_CLOSED: &str = "not_closed";
+/// The code of the remark that the bytes of the text are not all UTF-8.
+pub(crate) const NOT_UTF8: &str = "not_utf8";
 
 /// What to do about a finding, in one sentence. `end_marker` is the one in force.
 pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Option<String> {
@@ -51,6 +53,7 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
                 "close the call with `{end_marker}`: without it, it is run only if the text is known to be whole"
             ));
         }
+        NOT_UTF8 => "save the text as UTF-8",
         "stray_reasoning_close" => {
             "if the text begins inside reasoning, read it with `--in-reasoning`"
         }

@@ -94,8 +94,11 @@ impl Color {
 /// without a gap, and its diagnostics. Spans count bytes. On a terminal it prints the text itself, while it arrives,
 /// with its calls set off.
 ///
+/// `--format openai` has no place for the dependencies of a call: they are named on standard error, and the call is
+/// printed without them.
+///
 /// Exit status: 0 if the input could be read, whatever stands in it; 1 if a file could not be read, a line of
-/// `--jsonl` was wrong, or `--format openai` left a call out.
+/// `--jsonl` was wrong, or `--format openai` left out a call or its dependencies.
 #[derive(Args, Debug)]
 #[command(after_long_help = PARSE_FORMS)]
 pub(crate) struct ParseOptions {
@@ -204,7 +207,8 @@ pub(crate) enum CheckFormat {
 /// that holds `tool_calls`); several values may follow each other. A whole document comes back with its text.
 ///
 /// A call that cannot be written so that it is read again as the same call is named on standard error with the
-/// reason; the others are written.
+/// reason; the others are written. A call that by what `parse` says the end of its text ended is left out and named
+/// too: it may be half a call, and with an end marker it would look whole.
 ///
 /// Exit status: 0 if every call was written, else 1.
 #[derive(Args, Debug)]
@@ -212,6 +216,12 @@ pub(crate) struct RenderOptions {
     /// The JSON to read; `-` or none is standard input.
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+
+    /// Take the text for whole that a document comes from: close a block call that the end of the text ended.
+    ///
+    /// A call of the emoji syntax without its end marker is not written even so.
+    #[arg(long)]
+    pub(crate) complete: bool,
 
     #[command(flatten)]
     pub(crate) tools: ToolsOption,

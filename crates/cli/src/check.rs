@@ -4,7 +4,7 @@ use plaincall_call::{Document, Finding, Severity, Span, Syntax, Termination};
 use plaincall_syntax::{Code, Dialect, near_misses};
 use serde::Serialize;
 
-use crate::advice::{NEAR_MISS, NOT_CLOSED, advice};
+use crate::advice::{NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
 use crate::arguments::{CheckFormat, CheckOptions};
 use crate::excerpt::{Excerpts, Remark};
 use crate::input::{Input, or_standard};
@@ -121,7 +121,22 @@ impl Report {
             let other = before.checked_sub(1).and_then(|last| near.get(last));
             other.is_some_and(|other| span.end <= other.end)
         };
-        let findings = document.diagnostics.into_iter().chain(not_closed);
+        let not_utf8 = source.replaced().map(|(count, first)| {
+            let places = counted(count, "place");
+            Finding {
+                code: NOT_UTF8,
+                severity: Severity::Warning,
+                span: Span {
+                    start: first.start,
+                    end: first.end,
+                },
+                message: format!(
+                    "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
+                ),
+            }
+        });
+        let findings = document.diagnostics.into_iter();
+        let findings = findings.chain(not_closed).chain(not_utf8);
         remarks.extend(findings.map(|finding| {
             Found {
                 help: advice(finding.code, document.syntax, &end_marker)

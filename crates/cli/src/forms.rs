@@ -1,5 +1,6 @@
 //! Calls as JSON, in every form that `render` reads.
 
+use plaincall_call::Termination;
 use serde_json::{Map, Value};
 
 /// A part of what is to be written.
@@ -10,7 +11,11 @@ pub(crate) enum Item {
     /// Text between the reasoning markers.
     Reasoning(String),
     /// A call, or why what stands there is none.
-    Call(Result<Form, NoCall>),
+    Call {
+        call: Result<Form, NoCall>,
+        /// Whether a document says that the end of its text ended the call.
+        is_unclosed: bool,
+    },
 }
 
 /// A call, in the form in which it came.
@@ -96,10 +101,10 @@ fn segment(value: Value) -> Item {
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
-    match (kind.as_str(), object.remove("text"), object.remove("call")) {
-        ("text", Some(Value::String(text)), _) => Item::Text(text),
-        ("reasoning", Some(Value::String(text)), _) => Item::Reasoning(text),
-        ("call", _, Some(call)) => element(call),
+    match (kind.as_str(), object.remove("text")) {
+        ("text", Some(Value::String(text))) => Item::Text(text),
+        ("reasoning", Some(Value::String(text))) => Item::Reasoning(text),
+        ("call", _) if object.contains_key("call") => element(Value::Object(object)),
         _ => no_call(
             None,
             "a segment is neither `text` nor `reasoning` with a text, nor `call` with a call",
@@ -114,16 +119,29 @@ fn element(value: Value) -> Item {
     if object.get("type").is_some_and(|kind| kind == "call")
         && let Some(call) = object.remove("call")
     {
-        return element(call);
+        let end = Termination::EndOfStream.name();
+        let is_unclosed = object
+            .get("termination")
+            .is_some_and(|termination| termination == end);
+        return match element(call) {
+            Item::Call { call, .. } => Item::Call { call, is_unclosed },
+            other => other,
+        };
     }
-    Item::Call(form(object))
+    Item::Call {
+        call: form(object),
+        is_unclosed: false,
+    }
 }
 
 fn no_call(name: Option<&str>, reason: &str) -> Item {
-    Item::Call(Err(NoCall {
-        name: name.map(str::to_owned),
-        reason: reason.to_owned(),
-    }))
+    Item::Call {
+        call: Err(NoCall {
+            name: name.map(str::to_owned),
+            reason: reason.to_owned(),
+        }),
+        is_unclosed: false,
+    }
 }
 
 fn form(mut object: Map<String, Value>) -> Result<Form, NoCall> {

@@ -31,6 +31,7 @@ mod wire;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use clap::error::{ContextKind, ContextValue};
 
 use crate::arguments::{Cli, Color, Command};
 use crate::output::Output;
@@ -41,10 +42,26 @@ pub use reference::reference;
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => error.exit(),
+        Err(error) => advised(error).exit(),
     };
     let command = cli.command.name();
     status::exit_code(run(cli), command)
+}
+
+/// Says what the file with the tools is to whoever has named none.
+fn advised(mut error: clap::Error) -> clap::Error {
+    let lacks_tools = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(lacking)) => lacking.iter().any(|it| it.starts_with("--tools")),
+        _ => false,
+    };
+    if lacks_tools {
+        let tip = "the file says which tools there are and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)";
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
+    }
+    error
 }
 
 fn run(cli: Cli) -> status::Outcome {

@@ -2,7 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use plaincall_call::{Completeness, Document, LeftOut, OpenAiCall, Unclosed, openai_calls};
+use plaincall_call::{
+    Completeness, Document, LeftOut, OpenAiCall, ToolCall, Unclosed, openai_calls,
+};
 use plaincall_syntax::Dialect;
 
 use crate::arguments::{ParseFormat, ParseOptions};
@@ -189,30 +191,34 @@ impl Parse {
         let find_tool = |name: &str| self.tools.as_ref().and_then(|tools| tools.find(name));
         let calls = openai_calls(document, completeness, Unclosed::Reject, find_tool);
         let mut status = Status::Good;
-        for left_out in &calls.left_out {
+        for call in document.calls() {
+            let lost = match calls.left_out.iter().find(|one| one.index == call.index) {
+                Some(left_out) => {
+                    let reasons = self.reasons(call, completeness, left_out);
+                    format!("is left out: {reasons}")
+                }
+                None if call.dependencies.is_empty() => continue,
+                None => format!(
+                    "is printed without what it depends on, for which `tool_calls` have no place: `{}`",
+                    call.dependencies.join("`, `")
+                ),
+            };
             status = Status::Wrong;
             complain(&format!(
-                "{place}call {} ({}, id {}) is left out: {}",
-                left_out.index + 1,
-                left_out.name.escape_debug(),
-                left_out.id.escape_debug(),
-                self.reasons(document, completeness, left_out)
+                "{place}call {} ({}, id {}) {lost}",
+                call.index + 1,
+                call.name.escape_debug(),
+                call.id.escape_debug(),
             ));
         }
         (calls.tool_calls, status)
     }
 
     /// Why a call is left out, with the end marker in force.
-    fn reasons(
-        &self,
-        document: &Document,
-        completeness: Completeness,
-        left_out: &LeftOut,
-    ) -> String {
-        let call = document.calls().find(|call| call.index == left_out.index);
-        match call.map(|call| (call, call.may_run(completeness, Unclosed::Reject))) {
-            Some((call, Err(reason))) => reason.sentence(&self.dialect.end_marker(call.syntax)),
-            _ => left_out.reasons.join("; "),
+    fn reasons(&self, call: &ToolCall, completeness: Completeness, left_out: &LeftOut) -> String {
+        match call.may_run(completeness, Unclosed::Reject) {
+            Err(reason) => reason.sentence(&self.dialect.end_marker(call.syntax)),
+            Ok(()) => left_out.reasons.join("; "),
         }
     }
 }

@@ -41,6 +41,8 @@ struct Writer {
     /// The syntax that is written: asked for, or that of the first call.
     syntax: Option<Syntax>,
     tools: Option<Tools>,
+    /// Whether the texts that documents come from are known to be whole.
+    is_complete: bool,
     /// How many calls there have been.
     count: usize,
 }
@@ -53,6 +55,7 @@ impl Writer {
             dialect,
             options: options.dialect.clone(),
             tools: options.tools.load()?,
+            is_complete: options.complete,
             count: 0,
         })
     }
@@ -64,8 +67,15 @@ impl Writer {
         let mut status = Status::Good;
         let mut count = 0;
         for value in serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>() {
-            let value =
-                value.map_err(|error| Failure::Broken(format!("{name} is not JSON: {error}")))?;
+            let value = value.map_err(|error| {
+                // What does not even begin as JSON is probably a text with calls.
+                let hint = if count == 0 {
+                    "; render reads JSON, and to rewrite a text there is `plaincall convert`"
+                } else {
+                    ""
+                };
+                Failure::Broken(format!("{name} is not JSON: {error}{hint}"))
+            })?;
             count += 1;
             status = status.and(self.value(value, output)?);
         }
@@ -85,7 +95,7 @@ impl Writer {
         let mut status = Status::Good;
         let mut is_behind_call = false;
         for (index, item) in items.into_iter().enumerate() {
-            let is_call = matches!(item, Item::Call(_));
+            let is_call = matches!(item, Item::Call { .. });
             match item {
                 Item::Text(text) => match &escaper {
                     Some(escaper) => draft.text(escaper.escape(&text).as_bytes()),
@@ -105,9 +115,13 @@ impl Writer {
                         );
                     }
                 }
-                Item::Call(call) => {
+                Item::Call { call, is_unclosed } => {
                     self.count += 1;
-                    match call.and_then(|form| self.call(&form)) {
+                    let text = call.and_then(|form| {
+                        self.is_whole(&form, is_unclosed)?;
+                        self.call(&form)
+                    });
+                    match text {
                         Ok(text) => {
                             if is_behind_call {
                                 // Nothing stands between two calls where one was ended by the start of the next.
@@ -145,6 +159,24 @@ impl Writer {
             output.bytes(&draft.bytes)?;
         }
         Ok(status)
+    }
+
+    /// Refuses a call that would be closed here and may be half a call.
+    fn is_whole(&self, form: &Form, is_unclosed: bool) -> Result<(), NoCall> {
+        let reason = match form {
+            _ if !is_unclosed => return Ok(()),
+            Form::Block { .. } if self.is_complete => return Ok(()),
+            Form::Block { .. } => {
+                "it was cut off or not closed, and an end marker would make it look whole; if its text is known to be whole, say so with `--complete`"
+            }
+            Form::Emoji { .. } | Form::OpenAi { .. } => {
+                "it was cut off or not closed, and an end marker would make it look whole"
+            }
+        };
+        Err(NoCall {
+            name: Some(form.name().to_owned()),
+            reason: reason.to_owned(),
+        })
     }
 
     /// The text of a call.

@@ -80,7 +80,7 @@ pub(crate) struct RunOptions {
     pub(crate) tools: PathBuf,
 
     /// Read so many bytes a second, as a model writes them.
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = pace)]
     pub(crate) pace: Option<NonZeroU64>,
 
     /// Take the text for whole, where it comes from a pipe too.
@@ -125,6 +125,10 @@ pub(crate) struct RunOptions {
     pub(crate) dialect: DialectOptions,
 }
 
+fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
+    text.parse().map_err(|_| "write a whole number from 1 on")
+}
+
 impl RunOptions {
     fn is_from_standard_input(&self) -> bool {
         self.file
@@ -144,6 +148,16 @@ pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
         return Err(Failure::Usage(message.to_owned()));
     }
     let toolbox = tools::load(&options.tools)?.into_toolbox();
+    if let Some(directory) = options
+        .run_directory
+        .as_deref()
+        .filter(|path| path.is_file())
+    {
+        return Err(Failure::Broken(format!(
+            "the tools cannot work in {}: it is a file; name a directory",
+            directory.display()
+        )));
+    }
     let environment = Environment::read();
     let cannot =
         |what: &str, error: std::io::Error| Failure::Broken(format!("cannot {what}: {error}"));

@@ -1,5 +1,7 @@
 //! A text with the places in it: bytes as they came, characters as they are shown, lines and columns.
 
+use std::ops::Range;
+
 /// A whole text, as it is shown: each invalid part of the bytes is one U+FFFD.
 pub(crate) struct Source {
     pub(crate) name: String,
@@ -37,6 +39,13 @@ impl Source {
             text,
             replaced,
         }
+    }
+
+    /// How many parts of the bytes were no UTF-8, and where the first of them is shown.
+    pub(crate) fn replaced(&self) -> Option<(usize, Range<usize>)> {
+        let &(_, end) = self.replaced.first()?;
+        let start = end - char::REPLACEMENT_CHARACTER.len_utf8();
+        Some((self.replaced.len(), start..end))
     }
 
     /// The place in the bytes of a place in the text.

@@ -11,6 +11,9 @@ use crate::excerpt::{Excerpts, Remark};
 use crate::input::Input;
 use crate::status::Failure;
 
+/// How many mistakes are shown of a file that is not even TOML, where one leads to the next.
+const SHOWN: usize = 5;
+
 /// Where the definitions of the tools are.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ToolsOption {
@@ -64,14 +67,28 @@ pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
     // The folder of the file has a meaning in it, so the path has to be a whole one.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let tools = plaincall::read_tools(&text, whole).map_err(|error| {
-        for mistake in &error.mistakes {
+        let count = error.mistakes.len();
+        let shown = if error.is_toml {
+            count
+        } else {
+            count.min(SHOWN)
+        };
+        for mistake in error.mistakes.iter().take(shown) {
             show(&name, &text, mistake);
         }
-        let mistakes = match error.mistakes.len() {
-            1 => "a mistake".to_owned(),
-            count => format!("{count} mistakes"),
+        let mistakes = if count == 1 {
+            "a mistake".to_owned()
+        } else {
+            format!("{count} mistakes")
         };
-        Failure::Broken(format!("{name} has {mistakes}, so its tools are not known"))
+        let question = if shown < count {
+            format!(" (the first {shown} are shown); is this a tools file?")
+        } else {
+            String::new()
+        };
+        Failure::Broken(format!(
+            "{name} has {mistakes}, so its tools are not known{question}"
+        ))
     })?;
     let toolbox =
         Toolbox::new(tools).map_err(|error| Failure::Broken(format!("{name}: {error}")))?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plaincall_call::{Parameter, ToolSpec};
 
 use crate::invocation::Invocation;
-use crate::template::{Host, Piece, pieces};
+use crate::template::{Host, Piece, pieces, single_quoted};
 use crate::tool::Tool;
 
 /// How much of a command's standard output is kept if it does not say, in bytes.
@@ -67,8 +67,8 @@ impl Command {
     /// A script that is run by `sh -c`.
     ///
     /// The arguments do not become part of the script: `{name}` stands for a parameter of the shell (`${1}`, …), to be
-    /// quoted like every other, `"{name}"`. Where a shell does not look for its parameters (between single quotes)
-    /// there is no placeholder either. An argument that is left out is empty. `${name}` is the shell's own.
+    /// quoted like every other, `"{name}"`. Between single quotes a shell does not look for its parameters, so a
+    /// placeholder there is refused. An argument that is left out is empty. `${name}` is the shell's own.
     ///
     /// The parameters are those of the script as a whole: a function of the script has its own, and `shift` and `set`
     /// change them. Hand a function what it needs: `f "{name}"`.
@@ -202,6 +202,7 @@ impl Check<'_> {
         self.problems.push(CommandProblem {
             place,
             placeholder: None,
+            occurrence: 0,
             message: message.into(),
         });
     }
@@ -210,6 +211,7 @@ impl Check<'_> {
         self.problems.push(CommandProblem {
             place,
             placeholder: Some(format!("{{{placeholder}}}")),
+            occurrence: 0,
             message,
         });
     }
@@ -257,6 +259,26 @@ impl Check<'_> {
     fn script(&mut self, script: &str) -> Script {
         if script.trim().is_empty() {
             self.find(CommandPlace::Whole, "the script is empty");
+        }
+        for (at, piece) in single_quoted(script) {
+            let name = match &piece {
+                // What is no parameter is named as that.
+                Piece::Argument(name) if self.spec.get(name).is_none() => continue,
+                Piece::Argument(name) => name,
+                Piece::RunDirectory => "directory:run",
+                Piece::ToolsDirectory => "directory:tools",
+                Piece::Text(_) => continue,
+            };
+            let placeholder = format!("{{{name}}}");
+            let before = script.get(..at).unwrap_or_default();
+            self.problems.push(CommandProblem {
+                place: CommandPlace::Whole,
+                occurrence: before.matches(placeholder.as_str()).count(),
+                message: format!(
+                    "`{placeholder}` stands between single quotes, where the shell puts nothing in: use double quotes, or close the quotes around it, as in `'…'\"{placeholder}\"'…'`; for the text itself write `{{{placeholder}}}`"
+                ),
+                placeholder: Some(placeholder),
+            });
         }
         Script::new(self.pieces(CommandPlace::Whole, script, Host::Shell))
     }
@@ -379,6 +401,8 @@ pub struct CommandProblem {
     pub place: CommandPlace,
     /// The placeholder there that is meant, if it is one.
     pub placeholder: Option<String>,
+    /// Which of the texts there that are the same as the placeholder it is, from 0.
+    pub occurrence: usize,
     /// What, and what to do, in one sentence.
     pub message: String,
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::panic::catch_unwind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,6 +114,11 @@ impl Run {
     /// The tools.
     pub fn toolbox(&self) -> &Toolbox {
         &self.toolbox
+    }
+
+    /// The run's own directory, if it has one.
+    pub fn directory(&self) -> Option<&Path> {
+        self.surroundings.directory.as_ref().map(RunDirectory::path)
     }
 
     /// Ends the run as dropping it does, and waits until nothing of it is left. The run's directory is removed on a

@@ -92,9 +92,147 @@ fn is_name(text: &str) -> bool {
         || text.starts_with('_') && is_name(text.trim_start_matches('_'))
 }
 
+/// The placeholders of a shell script that stand between single quotes, where the shell looks for no parameters: each
+/// with where it begins, in bytes.
+///
+/// The scan knows quotes, backslashes and comments. It ends where more than that decides what a quote means (a
+/// here-document, a command inside double quotes), and passes over what `eval` or `trap` may read once more.
+pub(crate) fn single_quoted(script: &str) -> Vec<(usize, Piece)> {
+    let mut found = Vec::new();
+    let mut place = 0;
+    let mut before = ' ';
+    while let Some(c) = next(script, place) {
+        let begun = place;
+        place += c.len_utf8();
+        let rest = script.get(place..).unwrap_or_default();
+        let length = match c {
+            '\\' => rest.chars().next().map(char::len_utf8),
+            '#' if before.is_whitespace() || ";|&()".contains(before) => rest.find('\n'),
+            '<' if rest.starts_with('<') => None,
+            '\'' if before == '$' => None,
+            '\'' => rest.find('\'').map(|end| {
+                if !is_read_again(script.get(..begun).unwrap_or_default()) {
+                    let quoted = rest.get(..end).unwrap_or_default();
+                    found.extend(placeholders(quoted).map(|(at, piece)| (place + at, piece)));
+                }
+                end + 1
+            }),
+            '"' => double_quoted(rest),
+            _ => Some(0),
+        };
+        let Some(length) = length else {
+            break;
+        };
+        place += length;
+        before = c;
+    }
+    found
+}
+
+fn next(text: &str, place: usize) -> Option<char> {
+    text.get(place..)?.chars().next()
+}
+
+/// The length of what stands between double quotes, with the closing one, where that is certain.
+fn double_quoted(text: &str) -> Option<usize> {
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        match c {
+            '"' => return Some(at + 1),
+            '\\' => drop(characters.next()),
+            '`' => return None,
+            '$' if characters
+                .peek()
+                .is_some_and(|&(_, next)| "({".contains(next)) =>
+            {
+                // A command in it may have quotes of its own, and so may the value of a parameter.
+                let inner = text.get(at..)?.strip_prefix("${")?;
+                if inner
+                    .get(..inner.find('}')?)?
+                    .contains(['"', '\'', '$', '`'])
+                {
+                    return None;
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether the command in whose line a quote begins may let the shell read the text in it.
+fn is_read_again(before: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    line.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .any(|word| word == "eval" || word == "trap")
+}
+
+/// The placeholders of a script with where they begin.
+fn placeholders(text: &str) -> impl Iterator<Item = (usize, Piece)> {
+    let mut place = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let at = place + text.get(place..)?.find('{')?;
+            let brace = text.get(at..)?;
+            if let Some((_, behind)) = escaped(brace) {
+                place = text.len() - behind.len();
+                continue;
+            }
+            place = at + 1;
+            let is_variable = text.get(..at)?.ends_with('$');
+            if let Some((piece, behind)) = placeholder(brace).filter(|_| !is_variable) {
+                place = text.len() - behind.len();
+                return Some((at, piece));
+            }
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Host, Piece, pieces};
+    use super::{Host, Piece, pieces, single_quoted};
+
+    #[test]
+    fn between_single_quotes() {
+        let check = |script: &str, expected: &[usize]| {
+            let found: Vec<usize> = single_quoted(script).iter().map(|(at, _)| *at).collect();
+            assert_eq!(found, expected, "{script}");
+        };
+        for (script, expected) in [
+            ("echo 'hello {name}'", &[12][..]),
+            ("echo '{a} {b}' 'x' '{c}'", &[6, 10, 20]),
+            ("echo \"it's\" '{a}'", &[13]),
+            ("echo \\' '{a}'", &[9]),
+            ("echo a#'{a}'", &[8]),
+            ("# don't\necho '{a}'", &[14]),
+            ("echo \"${x#y}\" '{a}'", &[15]),
+            ("echo \"\\\"\" '{a}'", &[11]),
+            ("echo '{{a}}{b}'", &[11]),
+            ("é='{a}'", &[4]),
+        ] {
+            check(script, expected);
+        }
+        for script in [
+            "echo \"{name}\" {name}",
+            "echo \"it's {name}\"",
+            "echo 'a '\"{name}\"' b'",
+            "awk '{ print }' '{{name}}' '${name}' '{a b}'",
+            "echo x # isn't {name}, isn't it?",
+            "echo \\'{name}\\'",
+            // Here more than quotes decides.
+            "cat <<E\n'{name}'\nE",
+            "echo \"$(echo \"it's\")\" {name} '",
+            "echo \"$(sed 's/{a}/b/')\"",
+            "echo \"`echo '{a}'`\"",
+            "echo \"${x:-\"'\"}\" '{a}'",
+            "echo $'{a}'",
+            "echo '{a}",
+            "trap 'rm \"{path}\"' EXIT",
+            "eval 'echo \"{path}\"'",
+        ] {
+            check(script, &[]);
+        }
+    }
 
     /// Text as it is, arguments as `<name>`.
     fn check(host: Host, text: &str, expected: &str) {

@@ -77,7 +77,8 @@ pub fn read_tools(text: &str, path: impl AsRef<Path>) -> Result<Vec<Tool>, Tools
         }
     }
     // Behind a mistake in the form, the rest may mean something else than it seems to.
-    let tools = if errors.is_empty() {
+    mistakes.is_toml = errors.is_empty();
+    let tools = if mistakes.is_toml {
         tools(document.get_ref(), path.as_ref(), &mut mistakes)
     } else {
         Vec::new()
@@ -151,7 +152,8 @@ fn tool(table: &Table<'_, '_>, path: &Path, mistakes: &mut Mistakes<'_>) -> Opti
             for problem in error.problems {
                 let span = span_in_command(table, problem.place);
                 let placeholder = problem.placeholder.as_deref().unwrap_or_default();
-                mistakes.add(mistakes.narrow(span, placeholder), problem.message);
+                let span = mistakes.narrow(span, placeholder, problem.occurrence);
+                mistakes.add(span, problem.message);
             }
             return None;
         }
@@ -187,10 +189,41 @@ fn spec(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<ToolSpec> 
         spec = parameters::parameters(spec, &entry, mistakes)?;
     }
     if let Err(error) = spec.check() {
-        mistakes.add(span_in_spec(table, &error), error.message);
+        let names = named_parameters(&spec, &error);
+        mistakes.add(
+            span_in_spec(table, &error),
+            format!("{}{names}", error.message),
+        );
         return None;
     }
     Some(spec)
+}
+
+/// What could have been written, where `body` or `positional` names no parameter.
+fn named_parameters(spec: &ToolSpec, error: &SpecError) -> String {
+    let mut segments = error.at.split('/').skip(1);
+    let name = match (segments.next(), segments.next()) {
+        (Some("body"), None) => spec.body.as_deref(),
+        (Some("positional"), Some(index)) => {
+            let index: Option<usize> = index.parse().ok();
+            let positional = spec.positional.as_deref().unwrap_or_default();
+            index
+                .and_then(|index| positional.get(index))
+                .map(String::as_str)
+        }
+        _ => None,
+    };
+    match name {
+        Some(name) if spec.get(name).is_none() => {
+            let names = spec.parameters.iter().map(|one| format!("`{}`", one.name));
+            let names: Vec<String> = names.collect();
+            match names.as_slice() {
+                [] => "; the tool has no parameters".to_owned(),
+                names => format!("; the parameters are {}", names.join(", ")),
+            }
+        }
+        _ => String::new(),
+    }
 }
 
 fn effect(entry: &Entry<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<Effect> {

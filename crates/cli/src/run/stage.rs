@@ -1,11 +1,16 @@
 //! One run from its first byte to its end: the reply is fed, the display told, signals heeded.
 
+use std::fs;
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use plaincall::{Canceller, Run, RunEvent, RunEvents, Stop, Toolbox, Turn, TurnResults};
+use plaincall::{
+    CallResult, Canceller, Run, RunEvent, RunEvents, Stop, Toolbox, Turn, TurnResults,
+};
+use plaincall_call::{NotRun, Syntax};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -165,7 +170,11 @@ impl Stage {
             Some(Ending::Clean) if reply.is_file || options.complete => Stop::Natural,
             _ => Stop::Broken,
         };
+        let is_unsure = matches!(ending, Some(Ending::Clean)) && stop == Stop::Broken;
         let results = stopping.finish(turn, stop).await;
+        let is_cut_off =
+            |results: &TurnResults| results.iter().any(|one| was_cut_off(one, options));
+        let may_be_whole = is_unsure && !options.json && results.as_ref().is_some_and(is_cut_off);
         if let Some(ticks) = ticks {
             ticks.abort();
         }
@@ -175,8 +184,12 @@ impl Stage {
                 // All events have been told when the end of the turn has.
                 let _ = events.await;
                 let _ = news.send(News::Over).await;
+                // What tools have left there is lost, unless it was asked for.
+                let loses_files = options.run_directory.is_none()
+                    && !options.json
+                    && run.directory().is_some_and(holds_something);
                 let closed = run.close().await;
-                (printer.finish().await, closed.err())
+                (printer.finish().await, closed.err(), loses_files)
             };
             // Whoever does not wait for a standard output that stands still can say so.
             tokio::select! {
@@ -202,9 +215,18 @@ impl Stage {
             }));
         };
         gate.desk.close();
-        let (failure, not_removed) = said;
+        let (failure, not_removed, loses_files) = said;
         if let Some(error) = not_removed {
             remark(&error);
+        } else if loses_files {
+            remark(
+                "the run's directory was removed with the files in it; `--run-directory DIR` keeps it",
+            );
+        }
+        if may_be_whole {
+            remark(
+                "the reply came through a pipe, which may have broken; if it is whole, `--complete` runs a call at its end that is not closed",
+            );
         }
         match (status, ending, failure) {
             (Status::Interrupted(_), ..) => Ok(Ended::Settled(status)),
@@ -212,6 +234,23 @@ impl Stage {
             (_, _, None) => Ok(Ended::Settled(status)),
         }
     }
+}
+
+fn holds_something(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// Whether a call was rejected because the text may have broken off inside it.
+fn was_cut_off(result: &CallResult, options: &RunOptions) -> bool {
+    let Ok(dialect) = options.dialect.dialect() else {
+        return false;
+    };
+    let is_reason = |syntax| {
+        let sentence = NotRun::CutOff.sentence(&dialect.end_marker(syntax));
+        result.error.as_deref() == Some(sentence.as_str())
+    };
+    result.status == plaincall::Status::Rejected
+        && (is_reason(Syntax::Block) || is_reason(Syntax::Emoji))
 }
 
 /// What signals do to a run.

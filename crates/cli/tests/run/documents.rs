@@ -33,8 +33,8 @@ fn document(name: &str) -> String {
     .unwrap()
 }
 
-/// Each `toml` example is a tools file. A `text` example directly behind it that begins with a call is a reply for
-/// these tools, and a `console` example behind that what must be in the output.
+/// Each `toml` example is a tools file that can be read. `every_reply_runs` runs the `reply` examples behind them and
+/// looks for their `output`.
 fn check(name: &str, at_least: usize) {
     let document = document(name);
     let tools = fences(&document, "toml");

@@ -149,9 +149,10 @@ fn whether_the_text_is_whole() {
     let cut = "!!!GADGET_START:say:a\n!!!ARG:text\nx";
     check(cut, &[], 0, &["1 call: 1 ok"]);
     let scene = Scene::new("");
-    scene
-        .pipe(cut.as_bytes(), &[])
-        .assert(1, &["rejected", "`!!!GADGET_END`"]);
+    scene.pipe(cut.as_bytes(), &[]).assert(
+        1,
+        &["rejected", "`!!!GADGET_END`", "note: ", "`--complete`"],
+    );
     scene.pipe(cut.as_bytes(), &["-"]).assert(1, &["rejected"]);
     scene
         .pipe(cut.as_bytes(), &["--complete"])
@@ -226,10 +227,19 @@ fn the_directory() {
         std::fs::read_to_string(scene.path("a/b/x.txt")).unwrap(),
         "kept"
     );
+    // A temporary one is removed, which is said if something was in it.
+    let removed = "note: the run's directory was removed";
+    scene.run(&[]).assert(0, &[removed]);
+    for options in [&["--run-directory", "a/b"][..], &["--json"]] {
+        let ended = scene.run(options);
+        assert!(!ended.stderr.contains(removed), "{ended:?}");
+    }
+    let ended = Scene::new(call("say:s", &[("text", "x")])).run(&[]);
+    assert!(!ended.stderr.contains(removed), "{ended:?}");
     // A file is no directory.
     scene
         .run(&["--run-directory", "reply.txt"])
-        .assert(1, &["the run's directory cannot be made", "reply.txt"]);
+        .assert(1, &["reply.txt: it is a file; name a directory"]);
 }
 
 #[test]
@@ -335,7 +345,10 @@ fn mistakes() {
     run(&["reply.txt", "--tools", "none.toml"]).assert(1, &["there is no such file"]);
     run(&[&["none.txt"], &tools[..]].concat()).assert(1, &["none.txt", "there is no such file"]);
     run(&[&["."], &tools[..]].concat()).assert(1, &["it is a directory"]);
-    run(&[&["reply.txt", "--pace", "0"], &tools[..]].concat()).assert(2, &["--pace"]);
+    for pace in ["0", "fast"] {
+        run(&[&["reply.txt", "--pace", pace], &tools[..]].concat())
+            .assert(2, &["--pace", "a whole number from 1 on"]);
+    }
     run(&[&["reply.txt", "--key", "a b"], &tools[..]].concat()).assert(2, &["key"]);
     run(&[&["reply.txt", "--start-prefix", "x"], &tools[..]].concat()).assert(2, &[]);
 

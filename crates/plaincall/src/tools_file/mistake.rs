@@ -33,6 +33,9 @@ impl fmt::Display for Mistake {
 pub struct ToolsFileError {
     /// All mistakes in the order in which they stand in the file; at least one.
     pub mistakes: Vec<Mistake>,
+    /// Whether the file could be read as TOML. If not, one mistake often leads to others behind it, and nothing is
+    /// known about the tools.
+    pub is_toml: bool,
 }
 
 impl fmt::Display for ToolsFileError {
@@ -51,6 +54,8 @@ impl std::error::Error for ToolsFileError {}
 pub(super) struct Mistakes<'t> {
     text: &'t str,
     found: Vec<Mistake>,
+    /// Whether the text is TOML.
+    pub(super) is_toml: bool,
 }
 
 impl<'t> Mistakes<'t> {
@@ -58,6 +63,7 @@ impl<'t> Mistakes<'t> {
         Self {
             text,
             found: Vec::new(),
+            is_toml: true,
         }
     }
 
@@ -72,10 +78,10 @@ impl<'t> Mistakes<'t> {
         });
     }
 
-    /// Where the part stands inside the span, if it stands there.
-    pub(super) fn narrow(&self, span: Range<usize>, part: &str) -> Range<usize> {
+    /// Where the part stands inside the span, if it stands there so many times; `occurrence` counts from 0.
+    pub(super) fn narrow(&self, span: Range<usize>, part: &str, occurrence: usize) -> Range<usize> {
         let text = self.text.get(span.clone()).unwrap_or_default();
-        match text.find(part) {
+        match text.match_indices(part).map(|(at, _)| at).nth(occurrence) {
             Some(at) if !part.is_empty() => span.start + at..span.start + at + part.len(),
             _ => span,
         }
@@ -86,11 +92,12 @@ impl<'t> Mistakes<'t> {
     }
 
     pub(super) fn into_result<T>(self, value: T) -> Result<T, ToolsFileError> {
+        let is_toml = self.is_toml;
         let mut mistakes = self.found;
         if mistakes.is_empty() {
             return Ok(value);
         }
         mistakes.sort_by_key(|mistake| mistake.span.start);
-        Err(ToolsFileError { mistakes })
+        Err(ToolsFileError { mistakes, is_toml })
     }
 }

@@ -51,9 +51,9 @@ async fn a_script_gets_arguments_as_parameters() {
     )
     .await;
     check(
-        show("'{a}' \"${a}\" '{{a}}' $#"),
+        show("\"{a}\" \"${a}\" '{{a}}' $#"),
         &[("a", "x")],
-        "ok: [${1}][][{a}][1]",
+        "ok: [x][][{a}][1]",
     )
     .await;
 }
@@ -314,6 +314,12 @@ fn commands_that_do_not_fit() {
         &["the program may not come from an argument, or the model could run anything"],
     );
     check(Command::shell(" \n"), &["the script is empty"]);
+    check(
+        Command::shell("echo \"{a}\" '{a}'"),
+        &[
+            "`{a}` stands between single quotes, where the shell puts nothing in: use double quotes, or close the quotes around it, as in `'…'\"{a}\"'…'`; for the text itself write `{{a}}`",
+        ],
+    );
     check(
         Command::new(["echo", "{x}", "{list}", "{directory:tools}"]),
         &[
