@@ -91,13 +91,7 @@ fn test() -> Result<(), String> {
     )?;
     step(
         "documents",
-        cargo(&[
-            "doc",
-            "--workspace",
-            "--no-deps",
-            "--document-private-items",
-        ])
-        .env("RUSTDOCFLAGS", "--deny warnings"),
+        cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     println!(
         "== everything passed in {:.0} s",
