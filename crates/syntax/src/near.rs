@@ -56,7 +56,12 @@ pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, Diale
                 len
             }
             _ if whole > 0 => whole,
-            _ => rest.chars().next().map_or(1, char::len_utf8),
+            // What does not begin with the first of equal blanks begins with none of them but the last.
+            _ => rest.chars().next().map_or(1, |first| {
+                let is_same = |c: &char| *c == first && is_blank(first);
+                let run = rest.chars().take_while(is_same).count();
+                run.saturating_sub(1).max(first.len_utf8())
+            }),
         };
         at += step;
     }

@@ -7,7 +7,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-use plaincall_syntax::{ByteParser, Dialect, EventKind, LINE_LIMIT, Parser};
+use plaincall_syntax::{ByteParser, Dialect, EventKind, LINE_LIMIT, Parser, near_misses};
 use plaincall_testkit::examples::{self, Operation};
 use plaincall_testkit::merged::{Kind, merge, merged, merged_of_chunks};
 
@@ -272,6 +272,34 @@ fn time_is_linear_for_hostile_texts() {
                 "{unit:?} after {head:?} at chunks of {size}: {short} ns, then {long} ns"
             );
         }
+    }
+}
+
+/// The same for the search for near misses.
+#[test]
+fn near_misses_are_found_in_linear_time() {
+    let block = Dialect::block();
+    for (unit, dialect) in [
+        ("! ", block.clone()),
+        ("call", block.clone().start("call:")),
+        (" ", block.clone().start(" s")),
+        ("!!!GADGET_START ", block),
+        ("\u{1F6E0} ", Dialect::emoji()),
+    ] {
+        let time = |count: usize| {
+            let text = unit.repeat(count / unit.len());
+            let run = || {
+                let begun = cpu_time();
+                near_misses(&text, &dialect).expect("the dialect works");
+                cpu_time() - begun
+            };
+            (0..3).map(|_| run()).min().unwrap_or_default()
+        };
+        let (short, long) = (time(1 << 14), time(1 << 17));
+        assert!(
+            long < short * 24 + 1_000_000,
+            "{unit:?}: {short} ns, then {long} ns"
+        );
     }
 }
 
