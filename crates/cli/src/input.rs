@@ -5,7 +5,8 @@ use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use crate::status::{Failure, remark};
+use crate::output::Output;
+use crate::status::{Failure, Outcome, Status, complain, remark};
 
 /// How much is read at a time.
 const BUFFER: usize = 64 * 1024;
@@ -128,6 +129,29 @@ impl Lines {
             Err(error) => Err(unreadable(&self.name, &error)),
         }
     }
+}
+
+/// Takes one file after another, standard input if none is named. What one of them lacks is said and is no reason to
+/// leave the others out.
+pub(crate) fn each(
+    files: &[PathBuf],
+    output: &mut Output,
+    mut one: impl FnMut(&Path, &mut Output) -> Outcome,
+) -> Outcome {
+    let mut status = Status::Good;
+    for file in or_standard(files) {
+        let done = one(&file, output);
+        output.flush()?;
+        status = status.and(match done {
+            Ok(status) => status,
+            Err(Failure::Broken(message)) => {
+                complain(&message);
+                Status::Wrong
+            }
+            Err(failure) => return Err(failure),
+        });
+    }
+    Ok(status)
 }
 
 /// The files that are named; standard input if there are none.

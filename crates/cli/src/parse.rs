@@ -9,7 +9,7 @@ use plaincall_syntax::Dialect;
 
 use crate::arguments::{ParseFormat, ParseOptions};
 use crate::event_line::EventLine;
-use crate::input::{Input, or_standard};
+use crate::input::{Input, each};
 use crate::jsonl::{Answer, ErrorBody, ToolCallsBody, read_line};
 use crate::output::Output;
 use crate::reading::{parser, read, read_bytes};
@@ -20,21 +20,9 @@ use crate::wire::Wire;
 
 pub(crate) fn parse(options: &ParseOptions, output: &mut Output) -> Outcome {
     let command = Parse::new(options, output.is_terminal)?;
-    let mut status = Status::Good;
-    for file in or_standard(&options.files) {
-        let done = Input::open(&file).and_then(|input| command.one(input, output));
-        output.flush()?;
-        status = status.and(match done {
-            Ok(status) => status,
-            // What one file lacks is no reason to leave the others out.
-            Err(Failure::Broken(message)) => {
-                complain(&message);
-                Status::Wrong
-            }
-            Err(failure) => return Err(failure),
-        });
-    }
-    Ok(status)
+    each(&options.files, output, |file, output| {
+        command.one(Input::open(file)?, output)
+    })
 }
 
 struct Parse {

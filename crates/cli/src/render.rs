@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::arguments::{DialectOptions, RenderOptions};
 use crate::draft::Draft;
 use crate::forms::{Form, Item, NoCall, items};
-use crate::input::{Input, or_standard};
+use crate::input::{Input, each};
 use crate::output::Output;
 use crate::reading::escaper;
 use crate::status::{Failure, Outcome, Status, complain};
@@ -18,20 +18,9 @@ use crate::translate::object_in_emoji;
 
 pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
     let mut writer = Writer::new(options)?;
-    let mut status = Status::Good;
-    for file in or_standard(&options.files) {
-        let done = writer.file(&file, output);
-        output.flush()?;
-        status = status.and(match done {
-            Ok(status) => status,
-            Err(Failure::Broken(message)) => {
-                complain(&message);
-                Status::Wrong
-            }
-            Err(failure) => return Err(failure),
-        });
-    }
-    Ok(status)
+    each(&options.files, output, |file, output| {
+        writer.file(file, output)
+    })
 }
 
 struct Writer {
