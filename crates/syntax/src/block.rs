@@ -473,9 +473,17 @@ fn header_parts(window: &str, from: usize, to: usize) -> Option<HeaderParts> {
 
 /// A usual text holds nothing that a name must not hold.
 fn is_name(text: &str, is_unusual: bool) -> bool {
-    let is_refused = |c: char| is_blank(c) || c.is_control() || matches!(c, '"' | '\'' | '`');
-    let begins = |first: char| first.is_alphanumeric() || first == '_';
-    text.starts_with(begins) && !(is_unusual && text.contains(is_refused))
+    text.starts_with(begins_name) && !(is_unusual && text.contains(is_refused_in_name))
+}
+
+/// Whether a name may begin with this character.
+pub(crate) fn begins_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether a name must not hold this character.
+pub(crate) fn is_refused_in_name(c: char) -> bool {
+    is_blank(c) || c.is_control() || matches!(c, '"' | '\'' | '`')
 }
 
 /// Whether a name or id has a character that few tools accept.
@@ -507,7 +515,7 @@ fn line_end_before(text: &[u8], at: usize) -> usize {
 }
 
 /// The length of the line end at the end of the text; a carriage return may become one unless the stream has ended.
-fn open_line_end(text: &[u8], end: bool) -> usize {
+pub(crate) fn open_line_end(text: &[u8], end: bool) -> usize {
     match text {
         [.., b'\r'] if !end => 1,
         _ => line_end_before(text, text.len()),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::event::Syntax;
-use crate::markers::{Markers, emoji_end};
+use crate::markers::{checked, emoji_end};
 
 /// The longest marker that is accepted, in bytes.
 pub(crate) const MARKER_LIMIT: usize = 64;
@@ -203,7 +203,7 @@ impl Dialect {
     /// # Errors
     /// Says what is wrong with it, in one sentence.
     pub fn check(&self) -> Result<(), DialectError> {
-        Markers::new(self).map(drop)
+        checked(self).map(drop)
     }
 
     /// A marker with the key in it, as it is read and written.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::dialect::{Dialect, DialectError};
-use crate::markers::{First, Found, Set, all, split_last};
+use crate::markers::{First, Found, Set, checked, split_last};
 
 /// Escapes and unescapes texts for one dialect.
 ///
@@ -33,8 +33,7 @@ impl Escaper {
     /// # Errors
     /// Refuses a dialect that cannot work.
     pub fn new(dialect: &Dialect) -> Result<Self, DialectError> {
-        dialect.check()?;
-        let markers = all(dialect);
+        let markers = checked(dialect)?;
         let ends: Vec<(Box<str>, char)> = markers
             .iter()
             .filter_map(|marker| split_last(&marker.text))

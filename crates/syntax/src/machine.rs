@@ -24,7 +24,7 @@
 use std::sync::Arc;
 
 use crate::LINE_LIMIT;
-use crate::block::LineClass;
+use crate::block::{LineClass, open_line_end};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Part, Syntax, Termination};
@@ -226,12 +226,7 @@ impl Machine {
         let mut len = set.plain_len(chunk);
         if matches!(self.state, State::Value) {
             // The line end before a marker, or a carriage return that may become one, is not the value's yet.
-            let seen = chunk.get(..len)?;
-            len -= match seen {
-                [.., b'\r', b'\n'] => 2,
-                [.., b'\n' | b'\r'] => 1,
-                _ => 0,
-            };
+            len -= open_line_end(chunk.get(..len)?, false);
             let last = *chunk.get(len.checked_sub(1)?)?;
             self.first_column = last == b'\n';
         }

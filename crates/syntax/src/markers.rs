@@ -78,25 +78,12 @@ pub(crate) struct Markers {
 }
 
 impl Markers {
-    /// The markers of `dialect`; refuses what `spec/common.md`, "Markers" refuses.
+    /// The markers of `dialect`.
+    ///
+    /// # Errors
+    /// As [`checked`].
     pub(crate) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
-        dialect.check_options()?;
-        for marker in dialect.block_markers() {
-            check_length(marker)?;
-        }
-        let all = all(dialect);
-        for (index, marker) in all.iter().enumerate() {
-            check_marker(&marker.text)?;
-            if all
-                .iter()
-                .skip(index + 1)
-                .any(|other| other.text == marker.text)
-            {
-                return Err(DialectError::MarkersEqual {
-                    marker: marker.text.to_string(),
-                });
-            }
-        }
+        let all = checked(dialect)?;
         let of = |wanted: fn(Role) -> bool| -> Vec<Marker> {
             all.iter()
                 .filter(|marker| wanted(marker.role))
@@ -110,11 +97,7 @@ impl Markers {
                 Vec::new()
             }
         };
-        let named = |role: Role| {
-            all.iter()
-                .find(|marker| marker.role == role)
-                .map_or_else(|| "".into(), |marker| Arc::clone(&marker.text))
-        };
+        let named = |role| text_of(&all, role).map_or_else(|| "".into(), Arc::clone);
         let mut block_line = of(Role::is_block);
         block_line.push(Marker::new("\n", Role::LineEnd));
         Ok(Self {
@@ -150,8 +133,7 @@ impl Markers {
 
     /// The text of the marker that plays `role`, in its canonical form, as it is named in messages.
     pub(crate) fn named(&self, role: Role) -> &Arc<str> {
-        let named = self.all.iter().find(|marker| marker.role == role);
-        named.map_or(&self.start, |marker| &marker.text)
+        text_of(&self.all, role).unwrap_or(&self.start)
     }
 }
 
@@ -184,6 +166,34 @@ impl Role {
 /// The canonical end marker of the emoji syntax.
 pub(crate) fn emoji_end() -> String {
     format!("{EMOJI}{EMOJI_END_TAIL}")
+}
+
+/// The text of the first marker that plays `role`: its canonical form.
+pub(crate) fn text_of(markers: &[Marker], role: Role) -> Option<&Arc<str>> {
+    let marker = markers.iter().find(|marker| marker.role == role);
+    marker.map(|marker| &marker.text)
+}
+
+/// Every marker of the dialect.
+///
+/// # Errors
+/// Refuses what `spec/common.md` 1.3 and 12 refuse.
+pub(crate) fn checked(dialect: &Dialect) -> Result<Vec<Marker>, DialectError> {
+    dialect.check_options()?;
+    for marker in dialect.block_markers() {
+        check_length(marker)?;
+    }
+    let all = all(dialect);
+    for (index, marker) in all.iter().enumerate() {
+        check_marker(&marker.text)?;
+        let mut others = all.iter().skip(index + 1);
+        if others.any(|other| other.text == marker.text) {
+            return Err(DialectError::MarkersEqual {
+                marker: marker.text.to_string(),
+            });
+        }
+    }
+    Ok(all)
 }
 
 /// Every marker of the dialect. Canonical forms come before repaired ones.

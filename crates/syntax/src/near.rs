@@ -4,7 +4,7 @@
 
 use crate::dialect::{Dialect, DialectError};
 use crate::is_blank;
-use crate::markers::{Marker, Markers, Role, all};
+use crate::markers::{Marker, Role, all, checked, text_of};
 use crate::span::Span;
 
 /// Text that looks like a marker.
@@ -51,7 +51,7 @@ pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, Diale
             Some((len, role)) if len > whole => {
                 found.push(NearMiss {
                     span: Span::new(at, at + len),
-                    meant: patterns.markers.named(role.canonical()).to_string(),
+                    meant: patterns.meant(role),
                 });
                 len
             }
@@ -77,7 +77,8 @@ struct Word {
 }
 
 struct Patterns {
-    markers: Markers,
+    /// Every marker of the dialect.
+    markers: Vec<Marker>,
     accepted: Vec<Marker>,
     words: Vec<Word>,
     /// The emoji forms that a strict dialect does not accept.
@@ -88,8 +89,8 @@ struct Patterns {
 
 impl Patterns {
     fn new(dialect: &Dialect) -> Result<Self, DialectError> {
-        let markers = Markers::new(dialect)?;
-        let mut accepted = all(dialect);
+        let markers = checked(dialect)?;
+        let mut accepted = markers.clone();
         accepted.retain(|marker| marker.role.is_block() || marker.role.is_emoji());
         let mut lenient = dialect.clone();
         lenient.strict = false;
@@ -120,6 +121,11 @@ impl Patterns {
     /// Whether no find and no marker begins with this byte in mid-line, and no line ends with it.
     fn is_dull(&self, byte: u8) -> bool {
         byte != b'\n' && !self.firsts.contains(&byte)
+    }
+
+    /// The marker that plays `role`, as it is to be written.
+    fn meant(&self, role: Role) -> String {
+        text_of(&self.markers, role.canonical()).map_or_else(String::new, ToString::to_string)
     }
 
     /// The length of the longest whole marker at the front, or 0.

@@ -5,10 +5,11 @@
 
 use std::fmt;
 
+use crate::block::{begins_name, is_refused_in_name};
 use crate::dialect::{Dialect, DialectError};
 use crate::escape::Escaper;
 use crate::event::{EventKind, Slot, Syntax, Termination};
-use crate::markers::{Family, Markers, Role};
+use crate::markers::{Family, Role, checked, text_of};
 use crate::parser::parse;
 use crate::{LINE_LIMIT, is_blank};
 
@@ -57,7 +58,8 @@ pub enum Call<'a> {
 /// Refuses a dialect that cannot work or names no syntax, a call of the other syntax, and a call that the dialect
 /// cannot spell; says which part of it.
 pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError> {
-    let markers = Markers::new(dialect)?;
+    let markers = checked(dialect)?;
+    let marker = |role| text_of(&markers, role).map_or("", |text| text);
     let escaper = dialect
         .is_escaped()
         .then(|| Escaper::new(dialect))
@@ -88,16 +90,16 @@ pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError>
                 header.push_str(&dependencies.join(","));
             }
             check_line(CallPart::Header, &header)?;
-            let mut text = format!("{}{header}\n", markers.start);
+            let mut text = format!("{}{header}\n", marker(Role::BlockStart));
             for &(pointer, value) in arguments {
                 check_pointer(pointer)?;
                 let line_end = if value.ends_with('\r') { "\r\n" } else { "\n" };
                 let value = spelled(value);
-                for piece in [&*markers.arg, pointer, "\n", &value, line_end] {
+                for piece in [marker(Role::BlockArgument), pointer, "\n", &value, line_end] {
                     text.push_str(piece);
                 }
             }
-            text.push_str(&markers.end);
+            text.push_str(marker(Role::BlockEnd));
             text.push('\n');
             text
         }
@@ -114,8 +116,8 @@ pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError>
             let body = spelled(body);
             format!(
                 "{}{header}]\n{body}{}\n",
-                markers.named(Role::EmojiStart(Family::Real)),
-                markers.named(Role::EmojiEnd(Family::Real)),
+                marker(Role::EmojiStart(Family::Real)),
+                marker(Role::EmojiEnd(Family::Real)),
             )
         }
         (Call::Block { .. }, Some(other)) => {
@@ -253,19 +255,17 @@ fn check_block_header(
     id: Option<&str>,
     dependencies: &[&str],
 ) -> Result<(), RenderError> {
-    let begins = |c: char| c.is_alphanumeric() || c == '_';
-    let is_refused = |c: char| is_blank(c) || c.is_control() || matches!(c, '"' | '\'' | '`');
     refuse(
         CallPart::Name(name.to_owned()),
         &[
             (name.contains(['\r', '\n']), LINE_END),
             (name.contains(':'), "holds a colon, which ends a name"),
             (
-                !name.starts_with(begins),
+                !name.starts_with(begins_name),
                 "does not begin with a letter, a digit or `_`",
             ),
             (
-                name.contains(is_refused),
+                name.contains(is_refused_in_name),
                 "holds a blank, a control character or a quote",
             ),
         ],

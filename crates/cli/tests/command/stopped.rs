@@ -1,11 +1,30 @@
 //! Commands that are stopped from outside.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process::plaincall;
+
+/// The command at work, with pipes to it and from it.
+fn started(arguments: &[&str]) -> Child {
+    plaincall()
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// The standard error of a command that has ended is empty.
+fn assert_said_nothing(child: &mut Child, arguments: &[&str]) {
+    let mut stderr = String::new();
+    let mut pipe = child.stderr.take().unwrap();
+    pipe.read_to_string(&mut stderr).unwrap();
+    assert_eq!(stderr, "", "{arguments:?}");
+}
 
 #[test]
 fn interrupted() {
@@ -15,13 +34,7 @@ fn interrupted() {
         &["check"],
         &["convert", "--to", "block"],
     ] {
-        let mut child = plaincall()
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = started(arguments);
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"text").unwrap();
         if arguments.contains(&"--events") {
@@ -38,19 +51,12 @@ fn interrupted() {
         }
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{arguments:?}");
-        let mut stderr = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut stderr)
-            .unwrap();
-        assert_eq!(stderr, "");
+        assert_said_nothing(&mut child, arguments);
     }
 }
 
 /// Waits until the process has taken what was written and waits for more.
-fn wait_until_reading(child: &std::process::Child) {
+fn wait_until_reading(child: &Child) {
     let state = format!("/proc/{}/stat", child.id());
     let wait = format!("/proc/{}/wchan", child.id());
     for _ in 0..100_000 {
@@ -68,7 +74,7 @@ fn wait_until_reading(child: &std::process::Child) {
 }
 
 /// Whether the process has set a handler for Ctrl-C.
-fn handles_interrupts(child: &std::process::Child) -> bool {
+fn handles_interrupts(child: &Child) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let caught = status
         .lines()
@@ -89,13 +95,7 @@ fn closed_pipe() {
         (&["check", "--deny-warnings"], 1),
         (&["convert", "--to", "block"], 0),
     ] {
-        let mut child = plaincall()
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = started(arguments);
         let mut stdin = child.stdin.take().unwrap();
         let mut stdout = child.stdout.take().unwrap();
         let text = prose.clone();
@@ -104,14 +104,7 @@ fn closed_pipe() {
         stdout.read_exact(&mut first).unwrap();
         drop(stdout);
         assert_eq!(child.wait().unwrap().code(), Some(status), "{arguments:?}");
-        let mut stderr = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut stderr)
-            .unwrap();
-        assert_eq!(stderr, "", "{arguments:?}");
+        assert_said_nothing(&mut child, arguments);
         // It may have been stopped before it had read all.
         let _ = writer.join().unwrap();
     }

@@ -9,13 +9,9 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::scene::{Ended, PATIENCE, Scene, call, pause, wait_until};
 
-/// A tool that starts a process which starts another; all of them pay no heed to being asked to end. The file
+/// A script that starts a process which starts another; all of them pay no heed to being asked to end. The file
 /// `processes` in the directory of the tools file gets their numbers.
-const TOOLS: &str = r#"
-[tools.stubborn]
-effect = "read"
-timeout = "300ms"
-shell = '''
+const STUBBORN: &str = r#"
 trap '' TERM INT HUP
 (
   trap '' TERM INT HUP
@@ -29,37 +25,30 @@ sleep 0.05
 echo end >> "{directory:tools}/processes"
 sleep 1000
 sleep 1000
-'''
-
-[tools.patient]
-effect = "read"
-timeout = "1000s"
-shell = '''
-trap '' TERM INT HUP
-(
-  trap '' TERM INT HUP
-  (trap '' TERM INT HUP; sleep 1000; sleep 1000) &
-  echo $! >> "{directory:tools}/processes"
-  sleep 1000
-  sleep 1000
-) &
-echo $$ $! >> "{directory:tools}/processes"
-sleep 0.05
-echo end >> "{directory:tools}/processes"
-sleep 1000
-sleep 1000
-'''
-
-[tools.leaver]
-effect = "read"
-shell = '''
-(trap '' TERM INT HUP; sleep 1000; sleep 1000) > /dev/null 2>&1 &
-echo $! end >> "{directory:tools}/processes"
-'''
 "#;
 
+const LEAVER: &str = r#"
+(trap '' TERM INT HUP; sleep 1000; sleep 1000) > /dev/null 2>&1 &
+echo $! end >> "{directory:tools}/processes"
+"#;
+
+fn tools() -> String {
+    let tool = |(name, timeout, script): (&str, &str, &str)| {
+        format!(
+            "[tools.{name}]\neffect = \"read\"\ntimeout = \"{timeout}\"\nshell = '''{script}'''\n"
+        )
+    };
+    [
+        ("stubborn", "300ms", STUBBORN),
+        ("patient", "1000s", STUBBORN),
+        ("leaver", "60s", LEAVER),
+    ]
+    .map(tool)
+    .concat()
+}
+
 fn scene(tool: &str) -> Scene {
-    Scene::with_tools(call(&format!("{tool}:t"), &[]), TOOLS)
+    Scene::with_tools(call(&format!("{tool}:t"), &[]), tools())
 }
 
 /// The processes that the tool has started, when it has started all.
