@@ -22,12 +22,11 @@ impl Ran {
     }
 }
 
-/// The command, in pipes and without what the environment says about colours.
+/// The command, in pipes and without the environment of the tests: variables like `CI`, `NO_COLOR` and `LC_ALL`
+/// change what it shows.
 pub(crate) fn plaincall() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall"));
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
-        command.env_remove(name);
-    }
+    command.env_clear();
     command
 }
 

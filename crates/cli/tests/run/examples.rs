@@ -11,7 +11,8 @@ fn check(name: &str, status: i32, expected: &[&str]) {
     let scene = Scene::new("");
     let output = Command::new(PLAINCALL)
         .current_dir(&root)
-        .env("TMPDIR", scene.path(""))
+        .env_clear()
+        .envs(scene.environment())
         .arg("run")
         .arg(format!("examples/{name}/reply.txt"))
         .args([

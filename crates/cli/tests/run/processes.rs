@@ -163,7 +163,8 @@ fn a_closed_terminal_is_nothing_under_nohup() {
     let mut command = Command::new("sh");
     let command = command.args(["-c", &script]).current_dir(scene.path(""));
     let child = command
-        .env("TMPDIR", scene.path(""))
+        .env_clear()
+        .envs(scene.environment())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

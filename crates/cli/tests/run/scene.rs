@@ -1,5 +1,6 @@
 //! A reply and its tools in a directory of their own.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -52,6 +53,19 @@ impl Scene {
         self.directory.path().join(name)
     }
 
+    /// What a command finds in its environment, and nothing of the environment of the tests: variables like `CI`,
+    /// `NO_COLOR` and `LC_ALL` change what it shows.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a tool's program is looked for where the tests' programs are"
+    )]
+    pub(crate) fn environment(&self) -> [(&'static str, OsString); 2] {
+        [
+            ("PATH", std::env::var_os("PATH").unwrap_or_default()),
+            ("TMPDIR", self.directory.path().into()),
+        ]
+    }
+
     /// `plaincall run` with these options, and neither a terminal nor an input. It runs in the background of
     /// whatever terminal the tests run on, so that it cannot ask there.
     pub(crate) fn command(&self, options: &[&str]) -> Command {
@@ -60,8 +74,8 @@ impl Scene {
             .arg("run")
             .args(options)
             .current_dir(self.directory.path())
-            .env("TMPDIR", self.directory.path())
-            .env_remove("NO_COLOR")
+            .env_clear()
+            .envs(self.environment())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -63,11 +63,10 @@ impl Terminal {
             .args(["--tools", "tools.toml"])
             .args(options.arguments)
             .current_dir(scene.path(""))
-            .env("TMPDIR", scene.path(""))
+            .env_clear()
+            .envs(scene.environment())
             .env("TERM", "xterm-256color")
             .env("LANG", "C.UTF-8")
-            .env_remove("LC_ALL")
-            .env_remove("NO_COLOR")
             .envs(options.environment.iter().copied());
         if let Some(stdin) = options.stdin {
             command = command.stdin(stdin);
