@@ -14,6 +14,7 @@ const KNOWS: &[(&str, &[&str])] = &[
     (
         "plaincall",
         &[
+            "crc32fast",
             "plaincall-call",
             "plaincall-plan",
             "plaincall-syntax",
@@ -24,6 +25,7 @@ const KNOWS: &[(&str, &[&str])] = &[
             "tokio",
             "tokio-util",
             "toml",
+            "tracing",
         ],
     ),
 ];

@@ -89,6 +89,12 @@ fn test() -> Result<(), String> {
         "tests",
         &mut cargo(&["test", "--workspace", "--no-fail-fast"]),
     )?;
+    // Of the whole workspace, so that the dependencies are those that are built already.
+    let spans = ["--workspace", "--features", "plaincall/tracing"];
+    let spans = [&spans[..], &["--test", "tracing"]].concat();
+    let deny = ["--lib", "--", "--deny", "warnings"];
+    step("lints of spans", cargo(&["clippy"]).args(&spans).args(deny))?;
+    step("spans", cargo(&["test"]).args(&spans))?;
     step(
         "documents",
         cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"),

@@ -91,15 +91,59 @@ pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>>
         return Err(problems);
     }
     let arguments = match call.syntax {
-        Syntax::Block => bind_block(tool, call, &mut problems),
+        Syntax::Block => bind_block(tool, &call.arguments, &mut problems),
         Syntax::Emoji => bind_emoji(tool, call, &mut problems),
     };
     if problems
         .iter()
         .all(|problem| !problem.code.starts_with("body_not"))
     {
-        missing(tool, call, &arguments, &mut problems);
+        missing(
+            tool,
+            call.syntax,
+            call.header_span,
+            &arguments,
+            &mut problems,
+        );
     }
+    all_or_problems(arguments, problems)
+}
+
+/// Holds arguments that stand in no text against the definition of a tool, such as those of a call that somebody has
+/// changed. It checks what [`bind`] checks of a call in the block syntax, in the same way.
+///
+/// ```
+/// use plaincall_call::{Arguments, Parameter, ParameterKind, ToolSpec, bind_arguments};
+///
+/// let tool = ToolSpec::new("wait").parameter(Parameter::new("seconds", ParameterKind::Integer));
+/// let arguments = bind_arguments(&tool, &Arguments::from_pairs([("seconds", "010")])?).expect("they fit");
+/// assert_eq!(arguments.to_value(), serde_json::json!({"seconds": 10}));
+///
+/// let problems = bind_arguments(&tool, &Arguments::from_pairs([("seconds", "ten")])?).unwrap_err();
+/// assert_eq!(problems[0].message, "`seconds`: expected a whole number, found `ten`");
+/// # Ok::<(), plaincall_call::ArgumentError>(())
+/// ```
+///
+/// # Errors
+/// All problems at once, missing arguments last. Their spans are those that the arguments have, and empty if they have
+/// none.
+pub fn bind_arguments(tool: &ToolSpec, arguments: &Arguments) -> Result<Arguments, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let arguments = bind_block(tool, arguments, &mut problems);
+    missing(
+        tool,
+        Syntax::Block,
+        Span::default(),
+        &arguments,
+        &mut problems,
+    );
+    all_or_problems(arguments, problems)
+}
+
+fn all_or_problems(
+    arguments: Arguments,
+    problems: Vec<Problem>,
+) -> Result<Arguments, Vec<Problem>> {
     if problems.is_empty() {
         Ok(arguments)
     } else {
@@ -107,7 +151,13 @@ pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>>
     }
 }
 
-fn missing(tool: &ToolSpec, call: &ToolCall, arguments: &Arguments, problems: &mut Vec<Problem>) {
+fn missing(
+    tool: &ToolSpec,
+    syntax: Syntax,
+    header_span: Span,
+    arguments: &Arguments,
+    problems: &mut Vec<Problem>,
+) {
     let is_missing =
         |parameter: &&Parameter| parameter.required && !arguments.has_member(&parameter.name);
     let mut missing = tool.parameters.iter().filter(is_missing).peekable();
@@ -122,8 +172,8 @@ fn missing(tool: &ToolSpec, call: &ToolCall, arguments: &Arguments, problems: &m
         .map(|parameter| parameter.pointer())
         .filter(|pointer| !told.contains(&**pointer))
         .map(|pointer| {
-            let message = format!("`{pointer}` is missing: {}", needs(tool, call.syntax));
-            Problem::new("missing_argument", &pointer, call.header_span, message)
+            let message = format!("`{pointer}` is missing: {}", needs(tool, syntax));
+            Problem::new("missing_argument", &pointer, header_span, message)
         })
         .collect();
     problems.extend(found);
@@ -137,10 +187,10 @@ fn needs(tool: &ToolSpec, syntax: Syntax) -> String {
     }
 }
 
-fn bind_block(tool: &ToolSpec, call: &ToolCall, problems: &mut Vec<Problem>) -> Arguments {
-    let mut arguments = call.arguments.clone();
+fn bind_block(tool: &ToolSpec, written: &Arguments, problems: &mut Vec<Problem>) -> Arguments {
+    let mut arguments = written.clone();
     let mut undeclared = Undeclared::new(tool);
-    for (key, node) in call.arguments.tree().root() {
+    for (key, node) in written.tree().root() {
         let Some(parameter) = tool.get(key) else {
             let (pointer, span) = first_pointer(&arguments, node);
             problems.push(undeclared.problem(pointer, span));

@@ -35,7 +35,7 @@ mod usage;
 
 pub use argument_error::ArgumentError;
 pub use arguments::{Argument, Arguments};
-pub use bind::{Problem, bind};
+pub use bind::{Problem, bind, bind_arguments};
 pub use call::{Completeness, NotRun, ToolCall, Unclosed};
 pub use coerce::{Coerced, coerce};
 pub use collector::{Collected, Collector, Started};

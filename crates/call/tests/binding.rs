@@ -4,7 +4,9 @@
 
 use std::fmt::Write as _;
 
-use plaincall_call::{Document, Parameter, ParameterKind, ToolSpec, bind, spell_emoji};
+use plaincall_call::{
+    Arguments, Document, Parameter, ParameterKind, ToolSpec, bind, bind_arguments, spell_emoji,
+};
 use plaincall_syntax::Dialect;
 
 /// A tool from a line such as `name file:string limit:integer? | positional=file,limit body=text`.
@@ -68,6 +70,23 @@ fn block(definition: &str, arguments: &[(&str, &str)], expected: &str) {
         &format!("!!!GADGET_START:t\n{lines}!!!GADGET_END"),
         expected,
     );
+    // Arguments that stand in no text are held against the definition in the same way.
+    let Ok(arguments) = Arguments::from_pairs(arguments.iter().copied()) else {
+        return;
+    };
+    let found = match bind_arguments(&tool(definition), &arguments) {
+        Ok(bound) => {
+            assert_eq!(bound, arguments);
+            let again = bind_arguments(&tool(definition), &bound);
+            assert_eq!(again.as_ref(), Ok(&bound), "{definition}");
+            bound.to_value().to_string()
+        }
+        Err(problems) => {
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            lines.join("\n")
+        }
+    };
+    assert_eq!(found, expected, "{definition}\n{lines}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plaincall_syntax::Dialect;
 
 use crate::run::RunOptions;
+use crate::show::ShowOptions;
 use crate::status::Failure;
 use crate::tools::ToolsOption;
 
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Render(RenderOptions),
     Convert(ConvertOptions),
     Run(RunOptions),
+    Show(ShowOptions),
 }
 
 impl Command {
@@ -62,6 +64,7 @@ impl Command {
             Self::Render(_) => "render",
             Self::Convert(_) => "convert",
             Self::Run(_) => "run",
+            Self::Show(_) => "show",
         }
     }
 }

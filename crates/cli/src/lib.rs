@@ -15,11 +15,13 @@ mod input;
 mod jsonl;
 mod output;
 mod parse;
+mod picture;
 mod reading;
 mod reference;
 mod render;
 mod run;
 mod screen;
+mod show;
 mod source;
 mod status;
 mod tools;
@@ -71,6 +73,7 @@ fn run(cli: Cli) -> status::Outcome {
         Command::Check(options) => check::check(&options, &mut output(color)),
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Convert(options) => convert::convert(&options, &mut output(color)),
+        Command::Show(options) => show::show(&options, &mut output(color)),
         // It writes on a thread of its own, and heeds signals in its own way.
         Command::Run(options) => run::run(&options, color),
     }

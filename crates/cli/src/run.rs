@@ -5,42 +5,46 @@
 //! signals) never blocks and shares the main thread; tools are processes and need no threads of ours. A runtime with
 //! one thread also ends in order: when it is dropped, all tasks are, and with them the process groups of the tools.
 
+mod address;
 mod approval;
-mod board;
-mod call_line;
-mod critical;
+mod beginning;
+mod desk;
+mod editor;
 mod fragments;
-mod glyphs;
 mod interrupts;
-mod line;
 mod live;
-mod news;
-mod palette;
+pub(crate) mod news;
+pub(crate) mod note;
+mod past;
 mod plain;
 mod printer;
-mod prose;
 mod question;
 mod record;
+mod replacement;
 mod reply;
 mod stage;
-mod summary;
+mod stopping;
+mod telling;
 mod terminal;
-mod timeline;
-mod words;
+mod word;
 
+use std::io::ErrorKind;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{DEFAULT_CONCURRENT, Order, Run, Unclosed};
+use plaincall::{Run, RunError, Unclosed};
+use tokio::runtime::Runtime;
 
 use crate::arguments::{Color, DialectOptions};
 use crate::environment::Environment;
+use crate::run::beginning::{Again, Beginning, new_log};
 use crate::run::interrupts::Interrupts;
+use crate::run::past::Past;
 use crate::run::reply::Reply;
 use crate::run::stage::{Ended, Stage};
-use crate::status::{Failure, Outcome, Status};
-use crate::tools;
+pub(crate) use crate::run::terminal::Size;
+use crate::status::{Failure, Outcome, Status, remark};
 
 /// What the standard input is called instead of a file.
 const STANDARD_INPUT: &str = "-";
@@ -54,15 +58,19 @@ const STANDARD_INPUT: &str = "-";
 /// A call that the end of the text closed is run only if the text is known to be whole: a file is, what comes through
 /// a pipe is only with `--complete`.
 ///
-/// Tools that may change something (`effect = "write"`, or none given) ask on the terminal itself, never on the
-/// standard input. Without a terminal they are rejected, unless `--yes` allows them.
+/// The rules of the tools file decide first which calls may run. Where they say nothing, tools that may change something
+/// (`effect = "write"`, or none given) ask on the terminal itself, never on the standard input. Without a terminal they
+/// are rejected, unless `--yes` allows them.
+///
+/// With `--log` a run that is cut off, by a crash, a kill or a power cut, can be taken up again by `--resume`. One that
+/// was called off and came to its end is over.
 ///
 /// Ctrl-C calls the run off: tools are stopped with all that they have started, and the results are shown. A second
 /// Ctrl-C ends them at once. `SIGTERM` and a closed terminal do as Ctrl-C does; under `nohup` a closed terminal does
 /// nothing.
 ///
-/// Exit status: 0 if every call ended `ok`, also if there was none; 1 otherwise, or if a file could not be read; 2 for
-/// wrong usage; 130 after Ctrl-C, 143 after `SIGTERM`, 129 after a closed terminal.
+/// Exit status: 0 if every call ended `ok`, also if there was none; 1 otherwise, or if a file could not be read or the log
+/// not be written; 2 for wrong usage; 130 after Ctrl-C, 143 after `SIGTERM`, 129 after a closed terminal.
 #[derive(Args, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -75,9 +83,10 @@ pub(crate) struct RunOptions {
 
     /// The file with the tools (`tools.toml`).
     ///
-    /// Only the file that is named here is read; one that lies beside the reply is not.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tools: PathBuf,
+    /// Only the file that is named here is read; one that lies beside the reply is not. With `--resume` it is the one
+    /// that the run began with, which must not have changed, or the one that is named.
+    #[arg(long, value_name = "FILE", required_unless_present = "resume")]
+    pub(crate) tools: Option<PathBuf>,
 
     /// Read so many bytes a second, as a model writes them.
     #[arg(long, value_name = "BYTES", value_parser = pace)]
@@ -87,17 +96,58 @@ pub(crate) struct RunOptions {
     #[arg(long)]
     pub(crate) complete: bool,
 
-    /// Let tools run that may change something, without asking.
+    /// Let tools run that may change something, and calls about which a rule wants somebody to be asked, without asking.
+    ///
+    /// A rule that denies a call still does. With `--resume` it holds too if the run began with it.
     #[arg(long)]
     pub(crate) yes: bool,
 
     /// Run so many calls at the same time at most; 0 is any number.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_CONCURRENT)]
-    pub(crate) concurrency: u32,
+    ///
+    /// Without it: what the tools file says, or else 32.
+    #[arg(long, value_name = "N", value_parser = concurrency)]
+    pub(crate) concurrency: Option<u32>,
 
-    /// Print the record: one JSON object a line for everything that happens.
+    /// Print the record, the lines of a log: one JSON object for everything that happens.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Write the record into this new file while the run goes on, so that it can be taken up again after a crash.
+    ///
+    /// What may have changed something is on the disk before anything else is told of it. If the log cannot be written
+    /// any more, nothing more is started.
+    #[arg(long, value_name = "FILE", help_heading = "Log")]
+    pub(crate) log: Option<PathBuf>,
+
+    /// Take up the run of this log, which was cut off: by a crash, a kill, a power cut.
+    ///
+    /// Calls that have ended are not run again. Those that were cut off are, if their tools only read or can be repeated.
+    /// About the others somebody is asked on the terminal, or `--again`, `--done` and `--not-done` say it; without a
+    /// word they are left open (`unknown`), and the run can be taken up once more.
+    ///
+    /// The log says where the reply and the tools file are, and with which options the run began. The reply must begin
+    /// with what was read of it. If it came through a pipe, `-` takes its rest from the standard input.
+    #[arg(
+        long,
+        value_name = "LOG",
+        help_heading = "Log",
+        conflicts_with_all = [
+            "log", "concurrency", "run_unclosed", "stop_on_error", "parallel", "DialectOptions",
+        ],
+    )]
+    pub(crate) resume: Option<PathBuf>,
+
+    /// Start this call, which was cut off, once more.
+    #[arg(long, value_name = "ID", help_heading = "Log", requires = "resume")]
+    pub(crate) again: Vec<String>,
+
+    /// Take this call, which was cut off, for done.
+    #[arg(long, value_name = "ID", help_heading = "Log", requires = "resume")]
+    pub(crate) done: Vec<String>,
+
+    /// Take this call, which was cut off, for not done; it is not started again.
+    #[arg(long, value_name = "ID", help_heading = "Log", requires = "resume")]
+    pub(crate) not_done: Vec<String>,
 
     /// Show outputs whole; otherwise long ones are cut.
     #[arg(long, conflicts_with = "json")]
@@ -105,7 +155,8 @@ pub(crate) struct RunOptions {
 
     /// Let the tools work in this directory, and keep it.
     ///
-    /// It is made if it is not there. Without it they work in a temporary one, which is removed.
+    /// It is made if it is not there. Without it they work in a temporary one, which is removed. With `--resume` it takes
+    /// the place of the one that the run had.
     #[arg(long, value_name = "DIR")]
     pub(crate) run_directory: Option<PathBuf>,
 
@@ -125,16 +176,13 @@ pub(crate) struct RunOptions {
     pub(crate) dialect: DialectOptions,
 }
 
-fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
-    text.parse().map_err(|_| "write a whole number from 1 on")
+fn concurrency(text: &str) -> Result<u32, &'static str> {
+    text.parse()
+        .map_err(|_| "write a whole number; 0 is any number")
 }
 
-impl RunOptions {
-    fn is_from_standard_input(&self) -> bool {
-        self.file
-            .as_deref()
-            .is_none_or(|file| file == Path::new(STANDARD_INPUT))
-    }
+fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
+    text.parse().map_err(|_| "write a whole number from 1 on")
 }
 
 /// Runs the command.
@@ -142,65 +190,137 @@ impl RunOptions {
 /// # Errors
 /// What keeps it from running, or from telling what came of it.
 pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
-    let dialect = options.dialect.dialect()?;
-    if options.is_from_standard_input() && options.tools == Path::new(STANDARD_INPUT) {
-        let message = "the reply and the tools cannot both come from the standard input; name a file for one of them";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    let toolbox = tools::load(&options.tools)?.into_toolbox();
-    if let Some(directory) = options
-        .run_directory
-        .as_deref()
-        .filter(|path| path.is_file())
-    {
-        return Err(Failure::Broken(format!(
-            "the tools cannot work in {}: it is a file; name a directory",
-            directory.display()
-        )));
-    }
+    let beginning = match (&options.resume, &options.tools) {
+        (Some(log), _) => match Beginning::again(options, log)? {
+            Again::On(beginning) => *beginning,
+            Again::Over(past) => return over(options, color, past),
+        },
+        (None, Some(tools)) => Beginning::anew(options, tools)?,
+        (None, None) => {
+            return Err(Failure::Usage(
+                "name the tools with `--tools FILE`".to_owned(),
+            ));
+        }
+    };
     let environment = Environment::read();
-    let cannot =
-        |what: &str, error: std::io::Error| Failure::Broken(format!("cannot {what}: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| cannot("start", error))?;
-    let ended = runtime.block_on(async {
-        let mut interrupts = Interrupts::new().map_err(|error| cannot("listen for signals", error))?;
-        let file = options.file.clone();
-        let file = file.unwrap_or_else(|| PathBuf::from(STANDARD_INPUT));
-        // A named pipe may be waited for until somebody opens its other end.
-        let reply = tokio::select! {
-            reply = Reply::open(file) => reply?,
-            interrupt = interrupts.next() => return Ok(Ended::Settled(Status::Interrupted(interrupt.status()))),
-        };
-        let stage = Stage::new(options, color, &environment, toolbox.clone())?;
-        let builder = Run::builder(toolbox)
-            .dialect(dialect)
-            .gate(stage.gate.clone())
-            .concurrent(options.concurrency)
-            .unclosed(if options.run_unclosed { Unclosed::Run } else { Unclosed::Reject })
-            .emoji_order(if options.parallel {
-                Order::Graph
-            } else {
-                Order::Sequential {
-                    stop_on_error: options.stop_on_error,
-                }
-            });
-        let builder = match &options.run_directory {
-            Some(directory) => builder.directory(directory),
-            None => builder.directory_in(environment.temporary_directory()),
-        };
-        let run = builder
-            .environment(environment.into_variables())
-            .build()
-            .map_err(|error| Failure::Broken(error.to_string()))?;
-        stage.play(run, reply, options, &mut interrupts).await
-    })?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(begin(options, color, beginning, environment))?;
     // With the runtime all that still runs is dropped, and what it has started is killed.
     drop(runtime);
     Ok(match ended {
         Ended::Settled(status) => status,
-        Ended::AtOnce(leftover) => leftover.clear(),
+        Ended::AtOnce(leftover) => {
+            let status = leftover.clear();
+            if let Some(log) = options.log.as_ref().or(options.resume.as_ref()) {
+                remark(&format!(
+                    "the run was ended at once; `plaincall run --resume {}` brings it to its end",
+                    log.display()
+                ));
+            }
+            status
+        }
     })
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| cannot("start", &error))
+}
+
+fn cannot(what: &str, error: &std::io::Error) -> Failure {
+    Failure::Broken(format!("cannot {what}: {error}"))
+}
+
+/// Opens the reply and the log, and plays the run.
+async fn begin(
+    options: &RunOptions,
+    color: Color,
+    mut beginning: Beginning,
+    environment: Environment,
+) -> Result<Ended, Failure> {
+    let mut interrupts = Interrupts::new().map_err(|error| cannot("listen for signals", &error))?;
+    let opened = async {
+        let Some(path) = beginning.reply.clone() else {
+            return Ok(Reply::none());
+        };
+        let mut reply = Reply::open(path.clone()).await?;
+        // A file holds all of the reply, a pipe only the rest.
+        let read = beginning.past.text();
+        if reply.is_file {
+            reply.pass_over(&read, &path).await?;
+        } else {
+            reply.refuse_repetition(&read).await?;
+        }
+        Ok(reply)
+    };
+    // A named pipe may be waited for until somebody opens its other end.
+    let reply: Reply = tokio::select! {
+        reply = opened => reply?,
+        interrupt = interrupts.next() => return Ok(Ended::Settled(Status::Interrupted(interrupt.status()))),
+    };
+    let log = match (&options.log, beginning.log.take()) {
+        (_, Some(log)) => Some(log),
+        (Some(path), None) => {
+            let path = path.clone();
+            let made = tokio::task::spawn_blocking(move || new_log(&path)).await;
+            Some(made.map_err(|_| Failure::Broken("the log could not be made".to_owned()))??)
+        }
+        (None, None) => None,
+    };
+    let note = beginning.note(options, reply.is_file);
+    let toolbox = beginning.tools.toolbox_for_running();
+    let stage = Stage::new(options, color, &environment, &beginning, toolbox.clone())?;
+    let builder = Run::builder(toolbox)
+        .dialect(beginning.dialect.clone())
+        .rules(beginning.tools.rules.clone())
+        .gate(stage.gate.clone())
+        .policy(beginning.policy)
+        .note(note.to_json())
+        .unclosed(if beginning.run_unclosed {
+            Unclosed::Run
+        } else {
+            Unclosed::Reject
+        });
+    let builder = match log {
+        Some(log) => builder.log(log),
+        None => builder,
+    };
+    let builder = match &options.run_directory {
+        Some(directory) => builder.directory(directory),
+        None => builder.directory_in(environment.temporary_directory()),
+    };
+    let run = builder
+        .environment(environment.into_variables())
+        .build()
+        .map_err(|error| {
+            remove_empty(options.log.as_deref());
+            let is_gone = matches!(&error, RunError::Directory { error, .. } if error.kind() == ErrorKind::NotFound);
+            if options.resume.is_some() && is_gone {
+                return Failure::Broken(format!(
+                    "{error}, and what the calls have left in it is lost; `--run-directory DIR` names another"
+                ));
+            }
+            Failure::Broken(error.to_string())
+        })?;
+    stage
+        .play(run, reply, options, beginning, &mut interrupts)
+        .await
+}
+
+/// A run that could not begin leaves no log behind that would stand in the way of the next.
+fn remove_empty(log: Option<&Path>) {
+    if let Some(log) = log
+        && log.metadata().is_ok_and(|about| about.len() == 0)
+    {
+        let _ = std::fs::remove_file(log);
+    }
+}
+
+/// Shows what came of a run that was over.
+fn over(options: &RunOptions, color: Color, past: Past) -> Outcome {
+    let environment = Environment::read();
+    remark("the run of this log was over, so nothing was run; these are its results");
+    runtime()?.block_on(stage::show(options, color, &environment, past))
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Tool, ToolSpec, Toolbox};
+use plaincall::{Policy, Rules, Tool, ToolSpec, Toolbox};
 use plaincall_call::Severity;
 
 use crate::excerpt::{Excerpts, Remark};
@@ -38,12 +38,21 @@ impl ToolsOption {
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     toolbox: Toolbox,
+    /// What the file says about runs.
+    pub(crate) policy: Policy,
+    /// What it says about who may run.
+    pub(crate) rules: Rules,
+    /// The CRC-32 of the file's text.
+    pub(crate) crc32: u32,
 }
 
 impl Tools {
-    /// All of them.
-    pub(crate) fn into_toolbox(self) -> Toolbox {
-        self.toolbox
+    /// All of them, and the built-in tool that reads on in long results, unless the file defines one of its name.
+    pub(crate) fn toolbox_for_running(&self) -> Toolbox {
+        let mut toolbox = self.toolbox.clone();
+        // It is refused if there is one of this name.
+        let _ = toolbox.add(Tool::read_result());
+        toolbox
     }
 
     /// The definition of the tool of this name.
@@ -66,7 +75,7 @@ pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
     })?;
     // The folder of the file has a meaning in it, so the path has to be a whole one.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let tools = plaincall::read_tools(&text, whole).map_err(|error| {
+    let file = plaincall::read_tools(&text, whole).map_err(|error| {
         let count = error.mistakes.len();
         let shown = if error.is_toml {
             count
@@ -91,8 +100,13 @@ pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
         ))
     })?;
     let toolbox =
-        Toolbox::new(tools).map_err(|error| Failure::Broken(format!("{name}: {error}")))?;
-    Ok(Tools { toolbox })
+        Toolbox::new(file.tools).map_err(|error| Failure::Broken(format!("{name}: {error}")))?;
+    Ok(Tools {
+        toolbox,
+        policy: file.policy,
+        rules: file.rules,
+        crc32: crc32fast::hash(text.as_bytes()),
+    })
 }
 
 fn show(name: &str, text: &str, mistake: &plaincall::Mistake) {

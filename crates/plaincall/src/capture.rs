@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::cut::{first_of, with_last_line};
+
 /// How much is read at a time, in bytes: what a pipe holds.
 const PIECE: usize = 64 << 10;
 
@@ -47,13 +49,7 @@ impl Head {
         }
         let (whole, _) = split_last_character(&self.kept);
         let text = String::from_utf8_lossy(whole);
-        let line_end = if text.is_empty() || text.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        let (kept, total) = (whole.len(), self.total);
-        format!("{text}{line_end}[output cut: the first {kept} of {total} bytes]\n")
+        with_last_line(&text, &first_of(whole.len(), self.total))
     }
 }
 

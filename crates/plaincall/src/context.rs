@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::result::{Status, status_name};
+use crate::run_directory::RunDirectory;
+use crate::whole_results::WholeResults;
 
 /// What a tool is told about its call.
 #[derive(Clone, Debug)]
@@ -30,27 +31,12 @@ pub(crate) struct Surroundings {
     pub(crate) directory: Option<RunDirectory>,
     /// What commands may see of the environment.
     pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// The whole outputs of calls, of which the model may have been told only the beginning.
+    pub(crate) whole_results: WholeResults,
 }
 
-/// The run's own directory.
-#[derive(Debug)]
-pub(crate) enum RunDirectory {
-    /// Removed when the last one who holds it lets go.
-    Temporary(TempDir),
-    /// Somebody else's; it stays.
-    Kept(PathBuf),
-}
-
-impl RunDirectory {
-    pub(crate) fn path(&self) -> &Path {
-        match self {
-            Self::Temporary(directory) => directory.path(),
-            Self::Kept(path) => path,
-        }
-    }
-}
-
-/// The result of a call that this call depends on. It ended `ok`; otherwise this call would not run.
+/// The result of a call that this call depends on. It ended `ok`, or its tool lets dependents run although it failed
+/// ([`Tool::dependents`](crate::Tool::dependents)); otherwise this call would not run.
 #[derive(Clone, Debug, Serialize)]
 pub struct DependencyResult {
     /// The id by which it is named.
@@ -58,10 +44,13 @@ pub struct DependencyResult {
     /// The name of its tool.
     pub name: Arc<str>,
     /// How it ended.
-    #[serde(serialize_with = "status_name")]
+    #[serde(with = "status_name")]
     pub status: Status,
-    /// What it returned.
+    /// What it returned; empty if it returned nothing.
     pub output: Arc<str>,
+    /// What went wrong, if it did not end `ok`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Arc<str>>,
 }
 
 impl Context {

@@ -1,581 +1,435 @@
-//! The task that owns the plan and the running tools.
+//! The task that runs the calls of a run.
 //!
-//! It sleeps until a call has been read, a gate has decided, or a tool has ended; then it tells the plan and does what
-//! the plan says. Nothing is polled. It lives until the run is dropped and all that was running has ended.
+//! It sleeps until a piece of the reply has been read, a gate has decided, a tool has ended, a time is over or the log
+//! has been written; then it tells the [`Conductor`] and does what that says. Nothing is polled. It lives until the run
+//! is dropped and all that was running has ended.
+//!
+//! With a log, what is told to anybody is written down first: events and results wait in the outbox until their line
+//! is safe, and a tool that may change something waits until the line of its start is.
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
+mod calls;
+mod outbox;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::future::pending;
+use std::hash::RandomState;
 use std::sync::Arc;
 
-use plaincall_call::Arguments;
-use plaincall_plan::{Action, CallIndex, CallView, Order, Plan, RejectReason, Status, ToolIndex};
+use plaincall_plan::CallIndex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
-use tokio::task::{self, AbortHandle, JoinError, JoinSet};
-use tokio::time::Instant;
+use tokio::task::{self, AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{Context, DependencyResult, Surroundings};
-use crate::event::{Appeared, Listeners, Moment, RunEvent, TurnEnd};
-use crate::gate::{Decision, Gate, ReadOnly, Request};
-use crate::result::{Because, CallResult, Cause, Link, Times, TurnResults};
+use crate::conductor::{Command, Conductor, Input};
+use crate::context::Surroundings;
+use crate::event::{LogFailed, RunBegin, RunEvent};
+use crate::events::{Listener, Listeners};
+use crate::gate::{Decision, Gate, Settlement};
+use crate::log::{Progress, Recorder};
+use crate::reader::Read;
+use crate::replay::Replayed;
+use crate::result::TurnResults;
+use crate::rules::Rules;
+use crate::source::Source;
 use crate::tool::BoxError;
 use crate::toolbox::Toolbox;
-use crate::work::{Ended, Work};
+use crate::trace::Parent;
+use crate::turn::Stop;
+use crate::work::{Ended, Transform, in_words};
 
-/// What the driver is told. Calls are numbered by the order of their `Appear`.
+/// What the driver is told.
 pub(crate) enum Message {
     Listen(Listener),
-    /// A turn was opened. Nothing is known of its order before its first call, or its end.
-    Open,
-    Begin(Order),
-    Appear {
-        id: Arc<str>,
-        name: Arc<str>,
-        dependencies: Arc<[String]>,
-    },
-    Complete {
-        call: u32,
-        tool: usize,
-        arguments: Arc<Arguments>,
-    },
-    Reject {
-        call: u32,
-        reason: String,
+    /// A turn was opened; there the spans of its calls belong.
+    Open(Parent),
+    /// A piece of the reply has been read.
+    Fed {
+        source: Option<Source>,
+        read: Vec<Read>,
     },
     /// The reply is over. The results are sent when all its calls have ended.
-    End(oneshot::Sender<TurnResults>),
-    /// The turn was dropped before its reply was over.
+    Over {
+        stop: Stop,
+        read: Vec<Read>,
+        reply: oneshot::Sender<TurnResults>,
+    },
+    /// The results of the last turn are wanted, whose reply was over when the run was taken up again.
+    Collect(oneshot::Sender<TurnResults>),
+    /// The turn was dropped before its results were there.
     Abandon,
     Cancel,
+    /// Somebody wants to know when all that came before has been taken, and little waits for the log.
+    CatchUp(oneshot::Sender<()>),
 }
 
-/// Somebody who wants to hear of events.
-pub(crate) type Listener = tokio::sync::mpsc::UnboundedSender<RunEvent>;
+/// What a driver needs to begin.
+pub(crate) struct Equipment {
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) rules: Rules,
+    pub(crate) gate: Option<Arc<dyn Gate>>,
+    pub(crate) transform: Option<Arc<Transform>>,
+    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) recorder: Option<Recorder>,
+    /// The first event of the run.
+    pub(crate) begin: Arc<RunBegin>,
+    /// Where the spans of the calls belong that are taken up again.
+    pub(crate) parent: Parent,
+}
 
 pub(crate) struct Driver {
-    plan: Plan,
+    conductor: Conductor,
     toolbox: Arc<Toolbox>,
-    /// The tools' numbers in the plan, in the order of the toolbox.
-    numbers: Vec<ToolIndex>,
+    rules: Rules,
     gate: Option<Arc<dyn Gate>>,
+    transform: Option<Arc<Transform>>,
     surroundings: Arc<Surroundings>,
+    begin: Arc<RunBegin>,
     begun: Instant,
     listeners: Listeners,
-    calls: Vec<Call>,
-    turns: Vec<Turn>,
-    /// Whether the present turn was cancelled, perhaps before its first call.
-    is_cancelled: bool,
+    recorder: Option<Recorder>,
+    /// What waits until the line of this number is safe.
+    outbox: VecDeque<(u64, Outgoing)>,
+    /// The number of the last line.
+    last_line: u64,
+    /// Events that are not written down before the conversation goes on: somebody may still say what became of a call.
+    held_back: Vec<RunEvent>,
+    /// The calls of which nobody knows what became.
+    unsettled: HashSet<u32>,
+    /// What is known already and waits for its turn. Each is given alone, so that a log can be read again.
+    decided: VecDeque<Input>,
+    /// The tools of which all calls may run.
+    always: HashSet<Arc<str>>,
     tasks: JoinSet<Done>,
     /// What each task does, for those that panic.
     doing: HashMap<task::Id, (CallIndex, Doing)>,
+    running: HashMap<CallIndex, Running>,
+    /// The tasks of calls that are not running: they are asked about, or wait to be tried again.
+    waiting: HashMap<CallIndex, AbortHandle>,
+    /// The calls that were cut off by a crash, of which somebody has said that nobody knows what became of them. They end
+    /// last in their turn: what follows from their end is not written down, and must not change what is.
+    unknown: Vec<(CallIndex, Option<BoxError>)>,
+    /// The calls that were cut off by a crash, and about which somebody is asked.
+    settling: HashSet<CallIndex>,
+    /// Whether the run was taken up again from its log.
+    is_resumed: bool,
+    /// Who waits for the results of a turn.
+    replies: HashMap<usize, oneshot::Sender<TurnResults>>,
+    /// When the time of the present turn is over.
+    deadline: Option<Instant>,
+    /// Who waits until little waits for the log.
+    catching_up: Vec<oneshot::Sender<()>>,
+    /// For how long a call waits before it is tried again.
+    chances: (RandomState, u64),
+    /// Where the spans of the present turn's calls belong.
+    parent: Parent,
 }
 
-struct Call {
-    id: Arc<str>,
-    name: Arc<str>,
-    dependencies: Arc<[String]>,
-    turn: usize,
-    tool: usize,
-    /// Set from the end of its text until it is started, so that they do not stay in memory.
-    arguments: Option<Arc<Arguments>>,
-    times: Times,
-    /// Set while the tool is running.
-    cancellation: Option<CancellationToken>,
-    /// Set while the gate is deciding.
-    asking: Option<AbortHandle>,
-    result: Option<CallResult>,
+/// What is kept until the log is written.
+enum Outgoing {
+    Event(RunEvent),
+    Results(oneshot::Sender<TurnResults>, TurnResults),
 }
 
-struct Turn {
-    first: usize,
-    unended: usize,
-    stage: Stage,
-    reply: Option<oneshot::Sender<TurnResults>>,
+/// A call whose tool is running.
+struct Running {
+    cancellation: CancellationToken,
+    /// It was called off. The token alone does not say that: it is set too when the tool's own time is over.
+    was_stopped: bool,
+    /// It is stopped because the time of its turn is over.
+    is_overtime: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Calls may still appear.
-    Open,
-    /// The reply is over; calls may still run.
-    Over,
-    /// The results have been handed out.
-    Closed,
+impl Running {
+    fn stop(&mut self) {
+        self.was_stopped = true;
+        self.cancellation.cancel();
+    }
 }
 
 /// What a task did.
 enum Done {
     Asked(Result<Decision, BoxError>),
+    Settled(Result<Settlement, BoxError>),
     Worked(Ended),
+    Rested,
 }
 
 #[derive(Clone, Copy)]
 enum Doing {
     Asking,
+    Settling,
     Working,
+    Resting,
 }
 
 impl Driver {
-    pub(crate) fn new(
-        mut plan: Plan,
-        toolbox: Arc<Toolbox>,
-        gate: Option<Arc<dyn Gate>>,
-        surroundings: Arc<Surroundings>,
-    ) -> Self {
-        let numbers = toolbox
-            .iter()
-            .map(|tool| {
-                plan.add_tool(plaincall_plan::Tool {
-                    max_concurrent: tool.max_concurrent,
-                    exclusive: tool.exclusive,
-                    read: tool.spec.effect == plaincall_call::Effect::Read,
-                })
-            })
-            .collect();
-        Self {
-            plan,
+    pub(crate) fn new(equipment: Equipment, conductor: Conductor) -> Self {
+        let Equipment {
             toolbox,
-            numbers,
+            rules,
             gate,
+            transform,
             surroundings,
+            recorder,
+            begin,
+            parent,
+        } = equipment;
+        Self {
+            conductor,
+            toolbox,
+            rules,
+            gate,
+            transform,
+            surroundings,
+            begin,
             begun: Instant::now(),
             listeners: Listeners::default(),
-            calls: Vec::new(),
-            turns: Vec::new(),
-            is_cancelled: false,
+            recorder,
+            outbox: VecDeque::new(),
+            last_line: 0,
+            held_back: Vec::new(),
+            unsettled: HashSet::new(),
+            decided: VecDeque::new(),
+            always: HashSet::new(),
             tasks: JoinSet::new(),
             doing: HashMap::new(),
+            running: HashMap::new(),
+            waiting: HashMap::new(),
+            unknown: Vec::new(),
+            settling: HashSet::new(),
+            is_resumed: false,
+            replies: HashMap::new(),
+            deadline: None,
+            catching_up: Vec::new(),
+            chances: (RandomState::new(), 0),
+            parent,
         }
     }
 
-    pub(crate) async fn run(mut self, mut inbox: UnboundedReceiver<Message>) {
+    /// Runs until the run is dropped. With `replayed` it first takes up what the log says.
+    pub(crate) async fn run(
+        mut self,
+        mut inbox: UnboundedReceiver<Message>,
+        replayed: Option<Replayed>,
+    ) {
+        self.hear();
+        match replayed {
+            Some(replayed) => {
+                // Whoever listens from the beginning hears what is done now.
+                let mut early = Vec::new();
+                while let Ok(message) = inbox.try_recv() {
+                    match message {
+                        Message::Listen(_) => self.take(message),
+                        other => early.push(other),
+                    }
+                }
+                self.take_up(replayed);
+                for message in early {
+                    self.settle_down();
+                    self.take(message);
+                }
+            }
+            None if self.recorder.is_some() => {
+                self.publish(RunEvent::Run(Box::new((*self.begin).clone())));
+            }
+            None => {}
+        }
         let mut is_open = true;
         loop {
-            self.act();
+            self.settle_down();
+            self.let_catch_up();
+            let is_writing = self.recorder.as_ref().is_some_and(Recorder::is_busy);
             tokio::select! {
                 biased;
+                progress = progress(&mut self.recorder), if is_writing => self.written(progress),
                 Some(joined) = self.tasks.join_next_with_id() => self.joined(joined),
+                () = sleep_until(self.deadline.unwrap_or(self.begun)), if self.deadline.is_some() => self.run_out_of_time(),
                 message = inbox.recv(), if is_open => {
-                    is_open = message.is_some();
-                    // The run was dropped: what still runs is called off.
-                    self.take(message.unwrap_or(Message::Cancel));
+                    if let Some(message) = message {
+                        self.take(message);
+                    } else {
+                        // The run was dropped: what still runs is called off.
+                        is_open = false;
+                        // A turn that was forgotten instead of dropped never closes.
+                        self.deadline = None;
+                        if self.conductor.has_unended() {
+                            self.cancel("the run was dropped");
+                        }
+                    }
                 }
-                else => return,
+                else => break,
             }
+        }
+        let is_written = match &mut self.recorder {
+            Some(recorder) => recorder.finish().await.is_ok(),
+            None => true,
+        };
+        // If somebody may still say what became of a call, the run can be taken up once more.
+        if is_written
+            && self.unsettled.is_empty()
+            && let Some(directory) = &self.surroundings.directory
+        {
+            directory.let_go();
         }
     }
 
     fn take(&mut self, message: Message) {
-        // The plan refuses what comes too late, for instance a call of a turn that was cancelled; that is right.
         match message {
-            Message::Listen(listener) => self.listeners.add(listener),
-            Message::Open => {
-                self.is_cancelled = false;
-                // A turn that was forgotten instead of dropped.
-                if self
-                    .turns
-                    .last()
-                    .is_some_and(|turn| turn.stage == Stage::Open)
-                {
-                    self.abandon();
+            Message::Listen(listener) => {
+                let begin = RunEvent::Run(Box::new((*self.begin).clone()));
+                let at = self.begun.elapsed();
+                let failed = self.log_failure();
+                let failed = failed.map(|error| RunEvent::LogFailed(LogFailed { error, at }));
+                self.listeners
+                    .add(listener, [begin].into_iter().chain(failed));
+                self.hear();
+            }
+            Message::Open(parent) => {
+                self.write_what_was_held_back();
+                self.parent = parent;
+                self.deadline = self
+                    .conductor
+                    .policy()
+                    .turn_timeout
+                    .and_then(|time| Instant::now().checked_add(time));
+                self.give(Input::Open);
+                if let Some(error) = self.log_failure() {
+                    self.give(cancel_without_log(&error));
                 }
             }
-            Message::Begin(order) => {
-                let _ = self.plan.begin_turn(order);
-                if self.is_cancelled {
-                    self.plan.cancel_all();
+            Message::Fed { source, read } => self.give(Input::Text { source, read }),
+            Message::Over { stop, read, reply } => {
+                if let Some((turn, _)) = self.conductor.last_turn() {
+                    self.replies.insert(turn, reply);
                 }
-                self.turns.push(Turn {
-                    first: self.calls.len(),
-                    unended: 0,
-                    stage: Stage::Open,
-                    reply: None,
+                self.give(Input::Over { stop, read });
+            }
+            Message::Collect(reply) => match self.conductor.last_turn() {
+                Some((turn, true)) => self.hand_out(turn, reply),
+                Some((turn, false)) => {
+                    self.replies.insert(turn, reply);
+                }
+                // Nobody answers; whoever waits hears that.
+                None => {}
+            },
+            Message::Abandon => {
+                self.cancel("the turn was dropped");
+                self.give(Input::Over {
+                    stop: Stop::Broken,
+                    read: Vec::new(),
                 });
             }
-            Message::Appear {
-                id,
-                name,
-                dependencies,
-            } => self.appear(id, name, dependencies),
-            Message::Complete {
-                call,
-                tool,
-                arguments,
-            } => self.complete(call, tool, arguments),
-            Message::Reject { call, reason } => {
-                let _ = self.plan.reject(CallIndex::new(call), reason);
+            Message::Cancel => self.cancel("the run was cancelled"),
+            Message::CatchUp(reply) => self.catching_up.push(reply),
+        }
+    }
+
+    /// Gives what is known already, one after the other.
+    fn settle_down(&mut self) {
+        loop {
+            while let Some(input) = self.decided.pop_front() {
+                self.give(input);
             }
-            Message::End(reply) => self.end_turn(Some(reply)),
-            Message::Abandon => self.abandon(),
-            Message::Cancel => {
-                self.is_cancelled = true;
-                self.plan.cancel_all();
+            if !self.give_up_waiting() {
+                return;
             }
         }
     }
 
-    fn appear(&mut self, id: Arc<str>, name: Arc<str>, dependencies: Arc<[String]>) {
-        let at = self.begun.elapsed();
-        let Ok(call) = self.plan.declare(&id) else {
-            return;
-        };
-        if let Some(turn) = self.turns.last_mut() {
-            turn.unended += 1;
+    /// Tells the conductor what happened, and does what it says.
+    fn give(&mut self, input: Input) {
+        self.conductor.take(input, self.begun.elapsed());
+        self.carry_out();
+    }
+
+    fn carry_out(&mut self) {
+        for event in self.conductor.take_events() {
+            self.publish(event);
         }
-        self.listeners.tell(|| {
-            RunEvent::Call(Appeared {
-                call: call.get(),
-                id: Arc::clone(&id),
-                name: Arc::clone(&name),
-                dependencies: Arc::clone(&dependencies),
-                at,
-            })
-        });
-        self.calls.push(Call {
-            id,
-            name,
-            dependencies,
-            turn: self.turns.len().saturating_sub(1),
-            tool: 0,
-            arguments: None,
-            times: Times {
-                appeared: at,
-                ..Times::default()
-            },
-            cancellation: None,
-            asking: None,
-            result: None,
-        });
-    }
-
-    fn complete(&mut self, call: u32, tool: usize, arguments: Arc<Arguments>) {
-        let index = CallIndex::new(call);
-        let Some((entry, number)) = self
-            .calls
-            .get_mut(index.index())
-            .zip(self.numbers.get(tool))
-        else {
-            return;
-        };
-        // One that has ended already, for instance over the limit of calls, keeps no arguments in memory.
-        let completed = self.plan.complete(index, *number, &*entry.dependencies);
-        if completed.is_ok() {
-            entry.times.complete = Some(self.begun.elapsed());
-            entry.tool = tool;
-            entry.arguments = Some(arguments);
-            self.tell(index, RunEvent::Waiting);
-        }
-    }
-
-    fn end_turn(&mut self, reply: Option<oneshot::Sender<TurnResults>>) {
-        let _ = self.plan.end_turn();
-        if let Some(turn) = self
-            .turns
-            .last_mut()
-            .filter(|turn| turn.stage != Stage::Closed)
-        {
-            turn.stage = Stage::Over;
-            turn.reply = reply;
-        }
-        self.act();
-        self.close_turn(self.turns.len().saturating_sub(1));
-    }
-
-    fn abandon(&mut self) {
-        self.plan.cancel_all();
-        self.end_turn(None);
-    }
-
-    /// Does what the plan says.
-    fn act(&mut self) {
-        while let Some(action) = self.plan.next_action() {
-            match action {
-                Action::Ready(call) => self.ask(call),
-                Action::Start(call) => self.start(call),
-                Action::Skip { call, because } => self.skip(call, because),
-                Action::Reject { call, reason } => self.reject(call, &reason),
-                Action::Cancel(call) => {
-                    let error = "the run was cancelled before the call was started".to_owned();
-                    self.unstarted(call, Status::Cancelled, error, None);
+        while let Some(command) = self.conductor.commands.pop_front() {
+            match command {
+                Command::Ask(call) => self.ask(call),
+                Command::Start(call) => self.start(call),
+                Command::Stop(call) => self.stop(call),
+                Command::Forget(call) => {
+                    if let Some(task) = self.waiting.remove(&call) {
+                        task.abort();
+                    }
                 }
-                Action::Stop(call) => {
-                    let entry = self.calls.get(call.index());
-                    if let Some(token) = entry.and_then(|entry| entry.cancellation.as_ref()) {
-                        token.cancel();
+                Command::Close(turn) => {
+                    if self.conductor.last_turn() == Some((turn, true)) {
+                        self.deadline = None;
+                        // Otherwise the turn's span would stay open until the next turn.
+                        self.parent = Parent::none();
+                    }
+                    if let Some(reply) = self.replies.remove(&turn) {
+                        self.hand_out(turn, reply);
                     }
                 }
             }
         }
     }
 
-    /// Asks the gate about a call that is ready.
-    fn ask(&mut self, call: CallIndex) {
-        self.tell(call, RunEvent::Ready);
-        let Some(entry) = self.calls.get_mut(call.index()) else {
-            return;
-        };
-        let effect = self.toolbox.at(entry.tool).map(|tool| tool.spec.effect);
-        let request = Request {
-            call: call.get(),
-            id: Arc::clone(&entry.id),
-            name: Arc::clone(&entry.name),
-            effect: effect.unwrap_or_default(),
-            arguments: entry.arguments.clone().unwrap_or_default(),
-        };
-        let Some(gate) = &self.gate else {
-            let decision = ReadOnly::decision(&request);
-            return self.decide(call, Ok(decision));
-        };
-        let gate = Arc::clone(gate);
-        let asking = async move { Done::Asked(gate.decide(&request).await) };
-        let handle = self.tasks.spawn(asking);
-        self.doing.insert(handle.id(), (call, Doing::Asking));
-        entry.asking = Some(handle);
-    }
-
-    fn decide(&mut self, call: CallIndex, decision: Result<Decision, BoxError>) {
-        let answer = match decision {
-            Ok(Decision::Allow) => self.plan.admit(call),
-            Ok(Decision::Deny { reason }) => self.plan.deny(call, reason),
-            Err(error) => self.plan.deny(
-                call,
-                format!("nobody could decide whether this call may run, so it may not: {error}"),
-            ),
-        };
-        // A call that was cancelled meanwhile needs no decision any more.
-        let _ = answer;
-    }
-
-    fn start(&mut self, call: CallIndex) {
-        let started = Instant::now();
-        let dependencies = self.dependency_results(call);
-        let surroundings = Arc::clone(&self.surroundings);
-        let Some(entry) = self.calls.get_mut(call.index()) else {
-            return;
-        };
-        let Some(tool) = self.toolbox.at(entry.tool) else {
-            return;
-        };
-        let cancellation = CancellationToken::new();
-        entry.cancellation = Some(cancellation.clone());
-        entry.times.started = Some(started.duration_since(self.begun));
-        let context = Context {
-            call: call.get(),
-            id: Arc::clone(&entry.id),
-            name: Arc::clone(&entry.name),
-            // A child of it: what the tool does with it concerns the tool alone.
-            cancellation: cancellation.child_token(),
-            dependencies,
-            grace: tool.grace,
-            surroundings,
-        };
-        let arguments = entry.arguments.take().unwrap_or_default();
-        let work = Work::new(tool, arguments, context);
-        let working = async move { Done::Worked(work.run(started, cancellation).await) };
-        let handle = self.tasks.spawn(working);
-        self.doing.insert(handle.id(), (call, Doing::Working));
-        self.tell(call, RunEvent::Start);
-    }
-
-    fn dependency_results(&self, call: CallIndex) -> Vec<DependencyResult> {
-        let view = self.plan.call(call);
-        let dependencies = view.into_iter().flat_map(CallView::dependencies);
-        let results = dependencies.filter_map(|dependency| {
-            let entry = self.calls.get(dependency.call?.index())?;
-            let result = entry.result.as_ref()?;
-            Some(DependencyResult {
-                id: Arc::clone(&entry.id),
-                name: Arc::clone(&entry.name),
-                status: result.status,
-                output: result.output.clone().unwrap_or_default(),
-            })
+    fn cancel(&mut self, reason: &str) {
+        let reason = reason.into();
+        self.call_off(Input::Cancel {
+            reason,
+            timed_out: false,
         });
-        results.collect()
     }
 
-    /// A task has ended.
-    fn joined(&mut self, joined: Result<(task::Id, Done), JoinError>) {
-        let id = match &joined {
-            Ok((id, _)) => *id,
-            Err(error) => error.id(),
-        };
-        let Some((call, doing)) = self.doing.remove(&id) else {
-            return;
-        };
-        match (joined, doing) {
-            (Ok((_, Done::Worked(ended))), _) => self.ended(call, ended),
-            (Ok((_, Done::Asked(decision))), _) => self.decide(call, decision),
-            (Err(error), Doing::Working) => self.ended(call, Ended::panicked(&panic_text(error))),
-            (Err(error), Doing::Asking) if error.is_panic() => {
-                self.decide(call, Err(panic_text(error).into()));
+    /// Stops all tools, also those that were let run when the log failed. Questions about calls that were cut off by a
+    /// crash stay open: that they are called off does not say what became of them.
+    fn call_off(&mut self, cancel: Input) {
+        for running in self.running.values_mut() {
+            running.stop();
+        }
+        if self.held_back.is_empty() || self.conductor.opened().is_some() {
+            self.give(cancel);
+        }
+        for (call, error) in std::mem::take(&mut self.unknown) {
+            self.leave_open(call, error.as_ref());
+        }
+        for call in std::mem::take(&mut self.settling) {
+            if let Some(task) = self.waiting.remove(&call) {
+                task.abort();
             }
-            // Nobody waits for the answer any more.
-            (Err(_), Doing::Asking) => {}
+            self.leave_open(call, None);
         }
     }
 
-    /// A call that was started has ended.
-    fn ended(&mut self, call: CallIndex, ended: Ended) {
-        let Ended {
-            outcome,
-            output,
-            error,
-        } = ended;
-        let output = output.map(Arc::from);
-        self.record(call, outcome.into(), output, error, None);
-        let _ = self.plan.ended(call, outcome);
-        self.close_turn_of(call);
-    }
-
-    fn skip(&mut self, call: CallIndex, because: plaincall_plan::Because) {
-        let cause = |index: CallIndex| Cause {
-            call: index.get(),
-            id: self.id(index),
-        };
-        let because = Because {
-            link: because.link,
-            direct: cause(because.direct),
-            root: cause(because.root),
-        };
-        let status = self.calls.get(because.direct.call as usize);
-        let status = status
-            .and_then(|entry| entry.result.as_ref())
-            .map(|result| result.status);
-        let ended = match status {
-            Some(Status::Error) => "failed",
-            Some(Status::Skipped) => "was skipped",
-            Some(Status::Rejected) => "was rejected",
-            Some(Status::Cancelled) => "was cancelled",
-            _ => "did not succeed",
-        };
-        let id = &because.direct.id;
-        let mut error = match because.link {
-            Link::Dependency => format!("not run, because it depends on `{id}`, which {ended}"),
-            Link::Order => format!("not run, because `{id}`, written before it, {ended}"),
-        };
-        if because.root != because.direct {
-            let _ = write!(error, "; it began with `{}`", because.root.id);
+    fn run_out_of_time(&mut self) {
+        self.deadline = None;
+        for running in self.running.values_mut() {
+            // What is being stopped already ends as what it was stopped for.
+            running.is_overtime = !running.was_stopped;
         }
-        self.unstarted(call, Status::Skipped, error, Some(because));
+        let time = self.conductor.policy().turn_timeout.unwrap_or_default();
+        self.call_off(Input::Cancel {
+            reason: format!("the turn ran out of its time of {}", in_words(time)).into(),
+            timed_out: true,
+        });
     }
 
-    fn reject(&mut self, call: CallIndex, reason: &RejectReason) {
-        self.unstarted(call, Status::Rejected, reason.to_string(), None);
-    }
-
-    /// A call has ended that was never started.
-    fn unstarted(
-        &mut self,
-        call: CallIndex,
-        status: Status,
-        error: String,
-        because: Option<Because>,
-    ) {
-        self.record(call, status, None, Some(error), because);
-        self.close_turn_of(call);
-    }
-
-    fn record(
-        &mut self,
-        call: CallIndex,
-        status: Status,
-        output: Option<Arc<str>>,
-        error: Option<String>,
-        because: Option<Because>,
-    ) {
-        let Some(entry) = self.calls.get_mut(call.index()) else {
-            return;
-        };
-        if let Some(asking) = entry.asking.take() {
-            asking.abort();
-        }
-        entry.cancellation = None;
-        entry.arguments = None;
-        entry.times.ended = self.begun.elapsed();
-        let result = CallResult {
-            call: call.get(),
-            id: Arc::clone(&entry.id),
-            name: Arc::clone(&entry.name),
-            status,
-            output,
-            error: error.map(Arc::from),
-            because,
-            times: entry.times,
-        };
-        self.listeners.tell(|| RunEvent::Result(result.clone()));
-        entry.result = Some(result);
-        let turn = entry.turn;
-        if let Some(turn) = self.turns.get_mut(turn) {
-            turn.unended = turn.unended.saturating_sub(1);
-        }
-    }
-
-    fn close_turn_of(&mut self, call: CallIndex) {
-        if let Some(turn) = self.calls.get(call.index()).map(|entry| entry.turn) {
-            self.close_turn(turn);
-        }
-    }
-
-    /// Hands out the results of a turn whose reply is over and whose calls have all ended.
-    fn close_turn(&mut self, turn: usize) {
-        let end = self
-            .turns
-            .get(turn + 1)
-            .map_or(self.calls.len(), |next| next.first);
-        let Some(turn) = self.turns.get_mut(turn) else {
-            return;
-        };
-        if turn.stage != Stage::Over || turn.unended > 0 {
-            return;
-        }
-        turn.stage = Stage::Closed;
-        let calls = self.calls.get(turn.first..end).unwrap_or_default();
-        let results = TurnResults {
-            results: calls
-                .iter()
-                .filter_map(|call| call.result.clone())
-                .collect(),
-        };
-        let counts = results.counts();
-        let at = self.begun.elapsed();
-        self.listeners
-            .tell(|| RunEvent::End(TurnEnd { counts, at }));
-        if let Some(reply) = turn.reply.take() {
-            let _ = reply.send(results);
-        }
-    }
-
-    fn tell(&mut self, call: CallIndex, event: impl FnOnce(Moment) -> RunEvent) {
-        let at = self.begun.elapsed();
-        if let Some(entry) = self.calls.get(call.index()) {
-            self.listeners.tell(|| {
-                event(Moment {
-                    call: call.get(),
-                    id: Arc::clone(&entry.id),
-                    name: Arc::clone(&entry.name),
-                    at,
-                })
-            });
-        }
-    }
-
-    fn id(&self, call: CallIndex) -> Arc<str> {
-        let entry = self.calls.get(call.index());
-        entry.map_or_else(|| "".into(), |entry| Arc::clone(&entry.id))
+    /// Settles whether anybody wants to know what happens.
+    fn hear(&mut self) {
+        self.conductor.is_heard = self.recorder.is_some() || !self.listeners.is_empty();
     }
 }
 
-/// What a panic said.
-fn panic_text(error: JoinError) -> String {
-    let Ok(payload) = error.try_into_panic() else {
-        return "it was aborted".to_owned();
-    };
-    if let Some(text) = payload.downcast_ref::<&str>() {
-        (*text).to_owned()
-    } else if let Some(text) = payload.downcast_ref::<String>() {
-        text.clone()
-    } else {
-        "it panicked".to_owned()
+/// How far the log has come.
+async fn progress(recorder: &mut Option<Recorder>) -> Progress {
+    match recorder {
+        Some(recorder) => recorder.progress().await,
+        None => pending().await,
+    }
+}
+
+fn cancel_without_log(error: &str) -> Input {
+    Input::Cancel {
+        reason: format!("the log could no longer be written ({error})").into(),
+        timed_out: false,
     }
 }

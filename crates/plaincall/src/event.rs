@@ -1,36 +1,62 @@
-//! What happens in a run, as it happens.
+//! What happens in a run, as it happens. As JSON each event is one line of the record (`spec/log.md`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use serde::{Deserialize, Serialize};
 
-use crate::result::{CallResult, StatusCounts, milliseconds};
+use crate::policy::Policy;
+use crate::result::{CallResult, StatusCounts};
+use crate::source::Source;
+use crate::tool_policy::ToolBegin;
+use crate::turn::Stop;
 
-/// Something that happened in a run. As JSON it is one line of the record; times are `t_ms`, in whole milliseconds
-/// from the beginning of the run.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
+/// Something that happened in a run (`spec/log.md`, "Events"). Times are counted from the beginning of the run; in the
+/// record they are `t_ms`, in whole milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunEvent {
+    /// The run begins, or somebody begins to listen: what holds for all of it.
+    Run(Box<RunBegin>),
+    /// The run was taken up again from its log.
+    Resumed(Resumed),
+    /// A turn was opened.
+    Turn(TurnBegin),
+    /// The next piece of the reply has arrived.
+    Text(Delta),
     /// A call has appeared: its header has been read, its text is still arriving.
     Call(Appeared),
     /// A call is complete and waits for what it depends on, or for a slot. Every complete call that is not wrong
     /// waits, if only for a moment.
-    Waiting(Moment),
+    Waiting(Completed),
     /// Nothing but the gate stands in the call's way.
     Ready(Moment),
+    /// The gate has let the call pass.
+    Admitted(Admission),
     /// The tool has been started.
-    Start(Moment),
+    Start(Started),
+    /// The tool has failed and will be started once more after a while.
+    BackOff(BackOff),
+    /// That while is over.
+    Retry(Moment),
     /// The call has ended; every call does, exactly once.
     Result(CallResult),
+    /// All calls of the turn are called off.
+    Cancel(Cancel),
+    /// The reply is over; its calls may still run.
+    Over(Over),
     /// The turn is over and all its calls have ended.
     End(TurnEnd),
+    /// The log cannot be written any more, so nothing more is started. It is never in a log.
+    LogFailed(LogFailed),
+    /// Whoever listens was too slow, and so many events were lost to it. It is never in a log.
+    Missed(Missed),
 }
 
 /// A call and a time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// The call's place in order of appearance, from 0, unique over the conversation.
     pub call: u32,
@@ -38,13 +64,72 @@ pub struct Moment {
     pub id: Arc<str>,
     /// The name of its tool, as written.
     pub name: Arc<str>,
-    /// When it happened, counted from the beginning of the run.
-    #[serde(rename = "t_ms", serialize_with = "as_milliseconds")]
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// What holds for the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunBegin {
+    /// The version of the record's form; [`LOG_VERSION`](crate::LOG_VERSION) in what is written now.
+    pub version: u32,
+    /// The version of Plaincall that began it.
+    pub plaincall: String,
+    /// When it began, in milliseconds since 1970 (UTC).
+    pub began_unix_ms: u64,
+    /// Limits and order.
+    pub policy: Policy,
+    /// The tools and how they may run, by name.
+    pub tools: BTreeMap<String, ToolBegin>,
+    /// The run's own directory, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<DirectoryBegin>,
+    /// What the program that began the run wants to know again: [`RunBuilder::note`](crate::RunBuilder::note).
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub note: serde_json::Value,
+}
+
+/// The run's own directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryBegin {
+    /// Where it is.
+    pub path: String,
+    /// Whether it goes away with the run.
+    pub temporary: bool,
+}
+
+/// The run was taken up again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// When it happened; the time in which nothing ran is not counted.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// A turn was opened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnBegin {
+    /// Its number, from 0.
+    pub turn: u32,
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// A piece of the reply, as it arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delta {
+    /// Its text, or its bytes.
+    #[serde(flatten)]
+    pub source: Source,
+    /// When it arrived.
+    #[serde(rename = "t_ms", with = "milliseconds")]
     pub at: Duration,
 }
 
 /// A call whose header has been read.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Appeared {
     /// The call's place in order of appearance, from 0, unique over the conversation.
     pub call: u32,
@@ -53,80 +138,259 @@ pub struct Appeared {
     /// The name of its tool, as written.
     pub name: Arc<str>,
     /// The ids that it names as dependencies.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[serde(default, skip_serializing_if = "no_dependencies")]
     pub dependencies: Arc<[String]>,
-    /// When it happened, counted from the beginning of the run.
-    #[serde(rename = "t_ms", serialize_with = "as_milliseconds")]
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+fn no_dependencies(dependencies: &Arc<[String]>) -> bool {
+    dependencies.is_empty()
+}
+
+/// A call that is complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Completed {
+    /// The call's place in order of appearance, from 0, unique over the conversation.
+    pub call: u32,
+    /// Its id.
+    pub id: Arc<str>,
+    /// The name of its tool, as written.
+    pub name: Arc<str>,
+    /// The arguments as the tool gets them.
+    pub arguments: ArgumentTexts,
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// Arguments as texts: pairs of JSON Pointer and value, in the order in which they were written. As JSON an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArgumentTexts(pub Vec<(String, String)>);
+
+/// Who let a call pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdmittedBy {
+    /// A rule of the run.
+    Rule,
+    /// An earlier answer for all calls of this tool.
+    Always,
+    /// The gate.
+    Gate,
+}
+
+/// A call that may run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Admission {
+    /// The call's place in order of appearance, from 0, unique over the conversation.
+    pub call: u32,
+    /// Its id.
+    pub id: Arc<str>,
+    /// The name of its tool, as written.
+    pub name: Arc<str>,
+    /// Who decided.
+    pub by: AdmittedBy,
+    /// Whether all later calls of this tool may run too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
+    /// The arguments it runs with, if they are not those that were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<ArgumentTexts>,
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// A tool that has been started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Started {
+    /// The call's place in order of appearance, from 0, unique over the conversation.
+    pub call: u32,
+    /// Its id.
+    pub id: Arc<str>,
+    /// The name of its tool, as written.
+    pub name: Arc<str>,
+    /// Which start of the call it is, from 1.
+    pub attempt: u32,
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// A tool that has failed and will be started again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BackOff {
+    /// The call's place in order of appearance, from 0, unique over the conversation.
+    pub call: u32,
+    /// Its id.
+    pub id: Arc<str>,
+    /// The name of its tool, as written.
+    pub name: Arc<str>,
+    /// What went wrong.
+    pub error: Arc<str>,
+    /// How long it waits.
+    #[serde(rename = "wait_ms", with = "milliseconds")]
+    pub wait: Duration,
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// Calls are called off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cancel {
+    /// Why, as the beginning of a sentence that goes on with "before the call was started".
+    pub reason: Arc<str>,
+    /// Whether it is because the time of the turn is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// The end of a reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Over {
+    /// How it ended.
+    pub stop: Stop,
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
     pub at: Duration,
 }
 
 /// The end of a turn.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnEnd {
+    /// Its number, from 0. A turn that was dropped may end after the next one has begun.
+    pub turn: u32,
     /// How many calls of the turn ended how.
     pub counts: StatusCounts,
-    /// When it happened, counted from the beginning of the run.
-    #[serde(rename = "t_ms", serialize_with = "as_milliseconds")]
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
     pub at: Duration,
 }
 
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde asks for"
-)]
-fn as_milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(milliseconds(*time))
+/// The log cannot be written any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogFailed {
+    /// Why.
+    pub error: Arc<str>,
+    /// When it was noticed.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
 }
 
-/// The events of a run, from [`Run::events`](crate::Run::events).
-///
-/// Nothing waits for the reader: a display that is slow, or a reader that has stopped reading, does not hold up a
-/// call. What has not been read is kept; that is at most six small events a call, since outputs are shared with the
-/// results and not copied.
-#[derive(Debug)]
-pub struct RunEvents {
-    receiver: UnboundedReceiver<RunEvent>,
+/// Events that were lost to a listener.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missed {
+    /// How many.
+    pub count: u64,
 }
 
-impl RunEvents {
-    pub(crate) fn new() -> (UnboundedSender<RunEvent>, Self) {
-        let (sender, receiver) = unbounded_channel();
-        (sender, Self { receiver })
+/// Times as records write them.
+pub(crate) mod milliseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that serde asks for"
+    )]
+    pub(crate) fn serialize<S: Serializer>(
+        time: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// The next event; `None` when the run is over: it was dropped and all its calls have ended.
-    ///
-    /// May be used in `select!`: no event is lost if the future is dropped.
-    pub async fn next(&mut self) -> Option<RunEvent> {
-        self.receiver.recv().await
-    }
-
-    /// The next event if there is one already.
-    pub fn try_next(&mut self) -> Option<RunEvent> {
-        self.receiver.try_recv().ok()
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_millis)
     }
 }
 
-/// Those who listen.
-#[derive(Debug, Default)]
-pub(crate) struct Listeners {
-    senders: Vec<UnboundedSender<RunEvent>>,
+impl Serialize for ArgumentTexts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(pointer, text)| (pointer, text)))
+    }
 }
 
-impl Listeners {
-    pub(crate) fn add(&mut self, sender: UnboundedSender<RunEvent>) {
-        self.senders.push(sender);
-    }
+impl<'d> Deserialize<'d> for ArgumentTexts {
+    fn deserialize<D: serde::Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
 
-    /// Tells all who still listen. The event is made only if somebody does.
-    pub(crate) fn tell(&mut self, event: impl FnOnce() -> RunEvent) {
-        self.senders.retain(|sender| !sender.is_closed());
-        if let Some((last, others)) = self.senders.split_last() {
-            let event = event();
-            for sender in others {
-                let _ = sender.send(event.clone());
+        impl<'d> serde::de::Visitor<'d> for Pairs {
+            type Value = ArgumentTexts;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an object of texts")
             }
-            let _ = last.send(event);
+
+            fn visit_map<M: serde::de::MapAccess<'d>>(
+                self,
+                mut map: M,
+            ) -> Result<Self::Value, M::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(ArgumentTexts(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+impl From<&plaincall_call::Arguments> for ArgumentTexts {
+    fn from(arguments: &plaincall_call::Arguments) -> Self {
+        let pairs = arguments.iter();
+        Self(
+            pairs
+                .map(|argument| (argument.pointer.to_owned(), argument.text.to_owned()))
+                .collect(),
+        )
+    }
+}
+
+impl RunEvent {
+    /// The call it is about, if it is about one.
+    pub fn call(&self) -> Option<u32> {
+        match self {
+            Self::Call(event) => Some(event.call),
+            Self::Waiting(event) => Some(event.call),
+            Self::Ready(event) | Self::Retry(event) => Some(event.call),
+            Self::Admitted(event) => Some(event.call),
+            Self::Start(event) => Some(event.call),
+            Self::BackOff(event) => Some(event.call),
+            Self::Result(event) => Some(event.call),
+            _ => None,
+        }
+    }
+
+    /// When it happened, counted from the beginning of the run.
+    pub fn at(&self) -> Duration {
+        match self {
+            Self::Run(_) | Self::Missed(_) => Duration::ZERO,
+            Self::Resumed(event) => event.at,
+            Self::Turn(event) => event.at,
+            Self::Text(event) => event.at,
+            Self::Call(event) => event.at,
+            Self::Waiting(event) => event.at,
+            Self::Ready(event) | Self::Retry(event) => event.at,
+            Self::Admitted(event) => event.at,
+            Self::Start(event) => event.at,
+            Self::BackOff(event) => event.at,
+            Self::Result(event) => event.times.ended,
+            Self::Cancel(event) => event.at,
+            Self::Over(event) => event.at,
+            Self::End(event) => event.at,
+            Self::LogFailed(event) => event.at,
         }
     }
 }

@@ -35,10 +35,24 @@ pub trait Gate: Send + Sync {
     /// # Errors
     /// Whatever keeps it from deciding. The call is denied, and the model hears of the error.
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a>;
+
+    /// Says what became of a call of a tool that may change something, which was started before a crash. If nothing else
+    /// is said nobody knows: no policy can, only a person who looks.
+    ///
+    /// # Errors
+    /// Whatever keeps it from saying. Then nobody knows.
+    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
+        let _ = request;
+        Box::pin(async { Ok(Settlement::Unknown) })
+    }
 }
 
 /// What [`Gate::decide`] returns.
 pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<Decision, BoxError>> + Send + 'a>>;
+
+/// What [`Gate::settle`] returns.
+pub type SettlementFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Settlement, BoxError>> + Send + 'a>>;
 
 /// A call that wants to run.
 #[derive(Clone, Debug)]
@@ -61,8 +75,35 @@ pub struct Request {
 pub enum Decision {
     /// The call may run.
     Allow,
+    /// This call and all later calls of the same tool may run; nobody is asked about them any more.
+    Always,
+    /// The call may run with other arguments. They are checked as written ones are, and the model is told.
+    Edit {
+        /// What it is to be called with.
+        arguments: Arguments,
+    },
     /// The call may not run.
     Deny {
+        /// Why, in words for the model.
+        reason: String,
+    },
+}
+
+/// What somebody says about a call that was started before a crash, and of which nobody knows what became
+/// (`spec/running.md`, "After a crash").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// Nobody knows. The call is `unknown`, and whoever takes the run up again is asked again.
+    Unknown,
+    /// It is to be started once more.
+    RunAgain,
+    /// It was done.
+    Done {
+        /// What it returned, as far as somebody knows.
+        output: String,
+    },
+    /// It was not done, and is not to be.
+    NotDone {
         /// Why, in words for the model.
         reason: String,
     },

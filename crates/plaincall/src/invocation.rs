@@ -88,6 +88,16 @@ impl Code for Invocation {
         Some(text)
     }
 
+    fn command_directory(&self, run_directory: Option<&Path>) -> Option<PathBuf> {
+        let fill = Fill {
+            // The working directory comes from no argument.
+            arguments: &Arguments::default(),
+            run_directory,
+            tools_directory: &self.tools_directory,
+        };
+        fill.whole(&self.directory).ok().map(PathBuf::from)
+    }
+
     fn is_command(&self) -> bool {
         true
     }

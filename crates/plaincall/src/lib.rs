@@ -27,30 +27,49 @@
 //! }
 //! ```
 //!
-//! - [`Tool`]: a function of typed arguments, or a [`Command`]; [`read_tools`] reads commands from a file.
-//!   [`Toolbox`]: tools with different names.
+//! - [`Tool`]: a function of typed arguments, or a [`Command`]. [`Toolbox`]: tools with different names. [`read_tools`]
+//!   reads commands, policy and rules from a file.
 //! - [`Run`]: one conversation. [`Turn`]: one reply, fed with text, finished with its results.
-//! - [`Gate`]: who decides whether a call may run. If nobody is asked, tools that [write](Effect::Write) may not.
-//! - [`RunEvents`]: what happens, as it happens; as JSON lines it is the record of a run.
+//! - [`Policy`]: limits and order of a run. [`Rules`]: what may run and what may not, as data.
+//! - [`Gate`]: who decides about the rest. If nobody is asked, tools that [write](Effect::Write) may not.
+//! - [`RunEvents`] and [`Observer`]: what happens, as it happens; as JSON lines it is the record of a run.
+//! - [`Log`]: the record in a file, from which a run is taken up again after a crash ([`RunBuilder::log`],
+//!   [`Run::go_on`]). [`read_log`] reads it.
+//! - [`Policy`], [`ToolPolicy`], [`Rules`]: limits, order and permissions as data.
 //!
 //! The crates below are here as [`syntax`] (text to events and back) and [`call`] (calls and tools as data). How calls
 //! run is defined in the project's `spec/running.md`.
 
 mod capture;
 mod command;
+mod conductor;
 mod context;
+mod cut;
 mod driver;
 mod event;
+mod events;
 mod gate;
 mod invocation;
+mod log;
+mod policy;
 mod process;
+mod read_result;
+mod reader;
+mod replay;
 mod result;
+mod rules;
 mod run;
+mod run_directory;
+mod run_error;
+mod source;
 mod template;
 mod tool;
+mod tool_policy;
 mod toolbox;
 mod tools_file;
+mod trace;
 mod turn;
+mod whole_results;
 mod work;
 
 pub use plaincall_call as call;
@@ -59,15 +78,29 @@ pub use plaincall_syntax as syntax;
 pub use call::{Arguments, Effect, Limits, Parameter, ParameterKind, ToolSpec, Unclosed};
 pub use command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_OUTPUT_LIMIT};
 pub use context::{Context, DependencyResult};
-pub use event::{Appeared, Moment, RunEvent, RunEvents, TurnEnd};
-pub use gate::{AllowAll, Decision, Gate, GateFuture, ReadOnly, Request};
+pub use event::{
+    Admission, AdmittedBy, Appeared, ArgumentTexts, BackOff, Cancel, Completed, Delta,
+    DirectoryBegin, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent, Started,
+    TurnBegin, TurnEnd,
+};
+pub use events::{EVENT_QUEUE, Observer, RunEvents};
+pub use gate::{
+    AllowAll, Decision, Gate, GateFuture, ReadOnly, Request, Settlement, SettlementFuture,
+};
+pub use log::{LOG_VERSION, LineEncoder, Log, LogError, Record, Storage, TornTail, read_log};
 pub use plaincall_plan::Order;
+pub use policy::{DEFAULT_CONCURRENT, DEFAULT_GATE_TIMEOUT, DEFAULT_RESULT_LIMIT, Policy, Writes};
+pub use replay::{ResumeError, Unfinished};
 pub use result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times, TurnResults};
-pub use run::{Canceller, CloseError, DEFAULT_CONCURRENT, Run, RunBuilder, RunError};
+pub use rules::{Pattern, Rule, Rules, Verdict};
+pub use run::{Canceller, Run, RunBuilder};
+pub use run_error::{CloseError, RunError};
+pub use source::{Bytes, Source};
 pub use syntax::Dialect;
-pub use tool::{BoxError, DEFAULT_TIMEOUT, Failure, Tool, ToolResult};
+pub use tool::{BoxError, Failure, Tool, ToolResult};
+pub use tool_policy::{DEFAULT_TIMEOUT, Dependents, Retry, ToolBegin, ToolPolicy};
 pub use toolbox::{Toolbox, ToolboxError};
-pub use tools_file::{Mistake, ToolsFileError, read_tools};
+pub use tools_file::{Mistake, ToolsFile, ToolsFileError, read_tools};
 pub use turn::{Stop, Turn};
 
 /// The quick start of the README.
@@ -79,3 +112,8 @@ pub struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/creating-tools.md")]
 pub struct CreatingTools;
+
+/// The examples of the document.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/observing.md")]
+pub struct Observing;

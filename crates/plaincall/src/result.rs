@@ -4,14 +4,16 @@ use std::ops::Index;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 pub use plaincall_plan::{Link, Status};
+
+use crate::event::milliseconds;
 
 /// How one call ended (`spec/running.md`, "End statuses").
 ///
 /// As JSON it is a `result` of the record: what does not apply is absent, and `t_ms` is when it ended.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallResult {
     /// The call's place in order of appearance, from 0, unique over the conversation.
     pub call: u32,
@@ -20,27 +22,35 @@ pub struct CallResult {
     /// The name of the tool, as written.
     pub name: Arc<str>,
     /// How it ended.
-    #[serde(serialize_with = "status_name")]
+    #[serde(with = "status_name")]
     pub status: Status,
-    /// What the tool returned. A tool that failed may have returned something too.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What the tool returned. A tool that failed may have returned something too. In the results of a turn a long one
+    /// is cut, with a note at its end; events and the record have the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<str>>,
+    /// How long the whole output is, in bytes, if it is cut here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_bytes: Option<u64>,
     /// What went wrong and what to do about it, in words for the model; absent if the status is `ok`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
+    /// What else the model has to know, for instance that somebody changed the arguments before the call ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Arc<str>>,
     /// Which calls are the cause, if it was skipped.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Because>,
-    /// When it was what.
-    #[serde(flatten, serialize_with = "end_time")]
+    /// When it was what. The record's line of the result has only its end, `t_ms`; what came before has lines of its
+    /// own.
+    #[serde(flatten)]
     pub times: Times,
 }
 
 /// Why a call was skipped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Because {
     /// Whether it depends on the direct cause or was only written after it.
-    #[serde(serialize_with = "link_name")]
+    #[serde(with = "link_name")]
     pub link: Link,
     /// The direct cause.
     #[serde(flatten)]
@@ -50,7 +60,7 @@ pub struct Because {
 }
 
 /// A call that made others be skipped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
     /// Its place in order of appearance.
     pub call: u32,
@@ -59,15 +69,19 @@ pub struct Cause {
 }
 
 /// When a call reached the stations of its life, counted from the beginning of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
     /// Its header had been read.
+    #[serde(skip)]
     pub appeared: Duration,
     /// Its text had been read to its end, and nothing in it was wrong.
+    #[serde(skip)]
     pub complete: Option<Duration>,
-    /// The tool was started.
+    /// The tool was started for the last time.
+    #[serde(skip)]
     pub started: Option<Duration>,
     /// It had ended.
+    #[serde(rename = "t_ms", with = "milliseconds")]
     pub ended: Duration,
 }
 
@@ -75,6 +89,8 @@ pub struct Times {
 #[derive(Clone, Debug, Default)]
 pub struct TurnResults {
     pub(crate) results: Vec<CallResult>,
+    pub(crate) is_last: bool,
+    pub(crate) log_failure: Option<Arc<str>>,
 }
 
 impl TurnResults {
@@ -93,6 +109,16 @@ impl TurnResults {
         self.results.is_empty()
     }
 
+    /// Whether a tool has ended the run: calls of later turns are cancelled ([`Tool::finishes`](crate::Tool::finishes)).
+    pub fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    /// Why the log does not hold all of these results, if it could not be written. Nothing was started after that.
+    pub fn log_failure(&self) -> Option<&str> {
+        self.log_failure.as_deref()
+    }
+
     /// Whether every call ended `ok`; also if there was none.
     pub fn all_ok(&self) -> bool {
         self.iter().all(|result| result.status == Status::Ok)
@@ -107,7 +133,7 @@ impl TurnResults {
     pub fn counts(&self) -> StatusCounts {
         let mut counts = StatusCounts::default();
         for result in self {
-            *counts.of(result.status) += 1;
+            counts.add(result.status);
         }
         counts
     }
@@ -148,7 +174,7 @@ impl IntoIterator for TurnResults {
 }
 
 /// How many calls ended how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusCounts {
     /// Calls that succeeded.
     pub ok: u32,
@@ -165,6 +191,10 @@ pub struct StatusCounts {
 }
 
 impl StatusCounts {
+    pub(crate) fn add(&mut self, status: Status) {
+        *self.of(status) += 1;
+    }
+
     fn of(&mut self, status: Status) -> &mut u32 {
         match status {
             Status::Ok => &mut self.ok,
@@ -182,38 +212,63 @@ impl StatusCounts {
     }
 }
 
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde asks for"
-)]
-pub(crate) fn status_name<S: Serializer>(
-    status: &Status,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(status.as_str())
-}
+/// A status by its word.
+pub(crate) mod status_name {
+    use plaincall_plan::Status;
+    use serde::{Deserialize, Deserializer, Serializer};
 
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde asks for"
-)]
-fn link_name<S: Serializer>(link: &Link, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(match link {
-        Link::Dependency => "dependency",
-        Link::Order => "order",
-    })
-}
-
-fn end_time<S: Serializer>(times: &Times, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Ended {
-        t_ms: u64,
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that serde asks for"
+    )]
+    pub(crate) fn serialize<S: Serializer>(
+        status: &Status,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(status.as_str())
     }
-    let t_ms = milliseconds(times.ended);
-    Ended { t_ms }.serialize(serializer)
+
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(
+        deserializer: D,
+    ) -> Result<Status, D::Error> {
+        const ALL: [Status; 6] = [
+            Status::Ok,
+            Status::Error,
+            Status::Skipped,
+            Status::Rejected,
+            Status::Cancelled,
+            Status::Unknown,
+        ];
+        let name = String::deserialize(deserializer)?;
+        ALL.into_iter()
+            .find(|status| status.as_str() == name)
+            .ok_or_else(|| serde::de::Error::custom(format!("there is no status `{name}`")))
+    }
 }
 
-/// A time as records write it.
-pub(crate) fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+/// What ties a skipped call to its direct cause, by its word.
+mod link_name {
+    use plaincall_plan::Link;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that serde asks for"
+    )]
+    pub(super) fn serialize<S: Serializer>(link: &Link, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match link {
+            Link::Dependency => "dependency",
+            Link::Order => "order",
+        })
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Link, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "dependency" => Ok(Link::Dependency),
+            "order" => Ok(Link::Order),
+            name => Err(serde::de::Error::custom(format!(
+                "there is no link `{name}`"
+            ))),
+        }
+    }
 }

@@ -3,32 +3,46 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::num::NonZeroU32;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use plaincall_call::{Collector, Limits, Unclosed};
-use plaincall_plan::{Order, Plan};
-use plaincall_syntax::{ByteParser, Dialect, DialectError};
+use plaincall_plan::Order;
+use plaincall_syntax::{ByteParser, Dialect};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
-use crate::context::{RunDirectory, Surroundings};
-use crate::driver::{Driver, Message};
-use crate::event::RunEvents;
+use crate::conductor::Conductor;
+use crate::context::Surroundings;
+use crate::driver::{Driver, Equipment, Message};
+use crate::event::RunBegin;
+use crate::events::{Observer, RunEvents, observe};
 use crate::gate::Gate;
+use crate::log::{LOG_VERSION, Log, Recorder};
+use crate::policy::Policy;
+use crate::reader::Reader;
+use crate::replay::{Replayed, Unfinished, beginning, check_tools, replay};
+use crate::rules::Rules;
+use crate::run_directory::{Place, RunDirectory};
+use crate::run_error::{CloseError, RunError};
 use crate::toolbox::Toolbox;
+use crate::trace::Parent;
 use crate::turn::Turn;
+use crate::whole_results::WholeResults;
+use crate::work::Transform;
 
-/// How many calls of a run may be running at the same time if nothing is said.
-///
-/// A running command holds file descriptors, of which a process often has 1,024, and the machine has only so many
-/// processors. A model can write thousands of calls in one reply.
-pub const DEFAULT_CONCURRENT: u32 = 32;
+/// How deep the note of a log may be nested. JSON that is nested much deeper is not read again.
+const DEEPEST_NOTE: usize = 64;
+
+/// How long the end of a run waits for an observer that is still busy.
+const OBSERVER_GRACE: Duration = Duration::from_secs(5);
 
 /// One conversation with a model: its tools, who may allow calls, its ids and the results so far.
 ///
@@ -52,17 +66,19 @@ pub const DEFAULT_CONCURRENT: u32 = 32;
 /// ```
 #[derive(Debug)]
 pub struct Run {
+    /// It has no bound of its own: what goes in is what the reply says, and the driver takes it whenever it gets its
+    /// turn.
     pub(crate) inbox: UnboundedSender<Message>,
-    pub(crate) toolbox: Arc<Toolbox>,
-    pub(crate) dialect: Dialect,
-    /// A parser that has read nothing.
-    pub(crate) parser: ByteParser,
-    pub(crate) collector: Collector,
-    pub(crate) unclosed: Unclosed,
-    pub(crate) emoji_order: Order,
+    pub(crate) reader: Reader,
+    /// Whether anybody wants to know the text of the reply.
+    pub(crate) text_is_wanted: AtomicBool,
+    /// The last turn of the log, until somebody goes on with it or begins another.
+    pub(crate) resumed: Option<Unfinished>,
+    toolbox: Arc<Toolbox>,
     surroundings: Arc<Surroundings>,
     runtime: Handle,
     driver: JoinHandle<()>,
+    observers: Vec<oneshot::Receiver<()>>,
 }
 
 impl Run {
@@ -79,28 +95,44 @@ impl Run {
         RunBuilder {
             toolbox,
             dialect: Dialect::default(),
+            rules: Rules::default(),
             gate: None,
+            transform: None,
+            observers: Vec::new(),
             limits: Limits::for_running(),
-            concurrent: DEFAULT_CONCURRENT,
-            calls_per_turn: None,
+            policy: Policy::default(),
             unclosed: Unclosed::default(),
-            emoji_order: Order::Sequential {
-                stop_on_error: false,
-            },
             directory: None,
             environment: BTreeMap::new(),
+            log: None,
+            note: serde_json::Value::Null,
         }
     }
 
-    /// Begins the next reply of the model.
+    /// Begins the next reply of the model. If the run was taken up again from a log that ends within a turn, and nobody
+    /// has [gone on](Self::go_on) with that, its calls are called off.
     pub fn turn(&mut self) -> Turn<'_> {
-        Turn::new(self)
+        Turn::begin(self)
     }
 
-    /// What happens from now on in all turns.
+    /// Goes on with the last turn of a run that was taken up again from its log. Feed it what is left of the reply, if
+    /// it was not over ([`unfinished`](Self::unfinished)), and finish it. Of a turn that had ended it gives the results
+    /// once more: a crash may have lost them on their way. Where there is no such turn it begins one.
+    pub fn go_on(&mut self) -> Turn<'_> {
+        Turn::go_on(self)
+    }
+
+    /// What was read of the last reply, if the run was taken up again from a log that ends within a turn, and nobody has
+    /// gone on with it.
+    pub fn unfinished(&self) -> Option<&Unfinished> {
+        self.resumed.as_ref().filter(|last| !last.has_ended)
+    }
+
+    /// What happens from now on in all turns. The first event says how the run began.
     pub fn events(&self) -> RunEvents {
-        let (sender, events) = RunEvents::new();
-        self.send(Message::Listen(sender));
+        let (listener, events) = RunEvents::new();
+        self.text_is_wanted.store(true, Ordering::Relaxed);
+        self.send(Message::Listen(listener));
         events
     }
 
@@ -133,24 +165,24 @@ impl Run {
             runtime,
             driver,
             surroundings,
+            observers,
             ..
         } = self;
         drop(inbox);
         // It fails only if the runtime is gone, and then so is everything else.
         let _ = driver.await;
+        for observer in observers {
+            let _ = timeout(OBSERVER_GRACE, observer).await;
+        }
         let directory = Arc::into_inner(surroundings).and_then(|all| all.directory);
-        let Some(RunDirectory::Temporary(directory)) = directory else {
+        let Some(directory) = directory else {
             return Ok(());
         };
-        let path = directory.path().to_owned();
-        let removed = runtime.spawn_blocking(|| directory.close()).await;
-        match removed.unwrap_or_else(|error| Err(error.into())) {
-            // A tool may have removed it; if the runtime has gone down, so has the directory.
-            Err(error) if path.exists() => Err(CloseError {
-                directory: path,
-                error,
-            }),
-            _ => Ok(()),
+        let removed = runtime.spawn_blocking(|| directory.remove()).await;
+        // If the runtime has gone down, the directory has too.
+        match removed {
+            Ok(Err((directory, error))) => Err(CloseError { directory, error }),
+            Ok(Ok(())) | Err(_) => Ok(()),
         }
     }
 
@@ -177,18 +209,20 @@ impl Canceller {
 }
 
 /// Settings of a [`Run`].
-#[derive(Clone)]
 pub struct RunBuilder {
     toolbox: Toolbox,
     dialect: Dialect,
+    rules: Rules,
     gate: Option<Arc<dyn Gate>>,
+    transform: Option<Arc<Transform>>,
+    observers: Vec<Box<dyn Observer>>,
     limits: Limits,
-    concurrent: u32,
-    calls_per_turn: Option<u32>,
+    policy: Policy,
     unclosed: Unclosed,
-    emoji_order: Order,
     directory: Option<Place>,
     environment: BTreeMap<OsString, OsString>,
+    log: Option<Log>,
+    note: serde_json::Value,
 }
 
 impl RunBuilder {
@@ -198,9 +232,57 @@ impl RunBuilder {
         self
     }
 
-    /// Sets who decides whether a call may run; [`ReadOnly`](crate::ReadOnly) if nothing is said.
+    /// Sets what is decided without asking anybody; nothing if nothing is said. A rule comes before the gate.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Sets who decides about the calls that no rule decides about; [`ReadOnly`](crate::ReadOnly) if nothing is said.
     pub fn gate(mut self, gate: impl Gate + 'static) -> Self {
         self.gate = Some(Arc::new(gate));
+        self
+    }
+
+    /// Changes what tools say before anybody hears of it: other calls, observers, the log, the model. The function gets
+    /// the name of the tool and a text, an output or an error, and returns the text that takes its place; for instance
+    /// without secrets. If it panics, the call has failed and its text is lost.
+    pub fn transform(
+        mut self,
+        transform: impl Fn(&str, String) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.transform = Some(Arc::new(transform));
+        self
+    }
+
+    /// Adds somebody who watches.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observers.push(Box::new(observer));
+        self
+    }
+
+    /// Writes the run down as it happens, so that it can be taken up again after a crash (`spec/log.md`).
+    ///
+    /// With a log that holds a run already, [`build`](Self::build) brings everything back to where that run was cut
+    /// off: the tools and the dialect must be those it began with; the policy is the log's. Calls that have ended are
+    /// not run again. Those that were cut off are started again if their tool reads or can be repeated; otherwise the
+    /// gate is asked what became of them ([`Gate::settle`]), and without an answer they are `unknown`.
+    pub fn log(mut self, log: Log) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Sets what the log says at its beginning for the program that takes it up again. Lists and objects in it may be
+    /// nested 64 deep.
+    pub fn note(mut self, note: serde_json::Value) -> Self {
+        self.note = note;
+        self
+    }
+
+    /// Sets limits and order, all of them at once: what other settings have said of them before is lost.
+    /// [`Policy::default`] if nothing is said.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
         self
     }
 
@@ -210,18 +292,18 @@ impl RunBuilder {
         self
     }
 
-    /// Sets how many calls may run at the same time; [`DEFAULT_CONCURRENT`] if nothing is said, any number if 0.
+    /// Sets how many calls may run at the same time; [`DEFAULT_CONCURRENT`](crate::DEFAULT_CONCURRENT) if nothing is said, any number if 0.
     ///
     /// A command hears of the end of every other one that runs beside it. That is nothing beside the start of a process
     /// as long as there are dozens; with thousands at once it becomes most of the cost.
     pub fn concurrent(mut self, count: u32) -> Self {
-        self.concurrent = count;
+        self.policy.concurrent = count;
         self
     }
 
     /// Sets how many calls a turn may hold; those written after them are rejected. Any number if nothing is said.
     pub fn calls_per_turn(mut self, count: u32) -> Self {
-        self.calls_per_turn = Some(count);
+        self.policy.calls_per_turn = Some(count);
         self
     }
 
@@ -234,11 +316,12 @@ impl RunBuilder {
     /// Sets the order of emoji calls, which name no dependencies: in order of writing if nothing is said, all at once
     /// with [`Order::Graph`] (`spec/running.md`, "Order of writing").
     pub fn emoji_order(mut self, order: Order) -> Self {
-        self.emoji_order = order;
+        self.policy.emoji_order = order;
         self
     }
 
-    /// Gives the run a directory of its own, made in this one. It is removed at the end of the run.
+    /// Gives the run a directory of its own, made in this one. It is removed at the end of the run. With a log it stays as
+    /// long as calls may be taken up again; if the conversation goes on after that, it is made anew.
     pub fn directory_in(mut self, parent: impl Into<PathBuf>) -> Self {
         self.directory = Some(Place::In(parent.into()));
         self
@@ -264,44 +347,138 @@ impl RunBuilder {
         self
     }
 
-    /// Makes the run and starts its task on the present tokio runtime.
+    /// Makes the run and starts its task on the present tokio runtime. With a log that holds a run, all of its text is
+    /// read again first, on the thread that calls this.
     ///
     /// # Errors
-    /// If there is no runtime, or one without what runs need (build it with `enable_all`), the dialect cannot work, the directory cannot be made, or a tool
-    /// needs the run's directory and there is none.
+    /// If there is no runtime, or one without what runs need (build it with `enable_all`), the dialect cannot work, the
+    /// directory cannot be made or is gone, a tool needs the run's directory and there is none, or the log does not fit.
     pub fn build(self) -> Result<Run, RunError> {
         let runtime = Handle::try_current().map_err(|_| RunError::NoRuntime)?;
         check_runtime(&self.toolbox)?;
-        let parser = ByteParser::new(&self.dialect)?;
-        let directory = make_directory(self.directory, &self.toolbox)?;
+        let blank = ByteParser::new(&self.dialect)?;
+        if nesting(&self.note) > DEEPEST_NOTE {
+            return Err(RunError::Note);
+        }
         let toolbox = Arc::new(self.toolbox);
-        let plan = Plan::new(plaincall_plan::Limits {
-            concurrent: NonZeroU32::new(self.concurrent),
-            calls_per_turn: self.calls_per_turn,
-        });
+        let history = self.log.as_ref().map(Log::history).unwrap_or_default();
+        let recorded = match history {
+            [] => None,
+            history => Some(beginning(history)?),
+        };
+        if let Some(recorded) = recorded {
+            check_tools(recorded, &toolbox)?;
+        }
+        let policy = recorded.map_or(self.policy, |begin| begin.policy);
+        let mut conductor = Conductor::new(Arc::clone(&toolbox), policy);
+        let mut reader = Reader::new(
+            Arc::clone(&toolbox),
+            self.dialect,
+            blank,
+            Collector::new(self.limits),
+            self.unclosed,
+            &policy,
+        );
+        let mut replayed = match recorded {
+            Some(_) => Some(replay(history, &mut conductor, &mut reader)?),
+            None => None,
+        };
+        let directory = if let Some(recorded) = recorded {
+            let is_over = !conductor.has_unended();
+            let again = |begin| Place::take_again(self.directory.clone(), begin, is_over);
+            recorded.directory.as_ref().map(again).transpose()
+        } else {
+            let has_log = self.log.is_some();
+            self.directory.map(|place| place.make(has_log)).transpose()
+        };
+        let directory =
+            directory.map_err(|(parent, error)| RunError::Directory { parent, error })?;
+        check_directory(directory.as_ref(), &toolbox)?;
+        let begin = match recorded {
+            Some(recorded) => recorded.clone(),
+            None => run_begin(policy, &toolbox, directory.as_ref(), self.note),
+        };
+        let mut listeners = Vec::new();
+        let mut observers = Vec::new();
+        for observer in self.observers {
+            let (listener, done) = observe(observer).map_err(RunError::Observer)?;
+            listeners.push(listener);
+            observers.push(done);
+        }
+        let resumed = replayed.as_mut().and_then(Replayed::take_last_turn);
+        let text_is_wanted = AtomicBool::new(self.log.is_some() || !listeners.is_empty());
         let surroundings = Arc::new(Surroundings {
             directory,
             environment: self.environment,
+            whole_results: WholeResults::with_limit(policy.result_limit),
         });
-        let driver = Driver::new(
-            plan,
-            Arc::clone(&toolbox),
-            self.gate,
-            Arc::clone(&surroundings),
-        );
+        let equipment = Equipment {
+            toolbox: Arc::clone(&toolbox),
+            rules: self.rules,
+            gate: self.gate,
+            transform: self.transform,
+            surroundings: Arc::clone(&surroundings),
+            recorder: self.log.map(Recorder::new),
+            begin: Arc::new(begin),
+            parent: replayed
+                .as_ref()
+                .map_or_else(Parent::none, |_| Parent::here()),
+        };
         let (inbox, messages) = unbounded_channel();
+        for listener in listeners {
+            let _ = inbox.send(Message::Listen(listener));
+        }
+        let driver = Driver::new(equipment, conductor);
         Ok(Run {
-            driver: runtime.spawn(driver.run(messages)),
+            driver: runtime.spawn(driver.run(messages, replayed)),
             inbox,
+            reader,
+            text_is_wanted,
+            resumed,
             toolbox,
-            dialect: self.dialect,
-            parser,
-            collector: Collector::new(self.limits),
-            unclosed: self.unclosed,
-            emoji_order: self.emoji_order,
             surroundings,
             runtime,
+            observers,
         })
+    }
+}
+
+/// How deep lists and objects are nested in a value. Deeper than is allowed says as much as it needs to.
+fn nesting(value: &serde_json::Value) -> usize {
+    let mut level: Vec<&serde_json::Value> = vec![value];
+    let mut depth = 0;
+    while depth <= DEEPEST_NOTE && !level.is_empty() {
+        let inner = level.into_iter().flat_map(|value| match value {
+            serde_json::Value::Array(items) => items.iter().collect(),
+            serde_json::Value::Object(members) => members.values().collect(),
+            _ => Vec::new(),
+        });
+        level = inner.collect();
+        depth += 1;
+    }
+    depth
+}
+
+/// How the record of a new run begins.
+fn run_begin(
+    policy: Policy,
+    toolbox: &Toolbox,
+    directory: Option<&RunDirectory>,
+    note: serde_json::Value,
+) -> RunBegin {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_millis();
+    RunBegin {
+        version: LOG_VERSION,
+        plaincall: env!("CARGO_PKG_VERSION").to_owned(),
+        began_unix_ms: u64::try_from(now).unwrap_or(u64::MAX),
+        policy,
+        tools: toolbox
+            .iter()
+            .map(|tool| (tool.name().to_owned(), tool.begin()))
+            .collect(),
+        directory: directory.map(RunDirectory::begin),
+        note,
     }
 }
 
@@ -318,19 +495,13 @@ fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
     }
 }
 
-/// The run's directory, if it was asked for.
-fn make_directory(
-    place: Option<Place>,
-    toolbox: &Toolbox,
-) -> Result<Option<RunDirectory>, RunError> {
-    if let Some(place) = place {
-        return place.make().map(Some);
-    }
+/// Whether the tools have the directory that they cannot do without.
+fn check_directory(directory: Option<&RunDirectory>, toolbox: &Toolbox) -> Result<(), RunError> {
     match toolbox.iter().find(|tool| tool.code.needs_directory()) {
-        Some(tool) => Err(RunError::NoDirectory {
+        Some(tool) if directory.is_none() => Err(RunError::NoDirectory {
             tool: tool.name().to_owned(),
         }),
-        None => Ok(None),
+        _ => Ok(()),
     }
 }
 
@@ -344,39 +515,6 @@ fn has_processes() -> bool {
     catch_unwind(|| drop(signal(SignalKind::child()))).is_ok()
 }
 
-/// Where the run's own directory is.
-#[derive(Clone, Debug)]
-enum Place {
-    /// A new one in this one.
-    In(PathBuf),
-    /// This one.
-    At(PathBuf),
-}
-
-impl Place {
-    fn make(self) -> Result<RunDirectory, RunError> {
-        match self {
-            Self::In(parent) => tempfile::Builder::new()
-                .prefix("plaincall-")
-                .tempdir_in(&parent)
-                .map(RunDirectory::Temporary)
-                .map_err(|error| RunError::Directory { parent, error }),
-            Self::At(directory) => {
-                // Commands work elsewhere, so they need the whole path.
-                let made = std::path::absolute(&directory)
-                    .and_then(|path| std::fs::create_dir_all(&path).map(|()| path));
-                match made {
-                    Ok(path) => Ok(RunDirectory::Kept(path)),
-                    Err(error) => Err(RunError::Directory {
-                        parent: directory,
-                        error,
-                    }),
-                }
-            }
-        }
-    }
-}
-
 impl fmt::Debug for RunBuilder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -384,106 +522,5 @@ impl fmt::Debug for RunBuilder {
             .field("toolbox", &self.toolbox)
             .field("dialect", &self.dialect)
             .finish_non_exhaustive()
-    }
-}
-
-/// Why a run cannot be made.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum RunError {
-    /// There is no tokio runtime to run on.
-    NoRuntime,
-    /// The tokio runtime has no timers, and so no call could have a timeout.
-    NoTimers,
-    /// A tool is a command, and the tokio runtime cannot wait for processes.
-    NoProcesses {
-        /// The name of the tool.
-        tool: String,
-    },
-    /// The dialect cannot work.
-    Dialect(DialectError),
-    /// The run's directory cannot be made.
-    Directory {
-        /// Where it was to be made, or which.
-        parent: PathBuf,
-        /// Why it cannot.
-        error: std::io::Error,
-    },
-    /// A tool needs the run's directory, and the run has none.
-    NoDirectory {
-        /// The name of the tool.
-        tool: String,
-    },
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoRuntime => {
-                formatter.write_str("a run needs a tokio runtime; make it inside one")
-            }
-            Self::NoTimers => formatter.write_str(
-                "a run needs timers, and the tokio runtime has none; build it with `enable_all`",
-            ),
-            Self::NoProcesses { tool } => write!(
-                formatter,
-                "the tool `{tool}` is a command, and the tokio runtime cannot wait for processes; build it with `enable_all`"
-            ),
-            Self::Dialect(error) => error.fmt(formatter),
-            Self::Directory { parent, error } => write!(
-                formatter,
-                "the run's directory cannot be made: {}: {error}",
-                parent.display()
-            ),
-            Self::NoDirectory { tool } => write!(
-                formatter,
-                "the tool `{tool}` works in the run's directory, and the run has none; say where to make it"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for RunError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Dialect(error) => Some(error),
-            Self::Directory { error, .. } => Some(error),
-            Self::NoRuntime
-            | Self::NoTimers
-            | Self::NoProcesses { .. }
-            | Self::NoDirectory { .. } => None,
-        }
-    }
-}
-
-impl From<DialectError> for RunError {
-    fn from(error: DialectError) -> Self {
-        Self::Dialect(error)
-    }
-}
-
-/// Why a run that has ended has left something behind.
-#[derive(Debug)]
-pub struct CloseError {
-    /// The run's directory, which is still there, with some or all of its files.
-    pub directory: PathBuf,
-    /// Why it cannot be removed.
-    pub error: std::io::Error,
-}
-
-impl fmt::Display for CloseError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "the run's directory {} cannot be removed: {}; remove it by hand",
-            self.directory.display(),
-            self.error
-        )
-    }
-}
-
-impl std::error::Error for CloseError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
     }
 }

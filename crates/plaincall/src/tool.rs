@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +11,7 @@ use plaincall_call::{Arguments, Effect, Parameter, ParameterKind, ToolSpec};
 use serde::de::DeserializeOwned;
 
 use crate::context::Context;
-
-/// How long a tool may run if it does not say.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
+use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
 
 /// Any error; made by `?` from all error types and by `.into()` from a text.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -34,6 +33,11 @@ pub(crate) trait Code: Send + Sync {
 
     /// What would be run with these arguments, as people write it; nothing if it is no command.
     fn command_text(&self, _: &Arguments) -> Option<String> {
+        None
+    }
+
+    /// The directory that it would be run in; nothing if it is no command.
+    fn command_directory(&self, _: Option<&Path>) -> Option<PathBuf> {
         None
     }
 
@@ -69,10 +73,7 @@ pub(crate) trait Code: Send + Sync {
 #[derive(Clone)]
 pub struct Tool {
     pub(crate) spec: ToolSpec,
-    pub(crate) timeout: Duration,
-    pub(crate) grace: Duration,
-    pub(crate) max_concurrent: Option<NonZeroU32>,
-    pub(crate) exclusive: bool,
+    pub(crate) policy: ToolPolicy,
     pub(crate) code: Arc<dyn Code>,
 }
 
@@ -109,10 +110,7 @@ impl Tool {
     pub(crate) fn with_code(spec: ToolSpec, code: impl Code + 'static) -> Self {
         Self {
             spec,
-            timeout: DEFAULT_TIMEOUT,
-            grace: Duration::ZERO,
-            max_concurrent: None,
-            exclusive: false,
+            policy: ToolPolicy::default(),
             code: Arc::new(code),
         }
     }
@@ -159,7 +157,7 @@ impl Tool {
 
     /// Sets how long a call may run, from its start; 60 seconds if nothing is said.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.policy.timeout = timeout;
         self
     }
 
@@ -168,20 +166,54 @@ impl Tool {
     /// Nothing for a function: its future is polled once more, then dropped. Two seconds for a command: its processes
     /// get `SIGTERM`, and after the grace `SIGKILL`.
     pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+        self.policy.grace = grace;
         self
     }
 
     /// Sets how many calls of this tool may run at the same time; 0 is any number.
     pub fn max_concurrent(mut self, count: u32) -> Self {
-        self.max_concurrent = NonZeroU32::new(count);
+        self.policy.max_concurrent = NonZeroU32::new(count);
         self
     }
 
     /// Lets calls of this tool run only when nothing else runs.
     pub fn exclusive(mut self) -> Self {
-        self.exclusive = true;
+        self.policy.exclusive = true;
         self
+    }
+
+    /// Tries a call again that has failed or run out of time (`spec/running.md`, "Retries"). Only for tools that
+    /// [read](Effect::Read) or [can be repeated](Effect::Idempotent); a toolbox refuses others.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.policy.retry = Some(retry);
+        self
+    }
+
+    /// Sets what becomes of the calls that depend on one of this tool that ran and failed; they are skipped if nothing
+    /// is said (`spec/running.md`, "Skipping").
+    pub fn dependents(mut self, dependents: Dependents) -> Self {
+        self.policy.dependents = dependents;
+        self
+    }
+
+    /// Makes it a tool that ends the run: when a call of it has ended `ok`, the run ends after the turn
+    /// (`spec/running.md`, "A tool that ends the run").
+    pub fn finishes(mut self) -> Self {
+        self.policy.finishes = true;
+        self
+    }
+
+    /// What the record says of it.
+    pub(crate) fn begin(&self) -> ToolBegin {
+        ToolBegin {
+            effect: self.spec.effect,
+            policy: self.policy.clone(),
+        }
+    }
+
+    /// How its calls may run.
+    pub fn policy(&self) -> &ToolPolicy {
+        &self.policy
     }
 
     /// The tool's definition.
@@ -208,6 +240,11 @@ impl Tool {
         self.code.command_text(arguments)
     }
 
+    /// The directory in which the tool would be run, if it is a command, in a run with this directory of its own.
+    pub fn command_directory(&self, run_directory: Option<&Path>) -> Option<PathBuf> {
+        self.code.command_directory(run_directory)
+    }
+
     /// The name a model writes.
     pub fn name(&self) -> &str {
         &self.spec.name
@@ -219,10 +256,7 @@ impl fmt::Debug for Tool {
         formatter
             .debug_struct("Tool")
             .field("spec", &self.spec)
-            .field("timeout", &self.timeout)
-            .field("grace", &self.grace)
-            .field("max_concurrent", &self.max_concurrent)
-            .field("exclusive", &self.exclusive)
+            .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
 }

@@ -4,7 +4,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fmt::Write as _;
 
+use plaincall_call::Effect;
+
 use crate::tool::Tool;
+
+/// Why a tool that writes cannot be tried again.
+pub(crate) const NO_RETRY_OF_WRITES: &str = "a tool with the effect `write` is not tried again: a call that failed may have changed something, and a second try would change it twice; if twice is the same as once, say that the effect is `idempotent`";
 
 /// How many tools a message for the model names.
 const NAMED_IN_A_SENTENCE: usize = 50;
@@ -20,7 +25,7 @@ impl Toolbox {
     /// A toolbox with these tools.
     ///
     /// # Errors
-    /// If two have the same name, or a definition contradicts itself.
+    /// As [`add`](Self::add).
     pub fn new(tools: impl IntoIterator<Item = Tool>) -> Result<Self, ToolboxError> {
         let mut toolbox = Self::default();
         for tool in tools {
@@ -32,7 +37,8 @@ impl Toolbox {
     /// Adds a tool.
     ///
     /// # Errors
-    /// If there is a tool with this name, or the definition contradicts itself.
+    /// If there is a tool with this name, the definition contradicts itself, or a tool that [writes](Effect::Write) is to
+    /// be tried again.
     pub fn add(&mut self, tool: Tool) -> Result<(), ToolboxError> {
         let name = tool.name().to_owned();
         if let Err(error) = tool.spec.check() {
@@ -40,6 +46,15 @@ impl Toolbox {
                 name,
                 problem: error.to_string(),
             });
+        }
+        if let Some(retry) = &tool.policy.retry {
+            if tool.spec.effect == Effect::Write {
+                return Err(ToolboxError::RetriedWrite { name });
+            }
+            if retry.attempts == 0 {
+                let problem = "it may be started 0 times, so it would never run".to_owned();
+                return Err(ToolboxError::Definition { name, problem });
+            }
         }
         if self.places.contains_key(&name) {
             return Err(ToolboxError::NameTaken { name });
@@ -121,6 +136,11 @@ pub enum ToolboxError {
         /// What is wrong with it.
         problem: String,
     },
+    /// It may change something, and is to be tried again.
+    RetriedWrite {
+        /// The name of the tool.
+        name: String,
+    },
 }
 
 impl fmt::Display for ToolboxError {
@@ -132,6 +152,9 @@ impl fmt::Display for ToolboxError {
             ),
             Self::Definition { name, problem } => {
                 write!(formatter, "the definition of the tool `{name}`: {problem}")
+            }
+            Self::RetriedWrite { name } => {
+                write!(formatter, "the tool `{name}`: {NO_RETRY_OF_WRITES}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `tools.toml`: tools that are commands, written down in a file.
+//! `tools.toml`: tools that are commands, how runs go and what may run, written down in a file.
 //!
 //! ```toml
 //! [tools.search]
@@ -8,40 +8,59 @@
 //! directory = "{directory:tools}"
 //! effect = "read"
 //! timeout = "10s"
+//!
+//! [run]
+//! concurrent = 4
+//!
+//! [[rules]]
+//! tools = "search"
+//! arguments = { folder = "secret/**" }
+//! verdict = "deny"
+//! reason = "that folder is nobody's business"
 //! ```
 
+mod choice;
 mod mistake;
+mod nearest;
 mod parameters;
+mod retry;
+mod rules;
+mod run;
+mod size;
 mod table;
 mod time;
+mod tool;
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use plaincall_call::{Effect, SpecError, ToolSpec};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use mistake::{Mistake, ToolsFileError};
 
-use crate::command::{Command, CommandPlace};
+use crate::cut::READ_RESULT;
+use crate::policy::Policy;
+use crate::rules::Rules;
 use crate::tool::Tool;
 use mistake::Mistakes;
-use table::{Entry, Table};
+use nearest::perhaps;
+use rules::Known;
+use table::Table;
 
-/// What `[tools.NAME]` may hold.
-const KEYS: [&str; 12] = [
-    "description",
-    "parameters",
-    "command",
-    "shell",
-    "timeout",
-    "effect",
-    "max_concurrent",
-    "exclusive",
-    "directory",
-    "environment",
-    "positional",
-    "body",
-];
+/// What a file may hold at its top.
+const TABLES: [&str; 3] = ["tools", "run", "rules"];
+
+/// What a tools file says.
+#[derive(Clone, Debug, Default)]
+pub struct ToolsFile {
+    /// The tools, in the order of the file.
+    pub tools: Vec<Tool>,
+    /// What holds for all calls of a run, from the table `[run]`; what it does not say is as in [`Policy::default`].
+    pub policy: Policy,
+    /// The rules, each from a table `[[rules]]`, in the order of the file.
+    pub rules: Rules,
+}
 
 /// Reads the text of a tools file.
 ///
@@ -53,9 +72,13 @@ const KEYS: [&str; 12] = [
 /// [tools.today]
 /// command = ["date", "+%F"]
 /// effect = "read"
+///
+/// [run]
+/// turn_timeout = "5m"
 /// "#;
-/// let tools = plaincall::read_tools(text, "/home/me/tools.toml")?;
-/// assert_eq!(tools[0].name(), "today");
+/// let file = plaincall::read_tools(text, "/home/me/tools.toml")?;
+/// assert_eq!(file.tools[0].name(), "today");
+/// assert_eq!(file.policy.turn_timeout, Some(std::time::Duration::from_mins(5)));
 ///
 /// let error = plaincall::read_tools("[tools.today]\ncommand = \"date\"", "/home/me/tools.toml").unwrap_err();
 /// assert_eq!(error.mistakes[0].line, 2);
@@ -64,7 +87,7 @@ const KEYS: [&str; 12] = [
 ///
 /// # Errors
 /// All mistakes of the file, each with its line and column.
-pub fn read_tools(text: &str, path: impl AsRef<Path>) -> Result<Vec<Tool>, ToolsFileError> {
+pub fn read_tools(text: &str, path: impl AsRef<Path>) -> Result<ToolsFile, ToolsFileError> {
     let mut mistakes = Mistakes::new(text);
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
@@ -78,244 +101,97 @@ pub fn read_tools(text: &str, path: impl AsRef<Path>) -> Result<Vec<Tool>, Tools
     }
     // Behind a mistake in the form, the rest may mean something else than it seems to.
     mistakes.is_toml = errors.is_empty();
-    let tools = if mistakes.is_toml {
-        tools(document.get_ref(), path.as_ref(), &mut mistakes)
+    let file = if mistakes.is_toml {
+        file(document.get_ref(), path.as_ref(), &mut mistakes)
     } else {
-        Vec::new()
+        ToolsFile::default()
     };
-    mistakes.into_result(tools)
+    mistakes.into_result(file)
 }
 
-fn tools(document: &DeTable<'_>, path: &Path, mistakes: &mut Mistakes<'_>) -> Vec<Tool> {
-    let mut tools = Vec::new();
-    let mut has_tools = false;
-    for (key, value) in document {
-        if key.get_ref() != "tools" {
-            let name = key.get_ref();
-            mistakes.add(
-                key.span(),
-                format!("`{name}` means nothing here; a tool begins with `[tools.NAME]`"),
+fn file(document: &DeTable<'_>, path: &Path, mistakes: &mut Mistakes<'_>) -> ToolsFile {
+    for key in document.keys() {
+        let name = key.get_ref().as_ref();
+        if !TABLES.contains(&name) {
+            let message = format!(
+                "`{name}` means nothing here{}; a file holds `[tools.NAME]`, `[run]` and `[[rules]]`",
+                perhaps(name, TABLES)
             );
-            continue;
+            mistakes.add(key.span(), message);
         }
-        let DeValue::Table(table) = value.get_ref() else {
+    }
+    let mut file = ToolsFile::default();
+    let mut known = Vec::new();
+    if let Some((_, value)) = entry(document, "tools") {
+        match value.get_ref() {
+            DeValue::Table(table) => tools(table, path, mistakes, &mut file.tools, &mut known),
+            other => {
+                let kind = table::kind(other);
+                let message = format!("`tools` is {kind}; write `[tools.NAME]` for each tool");
+                mistakes.add(value.span(), message);
+            }
+        }
+    }
+    if known.is_empty() && mistakes.count() == 0 {
+        let message = "the file defines no tool; a tool begins with `[tools.NAME]`";
+        mistakes.add(0..0, message);
+    }
+    if let Some((key, value)) = entry(document, "run") {
+        match value.get_ref() {
+            DeValue::Table(table) => {
+                file.policy = run::policy(&Table::new(key.get_ref(), key.span(), table), mistakes);
+            }
+            other => {
+                let kind = table::kind(other);
+                mistakes.add(value.span(), format!("`run` is {kind}; write `[run]`"));
+            }
+        }
+    }
+    // Without a tool nothing is known that a rule could be about.
+    let rules = entry(document, "rules").filter(|_| !known.is_empty());
+    if let Some((_, value)) = rules {
+        file.rules = rules::rules(value, &known, mistakes);
+    }
+    file
+}
+
+fn entry<'t, 'i>(
+    table: &'t DeTable<'i>,
+    name: &str,
+) -> Option<(&'t Spanned<Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
+    table.iter().find(|(key, _)| key.get_ref() == name)
+}
+
+/// Reads all tools. What is `known` of a tool that has a mistake is its name.
+fn tools<'t>(
+    table: &'t DeTable<'_>,
+    path: &Path,
+    mistakes: &mut Mistakes<'_>,
+    tools: &mut Vec<Tool>,
+    known: &mut Vec<Known<'t>>,
+) {
+    for (key, value) in table {
+        let name = key.get_ref().as_ref();
+        let before = mistakes.count();
+        let tool = if let DeValue::Table(definition) = value.get_ref() {
+            let table = Table::new(name, key.span(), definition);
+            if name == READ_RESULT {
+                let message = "`read_result` is the name of the built-in tool that reads on in long results; give this one another name";
+                mistakes.add(key.span(), message);
+            }
+            tool::tool(&table, path, mistakes).filter(|_| mistakes.count() == before)
+        } else {
             let kind = table::kind(value.get_ref());
             mistakes.add(
                 value.span(),
-                format!("`tools` is {kind}; write `[tools.NAME]` for each tool"),
+                format!("the tool `{name}` is {kind}; write `[tools.{name}]`"),
             );
-            return tools;
-        };
-        for (name, value) in table {
-            has_tools = true;
-            let DeValue::Table(definition) = value.get_ref() else {
-                let kind = table::kind(value.get_ref());
-                let name = name.get_ref();
-                mistakes.add(
-                    value.span(),
-                    format!("the tool `{name}` is {kind}; write `[tools.{name}]`"),
-                );
-                continue;
-            };
-            let before = mistakes.count();
-            let table = Table::new(name, definition);
-            let tool = tool(&table, path, mistakes);
-            tools.extend(tool.filter(|_| mistakes.count() == before));
-        }
-    }
-    if !has_tools && mistakes.count() == 0 {
-        mistakes.add(
-            0..0,
-            "the file defines no tool; a tool begins with `[tools.NAME]`",
-        );
-    }
-    tools
-}
-
-/// One tool; `None` after a mistake that leaves nothing to go on with.
-fn tool(table: &Table<'_, '_>, path: &Path, mistakes: &mut Mistakes<'_>) -> Option<Tool> {
-    table.refuse_other_keys(&KEYS, mistakes);
-    let spec = spec(table, mistakes);
-    let command = command(table, path, mistakes);
-    let timeout = table
-        .get("timeout")
-        .and_then(|entry| time::timeout(&entry, mistakes));
-    let count = table
-        .get("max_concurrent")
-        .and_then(|entry| entry.count(mistakes));
-    let exclusive = table
-        .get("exclusive")
-        .and_then(|entry| entry.boolean(mistakes));
-    let mut tool = match Tool::command(spec?, command?) {
-        Ok(tool) => tool,
-        Err(error) => {
-            for problem in error.problems {
-                let span = span_in_command(table, problem.place);
-                let placeholder = problem.placeholder.as_deref().unwrap_or_default();
-                let span = mistakes.narrow(span, placeholder, problem.occurrence);
-                mistakes.add(span, problem.message);
-            }
-            return None;
-        }
-    };
-    if let Some(timeout) = timeout {
-        tool = tool.timeout(timeout);
-    }
-    if let Some(count) = count {
-        tool = tool.max_concurrent(count);
-    }
-    if exclusive == Some(true) {
-        tool = tool.exclusive();
-    }
-    Some(tool)
-}
-
-fn spec(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<ToolSpec> {
-    let mut spec = ToolSpec::new(table.name());
-    if let Some(entry) = table.get("description") {
-        spec = spec.describe(entry.string(mistakes).unwrap_or_default());
-    }
-    if let Some(entry) = table.get("effect") {
-        spec = spec.effect(effect(&entry, mistakes).unwrap_or_default());
-    }
-    if let Some(entry) = table.get("positional") {
-        let names = entry.strings(mistakes)?;
-        spec = spec.positional(names);
-    }
-    if let Some(entry) = table.get("body") {
-        spec = spec.body(entry.string(mistakes)?);
-    }
-    if let Some(entry) = table.get("parameters") {
-        spec = parameters::parameters(spec, &entry, mistakes)?;
-    }
-    if let Err(error) = spec.check() {
-        let names = named_parameters(&spec, &error);
-        mistakes.add(
-            span_in_spec(table, &error),
-            format!("{}{names}", error.message),
-        );
-        return None;
-    }
-    Some(spec)
-}
-
-/// What could have been written, where `body` or `positional` names no parameter.
-fn named_parameters(spec: &ToolSpec, error: &SpecError) -> String {
-    let mut segments = error.at.split('/').skip(1);
-    let name = match (segments.next(), segments.next()) {
-        (Some("body"), None) => spec.body.as_deref(),
-        (Some("positional"), Some(index)) => {
-            let index: Option<usize> = index.parse().ok();
-            let positional = spec.positional.as_deref().unwrap_or_default();
-            index
-                .and_then(|index| positional.get(index))
-                .map(String::as_str)
-        }
-        _ => None,
-    };
-    match name {
-        Some(name) if spec.get(name).is_none() => {
-            let names = spec.parameters.iter().map(|one| format!("`{}`", one.name));
-            let names: Vec<String> = names.collect();
-            match names.as_slice() {
-                [] => "; the tool has no parameters".to_owned(),
-                names => format!("; the parameters are {}", names.join(", ")),
-            }
-        }
-        _ => String::new(),
-    }
-}
-
-fn effect(entry: &Entry<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<Effect> {
-    match entry.string(mistakes)? {
-        "read" => Some(Effect::Read),
-        "idempotent" => Some(Effect::Idempotent),
-        "write" => Some(Effect::Write),
-        other => {
-            let message = format!(
-                "there is no effect `{other}`; write `read` (changes nothing), `idempotent` (twice is the same as once) or `write`"
-            );
-            mistakes.add(entry.span(), message);
             None
-        }
-    }
-}
-
-fn command(table: &Table<'_, '_>, path: &Path, mistakes: &mut Mistakes<'_>) -> Option<Command> {
-    let mut command = match (table.get("command"), table.get("shell")) {
-        (Some(entry), None) => Command::new(command_line(&entry, mistakes)?),
-        (None, Some(entry)) => Command::shell(entry.string(mistakes)?),
-        (Some(_), Some(shell)) => {
-            let message = "a tool has either `command` or `shell`; this one has both";
-            mistakes.add(shell.key_span(), message);
-            return None;
-        }
-        (None, None) => {
-            let name = table.name();
-            let message = format!(
-                "the tool `{name}` says nothing about what to run; write `command = [\"program\", \"argument\"]` or `shell = \"script\"`"
-            );
-            mistakes.add(table.name_span(), message);
-            return None;
-        }
-    };
-    if let Some(entry) = table.get("directory") {
-        command = command.directory(entry.string(mistakes)?);
-    }
-    if let Some(entry) = table.get("environment") {
-        command = command.environment(entry.strings(mistakes)?);
-    }
-    if let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) {
-        command = command.tools_directory(folder);
-    }
-    Some(command)
-}
-
-fn command_line<'t>(entry: &Entry<'t, '_>, mistakes: &mut Mistakes<'_>) -> Option<Vec<&'t str>> {
-    if let DeValue::String(line) = entry.value() {
-        let message = format!(
-            "`command` is a list, one text for the program and one for each argument; for a line that a shell is to read write `shell = \"{line}\"`"
-        );
-        mistakes.add(entry.span(), message);
-        return None;
-    }
-    entry.strings(mistakes)
-}
-
-fn span_in_command(table: &Table<'_, '_>, place: CommandPlace) -> std::ops::Range<usize> {
-    let line = || table.get("command").or_else(|| table.get("shell"));
-    let entry = match place {
-        CommandPlace::Whole | CommandPlace::Element(_) => line(),
-        CommandPlace::Directory => table.get("directory").or_else(line),
-        CommandPlace::Environment(_) => table.get("environment"),
-    };
-    match (entry, place) {
-        (Some(entry), CommandPlace::Element(index) | CommandPlace::Environment(index)) => {
-            entry.element_span(index)
-        }
-        (Some(entry), _) => entry.span(),
-        (None, _) => table.name_span(),
-    }
-}
-
-fn span_in_spec(table: &Table<'_, '_>, error: &SpecError) -> std::ops::Range<usize> {
-    let mut segments = error.at.split('/').skip(1);
-    match (segments.next(), segments.next()) {
-        (Some(key), Some(index)) if key == "positional" => {
-            let entry = table.get(key);
-            entry.map_or(table.name_span(), |entry| {
-                entry.element_span(index.parse().unwrap_or(0))
-            })
-        }
-        (Some("parameters"), Some(name)) => {
-            let entry = table.get("parameters");
-            entry.map_or(table.name_span(), |entry| {
-                parameters::parameter_span(&entry, name)
-            })
-        }
-        (Some(key), _) => table
-            .get(key)
-            .map_or(table.name_span(), |entry| entry.span()),
-        (None, _) => table.name_span(),
+        };
+        known.push(Known {
+            name,
+            spec: tool.as_ref().map(|tool| tool.spec().clone()),
+        });
+        tools.extend(tool);
     }
 }

@@ -1,23 +1,22 @@
 //! One reply of the model: text in, results out.
 
 use std::fmt;
-use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use plaincall_call::{Arguments, Collected, Completeness, Problem, Started, ToolCall, bind};
-use plaincall_plan::Order;
-use plaincall_syntax::{ByteParser, Event, Syntax};
+use plaincall_syntax::{Event, Syntax};
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::driver::Message;
+use crate::reader::{Read, Watch};
 use crate::result::{CallResult, Status, Times, TurnResults};
 use crate::run::Run;
-
-/// How many problems of one call a message for the model tells.
-const TOLD_IN_A_SENTENCE: usize = 8;
+use crate::trace::Parent;
 
 /// How a reply ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// The text is known to be complete: a finish reason such as `stop`, or the clean end of a file.
     Natural,
@@ -35,30 +34,41 @@ pub enum Stop {
 /// Dropping a turn before [`finish`](Self::finish) has returned calls off its calls.
 pub struct Turn<'run> {
     run: &'run mut Run,
-    /// `None` when the reply is over.
-    parser: Option<ByteParser>,
-    /// Whether the order of the turn is settled: its first call has appeared.
-    has_begun: bool,
+    /// How the reply ended, if it was over before the run was taken up again.
+    stop: Option<Stop>,
     /// Whether nobody has to be told any more that the turn is dropped.
     is_over: bool,
-    watch: Option<Watch<'run>>,
+    watch: Option<WatchBox<'run>>,
     /// The calls of the turn, in case that the runtime goes down and nobody is left to say how they ended.
     calls: Vec<(Arc<str>, Arc<str>)>,
     first: usize,
 }
 
-type Watch<'run> = Box<dyn FnMut(&Event<'_>) + Send + 'run>;
+type WatchBox<'run> = Box<dyn FnMut(&Event<'_>) + Send + 'run>;
 
 impl<'run> Turn<'run> {
-    pub(crate) fn new(run: &'run mut Run) -> Self {
-        run.collector.begin_turn();
-        run.send(Message::Open);
-        let parser = Some(run.parser.clone());
-        let first = run.collector.calls();
+    pub(crate) fn begin(run: &'run mut Run) -> Self {
+        if run.resumed.take().is_some_and(|last| !last.has_ended) {
+            run.send(Message::Abandon);
+        }
+        let first = run.reader.calls();
+        run.reader.open();
+        run.send(Message::Open(Parent::turn()));
+        Self::new(run, first, None)
+    }
+
+    pub(crate) fn go_on(run: &'run mut Run) -> Self {
+        let Some(last) = run.resumed.take() else {
+            return Self::begin(run);
+        };
+        let first = run.reader.calls();
+        Self::new(run, first, last.stop)
+    }
+
+    fn new(run: &'run mut Run, first: usize, stop: Option<Stop>) -> Self {
         Self {
             run,
-            parser,
-            has_begun: false,
+            stop,
             is_over: false,
             watch: None,
             calls: Vec::new(),
@@ -74,35 +84,58 @@ impl<'run> Turn<'run> {
     }
 
     /// Takes the next piece of the reply: text, or bytes that may cut a character.
+    ///
+    /// It never waits. Whoever feeds faster than the log can be written waits for [`caught_up`](Self::caught_up) now
+    /// and then.
     pub fn feed(&mut self, chunk: impl AsRef<[u8]>) {
-        let Some(mut parser) = self.parser.take() else {
+        let chunk = chunk.as_ref();
+        if self.stop.is_some() {
             return;
-        };
-        for event in parser.feed(chunk.as_ref()) {
-            // What ends while the text still arrives does not end with the text.
-            self.take(&event, Completeness::CutOff);
         }
-        self.parser = Some(parser);
+        let mut read = Vec::new();
+        let watch = self.watch.as_mut().map(|watch| watch as Watch<'_>);
+        self.run.reader.feed(chunk, watch, &mut read);
+        let is_wanted = self.run.text_is_wanted.load(Ordering::Relaxed) && !chunk.is_empty();
+        if is_wanted || !read.is_empty() {
+            self.remember(&read);
+            let source = is_wanted.then(|| chunk.into());
+            self.run.send(Message::Fed { source, read });
+        }
     }
 
-    /// Ends the reply and waits until all its calls have ended.
+    /// Waits until the run has taken all that was fed, and not much of it waits to be written to the log.
+    pub async fn caught_up(&self) {
+        let (reply, caught_up) = oneshot::channel();
+        self.run.send(Message::CatchUp(reply));
+        // If nobody answers, the runtime is gone, and there is nothing to wait for.
+        let _ = caught_up.await;
+    }
+
+    /// Ends the reply and waits until all its calls have ended. Of a reply that was over before the run was taken up
+    /// again it only waits for the calls.
     pub async fn finish(mut self, stop: Stop) -> TurnResults {
-        let completeness = match stop {
-            Stop::Natural => Completeness::Complete,
-            Stop::Length | Stop::Broken => Completeness::CutOff,
-        };
-        if let Some(parser) = self.parser.take() {
-            for event in parser.finish() {
-                self.take(&event, completeness);
-            }
-        }
-        self.begin(Order::Graph);
         let (reply, results) = oneshot::channel();
-        self.run.send(Message::End(reply));
+        if self.stop.is_some() {
+            self.run.send(Message::Collect(reply));
+        } else {
+            let mut read = Vec::new();
+            let watch = self.watch.as_mut().map(|watch| watch as Watch<'_>);
+            self.run.reader.finish(stop, watch, &mut read);
+            self.remember(&read);
+            self.run.send(Message::Over { stop, read, reply });
+        }
         // Should this future be dropped while it waits, so is the turn, and its calls are called off.
         let results = results.await;
         self.is_over = true;
         results.unwrap_or_else(|_| self.lost())
+    }
+
+    fn remember(&mut self, read: &[Read]) {
+        for read in read {
+            if let Read::Appear { id, name, .. } = read {
+                self.calls.push((Arc::clone(id), Arc::clone(name)));
+            }
+        }
     }
 
     /// Calls off all calls of the run; see [`Canceller::cancel`](crate::Canceller::cancel). The turn goes on: its
@@ -113,71 +146,7 @@ impl<'run> Turn<'run> {
 
     /// The syntax of the reply, once its first call has been read.
     pub fn syntax(&self) -> Option<Syntax> {
-        self.parser.as_ref().and_then(ByteParser::syntax)
-    }
-
-    fn take(&mut self, event: &Event<'_>, completeness: Completeness) {
-        if let Some(watch) = &mut self.watch {
-            watch(event);
-        }
-        match self.run.collector.push(event) {
-            None => {}
-            Some(Collected::Started(started)) => self.appear(started),
-            Some(Collected::Finished(call)) => {
-                let index = u32::try_from(call.index).unwrap_or(u32::MAX);
-                let message = match self.judge(&call, completeness) {
-                    Ok((tool, arguments)) => Message::Complete {
-                        call: index,
-                        tool,
-                        arguments: Arc::new(arguments),
-                    },
-                    Err(reason) => Message::Reject {
-                        call: index,
-                        reason,
-                    },
-                };
-                self.run.send(message);
-            }
-        }
-    }
-
-    fn begin(&mut self, order: Order) {
-        if !self.has_begun {
-            self.has_begun = true;
-            self.run.send(Message::Begin(order));
-        }
-    }
-
-    fn appear(&mut self, started: Started) {
-        self.begin(match started.syntax {
-            Syntax::Block => Order::Graph,
-            Syntax::Emoji => self.run.emoji_order,
-        });
-        let id: Arc<str> = started.id.into();
-        let name: Arc<str> = started.name.into();
-        self.calls.push((Arc::clone(&id), Arc::clone(&name)));
-        self.run.send(Message::Appear {
-            id,
-            name,
-            dependencies: started.dependencies.into(),
-        });
-    }
-
-    /// The tool and the arguments of a call that may be run; otherwise why not, in words for the model.
-    fn judge(
-        &self,
-        call: &ToolCall,
-        completeness: Completeness,
-    ) -> Result<(usize, Arguments), String> {
-        call.may_run(completeness, self.run.unclosed)
-            .map_err(|reason| reason.sentence(&self.run.dialect.end_marker(call.syntax)))?;
-        let toolbox = &self.run.toolbox;
-        let (place, tool) = toolbox
-            .place(&call.name)
-            .and_then(|place| Some((place, toolbox.at(place)?)))
-            .ok_or_else(|| toolbox.unknown(&call.name))?;
-        let arguments = bind(&tool.spec, call).map_err(|problems| wrong_arguments(&problems))?;
-        Ok((place, arguments))
+        self.run.reader.syntax()
     }
 
     /// Results for calls of which nothing more will be heard, because the runtime has gone down.
@@ -189,19 +158,23 @@ impl<'run> Turn<'run> {
             name: Arc::clone(name),
             status: Status::Unknown,
             output: None,
+            whole_bytes: None,
+            note: None,
             error: Some("the runtime went down, and nobody knows what became of the call".into()),
             because: None,
             times: Times::default(),
         });
         TurnResults {
             results: results.collect(),
+            is_last: false,
+            log_failure: None,
         }
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if self.has_begun && !self.is_over {
+        if !self.is_over {
             self.run.send(Message::Abandon);
         }
     }
@@ -215,18 +188,4 @@ impl fmt::Debug for Turn<'_> {
             .field("is_over", &self.is_over)
             .finish_non_exhaustive()
     }
-}
-
-/// What is wrong with a call for its tool. A call can have thousands of wrong arguments; the model reads the first.
-fn wrong_arguments(problems: &[Problem]) -> String {
-    let told: Vec<&str> = problems
-        .iter()
-        .take(TOLD_IN_A_SENTENCE)
-        .map(|problem| problem.message.as_str())
-        .collect();
-    let mut sentence = format!("wrong arguments: {}", told.join("; "));
-    if let more @ 1.. = problems.len().saturating_sub(TOLD_IN_A_SENTENCE) {
-        let _ = write!(sentence, "; and {more} more");
-    }
-    sentence
 }

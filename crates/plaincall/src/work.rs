@@ -1,5 +1,6 @@
 //! One call of a tool, from its start to its end, within its time.
 
+use std::fmt::Write as _;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::tool::{BoxError, Code, Failure, Tool};
+use crate::trace::{Parent, ToolSpan};
 
 /// A call that is about to be started.
 pub(crate) struct Work {
@@ -19,14 +21,24 @@ pub(crate) struct Work {
     context: Context,
     timeout: Duration,
     grace: Duration,
+    transform: Option<Arc<Transform>>,
+    /// Where its span belongs.
+    parent: Parent,
+    /// Which attempt it is, from 1.
+    attempt: u32,
 }
+
+/// Changes what a tool has said before anybody hears of it: the name of the tool, and the text.
+pub(crate) type Transform = dyn Fn(&str, String) -> String + Send + Sync;
 
 /// How a call ended that was started.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
-    pub(crate) output: Option<String>,
+    pub(crate) output: Option<Arc<str>>,
     pub(crate) error: Option<String>,
+    /// What else the model has to know.
+    pub(crate) note: Option<Arc<str>>,
 }
 
 /// Why a call is to stop before it is done.
@@ -36,21 +48,54 @@ enum Stop {
 }
 
 impl Work {
-    pub(crate) fn new(tool: &Tool, arguments: Arc<Arguments>, context: Context) -> Self {
+    pub(crate) fn new(
+        tool: &Tool,
+        arguments: Arc<Arguments>,
+        context: Context,
+        transform: Option<Arc<Transform>>,
+        parent: Parent,
+        attempt: u32,
+    ) -> Self {
         Self {
             code: Arc::clone(&tool.code),
             arguments,
             context,
-            timeout: tool.timeout,
-            grace: tool.grace,
+            timeout: tool.policy.timeout,
+            grace: tool.policy.grace,
+            transform,
+            parent,
+            attempt,
         }
     }
 
     /// Runs the tool until it is done, its time is over or `token` is cancelled. The time counts from `started`, so
     /// that it does not matter when the task gets its turn.
-    pub(crate) async fn run(self, started: Instant, token: CancellationToken) -> Ended {
+    pub(crate) async fn run(mut self, started: Instant, token: CancellationToken) -> Ended {
+        let transform = self.transform.take();
+        let name = Arc::clone(&self.context.name);
+        // What is said is changed within the span: a function that panics there makes the call fail.
+        let mut span = ToolSpan::new(&self.parent, &self.context, self.attempt);
+        let mut ended = self.run_tool(started, token, &mut span).await;
+        if let Some(transform) = transform {
+            let changed = ended
+                .output
+                .map(|text| transform(&name, text.as_ref().to_owned()));
+            ended.output = changed.map(Arc::from);
+            ended.error = ended.error.map(|text| transform(&name, text));
+        }
+        span.ended(&ended);
+        ended
+    }
+
+    async fn run_tool(
+        self,
+        started: Instant,
+        token: CancellationToken,
+        span: &mut ToolSpan,
+    ) -> Ended {
         let arguments = Arc::unwrap_or_clone(self.arguments);
-        let mut work = pin!(self.code.start(arguments, self.context));
+        let starting = async { self.code.start(arguments, self.context).await };
+        let mut work = pin!(span.within(starting));
         let deadline = started.checked_add(self.timeout);
         let stop = tokio::select! {
             // What is done at the last moment is done.
@@ -71,46 +116,97 @@ impl Work {
         match (stop, last) {
             (Stop::Cancelled, Some(Ok(output))) => Ended::of(Ok(output)),
             (Stop::Cancelled, last) => Ended::cancelled(last),
-            (Stop::TimedOut, last) => Ended {
-                outcome: Outcome::Error,
-                error: Some(timed_out(self.timeout, last.as_ref())),
-                output: last.and_then(said),
-            },
+            (Stop::TimedOut, last) => {
+                span.timed_out();
+                let error = timed_out(self.timeout, last.as_ref());
+                Ended::new(Outcome::Error, last.and_then(said), Some(error))
+            }
         }
     }
 }
 
 impl Ended {
-    fn of(result: Result<String, BoxError>) -> Self {
-        match result {
-            Ok(output) => Self {
-                outcome: Outcome::Ok,
-                output: Some(output),
-                error: None,
-            },
-            Err(error) => Self {
-                outcome: Outcome::Error,
-                error: Some(error.to_string()),
-                output: said(Err(error)),
-            },
+    fn new(outcome: Outcome, output: Option<String>, error: Option<String>) -> Self {
+        Self {
+            outcome,
+            output: output.map(Arc::from),
+            error,
+            note: None,
         }
     }
 
-    fn cancelled(last: Option<Result<String, BoxError>>) -> Self {
-        Self {
-            outcome: Outcome::Cancelled,
-            output: last.and_then(said),
-            error: Some("the run was cancelled while the call was running".to_owned()),
+    fn of(result: Result<String, BoxError>) -> Self {
+        match result {
+            Ok(output) => Self::new(Outcome::Ok, Some(output), None),
+            Err(error) => {
+                let message = error.to_string();
+                Self::new(Outcome::Error, said(Err(error)), Some(message))
+            }
         }
+    }
+
+    pub(crate) fn cancelled(last: Option<Result<String, BoxError>>) -> Self {
+        let error = "the run was cancelled while the call was running".to_owned();
+        Self::new(Outcome::Cancelled, last.and_then(said), Some(error))
+    }
+
+    /// The run was cancelled when the tool was about to be started.
+    pub(crate) fn not_started() -> Self {
+        let error = "the run was cancelled before the call was started".to_owned();
+        Self::new(Outcome::Cancelled, None, Some(error))
+    }
+
+    /// It was not started, because that could not be written down.
+    pub(crate) fn not_recorded(error: &str) -> Self {
+        let error = format!("the log could not be written ({error}), so the call was not started");
+        Self::new(Outcome::Cancelled, None, Some(error))
+    }
+
+    /// A rule that is new since a crash denies it.
+    pub(crate) fn denied_after_all(reason: &str) -> Self {
+        let error = format!(
+            "the call was let pass before the run was cut off, and a rule denies it now: {reason}"
+        );
+        Self::new(Outcome::Cancelled, None, Some(error))
     }
 
     /// The tool's code has panicked.
     pub(crate) fn panicked(message: &str) -> Self {
+        Self::new(
+            Outcome::Error,
+            None,
+            Some(format!("the tool broke down: {message}")),
+        )
+    }
+
+    /// Somebody says that it was done before the run was cut off.
+    pub(crate) fn said_to_be_done(output: String) -> Self {
         Self {
-            outcome: Outcome::Error,
-            output: None,
-            error: Some(format!("the tool broke down: {message}")),
+            note: Some(
+                "the run was cut off while the call was running; a person says that it was done"
+                    .into(),
+            ),
+            ..Self::new(Outcome::Ok, Some(output), None)
         }
+    }
+
+    /// Somebody says that it was not done before the run was cut off.
+    pub(crate) fn said_not_to_be_done(reason: String) -> Self {
+        Self {
+            note: Some("the run was cut off while the call was running; a person says that it was not done".into()),
+            ..Self::new(Outcome::Error, None, Some(reason))
+        }
+    }
+
+    /// The run was cut off, and nobody knows.
+    pub(crate) fn unknown(error: Option<&BoxError>) -> Self {
+        let mut message =
+            "the run was cut off while the call was running, and nobody knows what became of it"
+                .to_owned();
+        if let Some(error) = error {
+            let _ = write!(message, " ({error})");
+        }
+        Self::new(Outcome::Unknown, None, Some(message))
     }
 }
 
@@ -132,7 +228,7 @@ fn timed_out(time: Duration, last: Option<&Result<String, BoxError>>) -> String 
 }
 
 /// A time for people: `60 s`, `1500 ms`.
-fn in_words(time: Duration) -> String {
+pub(crate) fn in_words(time: Duration) -> String {
     if time.subsec_nanos() == 0 {
         format!("{} s", time.as_secs())
     } else {

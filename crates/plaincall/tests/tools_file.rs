@@ -2,8 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
+use std::time::Duration;
 
-use plaincall::{AllowAll, Effect, Run, Stop, Tool, Toolbox, read_tools};
+use plaincall::{
+    AllowAll, Dependents, Effect, Order, Policy, Retry, Rule, Rules, Run, Stop, Tool, ToolPolicy,
+    Toolbox, Writes, read_tools,
+};
 
 const PATH: &str = "/home/me/tools.toml";
 
@@ -42,40 +47,201 @@ fn shown(tool: &Tool) -> String {
     text
 }
 
+/// The settings of the one tool that the lines are about, without those that are as if nothing were said.
 #[test]
 fn settings() {
-    let check = |lines: &str, expected: &str| {
-        let file = format!("[tools.a]\ncommand = ['true']\n{lines}");
-        let tools = read_tools(&file, PATH).unwrap_or_else(|error| panic!("{error}"));
-        let shown = format!("{:?}", tools[0]);
-        let (_, settings) = shown.split_once("timeout: ").unwrap();
-        assert_eq!(settings, expected, "{lines}");
+    let check = |lines: &str, change: fn(&mut ToolPolicy)| {
+        let file = format!("[tools.a]\ncommand = ['true']\neffect = 'read'\n{lines}");
+        let file = read_tools(&file, PATH).unwrap_or_else(|error| panic!("{error}"));
+        let mut expected = ToolPolicy {
+            grace: Duration::from_secs(2),
+            ..ToolPolicy::default()
+        };
+        change(&mut expected);
+        assert_eq!(file.tools[0].policy(), &expected, "{lines}");
     };
+    check("", |_| {});
+    check("max_concurrent = 2\nexclusive = true", |policy| {
+        policy.max_concurrent = NonZeroU32::new(2);
+        policy.exclusive = true;
+    });
+    check("exclusive = false\nfinishes = false", |_| {});
+    check("finishes = true\ngrace = 0", |policy| {
+        policy.finishes = true;
+        policy.grace = Duration::ZERO;
+    });
+    check("dependents = 'skip'", |_| {});
+    check("dependents = 'run'", |policy| {
+        policy.dependents = Dependents::Run;
+    });
+    check("fallback = ''", |policy| {
+        policy.dependents = Dependents::Fallback(String::new());
+    });
+    check("retry = 3", |policy| {
+        policy.retry = Some(Retry::attempts(3));
+    });
+    check("retry = { attempts = 4, first_wait = '1m' }", |policy| {
+        policy.retry = Some(Retry {
+            attempts: 4,
+            first_wait: Duration::from_mins(1),
+            longest_wait: Duration::from_mins(1),
+        });
+    });
     check(
-        "",
-        "60s, grace: 2s, max_concurrent: None, exclusive: false, .. }",
+        "[tools.a.retry]\nattempts = 2\nfirst_wait = 0.1\nlongest_wait = 0.1",
+        |policy| {
+            policy.retry = Some(Retry {
+                attempts: 2,
+                first_wait: Duration::from_millis(100),
+                longest_wait: Duration::from_millis(100),
+            });
+        },
     );
-    check(
-        "max_concurrent = 2\nexclusive = true",
-        "60s, grace: 2s, max_concurrent: Some(2), exclusive: true, .. }",
-    );
-    for (time, expected) in [
-        ("3", "3s"),
-        ("0x10", "16s"),
-        ("0.25", "250ms"),
-        ("'500ms'", "500ms"),
-        ("'1.5 s'", "1.5s"),
-        ("'2m'", "120s"),
-        ("'1h'", "3600s"),
+}
+
+#[test]
+fn times() {
+    for (written, milliseconds) in [
+        ("3", 3_000),
+        ("0x10", 16_000),
+        ("0.25", 250),
+        ("'500ms'", 500),
+        ("'1.5 s'", 1_500),
+        ("'2m'", 120_000),
+        ("'1h'", 3_600_000),
     ] {
-        let settings =
-            format!("{expected}, grace: 2s, max_concurrent: None, exclusive: false, .. }}");
-        check(&format!("timeout = {time}"), &settings);
+        let file = format!("[tools.a]\ncommand = ['true']\ntimeout = {written}");
+        let file = read_tools(&file, PATH).unwrap_or_else(|error| panic!("{error}"));
+        let expected = Duration::from_millis(milliseconds);
+        assert_eq!(file.tools[0].policy().timeout, expected, "{written}");
     }
 }
 
+#[test]
+fn runs() {
+    let check = |lines: &str, change: fn(&mut Policy)| {
+        let file = format!("[tools.a]\ncommand = ['true']\n[run]\n{lines}");
+        let file = read_tools(&file, PATH).unwrap_or_else(|error| panic!("{error}"));
+        let mut expected = Policy::default();
+        change(&mut expected);
+        assert_eq!(file.policy, expected, "{lines}");
+    };
+    check("", |_| {});
+    check("concurrent = 0", |policy| policy.concurrent = 0);
+    check("concurrent = 8\ncalls_per_turn = 1", |policy| {
+        policy.concurrent = 8;
+        policy.calls_per_turn = Some(1);
+    });
+    check(
+        "block_order = 'stop_on_error'\nemoji_order = 'graph'",
+        |policy| {
+            policy.block_order = Order::Sequential {
+                stop_on_error: true,
+            };
+            policy.emoji_order = Order::Graph;
+        },
+    );
+    check("block_order = 'sequential'", |policy| {
+        policy.block_order = Order::Sequential {
+            stop_on_error: false,
+        };
+    });
+    check("turn_timeout = '5m'\ngate_timeout = 30", |policy| {
+        policy.turn_timeout = Some(Duration::from_mins(5));
+        policy.gate_timeout = Duration::from_secs(30);
+    });
+    check("writes = 'at_end_of_turn'", |policy| {
+        policy.writes = Writes::AtEndOfTurn;
+    });
+    for size in ["8192", "'8 KiB'", "'8KiB'", "0x2000"] {
+        check(&format!("result_limit = {size}"), |policy| {
+            policy.result_limit = 8192;
+        });
+    }
+}
+
+#[test]
+fn rules_of_a_file() {
+    let file = r#"
+    [[rules]]
+    tools = "read-*"
+    verdict = "deny"
+    reason = "keys stay where they are"
+    arguments = { path = "**.key", "more/0" = "?" }
+
+    [[rules]]
+    tools = ["read-file", "**", "read_result"]
+    effect = "write"
+    verdict = "ask"
+
+    [[rules]]
+    tools = "*"
+    verdict = "allow"
+
+    [tools.read-file]
+    command = ["cat", "{path}"]
+    effect = "read"
+    parameters = { path = "string", more = "array?" }
+
+    [tools.b]
+    command = ["true"]
+    "#;
+    let file = read_tools(file, PATH).unwrap_or_else(|error| panic!("{error}"));
+    let expected = Rules::new([
+        Rule::deny(["read-*"], "keys stay where they are")
+            .argument("path", "**.key")
+            .argument("more/0", "?"),
+        Rule::ask(["read-file", "**", "read_result"]).effect(Effect::Write),
+        Rule::allow(["*"]),
+    ]);
+    assert_eq!(file.rules, expected);
+}
+
+/// Limits the output of a command.
+#[tokio::test]
+async fn output_limits() {
+    let file = "[tools.a]\nshell = 'echo 1234567890'\neffect = 'read'\noutput_limit = 4";
+    let toolbox = Toolbox::new(read_tools(file, PATH).unwrap().tools).unwrap();
+    let mut run = Run::builder(toolbox)
+        .directory_in(std::env::temp_dir())
+        .environment([("PATH", "/usr/local/bin:/usr/bin:/bin")])
+        .build()
+        .unwrap();
+    let mut turn = run.turn();
+    turn.feed("🛠️[a]🛠️[/end]");
+    let results = turn.finish(Stop::Natural).await;
+    assert_eq!(
+        results[0].output.as_deref(),
+        Some("1234\n[output cut: the first 4 of 11 bytes]\n")
+    );
+}
+
+#[test]
+fn a_toolbox_refuses_to_repeat_writes() {
+    let tool = |effect, retry| {
+        let tool = Tool::new("send", |(): (), _| async { Ok(String::new()) });
+        Toolbox::new([tool.effect(effect).retry(retry)])
+    };
+    assert!(tool(Effect::Read, Retry::attempts(2)).is_ok());
+    assert!(tool(Effect::Idempotent, Retry::attempts(2)).is_ok());
+    assert_eq!(
+        tool(Effect::Write, Retry::attempts(2))
+            .unwrap_err()
+            .to_string(),
+        "the tool `send`: a tool with the effect `write` is not tried again: a call that failed may have changed something, and a second try would change it twice; if twice is the same as once, say that the effect is `idempotent`"
+    );
+    assert_eq!(
+        tool(Effect::Read, Retry::attempts(0))
+            .unwrap_err()
+            .to_string(),
+        "the definition of the tool `send`: it may be started 0 times, so it would never run"
+    );
+}
+
 fn check(file: &str, expected: &[&str]) -> Vec<Tool> {
-    let tools = read_tools(file, PATH).unwrap_or_else(|error| panic!("{error}"));
+    let tools = read_tools(file, PATH)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .tools;
     let found: Vec<String> = tools.iter().map(shown).collect();
     assert_eq!(found, expected);
     tools
@@ -122,7 +288,7 @@ fn definitions() {
 fn a_schema_and_the_short_form_mean_the_same() {
     let short = "[tools.a]\ncommand=['x']\nparameters = { p = 'string', n = 'integer?' }";
     let long = "[tools.a]\ncommand=['x']\n[tools.a.parameters]\ntype='object'\nrequired=['p']\nproperties={p={type='string'},n={type='integer'}}";
-    let spec = |file: &str| read_tools(file, PATH).unwrap()[0].spec().clone();
+    let spec = |file: &str| read_tools(file, PATH).unwrap().tools[0].spec().clone();
     assert_eq!(spec(short), spec(long));
     assert_eq!(spec(short).effect, Effect::Write);
 }
@@ -141,7 +307,7 @@ async fn tools_of_a_file_run() {
     effect = "read"
     timeout = "100ms"
     "#;
-    let toolbox = Toolbox::new(read_tools(file, PATH).unwrap()).unwrap();
+    let toolbox = Toolbox::new(read_tools(file, PATH).unwrap().tools).unwrap();
     let mut run = Run::builder(toolbox)
         .gate(AllowAll)
         .directory_in(std::env::temp_dir())
@@ -162,7 +328,7 @@ async fn tools_of_a_file_run() {
 #[tokio::test]
 async fn a_tool_that_needs_a_directory_says_so() {
     let file = "[tools.a]\ncommand = ['true']\n[tools.b]\ncommand = ['true']\ndirectory = '/'";
-    let tools = read_tools(file, PATH).unwrap();
+    let tools = read_tools(file, PATH).unwrap().tools;
     let build = |tool: &Tool| Run::new(Toolbox::new([tool.clone()]).unwrap());
     assert_eq!(
         build(&tools[0]).unwrap_err().to_string(),

@@ -7,14 +7,14 @@ use crate::state::CallIndex;
 
 /// What the caller has to do or to record.
 ///
-/// Every call that ends without having run comes out as exactly one `Skip`, `Reject` or `Cancel`, also when
-/// the caller itself rejected or denied it; so one place can record the ends. The end of a call that ran is
-/// what the caller reported with [`Plan::ended`](crate::Plan::ended) and does not come out again.
+/// Every call that ends without the caller's [`Plan::ended`](crate::Plan::ended) comes out as exactly one
+/// `Skip`, `Reject` or `Cancel`, also when the caller itself rejected or denied it; so one place can record the
+/// ends. What the caller reported with `ended` does not come out again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing stands in the call's way: let the gate decide, then `admit` or `deny`.
     Ready(CallIndex),
-    /// Run the call now. It holds a slot until `ended`.
+    /// Run the call now. It holds a slot until `ended` or `back_off`. It comes out again for every `retry`.
     Start(CallIndex),
     /// The call has ended as `skipped`.
     Skip {
@@ -30,7 +30,8 @@ pub enum Action {
         /// What is wrong with it.
         reason: RejectReason,
     },
-    /// The call has ended as `cancelled` before it started.
+    /// The call has ended as `cancelled` while it was not running: before it started, or while it waited to
+    /// be tried again.
     Cancel(CallIndex),
     /// Stop the running call, then report how it `ended`.
     Stop(CallIndex),
@@ -43,7 +44,7 @@ pub struct Because {
     pub link: Link,
     /// The call directly before it on the way to the root.
     pub direct: CallIndex,
-    /// The call where it began: one that did not end `ok` and was not skipped itself.
+    /// The call where it began: one that did not end well and was not skipped itself.
     pub root: CallIndex,
 }
 
@@ -90,6 +91,8 @@ pub enum RejectReason {
     },
     /// The turn was closed while the call was still being written.
     Unfinished,
+    /// Its tool is deferred, and the reply broke off before its end.
+    ReplyCut,
     /// The caller found it wrong: an unknown tool, wrong arguments, cut off.
     Wrong(String),
     /// The gate denied it.
@@ -143,6 +146,9 @@ impl fmt::Display for RejectReason {
             Self::Unfinished => {
                 formatter.write_str("the turn was closed before the call was complete")
             }
+            Self::ReplyCut => formatter.write_str(
+                "the reply broke off; calls that change something wait for its end; make the call again",
+            ),
             Self::Wrong(reason) | Self::Denied(reason) => formatter.write_str(reason),
         }
     }

@@ -4,12 +4,13 @@
 //! It knows nothing of tools' work, of time and of input and output: the caller says when a call has been
 //! written, what the gate decided and how a call ended, and takes the [`Action`]s from a queue.
 //!
-//! A call goes `writing -> waiting -> ready -> admitted -> running -> ended` ([`State`]). The rules are those
-//! of `spec/running.md`. Every input costs a constant time for each dependency, plus the logarithm of the
+//! A call goes `writing -> waiting -> ready -> admitted -> running -> ended` ([`State`]); a call that failed
+//! and is to be tried again goes from `running` by way of `backing off` to `admitted`. The rules are those of
+//! `spec/running.md`. Every input costs a constant time for each dependency, plus the logarithm of the
 //! queue's length for a call that waits for a slot. Nothing recurses, so a chain may have any length.
 //!
 //! ```
-//! use plaincall_plan::{Action, Because, Limits, Link, Order, Outcome, Plan, State, Status, Tool};
+//! use plaincall_plan::{Action, Because, Limits, Link, Order, Outcome, Plan, Reply, State, Status, Tool};
 //!
 //! let mut plan = Plan::new(Limits::default());
 //! let tool = plan.add_tool(Tool::default());
@@ -18,7 +19,7 @@
 //! plan.complete(fetch, tool, [""; 0])?;
 //! let merge = plan.declare("merge")?;
 //! plan.complete(merge, tool, ["fetch"])?;
-//! plan.end_turn()?;
+//! plan.end_turn(Reply::Whole)?;
 //!
 //! assert_eq!(plan.next_action(), Some(Action::Ready(fetch)));
 //! plan.admit(fetch)?;
@@ -32,7 +33,9 @@
 //! ```
 
 mod action;
+mod cancel;
 mod cycles;
+mod deferral;
 mod edges;
 mod ids;
 mod judge;
@@ -42,12 +45,14 @@ mod news;
 mod plan;
 mod policy;
 mod refusal;
+mod retry;
 mod sequence;
 mod slots;
 mod state;
 mod view;
 
 pub use action::{Action, Because, Link, RejectReason};
+pub use deferral::Reply;
 pub use plan::Plan;
 pub use policy::{Limits, Order, Tool, ToolIndex};
 pub use refusal::Refusal;

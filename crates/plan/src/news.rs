@@ -11,7 +11,7 @@
 use crate::NONE;
 use crate::action::{Action, Link};
 use crate::plan::Plan;
-use crate::state::{CallIndex, State, Status};
+use crate::state::{CallIndex, State};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum News {
@@ -20,7 +20,8 @@ pub(crate) enum News {
     /// The call has ended.
     Ended {
         call: u32,
-        status: Status,
+        /// Those that wait for it go on.
+        well: bool,
         /// It was not grounded before.
         grounds: bool,
     },
@@ -31,8 +32,9 @@ impl Plan {
     pub(crate) fn settle(&mut self) {
         while let Some(news) = self.news.pop_front() {
             let (News::Grounded(call) | News::Ended { call, .. }) = news;
-            if let News::Ended { call, status, .. } = news
-                && status != Status::Ok
+            if let News::Ended {
+                call, well: false, ..
+            } = news
             {
                 self.stop_the_rest(call);
             }
@@ -56,12 +58,12 @@ impl Plan {
             News::Grounded(_) => entry.ungrounded -= 1,
             News::Ended {
                 call,
-                status,
+                well,
                 grounds,
             } => {
                 entry.ungrounded -= u32::from(grounds);
                 entry.pending -= 1;
-                if status != Status::Ok && entry.failed == NONE {
+                if !well && entry.failed == NONE {
                     entry.failed = call;
                 }
             }

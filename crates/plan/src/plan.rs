@@ -1,10 +1,11 @@
 //! The state machine: its inputs and the queue of actions.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::NONE;
 use crate::action::{Action, Because, Link, RejectReason};
+use crate::deferral::Reply;
 use crate::edges::{Edge, EdgeList, Edges};
 use crate::ids::Ids;
 use crate::news::News;
@@ -22,9 +23,9 @@ use crate::state::{CallIndex, Counts, Outcome, State, Status};
 pub struct Plan {
     limits: Limits,
     pub(crate) turns: Vec<Turn>,
-    turn_open: bool,
+    pub(crate) turn_open: bool,
     /// The open turn was cancelled: calls that still appear in it are cancelled too.
-    turn_cancelled: bool,
+    pub(crate) turn_cancelled: bool,
     pub(crate) calls: Vec<Call>,
     pub(crate) edges: Edges,
     pub(crate) ids: Ids,
@@ -36,8 +37,10 @@ pub struct Plan {
     pub(crate) news: VecDeque<News>,
     pub(crate) actions: VecDeque<Action>,
     counts: Counts,
+    /// The calls that were cut off while they ran, and wait for somebody's word.
+    pub(crate) aside: BTreeSet<u32>,
     /// The calls before this one were there at the last cancellation: they have ended or been asked to stop.
-    called_off: u32,
+    pub(crate) called_off: u32,
 }
 
 /// One reply.
@@ -50,6 +53,10 @@ pub(crate) struct Turn {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own; there is one of these for every call"
+)]
 pub(crate) struct Call {
     pub(crate) name: u32,
     pub(crate) turn: u32,
@@ -59,15 +66,20 @@ pub(crate) struct Call {
     /// It can be part of no cycle and needs no unknown id: it is complete and so are, transitively, all calls
     /// it depends on. An ended call is grounded too.
     pub(crate) grounded: bool,
+    /// It waits for the end of its turn.
+    pub(crate) deferred: bool,
+    /// It has been started at least once.
+    pub(crate) started: bool,
     /// Its own edges, as a range.
     pub(crate) edges: (u32, u32),
     /// The edges that lead to it.
     pub(crate) dependents: EdgeList,
-    /// Dependencies that have not ended, plus one while calls written before it hold it back.
+    /// Dependencies that have not ended, plus one while calls written before it hold it back, plus one while
+    /// it waits for the end of its turn.
     pub(crate) pending: u32,
     /// Dependencies that are not grounded.
     pub(crate) ungrounded: u32,
-    /// The first dependency that did not end `ok`, or [`NONE`].
+    /// The first dependency that did not end well, or [`NONE`].
     pub(crate) failed: u32,
     /// Why it was skipped.
     pub(crate) because: Option<Because>,
@@ -90,6 +102,7 @@ impl Plan {
             news: VecDeque::new(),
             actions: VecDeque::new(),
             counts: Counts::default(),
+            aside: BTreeSet::new(),
             called_off: 0,
         }
     }
@@ -150,6 +163,8 @@ impl Plan {
             tool: NONE,
             state: State::Writing,
             grounded: false,
+            deferred: false,
+            started: false,
             edges: (edges, edges),
             dependents,
             pending: 0,
@@ -162,8 +177,7 @@ impl Plan {
             self.sequence.append(call);
         }
         if self.turn_cancelled {
-            self.finish(call, Status::Cancelled);
-            self.actions.push_back(Action::Cancel(CallIndex(call)));
+            self.cancel(call);
         } else if let Err(first) = claim {
             let first = CallIndex(first);
             let id = self.id_text(name);
@@ -196,13 +210,18 @@ impl Plan {
     {
         let CallIndex(call) = call;
         let entry = *self.in_state(call, |state| state == State::Writing)?;
-        self.slots.tool(tool.0).ok_or(Refusal::UnknownTool)?;
+        let deferred = self
+            .slots
+            .tool(tool.0)
+            .ok_or(Refusal::UnknownTool)?
+            .deferred;
         let edges = self.enter_edges(call, dependencies)?;
         let sequential = self.is_sequential(entry.turn);
         if let Some(entry) = self.calls.get_mut(call as usize) {
             entry.tool = tool.0;
             entry.edges = edges;
-            entry.pending = u32::from(sequential);
+            entry.deferred = deferred;
+            entry.pending = u32::from(sequential) + u32::from(deferred);
         }
         self.set_state(call, State::Waiting);
 
@@ -229,22 +248,27 @@ impl Plan {
     /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] if the call has started or ended.
     pub fn reject(&mut self, call: CallIndex, reason: impl Into<String>) -> Result<(), Refusal> {
         let CallIndex(call) = call;
-        self.in_state(call, State::is_unstarted)?;
+        let entry = self.in_state(call, State::is_unstarted)?;
+        if entry.started {
+            return Err(Refusal::NotNow(entry.state));
+        }
         self.turn_down(call, RejectReason::Wrong(reason.into()));
         self.settle();
         Ok(())
     }
 
-    /// The reply is over: judges unknown ids and cycles. A call that is still being written is rejected.
+    /// The reply is over: judges unknown ids and cycles, then releases the calls that wait for the end of the
+    /// turn, or rejects them if the reply broke off. A call that is still being written is rejected.
     ///
     /// # Errors
     /// [`Refusal::NoTurn`].
-    pub fn end_turn(&mut self) -> Result<(), Refusal> {
+    pub fn end_turn(&mut self, reply: Reply) -> Result<(), Refusal> {
         if !self.turn_open {
             return Err(Refusal::NoTurn);
         }
         self.turn_open = false;
         self.judge();
+        self.end_deferral(reply);
         for name in self.wanted.drain(..) {
             if let Some(wanted) = self.ids.wanted(name) {
                 *wanted = EdgeList::EMPTY;
@@ -277,35 +301,20 @@ impl Plan {
         Ok(())
     }
 
-    /// A running call has ended; its slot is free.
+    /// A running call has ended, and its slot is free; or a call is not tried again after all.
     ///
     /// # Errors
-    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is running.
+    /// [`Refusal::UnknownCall`], and [`Refusal::NotNow`] unless the call is running or backing off.
     pub fn ended(&mut self, call: CallIndex, outcome: Outcome) -> Result<(), Refusal> {
         let CallIndex(call) = call;
-        let tool = self.in_state(call, |state| state == State::Running)?.tool;
-        self.slots.release(tool);
+        let has_run = |state| matches!(state, State::Running | State::BackOff);
+        let entry = *self.in_state(call, has_run)?;
+        if entry.state == State::Running {
+            self.slots.release(entry.tool);
+        }
         self.finish(call, outcome.into());
         self.settle();
         Ok(())
-    }
-
-    /// Calls off everything: calls that have not started end as `cancelled`, running ones are asked to stop.
-    /// Calls that still appear in the open turn are cancelled as well; the next turn is free again.
-    pub fn cancel_all(&mut self) {
-        self.turn_cancelled = self.turn_open;
-        for call in self.called_off..self.next_call() {
-            match self.state(call) {
-                Some(State::Running) => self.actions.push_back(Action::Stop(CallIndex(call))),
-                Some(state) if state.is_unstarted() => {
-                    self.finish(call, Status::Cancelled);
-                    self.actions.push_back(Action::Cancel(CallIndex(call)));
-                }
-                _ => {}
-            }
-        }
-        self.called_off = self.next_call();
-        self.settle();
     }
 
     /// The next action, or `None` if there is nothing to do until the next input.
@@ -322,6 +331,9 @@ impl Plan {
         // Starts are decided last and one by one, so that none of them is ever out of date.
         let call = self.slots.start()?;
         self.set_state(call, State::Running);
+        if let Some(entry) = self.calls.get_mut(call as usize) {
+            entry.started = true;
+        }
         Some(Action::Start(CallIndex(call)))
     }
 
@@ -333,7 +345,7 @@ impl Plan {
 
 /// The steps that inputs are made of.
 impl Plan {
-    fn next_call(&self) -> u32 {
+    pub(crate) fn next_call(&self) -> u32 {
         u32::try_from(self.calls.len()).unwrap_or(NONE)
     }
 
@@ -342,7 +354,11 @@ impl Plan {
     }
 
     /// The call, if it stands where the input belongs.
-    fn in_state(&self, call: u32, fits: impl FnOnce(State) -> bool) -> Result<&Call, Refusal> {
+    pub(crate) fn in_state(
+        &self,
+        call: u32,
+        fits: impl FnOnce(State) -> bool,
+    ) -> Result<&Call, Refusal> {
         let entry = self.calls.get(call as usize).ok_or(Refusal::UnknownCall)?;
         if fits(entry.state) {
             Ok(entry)
@@ -372,11 +388,28 @@ impl Plan {
         if before == State::Admitted {
             self.slots.withdraw(call, tool);
         }
+        let well = self.ended_well(call);
         self.news.push_back(News::Ended {
             call,
-            status,
+            well,
             grounds,
         });
+    }
+
+    /// Whether those that wait for the call go on: it has ended `ok`, or with an `error` that its tool is
+    /// allowed (`spec/running.md`, "Failures that are tolerated").
+    pub(crate) fn ended_well(&self, call: u32) -> bool {
+        self.calls
+            .get(call as usize)
+            .is_some_and(|entry| match entry.state {
+                State::Ended(Status::Ok) => true,
+                State::Ended(Status::Error) => self.tool_is(entry, |tool| tool.tolerated),
+                _ => false,
+            })
+    }
+
+    pub(crate) fn tool_is(&self, entry: &Call, property: impl FnOnce(Tool) -> bool) -> bool {
+        self.slots.tool(entry.tool).is_some_and(property)
     }
 
     pub(crate) fn turn_down(&mut self, call: u32, reason: RejectReason) {
@@ -455,10 +488,10 @@ impl Plan {
             let Some(edge) = self.edges.get(place) else {
                 continue;
             };
+            let well = self.ended_well(edge.target);
             if let Some(target) = self.calls.get_mut(edge.target as usize) {
                 match target.state {
-                    State::Ended(Status::Ok) => {}
-                    State::Ended(_) if failed == NONE => failed = edge.target,
+                    State::Ended(_) if !well && failed == NONE => failed = edge.target,
                     State::Ended(_) => {}
                     _ => {
                         pending += 1;

@@ -12,7 +12,12 @@ pub struct Limits {
     pub calls_per_turn: Option<u32>,
 }
 
-/// What the plan needs to know of a tool (`spec/running.md`, "Slots").
+/// What the plan needs to know of a tool (`spec/running.md`, "Slots", "Order of writing", "Failures that are
+/// tolerated" and "Calls that wait for the end of the turn").
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent properties of a tool, each with its own name"
+)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tool {
     /// How many calls of this tool may run at the same time; `None` for any number.
@@ -21,6 +26,11 @@ pub struct Tool {
     pub exclusive: bool,
     /// It only reads: in sequential order its calls need not wait for neighbouring calls that only read.
     pub read: bool,
+    /// Its calls wait for the end of their turn, and are rejected if the reply breaks off.
+    pub deferred: bool,
+    /// A call of it that ends `error` neither skips its dependents nor stops the rest of a sequential turn:
+    /// they go on as after `ok`.
+    pub tolerated: bool,
 }
 
 /// A tool registered with [`Plan::add_tool`](crate::Plan::add_tool), in order of registration from 0.

@@ -2,7 +2,7 @@
 
 use crate::NONE;
 use crate::action::Link;
-use crate::plan::Plan;
+use crate::plan::{Call, Plan};
 use crate::policy::Order;
 use crate::state::State;
 
@@ -46,7 +46,7 @@ impl Plan {
         Some(match entry.state {
             State::Ended(_) => Standing::Ended,
             State::Writing => Standing::Writing,
-            _ if self.slots.tool(entry.tool).is_some_and(|tool| tool.read) => Standing::Reads,
+            _ if self.tool_is(entry, |tool| tool.read) => Standing::Reads,
             _ => Standing::Acts,
         })
     }
@@ -79,7 +79,7 @@ impl Plan {
     }
 
     /// With `stop_on_error`, skips the unstarted calls of the turn written after this one, which did not end
-    /// `ok`. Calls still being written hear of it when they are complete.
+    /// well. Calls still being written hear of it when they are complete.
     pub(crate) fn stop_the_rest(&mut self, call: u32) {
         let Some(number) = self.calls.get(call as usize).map(|entry| entry.turn) else {
             return;
@@ -101,7 +101,12 @@ impl Plan {
         let rest = call.saturating_add(1)..turn.stopped_by.min(end);
         turn.stopped_by = call;
         for later in rest {
-            if let Some(State::Waiting | State::Ready | State::Admitted) = self.state(later) {
+            // What has been started is left to end, also where it waits to be tried again.
+            let entry = self.calls.get(later as usize);
+            let skipped = |entry: &Call| {
+                entry.state.is_unstarted() && entry.state != State::Writing && !entry.started
+            };
+            if entry.is_some_and(skipped) {
                 self.skip(later, Link::Order, call);
             }
         }

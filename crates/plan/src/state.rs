@@ -42,6 +42,8 @@ pub enum State {
     Admitted,
     /// It has been started and holds a slot.
     Running,
+    /// It failed, will be tried again, and holds no slot.
+    BackOff,
     /// It has its one end status.
     Ended(Status),
 }
@@ -55,7 +57,8 @@ impl State {
         }
     }
 
-    /// Whether the call has neither started nor ended.
+    /// Whether the call has neither ended nor, since it last waited, started. An admitted call that is to be
+    /// tried again counts as well.
     pub fn is_unstarted(self) -> bool {
         matches!(
             self,
@@ -72,6 +75,7 @@ impl fmt::Display for State {
             Self::Ready => "ready",
             Self::Admitted => "admitted",
             Self::Running => "running",
+            Self::BackOff => "backing off",
             Self::Ended(status) => status.as_str(),
         })
     }
@@ -151,6 +155,8 @@ pub struct Counts {
     pub admitted: u32,
     /// Calls in [`State::Running`].
     pub running: u32,
+    /// Calls in [`State::BackOff`].
+    pub back_off: u32,
     /// Calls that ended [`Status::Ok`].
     pub ok: u32,
     /// Calls that ended [`Status::Error`].
@@ -168,7 +174,7 @@ pub struct Counts {
 impl Counts {
     /// Calls that have not ended. With the turn closed, 0 means that all is done.
     pub fn unended(&self) -> u32 {
-        self.writing + self.waiting + self.ready + self.admitted + self.running
+        self.writing + self.waiting + self.ready + self.admitted + self.running + self.back_off
     }
 
     /// Calls that have ended, whatever their status.
@@ -184,6 +190,7 @@ impl Counts {
             State::Ready => &mut self.ready,
             State::Admitted => &mut self.admitted,
             State::Running => &mut self.running,
+            State::BackOff => &mut self.back_off,
             State::Ended(Status::Ok) => &mut self.ok,
             State::Ended(Status::Error) => &mut self.error,
             State::Ended(Status::Skipped) => &mut self.skipped,

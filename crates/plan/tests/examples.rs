@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use plaincall_plan::{
-    Action, CallIndex, Limits, Link, Order, Outcome, Plan, Refusal, RejectReason, Tool, ToolIndex,
+    Action, CallIndex, Limits, Link, Order, Outcome, Plan, Refusal, RejectReason, Reply, Tool,
+    ToolIndex,
 };
 
 struct Example {
@@ -71,12 +72,7 @@ fn set_up(lines: &[&str]) -> Example {
             ["calls", limit] => limits.calls_per_turn = Some(limit.parse().unwrap()),
             ["gate", "asks"] => gate_asks = true,
             ["tool", name, ref rest @ ..] => {
-                let tool = Tool {
-                    max_concurrent: rest.strip_prefix(&["max"]).map(|n| n[0].parse().unwrap()),
-                    exclusive: rest.contains(&"exclusive"),
-                    read: rest.contains(&"read"),
-                };
-                tools.push((name, tool));
+                tools.push((name, tool_of(rest)));
             }
             _ => panic!("unknown set-up: {line}"),
         }
@@ -93,6 +89,22 @@ fn set_up(lines: &[&str]) -> Example {
     }
 }
 
+fn tool_of(words: &[&str]) -> Tool {
+    let mut tool = Tool::default();
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        match word {
+            "max" => tool.max_concurrent = Some(words.next().unwrap().parse().unwrap()),
+            "exclusive" => tool.exclusive = true,
+            "read" => tool.read = true,
+            "deferred" => tool.deferred = true,
+            "tolerated" => tool.tolerated = true,
+            _ => panic!("unknown property of a tool: {word}"),
+        }
+    }
+    tool
+}
+
 impl Example {
     fn input(&mut self, input: &str) -> Result<(), Refusal> {
         let plan = &mut self.plan;
@@ -106,7 +118,8 @@ impl Example {
             ["turn"] => plan.begin_turn(Order::Graph),
             ["turn", "sequential"] => plan.begin_turn(order(false)),
             ["turn", "sequential", "stop"] => plan.begin_turn(order(true)),
-            ["end"] => plan.end_turn(),
+            ["end"] => plan.end_turn(Reply::Whole),
+            ["end", "cut"] => plan.end_turn(Reply::Cut),
             ["cancel"] => {
                 plan.cancel_all();
                 Ok(())
@@ -123,6 +136,8 @@ impl Example {
             ["error", number] => plan.ended(call(number), Outcome::Error),
             ["cancelled", number] => plan.ended(call(number), Outcome::Cancelled),
             ["unknown", number] => plan.ended(call(number), Outcome::Unknown),
+            ["back", "off", number] => plan.back_off(call(number)),
+            ["retry", number] => plan.retry(call(number)),
             [header] => {
                 let (id, tool) = header.split_once('@').unwrap_or((header, ""));
                 let call = plan.declare(id)?;
@@ -174,6 +189,7 @@ fn in_words(action: &Action) -> String {
                     format!("cycle {}", calls.collect::<Vec<_>>().join(" "))
                 }
                 RejectReason::Unfinished => "unfinished".into(),
+                RejectReason::ReplyCut => "cut".into(),
                 RejectReason::Wrong(reason) | RejectReason::Denied(reason) => reason.clone(),
                 other => panic!("a reason without a word: {other:?}"),
             };
@@ -207,17 +223,17 @@ fn here() -> PathBuf {
 
 #[test]
 fn the_specification() {
-    check_file(&here().join("../../spec/running.md"), 20);
+    check_file(&here().join("../../spec/running.md"), 35);
 }
 
 #[test]
 fn misuse_is_refused_and_changes_nothing() {
-    check_file(&here().join("tests/examples/misuse.md"), 5);
+    check_file(&here().join("tests/examples/misuse.md"), 8);
 }
 
 #[test]
 fn corner_cases() {
-    check_file(&here().join("tests/examples/corners.md"), 10);
+    check_file(&here().join("tests/examples/corners.md"), 47);
 }
 
 /// Actions that are taken late are still true.

@@ -1,17 +1,28 @@
 //! How the calls of a conversation must end: the plain and slow reading of `spec/running.md`.
 //!
-//! It looks at the whole conversation at once and knows neither time nor slots. The one thing that depends
-//! on time, whether a call was past its waiting before another one ended, it asks for.
+//! It looks at the whole conversation at once and knows neither time nor slots, neither gates nor attempts.
+//! The two things that depend on time it asks for: [`Moments`].
 
-use plaincall_plan::{Order, Outcome, Status};
+use plaincall_plan::{Order, Outcome, Reply, Status};
 
 /// Several replies and the limit on their calls.
 #[derive(Clone, Debug)]
 pub struct Conversation {
     /// How many calls a turn may hold.
     pub calls_per_turn: Option<u32>,
-    /// The replies: what orders their calls, and the calls as written.
-    pub turns: Vec<(Order, Vec<Call>)>,
+    /// The replies.
+    pub turns: Vec<Turn>,
+}
+
+/// One reply.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// What orders its calls.
+    pub order: Order,
+    /// Whether it broke off.
+    pub reply: Reply,
+    /// The calls as written.
+    pub calls: Vec<Call>,
 }
 
 /// One call and what will become of it if nothing else comes first.
@@ -21,6 +32,10 @@ pub struct Call {
     pub id: &'static str,
     /// The ids it depends on.
     pub dependencies: Vec<&'static str>,
+    /// It waits for the end of its turn.
+    pub deferred: bool,
+    /// Its failure is tolerated.
+    pub tolerated: bool,
     /// What will become of it.
     pub fate: Fate,
 }
@@ -32,16 +47,26 @@ pub enum Fate {
     Wrong,
     /// The gate denies it.
     Denied,
-    /// It runs and ends so.
+    /// It runs, at last, and ends so.
     Ends(Outcome),
-    /// The run was cancelled before it started. This comes before all else.
+    /// It was called off when it was not running. This comes before all else.
     Cancelled,
+}
+
+/// What came first.
+pub trait Moments {
+    /// Whether call `a` had started for the first time, or been denied, before call `b` ended.
+    fn had_left(&self, a: usize, b: usize) -> bool;
+
+    /// Whether the call had ended before anyone heard that the reply of the turn was over.
+    fn had_ended(&self, call: usize, turn: usize) -> bool;
 }
 
 struct Written<'a> {
     turn: usize,
     place_in_turn: usize,
     order: Order,
+    reply: Reply,
     call: &'a Call,
 }
 
@@ -52,18 +77,15 @@ impl<'a> Oracle<'a> {
     /// Reads a conversation.
     pub fn new(conversation: &'a Conversation) -> Self {
         let mut all = Vec::new();
-        for (turn, &(order, ref calls)) in conversation.turns.iter().enumerate() {
-            all.extend(
-                calls
-                    .iter()
-                    .enumerate()
-                    .map(|(place_in_turn, call)| Written {
-                        turn,
-                        place_in_turn,
-                        order,
-                        call,
-                    }),
-            );
+        for (turn, reply) in conversation.turns.iter().enumerate() {
+            let calls = reply.calls.iter().enumerate();
+            all.extend(calls.map(|(place_in_turn, call)| Written {
+                turn,
+                place_in_turn,
+                order: reply.order,
+                reply: reply.reply,
+                call,
+            }));
         }
         Self(all, conversation.calls_per_turn)
     }
@@ -109,8 +131,8 @@ impl<'a> Oracle<'a> {
             || (this.order != Order::Graph && meanings.contains(&None))
     }
 
-    /// The end status of every call. `beside(a, b)`: call `a` had started or been denied before `b` ended.
-    pub fn statuses(&self, beside: &dyn Fn(usize, usize) -> bool) -> Vec<Status> {
+    /// The end status of every call.
+    pub fn statuses(&self, moments: &dyn Moments) -> Vec<Status> {
         let all = 0..self.0.len();
         let at_once = all.clone().map(|call| match self.0[call].call.fate {
             Fate::Cancelled => Some(Status::Cancelled),
@@ -135,36 +157,106 @@ impl<'a> Oracle<'a> {
             }
         }
 
-        // "Skipping" and "Order of writing", again and again until all is decided.
-        while statuses.contains(&None) {
+        // "Skipping", "Order of writing" and "Calls that wait for the end of the turn", again and again until
+        // all is decided.
+        let faults = statuses.clone();
+        let mut decided = Decided {
+            oracle: self,
+            moments,
+            faults,
+            statuses,
+        };
+        while decided.statuses.contains(&None) {
             for &call in &left {
-                statuses[call] = statuses[call].or_else(|| self.decide(call, &statuses, beside));
+                if decided.statuses[call].is_none() {
+                    decided.statuses[call] = decided.decide(call);
+                }
             }
         }
-        statuses.into_iter().flatten().collect()
+        decided.statuses.into_iter().flatten().collect()
     }
+}
 
-    /// The status of a call without a fault, once that of all calls it hangs on is known.
-    fn decide(
-        &self,
-        call: usize,
-        statuses: &[Option<Status>],
-        beside: &dyn Fn(usize, usize) -> bool,
-    ) -> Option<Status> {
-        let this = &self.0[call];
+/// The statuses that are known so far.
+struct Decided<'a> {
+    oracle: &'a Oracle<'a>,
+    moments: &'a dyn Moments,
+    /// Those of calls that were called off or rejected for a fault of their own.
+    faults: Vec<Option<Status>>,
+    statuses: Vec<Option<Status>>,
+}
+
+impl Decided<'_> {
+    /// The calls that skip this one if they do not end well.
+    fn hangs_on(&self, call: usize) -> Vec<usize> {
+        let all = &self.oracle.0;
+        let this = &all[call];
         let stops = this.order
             == Order::Sequential {
                 stop_on_error: true,
             };
-        let before = (0..call).filter(|&at| stops && self.0[at].turn == this.turn);
-        let before = before.filter(|&at| !beside(call, at));
-        let mut decides = self.meanings(call).into_iter().flatten().chain(before);
-        match decides.find(|&at| statuses[at] != Some(Status::Ok)) {
-            Some(at) => statuses[at].map(|_| Status::Skipped),
-            None => match this.call.fate {
-                Fate::Ends(outcome) => Some(outcome.into()),
-                Fate::Wrong | Fate::Denied | Fate::Cancelled => Some(Status::Rejected),
-            },
+        let before = (0..call).filter(|&at| stops && all[at].turn == this.turn);
+        let before = before.filter(|&at| !self.moments.had_left(call, at));
+        let dependencies = self.oracle.meanings(call).into_iter().flatten();
+        dependencies.chain(before).collect()
+    }
+
+    /// Whether a call ended well, if it is known how it ended.
+    fn well(&self, call: usize) -> Option<bool> {
+        let tolerated = self.oracle.0[call].call.tolerated;
+        self.statuses[call].map(|status| match status {
+            Status::Ok => true,
+            Status::Error => tolerated,
+            _ => false,
+        })
+    }
+
+    /// The status of a call without a fault, once that of all calls it hangs on is known.
+    fn decide(&self, call: usize) -> Option<Status> {
+        let this = &self.oracle.0[call];
+        if this.call.deferred && this.reply == Reply::Cut {
+            let skipped = self.is_skipped_before_the_cut(call, this.turn)?;
+            return Some(if skipped {
+                Status::Skipped
+            } else {
+                Status::Rejected
+            });
+        }
+        for at in self.hangs_on(call) {
+            if !self.well(at)? {
+                return Some(Status::Skipped);
+            }
+        }
+        Some(match this.call.fate {
+            Fate::Ends(outcome) => outcome.into(),
+            Fate::Wrong | Fate::Denied | Fate::Cancelled => Status::Rejected,
+        })
+    }
+
+    /// Whether a call that this one hangs on had failed when the reply broke off and what shows at the end of
+    /// the turn had been judged.
+    fn is_skipped_before_the_cut(&self, call: usize, turn: usize) -> Option<bool> {
+        for at in self.hangs_on(call) {
+            if self.had_ended_by_the_cut(at, turn)? && !self.well(at)? {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    fn had_ended_by_the_cut(&self, call: usize, turn: usize) -> Option<bool> {
+        if self.moments.had_ended(call, turn) {
+            return Some(true);
+        }
+        if self.oracle.0[call].turn != turn || self.faults[call] == Some(Status::Cancelled) {
+            return Some(false);
+        }
+        if self.faults[call].is_some() {
+            return Some(true);
+        }
+        match self.statuses[call]? {
+            Status::Skipped => self.is_skipped_before_the_cut(call, turn),
+            _ => Some(false),
         }
     }
 }

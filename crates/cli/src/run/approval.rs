@@ -1,207 +1,226 @@
-//! Who decides whether a tool that may change something runs: `--yes`, or a person at the terminal.
+//! Who decides whether a call may run that no rule decides about: its effect, `--yes`, or a person at the terminal. And
+//! who says what became of a call that was cut off.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::future::pending;
-use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use plaincall::{BoxError, Canceller, Decision, Effect, Gate, GateFuture, Request, Toolbox};
-use tokio::sync::mpsc::Sender;
-use tokio::sync::{Mutex, oneshot};
+use plaincall::{
+    Arguments, BoxError, Decision, Effect, Gate, GateFuture, Request, Rules, Settlement,
+    SettlementFuture, Toolbox, Verdict,
+};
 
-use crate::run::news::News;
-use crate::run::question::{self, ANSWERS};
-use crate::run::terminal::{Controlling, Keys};
+use crate::run::beginning::Beginning;
+use crate::run::desk::{Desk, Question};
+use crate::run::editor::{self, Edited};
+use crate::run::news::About;
+use crate::run::past::CutOff;
+use crate::run::question::{self, AGAIN, ALL, DONE, Details, EDIT, LEAVE, NO, NOT_DONE, QUIT, YES};
+use crate::run::terminal::Controlling;
+use crate::run::word::{Word, Words};
 
 /// The gate of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Approval {
     /// All may run, whatever they do.
-    pub(crate) yes: bool,
+    yes: bool,
+    rules: Rules,
+    words: Words,
+    toolbox: Toolbox,
+    /// The calls that were cut off.
+    cut_off: Arc<BTreeMap<u32, CutOff>>,
+    /// Whether the run was called off before it was cut off.
+    was_called_off: bool,
+    /// When the run began, in milliseconds since 1970.
+    began: u64,
+    run_directory: Arc<OnceLock<PathBuf>>,
     pub(crate) desk: Arc<Desk>,
 }
 
 impl Gate for Approval {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
         Box::pin(async move {
-            match request.effect {
-                Effect::Read | Effect::Idempotent => Ok(Decision::Allow),
-                Effect::Write if self.yes => Ok(Decision::Allow),
-                Effect::Write => self.desk.ask(request).await,
+            let is_ruled = self.rules.verdict(request) == Some(Verdict::Ask);
+            if self.yes || (request.effect != Effect::Write && !is_ruled) {
+                return Ok(Decision::Allow);
+            }
+            self.ask(request, is_ruled).await
+        })
+    }
+
+    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
+        Box::pin(async move {
+            match self.words.about(request.call) {
+                Some(word) => Ok(word.settlement(None)),
+                None => self.ask_what_became(request).await,
             }
         })
     }
 }
 
-/// Where questions are asked, one after another.
-#[derive(Debug)]
-pub(crate) struct Desk {
-    toolbox: Toolbox,
-    news: Sender<News>,
-    /// Whether the display shows the questions; otherwise they are written on the terminal directly.
-    is_shown: bool,
-    /// The tools of which all calls may run. It is locked while a question is open.
-    allowed: Mutex<HashSet<Arc<str>>>,
-    /// Set when there is a run to call off.
-    canceller: StdMutex<Option<Canceller>>,
-    /// The thread that reads keys.
-    reader: StdMutex<Option<JoinHandle<()>>>,
-}
-
-/// Someone who waits for a key. Dropping it says that nobody waits any more.
-struct Wish {
-    is_wanted: Arc<AtomicBool>,
-    news: Sender<News>,
-    call: u32,
-    is_answered: bool,
-}
-
-impl Drop for Wish {
-    fn drop(&mut self) {
-        self.is_wanted.store(false, Ordering::Relaxed);
-        if !self.is_answered {
-            // The question goes away with the call it was about. If the display is too busy to hear it, it sees
-            // the call's end all the same.
-            let _ = self.news.try_send(News::Answered {
-                call: self.call,
-                answer: None,
-            });
-        }
-    }
-}
-
-impl Desk {
-    pub(crate) fn new(toolbox: Toolbox, news: Sender<News>, is_shown: bool) -> Self {
+impl Approval {
+    pub(crate) fn new(beginning: &Beginning, toolbox: Toolbox, desk: Arc<Desk>) -> Self {
         Self {
+            yes: beginning.yes,
+            rules: beginning.tools.rules.clone(),
+            words: beginning.words.clone(),
             toolbox,
-            news,
-            is_shown,
-            allowed: Mutex::default(),
-            canceller: StdMutex::default(),
-            reader: StdMutex::default(),
+            cut_off: Arc::new(beginning.past.cut_off()),
+            was_called_off: beginning.past.was_called_off(),
+            began: beginning
+                .past
+                .begin()
+                .map_or(0, |begin| begin.began_unix_ms),
+            run_directory: Arc::default(),
+            desk,
         }
     }
 
-    /// Says which run is called off when somebody quits.
-    pub(crate) fn set_canceller(&self, canceller: Canceller) {
-        *lock(&self.canceller) = Some(canceller);
-    }
-
-    /// Waits until no thread reads from the terminal any more and it is as it was. A tenth of a second at most.
-    pub(crate) fn close(&self) {
-        if let Some(reader) = lock(&self.reader).take() {
-            let _ = reader.join();
+    /// Says where tools work.
+    pub(crate) fn set_run_directory(&self, directory: Option<&Path>) {
+        if let Some(directory) = directory {
+            // It is set once.
+            let _ = self.run_directory.set(directory.to_owned());
         }
     }
 
-    async fn ask(&self, request: &Request) -> Result<Decision, BoxError> {
+    /// Asks whether the call may run. `is_ruled` is whether a rule wants it.
+    async fn ask(&self, request: &Request, is_ruled: bool) -> Result<Decision, BoxError> {
         // One question at a time.
-        let mut allowed = self.allowed.lock().await;
-        if allowed.contains(&request.name) {
+        let mut allowed = self.desk.turn().await;
+        if !is_ruled && allowed.contains(&request.name) {
             return Ok(Decision::Allow);
         }
-        let terminal = match Controlling::open() {
-            Ok(terminal) => terminal,
-            Err(reason) => return Ok(Decision::deny(nobody_to_ask(request, reason))),
-        };
-        let key = self.question(request, terminal).await?;
-        match key {
-            b'y' => Ok(Decision::Allow),
-            b'a' => {
-                allowed.insert(Arc::clone(&request.name));
-                Ok(Decision::Allow)
+        let mut arguments = Arc::clone(&request.arguments);
+        let mut edited: Option<Edited> = None;
+        let mut remark = None;
+        loop {
+            let terminal = match Controlling::open() {
+                Ok(terminal) => terminal,
+                Err(reason) => return Ok(Decision::deny(nobody_to_ask(request, is_ruled, reason))),
+            };
+            let details = self.details(request, &arguments, is_ruled);
+            let lines = question::lines(details, edited.is_some(), remark.take()).await;
+            let mut answers = vec![&YES, &NO, &EDIT, &ALL, &QUIT];
+            if is_ruled || edited.is_some() {
+                // A rule that asks asks every time, and changed arguments are for this call alone.
+                answers.retain(|answer| answer.key != ALL.key);
             }
-            b'q' => {
-                let canceller = lock(&self.canceller).take();
-                if let Some(canceller) = canceller {
-                    canceller.cancel();
+            let asked = Question {
+                call: request.call,
+                id: Arc::clone(&request.id),
+                about: About::Permission,
+                lines,
+                words: "May it run?",
+                answers,
+            };
+            let reply = self.desk.ask(&asked, terminal).await?;
+            if reply.key == YES.key {
+                return Ok(match edited {
+                    Some(Edited { arguments, .. }) => Decision::Edit { arguments },
+                    None => Decision::Allow,
+                });
+            } else if reply.key == ALL.key {
+                allowed.insert(Arc::clone(&request.name));
+                return Ok(Decision::Always);
+            } else if reply.key == EDIT.key {
+                match self.edit(request, &arguments).await {
+                    Ok(Some(changed)) => {
+                        arguments = Arc::new(changed.bound.clone());
+                        edited = Some(changed);
+                    }
+                    Ok(None) => remark = Some("the arguments are as they were".to_owned()),
+                    Err(reason) => remark = Some(reason),
+                }
+            } else if reply.key == QUIT.key {
+                if self.desk.quit() {
                     // The call ends as cancelled, and so do those whose questions wait behind this one.
                     pending::<()>().await;
                 }
-                Ok(Decision::deny("the run was called off"))
+                return Ok(Decision::deny("the run was called off"));
+            } else {
+                return Ok(Decision::deny(match reply.text {
+                    Some(reason) => format!("the user did not allow this call: {reason}"),
+                    None => "the user did not allow this call".to_owned(),
+                }));
             }
-            _ => Ok(Decision::deny("the user did not allow this call")),
         }
     }
 
-    /// Puts the question and returns the key that answers it.
-    async fn question(&self, request: &Request, terminal: Controlling) -> io::Result<u8> {
-        let lines = question::lines(request, self.toolbox.get(&request.name));
-        let prompt = question::prompt();
-        let mut wish = Wish {
-            is_wanted: Arc::new(AtomicBool::new(true)),
-            news: self.news.clone(),
-            call: request.call,
-            is_answered: false,
+    async fn edit(
+        &self,
+        request: &Request,
+        arguments: &Arguments,
+    ) -> Result<Option<Edited>, String> {
+        let tool = self.toolbox.get(&request.name);
+        let tool = tool.ok_or("there is no such tool any more")?;
+        editor::edit(&self.desk, tool.spec(), arguments).await
+    }
+
+    /// Asks what became of a call that was cut off.
+    async fn ask_what_became(&self, request: &Request) -> Result<Settlement, BoxError> {
+        let _turn = self.desk.turn().await;
+        let Ok(terminal) = Controlling::open() else {
+            return Ok(Settlement::Unknown);
         };
-        // Whoever asked before has an answer, or gives up within a tenth of a second, and gives the terminal back.
-        self.close();
-        let keys = terminal.into_keys(Arc::clone(&wish.is_wanted))?;
-        if !self.is_shown {
-            let mut text = String::new();
-            for line in lines.iter().chain([&prompt]) {
-                line.write(&mut text, false);
-                text.push('\n');
-            }
-            keys.terminal.write(&text)?;
+        let details = self.details(request, &request.arguments, false);
+        let mut answers = vec![&AGAIN, &DONE, &NOT_DONE, &LEAVE, &QUIT];
+        if self.was_called_off {
+            answers.retain(|answer| answer.key != AGAIN.key);
         }
-        let asking = News::Asking {
+        let started = self.cut_off.get(&request.call).map(|call| call.started);
+        let asked = Question {
             call: request.call,
-            lines,
-            prompt,
+            id: Arc::clone(&request.id),
+            about: About::Fate,
+            lines: question::lines_of_cut_off(details, started, self.began),
+            words: "What became of it?",
+            answers,
         };
-        // A display that is gone shows nothing, and then nobody should answer.
-        self.news
-            .send(asking)
-            .await
-            .map_err(|_| io::ErrorKind::BrokenPipe)?;
-        let (tell, answer) = oneshot::channel();
-        let wait = move || {
-            let answer = wait_for_answer(&keys);
-            drop(keys);
-            // The call may have ended meanwhile.
-            let _ = tell.send(answer);
-        };
-        let reader = thread::Builder::new().name("keys".to_owned()).spawn(wait)?;
-        *lock(&self.reader) = Some(reader);
-        let key = answer.await.map_err(|_| io::ErrorKind::UnexpectedEof)??;
-        let answer = ANSWERS
-            .iter()
-            .find(|answer| answer.key == key)
-            .map(|answer| answer.outcome);
-        wish.is_answered = true;
-        let _ = self
-            .news
-            .send(News::Answered {
-                call: request.call,
-                answer,
-            })
-            .await;
-        if !self.is_shown
-            && let (Some(answer), Ok(terminal)) = (answer, Controlling::open())
-        {
-            let _ = terminal.write(&format!("{} {answer}\n", request.id));
+        let reply = self.desk.ask(&asked, terminal).await?;
+        if reply.key == QUIT.key && self.desk.quit() {
+            // The call is left open, and all others are called off.
+            pending::<()>().await;
         }
-        Ok(key)
+        Ok(if reply.key == AGAIN.key {
+            Word::Again.settlement(None)
+        } else if reply.key == DONE.key {
+            Word::Done.settlement(reply.text)
+        } else if reply.key == NOT_DONE.key {
+            Word::NotDone.settlement(reply.text)
+        } else {
+            Settlement::Unknown
+        })
+    }
+
+    fn details<'a>(
+        &'a self,
+        request: &'a Request,
+        arguments: &'a Arguments,
+        is_ruled: bool,
+    ) -> Details<'a> {
+        Details {
+            id: &request.id,
+            name: &request.name,
+            effect: request.effect,
+            is_ruled,
+            arguments,
+            tool: self.toolbox.get(&request.name),
+            run_directory: self.run_directory.get().map(PathBuf::as_path),
+        }
     }
 }
 
-fn wait_for_answer(keys: &Keys) -> io::Result<u8> {
-    let wanted: Vec<u8> = ANSWERS.iter().map(|answer| answer.key).collect();
-    keys.wait_for(&wanted)?
-        .ok_or_else(|| io::ErrorKind::Interrupted.into())
-}
-
-fn nobody_to_ask(request: &Request, reason: &str) -> String {
-    format!(
-        "the tool `{}` may change something, and {reason}; `--yes` lets such tools run without asking",
-        request.name
-    )
-}
-
-fn lock<T>(mutex: &StdMutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // What is behind it is whole at every moment.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn nobody_to_ask(request: &Request, is_ruled: bool, reason: &str) -> String {
+    let name = &request.name;
+    if is_ruled {
+        format!(
+            "a rule wants somebody to be asked about this call of `{name}`, and {reason}; `--yes` lets such calls run without asking"
+        )
+    } else {
+        format!(
+            "the tool `{name}` may change something, and {reason}; `--yes` lets such tools run without asking"
+        )
+    }
 }

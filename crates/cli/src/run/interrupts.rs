@@ -3,8 +3,14 @@
 use std::fs;
 use std::future::pending;
 use std::io;
+use std::time::{Duration, Instant};
 
+use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The same signal once more within this time is no second one: `timeout` sends it to the command and to its group, and a
+/// shell may pass on what the terminal has sent already.
+const ECHO: Duration = Duration::from_millis(100);
 
 /// The signals. What they did before is replaced for good when this is made.
 #[derive(Debug)]
@@ -14,6 +20,9 @@ pub(crate) struct Interrupts {
     quit: Signal,
     /// `None` if the command was started to outlive its terminal, as `nohup` does it.
     hangup: Option<Signal>,
+    /// A file that may not grow any more. It ends nothing: writing fails instead, as on a full disk.
+    _too_large: Signal,
+    heard: Heard,
 }
 
 /// A signal that has come.
@@ -46,11 +55,22 @@ impl Interrupts {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
+            _too_large: signal(SignalKind::from_raw(Number::XFSZ.as_raw()))?,
+            heard: Heard::default(),
         })
     }
 
     /// Waits for the next one.
     pub(crate) async fn next(&mut self) -> Interrupt {
+        loop {
+            let interrupt = self.any().await;
+            if self.heard.is_new(interrupt, Instant::now()) {
+                return interrupt;
+            }
+        }
+    }
+
+    async fn any(&mut self) -> Interrupt {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
@@ -67,10 +87,67 @@ impl Interrupts {
     }
 }
 
+/// The last signal, and when it came.
+#[derive(Debug, Default)]
+struct Heard(Option<(Interrupt, Instant)>);
+
+impl Heard {
+    /// Whether this is another signal, and not the last one once more.
+    fn is_new(&mut self, interrupt: Interrupt, now: Instant) -> bool {
+        let is_echo = self.0.is_some_and(|(last, at)| {
+            last == interrupt && now.saturating_duration_since(at) < ECHO
+        });
+        if !is_echo {
+            self.0 = Some((interrupt, now));
+        }
+        !is_echo
+    }
+}
+
 /// Whether the command was started with the signal ignored, where the system tells.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (kind.as_raw_value() - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use tokio::signal::unix::SignalKind;
+
+    use super::{Heard, Interrupt};
+
+    #[test]
+    fn what_is_a_second_signal() {
+        let check = |signals: &[(SignalKind, u64, bool)]| {
+            let begun = Instant::now();
+            let mut heard = Heard::default();
+            for (kind, at, expected) in signals {
+                let now = begun + Duration::from_millis(*at);
+                let is_new = heard.is_new(Interrupt { kind: *kind }, now);
+                assert_eq!(is_new, *expected, "{signals:?} at {at}");
+            }
+        };
+        let (interrupt, terminate) = (SignalKind::interrupt(), SignalKind::terminate());
+        check(&[
+            (terminate, 0, true),
+            (terminate, 0, false),
+            (terminate, 99, false),
+        ]);
+        check(&[(interrupt, 0, true), (interrupt, 100, true)]);
+        check(&[
+            (interrupt, 0, true),
+            (interrupt, 60, false),
+            (interrupt, 120, true),
+        ]);
+        check(&[
+            (interrupt, 0, true),
+            (terminate, 1, true),
+            (interrupt, 2, true),
+        ]);
+        check(&[(interrupt, 0, true), (SignalKind::quit(), 1, true)]);
+    }
 }

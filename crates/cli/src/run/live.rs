@@ -18,16 +18,16 @@ use std::time::Instant;
 
 use plaincall::RunEvent;
 
-use crate::run::board::{Board, State};
-use crate::run::call_line::{Columns, call_line};
-use crate::run::glyphs::Glyphs;
-use crate::run::line::Line;
+use crate::picture::board::{Board, State};
+use crate::picture::call_line::{Columns, call_line};
+use crate::picture::glyphs::Glyphs;
+use crate::picture::line::Line;
+use crate::picture::palette::{self, ASKING, BOLD, CALL, CALL_NAME, DIM, PLAIN, REASONING};
+use crate::picture::prose::Prose;
+use crate::picture::summary::{Form, summary};
+use crate::picture::words;
 use crate::run::news::{Display, Fragment, News};
-use crate::run::palette::{self, ASKING, BOLD, CALL, CALL_NAME, DIM, PLAIN, REASONING};
-use crate::run::prose::Prose;
-use crate::run::summary::{Form, summary};
 use crate::run::terminal::Size;
-use crate::run::words;
 
 /// How many rows of text may wait for the next frame.
 const ROWS_AT_ONCE: usize = 200;
@@ -215,10 +215,10 @@ impl Live {
             .iter()
             .enumerate()
             .map(|(index, call)| match &call.state {
-                State::Asking => (0, 0, index),
+                State::Asking | State::AskingFate => (0, 0, index),
                 State::Running(since) => (1, since.as_millis(), index),
                 State::Writing => (2, 0, index),
-                State::Ready | State::Waiting => (3, 0, index),
+                State::Ready | State::Waiting | State::Resting => (3, 0, index),
                 State::Ended(result) => (4, u128::MAX - result.times.ended.as_millis(), index),
             })
             .collect();
@@ -242,7 +242,7 @@ impl Live {
                 line.push(style, &format!("{count} {word}"));
             }
         };
-        part(ASKING, counts.asking, "to allow");
+        part(ASKING, counts.asking, "to answer");
         part(palette::RUNNING, counts.running, "running");
         part(PLAIN, counts.waiting, "waiting");
         part(PLAIN, counts.writing, "written now");
@@ -340,17 +340,41 @@ impl Display for Live {
             }
             News::Event(event) => {
                 self.board.take(&event);
-                if let RunEvent::Result(result) = &event {
-                    self.end_question(result.call);
+                match &event {
+                    RunEvent::Result(result) => self.end_question(result.call),
+                    RunEvent::Resumed(_) => {
+                        self.prose
+                            .call(Line::of(ASKING, "  the run was taken up again"));
+                    }
+                    RunEvent::LogFailed(failed) => {
+                        let text = format!(
+                            "  the log cannot be written any more: {}; nothing more is started",
+                            failed.error
+                        );
+                        for row in Line::of(ASKING, &text).wrapped(self.width()) {
+                            self.prose.call(row);
+                        }
+                    }
+                    _ => {}
                 }
             }
-            News::ReplyOver(at) => self.board.end_reply(at),
+            News::Prompt { call, prompt } => {
+                if let Some(question) = &mut self.question
+                    && question.call == call
+                {
+                    question.prompt = prompt;
+                    self.draw(out);
+                }
+            }
+            // The thread that writes heeds it.
+            News::Quiet { .. } => {}
             News::Asking {
                 call,
+                about,
                 lines,
                 prompt,
             } => {
-                self.board.ask(call, true);
+                self.board.ask(call, about);
                 self.question = Some(Question {
                     call,
                     lines,
@@ -360,7 +384,7 @@ impl Display for Live {
                 self.draw(out);
             }
             News::Answered { call, answer } => {
-                self.board.ask(call, false);
+                self.board.end_question(call);
                 self.end_question(call);
                 if let Some((answer, call)) = answer.zip(self.board.calls().get(call as usize)) {
                     let mut line = Line::of(ASKING, &format!("  {} ", self.glyphs.asking));
@@ -389,6 +413,15 @@ impl Display for Live {
                 }
             }
         }
+    }
+
+    fn be_quiet(&mut self, out: &mut String) {
+        self.clear(out);
+    }
+
+    fn come_back(&mut self, out: &mut String) {
+        self.frame.clear();
+        self.draw(out);
     }
 
     fn abandon(&mut self, out: &mut String) {

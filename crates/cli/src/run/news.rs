@@ -1,33 +1,41 @@
 //! What the display hears while a run goes on.
 
-use std::time::Instant;
+use std::sync::mpsc::Receiver;
 
 use plaincall::RunEvent;
+use tokio::sync::oneshot;
 
-use crate::run::line::Line;
+use crate::picture::line::Line;
 
 /// Something to show.
 #[derive(Debug)]
 pub(crate) enum News {
     /// The next parts of the reply.
     Reply(Vec<Fragment>),
-    /// The reply is over since this moment.
-    ReplyOver(Instant),
     /// Something has happened to a call.
     Event(RunEvent),
-    /// Somebody is asked whether a call may run.
+    /// Somebody is asked about a call.
     Asking {
         call: u32,
+        about: About,
         /// What they have to know.
         lines: Vec<Line>,
         /// What they can answer.
         prompt: Line,
     },
+    /// The last line of the question has changed.
+    Prompt { call: u32, prompt: Line },
     /// They have answered, or are not asked any more.
     Answered {
         call: u32,
         /// What became of it; nothing if nobody answered.
-        answer: Option<&'static str>,
+        answer: Option<String>,
+    },
+    /// Something else uses the terminal: what is to be written waits until `is_back` hears something, or nobody is
+    /// left to say it.
+    Quiet {
+        is_quiet: oneshot::Sender<()>,
+        is_back: Receiver<()>,
     },
     /// The run is being called off.
     Stopping,
@@ -35,6 +43,15 @@ pub(crate) enum News {
     Tick,
     /// All is over; what comes now is the summary.
     Over,
+}
+
+/// What is asked about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Whether it may run.
+    Permission,
+    /// What became of it.
+    Fate,
 }
 
 /// A part of the reply, as a reader sees it.
@@ -60,6 +77,12 @@ pub(crate) enum Fragment {
 pub(crate) trait Display: Send {
     /// Takes the next news and adds to `out` what is to be written now.
     fn take(&mut self, news: News, out: &mut String);
+
+    /// Takes away what is drawn in place, since something else will write on the terminal.
+    fn be_quiet(&mut self, _: &mut String) {}
+
+    /// The terminal may be written on again.
+    fn come_back(&mut self, _: &mut String) {}
 
     /// No more news will come, and the summary never came: adds what leaves the terminal in order.
     fn abandon(&mut self, out: &mut String);

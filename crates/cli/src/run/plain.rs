@@ -2,15 +2,17 @@
 
 use std::time::{Duration, Instant};
 
+use anstyle::Style;
 use plaincall::RunEvent;
 
-use crate::run::board::Board;
-use crate::run::call_line::ending;
-use crate::run::glyphs::Glyphs;
-use crate::run::line::Line;
-use crate::run::news::{Display, News};
-use crate::run::palette::{ASKING, BOLD, CALL, DIM, PLAIN};
-use crate::run::summary::{Form, summary};
+use crate::picture::board::Board;
+use crate::picture::call_line::ending;
+use crate::picture::glyphs::Glyphs;
+use crate::picture::line::Line;
+use crate::picture::palette::{ASKING, BOLD, CALL, DIM, PLAIN};
+use crate::picture::summary::{Form, summary};
+use crate::picture::words;
+use crate::run::news::{About, Display, News};
 
 /// Writes one line for every event of a call, then the summary.
 #[derive(Debug)]
@@ -55,8 +57,34 @@ impl Plain {
                 what.push(PLAIN, &open.join(", "));
                 (moment.call, moment.at, what)
             }
-            RunEvent::Start(moment) => (moment.call, moment.at, Line::of(PLAIN, "started")),
-            RunEvent::Result(result) => (result.call, result.times.ended, ending(result)),
+            RunEvent::Start(started) => {
+                let again = if started.attempt > 1 { " again" } else { "" };
+                let what = Line::of(PLAIN, &format!("started{again}"));
+                (started.call, started.at, what)
+            }
+            RunEvent::BackOff(back_off) => {
+                let wait = words::time(back_off.wait);
+                let what = Line::of(PLAIN, &format!("failed; tried again in {wait}"));
+                (back_off.call, back_off.at, what)
+            }
+            RunEvent::Resumed(resumed) => {
+                return Some(about_all(resumed.at, ASKING, "the run was taken up again"));
+            }
+            RunEvent::Over(over) => {
+                return Some(about_all(over.at, DIM, "the reply is over"));
+            }
+            RunEvent::LogFailed(failed) => {
+                let what = format!(
+                    "the log cannot be written any more: {}; nothing more is started",
+                    failed.error
+                );
+                return Some(about_all(failed.at, ASKING, &what));
+            }
+            RunEvent::Result(result) => {
+                // The board knows when it began, too.
+                let result = self.board.calls().get(result.call as usize)?.result()?;
+                (result.call, result.times.ended, ending(result))
+            }
             _ => return None,
         };
         Some(self.about(call, at, &what))
@@ -74,6 +102,13 @@ impl Plain {
     }
 }
 
+/// What happened to the run as a whole.
+fn about_all(at: Duration, style: Style, what: &str) -> Line {
+    let mut line = time(at);
+    line.push(style, what);
+    line
+}
+
 fn time(at: Duration) -> Line {
     Line::of(DIM, &format!("[{:>7.2} s] ", at.as_secs_f64()))
 }
@@ -87,19 +122,17 @@ impl Display for Plain {
                     self.line(&line, out);
                 }
             }
-            News::ReplyOver(at) => {
-                self.board.end_reply(at);
-                let mut line = time(self.board.reply_end().unwrap_or_default());
-                line.push(DIM, "the reply is over");
-                self.line(&line, out);
-            }
-            News::Asking { call, .. } => {
-                let what = Line::of(ASKING, "asks whether it may run");
+            News::Asking { call, about, .. } => {
+                let what = match about {
+                    About::Permission => "asks whether it may run",
+                    About::Fate => "was cut off; what became of it?",
+                };
+                let what = Line::of(ASKING, what);
                 self.line(&self.about(call, self.board.now(), &what), out);
             }
             News::Answered { call, answer } => {
                 if let Some(answer) = answer {
-                    let what = Line::of(ASKING, answer);
+                    let what = Line::of(ASKING, &answer);
                     self.line(&self.about(call, self.board.now(), &what), out);
                 }
             }
@@ -114,7 +147,7 @@ impl Display for Plain {
                     self.line(&line, out);
                 }
             }
-            News::Reply(_) | News::Tick => {}
+            News::Reply(_) | News::Tick | News::Prompt { .. } | News::Quiet { .. } => {}
         }
     }
 

@@ -70,6 +70,16 @@ fn print(mut display: Box<dyn Display>, mut news: Receiver<News>) -> Option<Fail
                 is_over = true;
                 display.take(News::Over, &mut out);
             }
+            Some(News::Quiet { is_quiet, is_back }) => {
+                display.be_quiet(&mut out);
+                let written = write(&out);
+                out.clear();
+                can_write &= written.is_ok();
+                let _ = is_quiet.send(());
+                // Whoever says it says it by going away, too.
+                let _ = is_back.recv();
+                display.come_back(&mut out);
+            }
             Some(news) => display.take(news, &mut out),
             None => {
                 is_over = true;

@@ -1,9 +1,16 @@
-//! What a person has to know before a call may run, and what they can answer.
+//! What a person has to know before they answer a question about a call, and what they can answer.
 
-use plaincall::{Request, Tool};
+use std::path::Path;
+use std::time::Duration;
 
-use crate::run::line::Line;
-use crate::run::palette::{ASKING, BOLD, CALL_NAME, DIM, PLAIN};
+use anstyle::Style;
+use plaincall::{Arguments, Effect, Tool};
+
+use crate::picture::line::Line;
+use crate::picture::palette::{ASKING, BOLD, CALL_NAME, DIM, PLAIN};
+use crate::picture::words;
+use crate::run::address;
+use crate::run::replacement;
 
 /// How many lines of all arguments together are shown.
 const LINES: usize = 60;
@@ -11,101 +18,190 @@ const LINES: usize = 60;
 /// How many characters of one line are shown.
 const CHARACTERS: usize = 1000;
 
-/// An answer to the question.
+/// An answer to a question.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) key: u8,
     /// The answer with its key in brackets.
     label: &'static str,
-    /// What it means, behind the id of the call.
-    pub(crate) outcome: &'static str,
+    /// What it means, behind the id of the call, if that is settled by it.
+    pub(crate) outcome: Option<&'static str>,
+    /// What can be typed to it.
+    pub(crate) asks: Option<&'static str>,
 }
 
-/// All answers.
-pub(crate) const ANSWERS: [Answer; 4] = [
+const fn answer(key: u8, label: &'static str, outcome: &'static str) -> Answer {
     Answer {
-        key: b'y',
-        label: "[y]es",
-        outcome: "may run",
-    },
-    Answer {
-        key: b'n',
-        label: "[n]o",
-        outcome: "may not run",
-    },
-    Answer {
-        key: b'a',
-        label: "[a]ll of this tool",
-        outcome: "may run, like all calls of this tool",
-    },
-    Answer {
-        key: b'q',
-        label: "[q]uit",
-        outcome: "does not run; stopping",
-    },
-];
+        key,
+        label,
+        outcome: Some(outcome),
+        asks: None,
+    }
+}
+
+pub(crate) static YES: Answer = answer(b'y', "[y]es", "may run");
+pub(crate) static NO: Answer = Answer {
+    asks: Some("Why not? The model reads it; Enter alone gives no reason."),
+    ..answer(b'n', "[n]o", "may not run")
+};
+pub(crate) static EDIT: Answer = Answer {
+    outcome: None,
+    ..answer(b'e', "[e]dit", "")
+};
+pub(crate) static ALL: Answer = answer(
+    b'a',
+    "[a]ll of this tool",
+    "may run, like all calls of this tool",
+);
+pub(crate) static QUIT: Answer = answer(b'q', "[q]uit", "does not run; stopping");
+pub(crate) static AGAIN: Answer = answer(b'r', "[r]un again", "is run again");
+pub(crate) static DONE: Answer = Answer {
+    asks: Some("What did it return? The model reads it; Enter alone: nothing."),
+    ..answer(b'd', "[d]one", "was done")
+};
+pub(crate) static NOT_DONE: Answer = Answer {
+    asks: Some("What is the model to know about it? Enter alone: no more than that."),
+    ..answer(b'n', "[n]ot done", "was not done")
+};
+pub(crate) static LEAVE: Answer = answer(b'l', "[l]eave open", "is left open");
 
 /// The line with the answers.
-pub(crate) fn prompt() -> Line {
-    let labels = ANSWERS.map(|answer| answer.label).join(" / ");
-    Line::of(ASKING, &format!("? May it run?  {labels}"))
+pub(crate) fn prompt(words: &str, answers: &[&Answer]) -> Line {
+    let labels: Vec<&str> = answers.iter().map(|answer| answer.label).collect();
+    Line::of(ASKING, &format!("? {words}  {}", labels.join(" / ")))
 }
 
-/// The call, its arguments and what would be run.
-pub(crate) fn lines(request: &Request, tool: Option<&Tool>) -> Vec<Line> {
+/// A call that a question is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Details<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) effect: Effect,
+    /// Whether a rule wants somebody to be asked.
+    pub(crate) is_ruled: bool,
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) tool: Option<&'a Tool>,
+    /// The run's own directory.
+    pub(crate) run_directory: Option<&'a Path>,
+}
+
+/// A call that wants to run: its arguments and what would be run, where that would be, what it would reach and replace.
+/// `remark` is what came of the last answer.
+pub(crate) async fn lines(
+    details: Details<'_>,
+    is_edited: bool,
+    remark: Option<String>,
+) -> Vec<Line> {
     let mut head = Line::of(ASKING, "? ");
-    head.push(BOLD, &request.id);
+    head.push(BOLD, details.id);
     head.push(PLAIN, " wants to run ");
-    head.push(CALL_NAME, &request.name);
-    head.push(PLAIN, ", which may change something");
+    head.push(CALL_NAME, details.name);
+    match details.effect {
+        Effect::Write => head.push(PLAIN, ", which may change something"),
+        Effect::Read | Effect::Idempotent => {}
+    }
+    if details.is_ruled {
+        head.push(PLAIN, "; a rule wants you to be asked");
+    }
     let mut lines = vec![head];
-    if let Some(tool) = tool.filter(|tool| !tool.spec().description.is_empty()) {
+    if let Some(tool) = details
+        .tool
+        .filter(|tool| !tool.spec().description.is_empty())
+    {
         lines.push(indented(DIM, &tool.spec().description));
     }
-    let mut arguments = Vec::new();
-    for argument in request.arguments.iter() {
-        if argument.text.contains('\n') {
-            arguments.push((format!("{}:", argument.pointer), true));
-            arguments.extend(
-                argument
-                    .text
-                    .split('\n')
-                    .map(|line| (format!("  {line}"), false)),
-            );
-        } else {
-            arguments.push((format!("{} = {}", argument.pointer, argument.text), true));
-        }
+    if is_edited {
+        lines.push(indented(
+            ASKING,
+            "with the arguments that you have changed:",
+        ));
     }
-    add_bounded(&mut lines, &arguments, "arguments");
-    if let Some(tool) = tool {
-        let command: Vec<(String, bool)> = tool
-            .command_text(&request.arguments)
-            .iter()
-            .flat_map(|text| text.split('\n'))
-            .enumerate()
-            .map(|(index, line)| {
-                (
-                    format!("{} {line}", if index == 0 { "$" } else { " " }),
-                    false,
-                )
-            })
-            .collect();
-        add_bounded(&mut lines, &command, "command");
+    add_call(&mut lines, details);
+    lines.extend(replacement::lines(details).await);
+    if let Some(remark) = remark {
+        lines.push(Line::of(ASKING, &format!("! {remark}")));
     }
     lines
 }
 
-fn add_bounded(lines: &mut Vec<Line>, texts: &[(String, bool)], what: &str) {
-    for (text, is_head) in texts.iter().take(LINES) {
-        let style = if *is_head { PLAIN } else { DIM };
+/// A call that was cut off: what is known about it. `started` is when it was started, from the beginning of the run,
+/// which was at `began`, in milliseconds since 1970.
+pub(crate) fn lines_of_cut_off(
+    details: Details<'_>,
+    started: Option<Duration>,
+    began: u64,
+) -> Vec<Line> {
+    let mut head = Line::of(ASKING, "? ");
+    head.push(BOLD, details.id);
+    head.push(PLAIN, " was cut off while it ran ");
+    head.push(CALL_NAME, details.name);
+    head.push(PLAIN, ", which may have changed something");
+    let mut lines = vec![head];
+    if let Some(started) = started {
+        let text = format!(
+            "It was started {} after the run began, which was at {}. It may even be at work still.",
+            words::time(started),
+            words::moment(began)
+        );
+        lines.push(indented(DIM, &text));
+    }
+    add_call(&mut lines, details);
+    lines
+}
+
+/// The arguments, the command, its directory, and what it would reach.
+fn add_call(lines: &mut Vec<Line>, details: Details<'_>) {
+    let mut arguments = Vec::new();
+    for argument in details.arguments.iter() {
+        if argument.text.contains('\n') {
+            arguments.push((PLAIN, format!("{}:", argument.pointer)));
+            let text = argument.text.split('\n');
+            arguments.extend(text.map(|line| (DIM, format!("  {line}"))));
+        } else {
+            arguments.push((PLAIN, format!("{} = {}", argument.pointer, argument.text)));
+        }
+    }
+    add_bounded(lines, &arguments, LINES, "arguments");
+    let Some(tool) = details.tool else {
+        return;
+    };
+    let command = tool.command_text(details.arguments);
+    let command: Vec<(Style, String)> = command
+        .iter()
+        .flat_map(|text| text.split('\n'))
+        .enumerate()
+        .map(|(index, line)| {
+            let sign = if index == 0 { "$" } else { " " };
+            (DIM, format!("{sign} {line}"))
+        })
+        .collect();
+    add_bounded(lines, &command, LINES, "command");
+    let directory = tool.command_directory(details.run_directory);
+    if let Some(directory) = directory
+        .as_deref()
+        .filter(|directory| Some(*directory) != details.run_directory)
+    {
+        lines.push(indented(DIM, &format!("in {}", directory.display())));
+    }
+    lines.extend(address::lines(details.arguments));
+}
+
+/// Adds so many of these lines, and what is left out of the rest.
+pub(crate) fn add_bounded(
+    lines: &mut Vec<Line>,
+    texts: &[(Style, String)],
+    most: usize,
+    what: &str,
+) {
+    for (style, text) in texts.iter().take(most) {
         let shown: String = text.chars().take(CHARACTERS).collect();
-        let mut line = indented(style, &shown);
+        let mut line = indented(*style, &shown);
         if let more @ 1.. = text.chars().count() - shown.chars().count() {
             line.push(ASKING, &format!(" ({more} characters more)"));
         }
         lines.push(line);
     }
-    if let more @ 1.. = texts.len().saturating_sub(LINES) {
+    if let more @ 1.. = texts.len().saturating_sub(most) {
         lines.push(indented(
             ASKING,
             &format!("({more} lines more of the {what})"),
@@ -113,7 +209,7 @@ fn add_bounded(lines: &mut Vec<Line>, texts: &[(String, bool)], what: &str) {
     }
 }
 
-fn indented(style: anstyle::Style, text: &str) -> Line {
+pub(crate) fn indented(style: Style, text: &str) -> Line {
     let mut line = Line::of(PLAIN, "    ");
     line.push(style, text);
     line

@@ -1,27 +1,22 @@
-//! The record of a run: one JSON object a line.
+//! The record of a run: the lines of a log.
 
-use plaincall::RunEvent;
+use plaincall::{LineEncoder, RunEvent};
 
 use crate::run::news::{Display, News};
 
-/// Writes every event of the run as it happens.
-#[derive(Debug)]
-pub(crate) struct Record;
-
-impl Record {
-    fn line(event: &RunEvent, out: &mut String) {
-        // Events are made of texts and numbers, which JSON can always say.
-        if let Ok(line) = serde_json::to_string(event) {
-            out.push_str(&line);
-            out.push('\n');
-        }
-    }
+/// Writes every event of the run as it happens, in the form of a log.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    lines: LineEncoder,
 }
 
 impl Display for Record {
     fn take(&mut self, news: News, out: &mut String) {
-        if let News::Event(event) = news {
-            Self::line(&event, out);
+        // A log that cannot be written any more says so in the exit status and on the standard error; no log has it.
+        if let News::Event(event) = news
+            && !matches!(event, RunEvent::LogFailed(_))
+        {
+            out.push_str(&self.lines.next_line(&event));
         }
     }
 

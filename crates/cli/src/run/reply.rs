@@ -1,7 +1,7 @@
 //! The reply: read on a thread of its own, fed to the turn at a pace.
 
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,9 @@ use crate::status::Failure;
 /// How many pieces may wait to be fed. Reading is faster than running; the file need not be in memory.
 const WAITING: usize = 4;
 
+/// A text of so many bytes is not written twice by chance.
+const TELLING: usize = 64;
+
 /// How often a paced reply goes on.
 const STEP: Duration = Duration::from_millis(25);
 
@@ -27,6 +30,8 @@ pub(crate) struct Reply {
     /// Whether its clean end is the end of the text: it is a file, no pipe that may have broken.
     pub(crate) is_file: bool,
     pieces: mpsc::Receiver<Result<Vec<u8>, Failure>>,
+    /// What has been taken from the pieces and not been fed.
+    rest: Vec<u8>,
 }
 
 /// How the reading ended.
@@ -68,7 +73,79 @@ impl Reply {
             .map_err(|error| Failure::Broken(format!("cannot start a thread: {error}")))?;
         let lost = |_| Failure::Broken("the reply could not be read".to_owned());
         let is_file = opened.await.map_err(lost)??;
-        Ok(Self { is_file, pieces })
+        Ok(Self {
+            is_file,
+            pieces,
+            rest: Vec::new(),
+        })
+    }
+
+    /// A reply of which nothing more comes.
+    pub(crate) fn none() -> Self {
+        let (_, pieces) = mpsc::channel(WAITING);
+        Self {
+            is_file: false,
+            pieces,
+            rest: Vec::new(),
+        }
+    }
+
+    /// Passes over what was read before the run was cut off.
+    ///
+    /// # Errors
+    /// The reply cannot be read, or does not begin with it.
+    pub(crate) async fn pass_over(&mut self, read: &[u8], name: &Path) -> Result<(), Failure> {
+        let differs = |what: String| {
+            Failure::Broken(format!(
+                "{} is not the reply that the run began with: {what}; name the right one, since the log holds only its beginning",
+                name.display()
+            ))
+        };
+        let mut passed = 0;
+        while let Some(expected) = read.get(passed..).filter(|rest| !rest.is_empty()) {
+            let Some(piece) = self.pieces.recv().await else {
+                return Err(differs(format!(
+                    "it ends after {passed} bytes, and {} had been read of it",
+                    read.len()
+                )));
+            };
+            let piece = piece?;
+            let mut pairs = piece.iter().zip(expected);
+            if let Some(place) = pairs.position(|(found, expected)| found != expected) {
+                let place = passed + place;
+                let before = read.get(..place).unwrap_or_default();
+                let line = memchr::memchr_iter(b'\n', before).count() + 1;
+                return Err(differs(format!(
+                    "it differs from what had been read at byte {place}, in line {line}"
+                )));
+            }
+            passed += piece.len().min(expected.len());
+            self.rest = piece.get(expected.len()..).unwrap_or_default().to_vec();
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a pipe, which is to bring the rest alone, does not begin anew: calls would be run twice.
+    ///
+    /// # Errors
+    /// The reply cannot be read, or begins with what was read before the run was cut off.
+    pub(crate) async fn refuse_repetition(&mut self, read: &[u8]) -> Result<(), Failure> {
+        if read.len() < TELLING {
+            return Ok(());
+        }
+        while self.rest.len() < read.len() && read.starts_with(&self.rest) {
+            let Some(piece) = self.pieces.recv().await else {
+                return Ok(());
+            };
+            self.rest.extend(piece?);
+        }
+        if self.rest.starts_with(read) {
+            return Err(Failure::Usage(format!(
+                "what is piped in begins with the {} bytes that the run has read already; pipe in the rest alone, or name the file",
+                read.len()
+            )));
+        }
+        Ok(())
     }
 
     /// Feeds all of it to the turn, `pace` bytes a second if one is given. `fed` is awaited after each piece.
@@ -79,11 +156,8 @@ impl Reply {
         mut fed: impl AsyncFnMut(),
     ) -> Ending {
         let mut pace = pace.map(Pace::new);
-        while let Some(piece) = self.pieces.recv().await {
-            let piece = match piece {
-                Ok(piece) => piece,
-                Err(failure) => return Ending::Failed(failure),
-            };
+        let mut piece = std::mem::take(&mut self.rest);
+        loop {
             let mut rest = piece.as_slice();
             while !rest.is_empty() {
                 let count = match &mut pace {
@@ -93,12 +167,16 @@ impl Reply {
                 let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
                 turn.feed(now);
                 rest = later;
+                // The tools run on the same thread; they get their turn here. And the log is not outrun.
+                turn.caught_up().await;
                 fed().await;
-                // The tools run on the same thread; they get their turn here.
-                tokio::task::yield_now().await;
             }
+            piece = match self.pieces.recv().await {
+                Some(Ok(piece)) => piece,
+                Some(Err(failure)) => return Ending::Failed(failure),
+                None => return Ending::Clean,
+            };
         }
-        Ending::Clean
     }
 }
 

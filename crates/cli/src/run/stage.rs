@@ -1,38 +1,40 @@
 //! One run from its first byte to its end: the reply is fed, the display told, signals heeded.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
-use std::pin::pin;
+use std::mem;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use plaincall::{
-    CallResult, Canceller, Run, RunEvent, RunEvents, Stop, Toolbox, Turn, TurnResults,
-};
+use plaincall::{CallResult, CloseError, Run, Stop, Toolbox, TurnResults};
 use plaincall_call::{NotRun, Syntax};
-use tokio::sync::mpsc::Sender;
-use tokio::time::{MissedTickBehavior, interval};
+use plaincall_syntax::{ByteParser, Dialect};
+use tokio::sync::mpsc::{Sender, unbounded_channel};
 
 use crate::arguments::Color;
 use crate::environment::Environment;
+use crate::picture::glyphs::{ASCII, Glyphs, UNICODE};
+use crate::picture::summary::Form;
 use crate::run::RunOptions;
-use crate::run::approval::{Approval, Desk};
+use crate::run::approval::Approval;
+use crate::run::beginning::Beginning;
+use crate::run::desk::Desk;
 use crate::run::fragments::Fragments;
-use crate::run::glyphs::{ASCII, Glyphs, UNICODE};
 use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::run::live::Live;
 use crate::run::news::{Display, News};
+use crate::run::past::{CutOff, Past};
 use crate::run::plain::Plain;
 use crate::run::printer::{self, Printer};
 use crate::run::record::Record;
 use crate::run::reply::{Ending, Reply};
-use crate::run::summary::Form;
+use crate::run::stopping::Stopping;
+use crate::run::telling::{Forwarding, all_told, tick};
 use crate::run::terminal::Size;
-use crate::status::{Failure, Status, remark};
-
-/// How often the display is drawn anew.
-const FRAME: Duration = Duration::from_millis(40);
+use crate::run::word;
+use crate::status::{Failure, Outcome, Status, complain, remark};
 
 /// How many rows of an output are shown: on a terminal, and in a pipe.
 const ROWS_ON_TERMINAL: usize = 12;
@@ -75,17 +77,24 @@ impl Leftover {
     }
 }
 
-impl Stage {
-    pub(crate) fn new(
+/// Where a run is shown, and how.
+struct Screen {
+    display: Box<dyn Display>,
+    is_live: bool,
+    is_terminal: bool,
+}
+
+impl Screen {
+    /// The display of a run that began at this moment. `is_typed` is whether the reply is typed on the terminal.
+    fn new(
         options: &RunOptions,
         color: Color,
         environment: &Environment,
-        toolbox: Toolbox,
-    ) -> Result<Self, Failure> {
+        begun: Instant,
+        is_typed: bool,
+    ) -> Self {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
-        // A reply that is typed is on the screen already, and typing and drawing would get in each other's way.
-        let is_typed = options.is_from_standard_input() && io::stdin().is_terminal();
         let is_live =
             is_terminal && !is_typed && !options.json && environment.has_capable_terminal();
         let has_color = match color.choice() {
@@ -100,9 +109,8 @@ impl Stage {
             &ASCII
         };
         let rows = |rows| (!options.full).then_some(rows);
-        let begun = Instant::now();
         let display: Box<dyn Display> = if options.json {
-            Box::new(Record)
+            Box::new(Record::default())
         } else if is_live {
             let measure = Box::new(Size::of_standard_output);
             Box::new(Live::new(
@@ -119,16 +127,64 @@ impl Stage {
             };
             Box::new(Plain::new(begun, glyphs, has_color, form))
         };
-        let (news, printer) = printer::start(display)?;
-        let desk = Desk::new(toolbox, news.clone(), is_live);
+        Self {
+            display,
+            is_live,
+            is_terminal,
+        }
+    }
+}
+
+/// Shows the results of a run that is over.
+pub(crate) async fn show(
+    options: &RunOptions,
+    color: Color,
+    environment: &Environment,
+    past: Past,
+) -> Outcome {
+    let begun = Instant::now();
+    let begun = begun.checked_sub(past.at()).unwrap_or(begun);
+    let screen = Screen::new(options, color, environment, begun, true);
+    let is_good = past
+        .end()
+        .is_some_and(|end| end.counts.ok == end.counts.total());
+    let (news, mut printer) = printer::start(screen.display)?;
+    for event in past.events {
+        let _ = news.send(News::Event(event)).await;
+    }
+    let _ = news.send(News::Over).await;
+    match printer.finish().await {
+        Some(failure) => Err(failure),
+        None if is_good => Ok(Status::Good),
+        None => Ok(Status::Wrong),
+    }
+}
+
+impl Stage {
+    pub(crate) fn new(
+        options: &RunOptions,
+        color: Color,
+        environment: &Environment,
+        beginning: &Beginning,
+        toolbox: Toolbox,
+    ) -> Result<Self, Failure> {
+        // A reply that is typed is on the screen already, and typing and drawing would get in each other's way.
+        let is_typed = beginning.reads_standard_input() && io::stdin().is_terminal();
+        let begun = Instant::now();
+        let begun = begun.checked_sub(beginning.past.at()).unwrap_or(begun);
+        let screen = Screen::new(options, color, environment, begun, is_typed);
+        let (news, printer) = printer::start(screen.display)?;
+        let desk = Desk::new(
+            news.clone(),
+            screen.is_live,
+            screen.is_terminal,
+            environment,
+        );
         Ok(Self {
-            gate: Approval {
-                yes: options.yes,
-                desk: Arc::new(desk),
-            },
+            gate: Approval::new(beginning, toolbox, Arc::new(desk)),
             news,
             printer,
-            is_live,
+            is_live: screen.is_live,
         })
     }
 
@@ -138,6 +194,7 @@ impl Stage {
         mut run: Run,
         mut reply: Reply,
         options: &RunOptions,
+        mut beginning: Beginning,
         interrupts: &mut Interrupts,
     ) -> Result<Ended, Failure> {
         let Self {
@@ -153,61 +210,68 @@ impl Stage {
             news: news.clone(),
         };
         gate.desk.set_canceller(run.canceller());
+        gate.set_run_directory(run.directory());
+        let cut_off = beginning.past.cut_off();
         let fragments = Arc::new(Fragments::default());
-        let events = tokio::spawn(forward_events(run.events(), news.clone()));
+        if is_live {
+            read_again(&beginning, &fragments);
+        }
+        let (told, wishes) = unbounded_channel();
+        let forwarding = Forwarding {
+            past: mem::take(&mut beginning.past.events),
+            events: run.events(),
+            fragments: Arc::clone(&fragments),
+            wishes,
+            news: news.clone(),
+            desk: Arc::clone(&gate.desk),
+        };
+        let events = tokio::spawn(forwarding.go());
         let ticks = is_live.then(|| tokio::spawn(tick(Arc::clone(&fragments), news.clone())));
-        let mut turn = run.turn();
+        let mut turn = run.go_on();
         if is_live {
             let fragments = Arc::clone(&fragments);
             turn = turn.watch(move |event| fragments.add(event));
         }
-        let fed = async || fragments.pass_on(&news).await;
-        let ending = stopping
-            .until_first(reply.feed(&mut turn, options.pace, fed))
-            .await;
-        post(&news, News::ReplyOver(Instant::now()));
+        // Reading waits for whoever shows what happens, so that nothing is missed; the calls do not.
+        let fed = async || {
+            fragments.pass_on(&news).await;
+            all_told(&told).await;
+        };
+        let reading = async {
+            all_told(&told).await;
+            reply.feed(&mut turn, options.pace, fed).await
+        };
+        let ending = stopping.until_first(reading).await;
         let stop = match &ending {
-            Some(Ending::Clean) if reply.is_file || options.complete => Stop::Natural,
+            Some(Ending::Clean) => beginning.stop(reply.is_file),
             _ => Stop::Broken,
         };
-        let is_unsure = matches!(ending, Some(Ending::Clean)) && stop == Stop::Broken;
         let results = stopping.finish(turn, stop).await;
-        let is_cut_off =
-            |results: &TurnResults| results.iter().any(|one| was_cut_off(one, options));
-        let may_be_whole = is_unsure && !options.json && results.as_ref().is_some_and(is_cut_off);
         if let Some(ticks) = ticks {
             ticks.abort();
         }
-        let said = if results.is_some() {
-            let last = async {
-                fragments.pass_on(&news).await;
-                // All events have been told when the end of the turn has.
-                let _ = events.await;
-                let _ = news.send(News::Over).await;
-                // What tools have left there is lost, unless it was asked for.
-                let loses_files = options.run_directory.is_none()
-                    && !options.json
-                    && run.directory().is_some_and(holds_something);
-                let closed = run.close().await;
-                (printer.finish().await, closed.err(), loses_files)
-            };
-            // Whoever does not wait for a standard output that stands still can say so.
-            tokio::select! {
-                said = last => Some(said),
-                interrupt = stopping.interrupts.next() => {
-                    stopping.first.get_or_insert(interrupt);
-                    None
-                }
+        drop(told);
+        let last = async {
+            fragments.pass_on(&news).await;
+            // All events have been told when the end of the turn has.
+            let missed = events.await.unwrap_or_default();
+            let _ = news.send(News::Over).await;
+            let files = Files::of(&run);
+            let closed = run.close().await;
+            let failure = printer.finish().await.or_else(|| missed_events(missed));
+            (failure, files.lost(closed))
+        };
+        // Whoever does not wait for a standard output that stands still can say so.
+        let said = tokio::select! {
+            said = last, if results.is_some() => Some(said),
+            interrupt = stopping.interrupts.next(), if results.is_some() => {
+                stopping.first.get_or_insert(interrupt);
+                None
             }
-        } else {
-            None
+            else => None,
         };
-        let status = match (stopping.first, results) {
-            (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
-            (None, Some(results)) if results.all_ok() => Status::Good,
-            (None, _) => Status::Wrong,
-        };
-        let Some(said) = said else {
+        let status = status(stopping.first, results.as_ref());
+        let (Some((failure, files)), Some(results)) = (said, results) else {
             return Ok(Ended::AtOnce(Leftover {
                 status,
                 desk: gate.desk,
@@ -215,19 +279,18 @@ impl Stage {
             }));
         };
         gate.desk.close();
-        let (failure, not_removed, loses_files) = said;
-        if let Some(error) = not_removed {
-            remark(&error);
-        } else if loses_files {
-            remark(
-                "the run's directory was removed with the files in it; `--run-directory DIR` keeps it",
-            );
+        if let Some(files) = files.filter(|files| files.is_wrong || !options.json) {
+            remark(&files.what);
         }
-        if may_be_whole {
+        let is_unsure = stop == Stop::Broken && beginning.reply.is_some();
+        let is_whole = !is_unsure || !matches!(ending, Some(Ending::Clean)) || options.json;
+        let was_cut_off = |result| was_cut_off(result, &beginning.dialect);
+        if !is_whole && results.iter().any(was_cut_off) {
             remark(
                 "the reply came through a pipe, which may have broken; if it is whole, `--complete` runs a call at its end that is not closed",
             );
         }
+        tell_what_is_wrong(options, &results, &cut_off);
         match (status, ending, failure) {
             (Status::Interrupted(_), ..) => Ok(Ended::Settled(status)),
             (_, Some(Ending::Failed(failure)), _) | (_, _, Some(failure)) => Err(failure),
@@ -236,15 +299,94 @@ impl Stage {
     }
 }
 
+/// What the exit status says.
+fn status(interrupt: Option<Interrupt>, results: Option<&TurnResults>) -> Status {
+    match (interrupt, results) {
+        (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
+        (None, Some(results)) if results.all_ok() && results.log_failure().is_none() => {
+            Status::Good
+        }
+        (None, _) => Status::Wrong,
+    }
+}
+
+/// What tools have left in the run's directory.
+struct Files {
+    directory: Option<PathBuf>,
+}
+
+/// What became of it.
+struct Lost {
+    what: String,
+    is_wrong: bool,
+}
+
+impl Files {
+    fn of(run: &Run) -> Self {
+        let directory = run.directory().filter(|path| holds_something(path));
+        Self {
+            directory: directory.map(Path::to_owned),
+        }
+    }
+
+    /// What there is to say when the run is closed.
+    fn lost(self, closed: Result<(), CloseError>) -> Option<Lost> {
+        if let Err(error) = closed {
+            return Some(Lost {
+                what: error.to_string(),
+                is_wrong: true,
+            });
+        }
+        // It stays if it was asked for, or if the run can be taken up again.
+        let lost = self.directory.filter(|path| !path.exists());
+        lost.map(|_| Lost {
+            what: "the run's directory was removed with the files in it; `--run-directory DIR` keeps it".to_owned(),
+            is_wrong: false,
+        })
+    }
+}
+
+/// Says what the results alone do not say, or not clearly enough.
+fn tell_what_is_wrong(
+    options: &RunOptions,
+    results: &TurnResults,
+    cut_off: &BTreeMap<u32, CutOff>,
+) {
+    if let Some(error) = results.log_failure() {
+        complain(&format!(
+            "the log could not be written any more: {error}; nothing was started after that, and the log does not hold all that is said here"
+        ));
+    }
+    let open = results
+        .iter()
+        .filter(|result| result.status == plaincall::Status::Unknown);
+    let open: Vec<String> = open
+        .filter_map(|result| cut_off.get(&result.call))
+        .map(word::name)
+        .collect();
+    if let Some(log) = options.resume.as_ref().filter(|_| !open.is_empty()) {
+        complain(&format!(
+            "nobody knows what became of {}: cut off while running, and the tool may have changed something. Look, and take the run up again: `plaincall run --resume {}` asks on a terminal; or say it with `--again ID`, `--done ID` or `--not-done ID`",
+            open.join(", "),
+            log.display()
+        ));
+    }
+}
+
+fn missed_events(count: u64) -> Option<Failure> {
+    (count > 0).then(|| {
+        Failure::Broken(format!(
+            "more happened at once than could be shown, and at least {count} of the events are missing in what is shown; the run itself missed nothing"
+        ))
+    })
+}
+
 fn holds_something(directory: &Path) -> bool {
     fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// Whether a call was rejected because the text may have broken off inside it.
-fn was_cut_off(result: &CallResult, options: &RunOptions) -> bool {
-    let Ok(dialect) = options.dialect.dialect() else {
-        return false;
-    };
+fn was_cut_off(result: &CallResult, dialect: &Dialect) -> bool {
     let is_reason = |syntax| {
         let sentence = NotRun::CutOff.sentence(&dialect.end_marker(syntax));
         result.error.as_deref() == Some(sentence.as_str())
@@ -253,82 +395,12 @@ fn was_cut_off(result: &CallResult, options: &RunOptions) -> bool {
         && (is_reason(Syntax::Block) || is_reason(Syntax::Emoji))
 }
 
-/// What signals do to a run.
-struct Stopping<'i> {
-    interrupts: &'i mut Interrupts,
-    first: Option<Interrupt>,
-    canceller: Canceller,
-    news: Sender<News>,
-}
-
-impl Stopping<'_> {
-    /// Goes on until the first signal, which calls the run off; `None` after that.
-    async fn until_first<T>(&mut self, what: impl Future<Output = T>) -> Option<T> {
-        tokio::select! {
-            result = what => Some(result),
-            interrupt = self.interrupts.next() => {
-                self.heed(interrupt);
-                None
-            }
+/// Reads again what was read before the run was cut off, for people who see it.
+fn read_again(beginning: &Beginning, fragments: &Fragments) {
+    // The run has read it with the same dialect, so it can be read.
+    if let Ok(mut parser) = ByteParser::new(&beginning.dialect) {
+        for event in parser.feed(&beginning.past.text()) {
+            fragments.add(&event);
         }
-    }
-
-    /// Waits for the results. With the second signal, or one that is urgent, there are none.
-    async fn finish(&mut self, turn: Turn<'_>, stop: Stop) -> Option<TurnResults> {
-        let mut running = pin!(turn.finish(stop));
-        while !self.first.is_some_and(Interrupt::is_urgent) {
-            tokio::select! {
-                results = &mut running => return Some(results),
-                interrupt = self.interrupts.next() => {
-                    if self.first.is_some() {
-                        break;
-                    }
-                    self.heed(interrupt);
-                }
-            }
-        }
-        None
-    }
-
-    fn heed(&mut self, interrupt: Interrupt) {
-        self.first = Some(interrupt);
-        self.canceller.cancel();
-        post(&self.news, News::Stopping);
-    }
-}
-
-/// Tells the display without waiting for it. One that has gone is no reason to stop.
-fn post(news: &Sender<News>, what: News) {
-    use tokio::sync::mpsc::error::TrySendError::{Closed, Full};
-    match news.try_send(what) {
-        Ok(()) | Err(Closed(_)) => {}
-        Err(Full(what)) => {
-            let news = news.clone();
-            tokio::spawn(async move {
-                let _ = news.send(what).await;
-            });
-        }
-    }
-}
-
-async fn forward_events(mut events: RunEvents, news: Sender<News>) {
-    while let Some(event) = events.next().await {
-        let is_end = matches!(event, RunEvent::End(_));
-        let _ = news.send(News::Event(event)).await;
-        if is_end {
-            break;
-        }
-    }
-}
-
-/// Lets the display draw what has changed, again and again.
-async fn tick(fragments: Arc<Fragments>, news: Sender<News>) {
-    let mut frames = interval(FRAME);
-    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        frames.tick().await;
-        fragments.pass_on(&news).await;
-        // A display that is behind has no use for one more frame.
-        let _ = news.try_send(News::Tick);
     }
 }

@@ -114,9 +114,151 @@ impl Keys {
     }
 }
 
+/// What was typed on a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// It was ended with Enter.
+    Line(String),
+    /// It was left with Escape.
+    Nothing,
+    /// Nobody wants it any more.
+    Unwanted,
+}
+
+/// How long a line may be, in bytes.
+const LONGEST_LINE: usize = 4096;
+
+/// A line that is being typed.
+#[derive(Debug, Default)]
+struct TypedLine {
+    text: String,
+    /// The beginning of a character of which the rest has not come.
+    partial: Vec<u8>,
+}
+
+impl TypedLine {
+    /// Takes bytes as they come from the terminal. Returns how the line ended, if it has.
+    fn take(&mut self, bytes: &[u8]) -> Option<Typed> {
+        const ESCAPE: u8 = 0x1b;
+        match bytes {
+            [ESCAPE] => return Some(Typed::Nothing),
+            // A key that is no character, such as an arrow.
+            [ESCAPE, ..] => return None,
+            _ => {}
+        }
+        for &byte in bytes {
+            match byte {
+                b'\n' | b'\r' => return Some(Typed::Line(std::mem::take(&mut self.text))),
+                0x7f | 0x08 => {
+                    self.text.pop();
+                }
+                // Ctrl-U.
+                0x15 => self.text.clear(),
+                0x00..0x20 => {}
+                _ => self.add(byte),
+            }
+        }
+        None
+    }
+
+    fn add(&mut self, byte: u8) {
+        self.partial.push(byte);
+        match std::str::from_utf8(&self.partial) {
+            Ok(character) => {
+                if self.text.len() + character.len() <= LONGEST_LINE {
+                    self.text.push_str(character);
+                }
+                self.partial.clear();
+            }
+            Err(error) if error.error_len().is_none() => {}
+            Err(_) => self.partial.clear(),
+        }
+    }
+}
+
+impl Keys {
+    /// Reads a line. `changed` hears of what stands there before and after each change.
+    pub(crate) fn read_line(
+        &self,
+        changed: impl Fn(&str, &str) -> io::Result<()>,
+    ) -> io::Result<Typed> {
+        let mut line = TypedLine::default();
+        let mut bytes = [0; 64];
+        while self.is_wanted.load(Ordering::Relaxed) {
+            let count = match (&self.terminal.file).read(&mut bytes) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let before = line.text.clone();
+            if let Some(typed) = line.take(bytes.get(..count).unwrap_or_default()) {
+                return Ok(typed);
+            }
+            if line.text != before {
+                changed(&before, &line.text)?;
+            }
+        }
+        Ok(Typed::Unwanted)
+    }
+}
+
+/// A terminal that another program uses. Dropping it gives the terminal back as it was.
+#[derive(Debug)]
+pub(crate) struct HandedOver {
+    terminal: Controlling,
+    before: Termios,
+}
+
+impl Controlling {
+    pub(crate) fn hand_over(self) -> io::Result<HandedOver> {
+        let before = tcgetattr(&self.file)?;
+        Ok(HandedOver {
+            terminal: self,
+            before,
+        })
+    }
+}
+
+impl HandedOver {
+    /// The terminal, for the other program.
+    pub(crate) fn file(&self) -> io::Result<File> {
+        self.terminal.file.try_clone()
+    }
+}
+
+impl Drop for HandedOver {
+    fn drop(&mut self) {
+        let _ = tcsetattr(&self.terminal.file, OptionalActions::Now, &self.before);
+    }
+}
+
 impl Drop for Keys {
     fn drop(&mut self) {
         // A terminal that is gone needs no order.
         let _ = tcsetattr(&self.terminal.file, OptionalActions::Now, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Typed, TypedLine};
+
+    #[test]
+    fn typed_lines() {
+        let line = |text: &str| Some(Typed::Line(text.to_owned()));
+        let check = |pieces: &[&[u8]], expected: Option<Typed>| {
+            let mut typed = TypedLine::default();
+            let end = pieces.iter().find_map(|bytes| typed.take(bytes));
+            assert_eq!(end, expected, "{pieces:?}");
+        };
+        check(&[b"a", b"b", b"\r"], line("ab"));
+        check(&[b"pasted text\nmore"], line("pasted text"));
+        check(&[b"ab\x7f\x7f\x7fc\n"], line("c"));
+        check(&[b"ab\x15c\n"], line("c"));
+        check(&[b"\xc3", b"\xbc\xff\n"], line("\u{fc}"));
+        check(&[b"a", b"\x1b[A", b"\x01\n"], line("a"));
+        check(&[b"a", b"\x1b"], Some(Typed::Nothing));
+        check(&[b"a"], None);
+        check(&[&[b'x'; 5000], b"\n"], line(&"x".repeat(4096)));
     }
 }

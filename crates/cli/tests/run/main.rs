@@ -6,10 +6,15 @@
     reason = "tests"
 )]
 
+mod approvals;
+mod crash;
 mod documents;
 mod examples;
+mod log;
 mod pipe;
 mod processes;
+mod pseudo_terminal;
 mod record;
+mod resume;
 mod scene;
 mod terminal;

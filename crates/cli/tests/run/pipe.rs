@@ -109,6 +109,16 @@ fn long_outputs_are_cut_unless_asked_for() {
         &["  line 40\n", "~ 10 more lines; --full shows all"],
     );
     check(&reply, &["--full"], 0, &["  line 50\n"]);
+    // A line may be long, too.
+    let reply = call("say:s", &[("text", &"x".repeat(10_000))]);
+    let cut = check(
+        &reply,
+        &[],
+        0,
+        &["xx~\n  ~ 1 more line; --full shows all\n"],
+    );
+    assert!(cut.stdout.lines().all(|line| line.len() <= 2002));
+    check(&reply, &["--full"], 0, &[&"x".repeat(10_000)]);
 }
 
 #[test]
@@ -200,6 +210,8 @@ fn concurrency() {
     let lines = check(&naps, &[], 0, &[]).stdout;
     let place = |what: &str| lines.find(what).unwrap();
     assert!(place("n2 (nap): started") < place("n0 (nap): ok"));
+    let ended = Scene::new("").run(&["--concurrency", "many"]);
+    ended.assert(2, &["write a whole number; 0 is any number"]);
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn a_second_signal_ends_it_at_once() {
         if let Some(first) = first {
             send(&child, first);
             // Two at once would be one.
-            pause(std::time::Duration::from_millis(200));
+            pause(std::time::Duration::from_millis(500));
         }
         let begun = Instant::now();
         send(&child, second);

@@ -2,21 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use plaincall::RunEvent;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, call};
 
 /// What keys each event has; those with a question mark only where they apply.
-const KEYS: [(&str, &str); 6] = [
-    ("call", "event call id name dependencies? t_ms"),
-    ("waiting", "event call id name t_ms"),
-    ("ready", "event call id name t_ms"),
-    ("start", "event call id name t_ms"),
+const KEYS: [(&str, &str); 11] = [
+    (
+        "run",
+        "n event version plaincall began_unix_ms policy tools directory note crc",
+    ),
+    ("turn", "n event turn t_ms crc"),
+    ("text", "n event text t_ms crc"),
+    ("call", "n event call id name dependencies? t_ms crc"),
+    ("waiting", "n event call id name arguments t_ms crc"),
+    ("ready", "n event call id name t_ms crc"),
+    ("admitted", "n event call id name by t_ms crc"),
+    ("start", "n event call id name attempt t_ms crc"),
     (
         "result",
-        "event call id name status output? error? because? t_ms",
+        "n event call id name status output? error? because? t_ms crc",
     ),
-    ("end", "event counts t_ms"),
+    ("over", "n event stop t_ms crc"),
+    ("end", "n event turn counts t_ms crc"),
 ];
 
 fn keys_are_right(event: &Value) -> bool {
@@ -56,9 +65,10 @@ fn the_record() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     let mut last = 0;
-    for event in &events {
+    for (place, event) in events.iter().enumerate() {
         assert!(keys_are_right(event), "{event}");
-        let time = event["t_ms"].as_u64().unwrap();
+        assert_eq!(event["n"], place);
+        let time = event["t_ms"].as_u64().unwrap_or_default();
         assert!(last <= time, "times do not go back: {event}");
         last = time;
     }
@@ -72,7 +82,7 @@ fn the_record() {
                 .push(event["event"].as_str().unwrap());
         }
     }
-    let ran = vec!["call", "waiting", "ready", "start", "result"];
+    let ran = vec!["call", "waiting", "ready", "admitted", "start", "result"];
     let skipped = vec!["call", "waiting", "result"];
     let expected = [
         (0, ran.clone()),
@@ -85,7 +95,9 @@ fn the_record() {
     let result = |call: u64| {
         let is_it = |event: &&Value| event["event"] == "result" && event["call"] == call;
         let mut result = events.iter().find(is_it).unwrap().clone();
-        result.as_object_mut().unwrap().remove("t_ms");
+        for key in ["n", "t_ms", "crc"] {
+            result.as_object_mut().unwrap().remove(key);
+        }
         result
     };
     assert_eq!(
@@ -116,6 +128,15 @@ fn the_record() {
 fn a_record_without_calls() {
     let ended = Scene::new("Text.\n").run(&["--json"]);
     assert_eq!(ended.status, Some(0));
-    let end: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(end["event"], "end");
+    let record = plaincall::read_log(ended.stdout.as_bytes()).unwrap();
+    assert!(matches!(
+        record.events.as_slice(),
+        [
+            RunEvent::Run(_),
+            RunEvent::Turn(_),
+            RunEvent::Text(_),
+            RunEvent::Over(_),
+            RunEvent::End(_)
+        ]
+    ));
 }

@@ -1,167 +1,10 @@
 //! The command on a terminal, as a person sees it.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::num::NonZeroU16;
-use std::process::Child;
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use pty_process::Size;
-use pty_process::blocking::{Command, Pty};
-use rustix::termios::{LocalModes, tcgetattr};
-
-use crate::scene::{PATIENCE, PLAINCALL, Scene, call, pause, wait_until};
-
-/// A terminal with the command on it.
-struct Terminal {
-    pty: Arc<Pty>,
-    child: Child,
-    seen: Arc<Mutex<Seen>>,
-}
-
-struct Seen {
-    screen: vt100::Parser,
-    raw: Vec<u8>,
-    is_closed: bool,
-}
-
-struct Options<'a> {
-    rows: u16,
-    columns: u16,
-    arguments: &'a [&'a str],
-    environment: &'a [(&'a str, &'a str)],
-    stdin: Option<File>,
-    stdout: Option<File>,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Self {
-            rows: 24,
-            columns: 80,
-            arguments: &["reply.txt"],
-            environment: &[],
-            stdin: None,
-            stdout: None,
-        }
-    }
-}
-
-fn cells(count: u16) -> NonZeroU16 {
-    NonZeroU16::new(count).unwrap()
-}
-
-impl Terminal {
-    fn start(scene: &Scene, options: Options<'_>) -> Self {
-        let (pty, pts) = pty_process::blocking::open().unwrap();
-        pty.resize(Size::new(options.rows, options.columns))
-            .unwrap();
-        let mut command = Command::new(PLAINCALL)
-            .arg("run")
-            .args(["--tools", "tools.toml"])
-            .args(options.arguments)
-            .current_dir(scene.path(""))
-            .env_clear()
-            .envs(scene.environment())
-            .env("TERM", "xterm-256color")
-            .env("LANG", "C.UTF-8")
-            .envs(options.environment.iter().copied());
-        if let Some(stdin) = options.stdin {
-            command = command.stdin(stdin);
-        }
-        if let Some(stdout) = options.stdout {
-            command = command.stdout(stdout);
-        }
-        let child = command.spawn(pts).unwrap();
-        let seen = Arc::new(Mutex::new(Seen {
-            screen: vt100::Parser::new(cells(options.rows), cells(options.columns), 1000),
-            raw: Vec::new(),
-            is_closed: false,
-        }));
-        let pty = Arc::new(pty);
-        let (reader, reading) = (Arc::clone(&pty), Arc::clone(&seen));
-        thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = (&*reader).read(&mut bytes) {
-                let mut seen = reading.lock().unwrap();
-                seen.screen.process(&bytes[..count]);
-                seen.raw.extend_from_slice(&bytes[..count]);
-            }
-            reading.lock().unwrap().is_closed = true;
-        });
-        Self { pty, child, seen }
-    }
-
-    /// What stands on the screen now.
-    fn screen(&self) -> String {
-        self.seen.lock().unwrap().screen.screen().contents()
-    }
-
-    /// All that has been written, as it came.
-    fn raw(&self) -> String {
-        String::from_utf8_lossy(&self.seen.lock().unwrap().raw).into_owned()
-    }
-
-    #[track_caller]
-    fn wait_for(&self, text: &str) {
-        let begun = Instant::now();
-        while !self.screen().contains(text) {
-            assert!(
-                begun.elapsed() < PATIENCE,
-                "{text:?} never came:\n{}",
-                self.screen()
-            );
-            pause(Duration::from_millis(5));
-        }
-    }
-
-    fn type_keys(&self, keys: &str) {
-        (&*self.pty).write_all(keys.as_bytes()).unwrap();
-    }
-
-    fn resize(&self, rows: u16, columns: u16) {
-        self.pty.resize(Size::new(rows, columns)).unwrap();
-        self.seen
-            .lock()
-            .unwrap()
-            .screen
-            .set_size(cells(rows), cells(columns));
-    }
-
-    /// Whether lines are edited and keys shown, as a shell expects it.
-    fn is_in_order(&self) -> bool {
-        let modes = tcgetattr(&*self.pty).unwrap().local_modes;
-        modes.contains(LocalModes::ICANON | LocalModes::ECHO)
-    }
-
-    /// Waits for the end of the command; returns its status and all that stands on the screen and above it.
-    fn finish(mut self) -> (Option<i32>, String) {
-        wait_until("the command has ended", || {
-            self.child.try_wait().unwrap().is_some()
-        });
-        let status = self.child.wait().unwrap();
-        wait_until("all has been read", || self.seen.lock().unwrap().is_closed);
-        let mut seen = self.seen.lock().unwrap();
-        let screen = seen.screen.screen_mut();
-        let (rows, _) = screen.size();
-        let mut all = String::new();
-        screen.set_scrollback(usize::MAX);
-        let mut above = screen.scrollback();
-        while above > 0 {
-            screen.set_scrollback(above);
-            let (_, columns) = screen.size();
-            all.push_str(&screen.rows(0, columns.get()).next().unwrap_or_default());
-            all.push('\n');
-            above -= 1;
-        }
-        screen.set_scrollback(0);
-        all.push_str(&screen.contents());
-        assert!(rows.get() > 0);
-        (status.code(), all)
-    }
-}
+use crate::pseudo_terminal::{Options, Terminal};
+use crate::scene::{Scene, call, pause, wait_until};
 
 fn ask_reply() -> String {
     [
@@ -189,7 +32,7 @@ fn tools_are_seen_working_while_the_reply_is_written() {
     let terminal = Terminal::start(
         &scene,
         Options {
-            arguments: &["reply.txt", "--pace", "500"],
+            arguments: &["reply.txt", "--tools", "tools.toml", "--pace", "500"],
             ..Options::default()
         },
     );
@@ -237,10 +80,10 @@ fn questions() {
     ] {
         let scene = Scene::new(ask_reply());
         let terminal = Terminal::start(&scene, Options::default());
-        for (key, id) in keys.chars().zip(["one", "two"]) {
+        for (key, id) in keys.replace('\r', "").chars().zip(["one", "two"]) {
             terminal.wait_for(&format!("? {id} wants to run deploy"));
-            terminal.wait_for("May it run?  [y]es / [n]o / [a]ll of this tool / [q]uit");
-            terminal.type_keys(&key.to_string());
+            terminal.wait_for("May it run?  [y]es / [n]o / [e]dit / [a]ll of this tool / [q]uit");
+            terminal.answer(key);
         }
         let (status_seen, all) = terminal.finish();
         assert!(all.contains(expected), "{keys}: {all}");
@@ -265,10 +108,10 @@ fn a_question_says_all() {
     ] {
         assert!(screen.contains(part), "{part:?} is not in\n{screen}");
     }
-    terminal.type_keys("n");
+    terminal.answer('n');
     terminal.wait_for("one may not run");
     terminal.wait_for("two wants to run");
-    terminal.type_keys("n");
+    terminal.answer('n');
     assert_eq!(terminal.finish().0, Some(1));
 }
 
@@ -297,7 +140,7 @@ fn only_a_single_key_answers_and_only_after_the_question() {
         !terminal.is_in_order(),
         "keys are not shown while a question is open"
     );
-    terminal.type_keys("n");
+    terminal.answer('n');
     wait_until("the terminal is as it was", || terminal.is_in_order());
     let (status, all) = terminal.finish();
     assert_eq!(status, Some(1), "{all}");
@@ -322,7 +165,7 @@ fn the_answer_comes_from_the_terminal_not_from_the_transcript() {
     let terminal = Terminal::start(
         &scene,
         Options {
-            arguments: &["-"],
+            arguments: &["-", "--tools", "tools.toml"],
             stdin: Some(File::open(scene.path("reply.txt")).unwrap()),
             ..Options::default()
         },
@@ -330,7 +173,7 @@ fn the_answer_comes_from_the_terminal_not_from_the_transcript() {
     terminal.wait_for("[q]uit");
     pause(Duration::from_millis(300));
     assert!(terminal.screen().contains("[q]uit"), "nothing was answered");
-    terminal.type_keys("n");
+    terminal.answer('n');
     let (status, all) = terminal.finish();
     assert_eq!(status, Some(1), "{all}");
     assert!(all.contains("the user did not allow this call"), "{all}");
@@ -338,13 +181,14 @@ fn the_answer_comes_from_the_terminal_not_from_the_transcript() {
 
 #[test]
 fn a_question_is_asked_on_the_terminal_when_the_output_goes_elsewhere() {
-    for options in [&["reply.txt"][..], &["reply.txt", "--json"]] {
+    for options in [&[][..], &["--json"]] {
         let scene = Scene::new(call("deploy:one", &[("host", "h")]));
+        let options = [&["reply.txt", "--tools", "tools.toml"], options].concat();
         let output = File::create(scene.path("output")).unwrap();
         let terminal = Terminal::start(
             &scene,
             Options {
-                arguments: options,
+                arguments: &options,
                 stdout: Some(output),
                 ..Options::default()
             },
@@ -459,7 +303,7 @@ fn a_terminal_that_is_resized() {
     let terminal = Terminal::start(
         &scene,
         Options {
-            arguments: &["reply.txt", "--pace", "700"],
+            arguments: &["reply.txt", "--tools", "tools.toml", "--pace", "700"],
             ..Options::default()
         },
     );

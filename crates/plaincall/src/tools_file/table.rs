@@ -7,16 +7,18 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::mistake::Mistakes;
+use super::nearest::perhaps;
 
 /// How many characters of a text a message shows.
 const SHOWN: usize = 40;
 
 type Key<'i> = Spanned<Cow<'i, str>>;
 
-/// The definition of one tool.
+/// A table with its name and where that stands.
 pub(super) struct Table<'t, 'i> {
-    name: &'t Key<'i>,
-    table: &'t DeTable<'i>,
+    name: &'t str,
+    name_span: Range<usize>,
+    entries: &'t DeTable<'i>,
 }
 
 /// A key and its value.
@@ -26,43 +28,60 @@ pub(super) struct Entry<'t, 'i> {
 }
 
 impl<'t, 'i> Table<'t, 'i> {
-    pub(super) fn new(name: &'t Key<'i>, table: &'t DeTable<'i>) -> Self {
-        Self { name, table }
+    pub(super) fn new(name: &'t str, name_span: Range<usize>, table: &'t DeTable<'i>) -> Self {
+        Self {
+            name,
+            name_span,
+            entries: table,
+        }
     }
 
     pub(super) fn name(&self) -> &'t str {
-        self.name.get_ref()
+        self.name
     }
 
     pub(super) fn name_span(&self) -> Range<usize> {
-        self.name.span()
+        self.name_span.clone()
+    }
+
+    /// All keys and their values, in order.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'t, 'i>> {
+        self.entries.iter().map(|(key, value)| Entry { key, value })
     }
 
     pub(super) fn get(&self, key: &str) -> Option<Entry<'t, 'i>> {
         let (key, value) = self
-            .table
+            .entries
             .iter()
             .find(|(known, _)| known.get_ref() == key)?;
         Some(Entry { key, value })
     }
 
-    pub(super) fn refuse_other_keys(&self, known: &[&str], mistakes: &mut Mistakes<'_>) {
-        for key in self.table.keys() {
-            let name = key.get_ref();
-            if !known.contains(&name.as_ref()) {
-                mistakes.add(
-                    key.span(),
-                    format!(
-                        "there is no key `{name}`; a tool may have {}",
-                        known.join(", ")
-                    ),
-                );
+    /// `what` the table is, with its article.
+    pub(super) fn refuse_other_keys(
+        &self,
+        what: &str,
+        known: &[&str],
+        mistakes: &mut Mistakes<'_>,
+    ) {
+        for key in self.entries.keys() {
+            let name = key.get_ref().as_ref();
+            if !known.contains(&name) {
+                let mut end = perhaps(name, known.iter().copied());
+                if end.is_empty() {
+                    end = format!("; {what} may have {}", known.join(", "));
+                }
+                mistakes.add(key.span(), format!("there is no key `{name}`{end}"));
             }
         }
     }
 }
 
 impl<'t, 'i> Entry<'t, 'i> {
+    pub(super) fn key(&self) -> &'t str {
+        self.key.get_ref()
+    }
+
     pub(super) fn value(&self) -> &'t DeValue<'i> {
         self.value.get_ref()
     }
@@ -129,14 +148,36 @@ impl<'t, 'i> Entry<'t, 'i> {
         boolean
     }
 
-    /// A whole number from 1 on.
-    pub(super) fn count(&self, mistakes: &mut Mistakes<'_>) -> Option<u32> {
+    /// A text, or a list of them, each with its place.
+    pub(super) fn one_or_more_strings(
+        &self,
+        mistakes: &mut Mistakes<'_>,
+    ) -> Option<Vec<(&'t str, Range<usize>)>> {
+        match self.value() {
+            DeValue::String(text) => Some(vec![(text.as_ref(), self.span())]),
+            DeValue::Array(_) => {
+                let texts = self.strings(mistakes)?.into_iter().enumerate();
+                Some(
+                    texts
+                        .map(|(index, text)| (text, self.element_span(index)))
+                        .collect(),
+                )
+            }
+            _ => {
+                self.refuse("a text or a list of texts", mistakes);
+                None
+            }
+        }
+    }
+
+    /// A whole number from `least` on.
+    pub(super) fn count_from(&self, least: u32, mistakes: &mut Mistakes<'_>) -> Option<u32> {
         let number = self.value().as_integer();
         let count = number
             .and_then(|number| u32::from_str_radix(number.as_str(), number.radix()).ok())
-            .filter(|count| *count > 0);
+            .filter(|count| *count >= least);
         if count.is_none() {
-            self.refuse("a whole number from 1 on", mistakes);
+            self.refuse(&format!("a whole number from {least} on"), mistakes);
         }
         count
     }

@@ -10,11 +10,33 @@ use super::table::Entry;
 /// The units and their length in milliseconds. `ms` comes first, since it ends with `s`.
 const UNITS: [(&str, f64); 4] = [("ms", 1.0), ("s", 1e3), ("m", 6e4), ("h", 3.6e6)];
 
+/// How a time is written.
+const FORMS: &str =
+    "seconds, such as 10, or a number with its unit, such as \"500ms\", \"10s\", \"2m\", \"1h\"";
+
 /// The longest time that means anything: about a century.
 const LONGEST: Duration = Duration::from_hours(24 * 36_525);
 
-pub(super) fn timeout(entry: &Entry<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<Duration> {
-    let milliseconds = match entry.value() {
+/// A time above 0.
+pub(super) fn time(entry: &Entry<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<Duration> {
+    let time = read(entry.value()).filter(|time| !time.is_zero());
+    if time.is_none() {
+        entry.refuse(&format!("a time above 0: {FORMS}"), mistakes);
+    }
+    time
+}
+
+/// A time that may be 0.
+pub(super) fn time_or_none(entry: &Entry<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<Duration> {
+    let time = read(entry.value());
+    if time.is_none() {
+        entry.refuse(&format!("a time: {FORMS}"), mistakes);
+    }
+    time
+}
+
+fn read(value: &DeValue<'_>) -> Option<Duration> {
+    let milliseconds = match value {
         DeValue::String(text) => with_unit(text),
         DeValue::Integer(number) => {
             let seconds = i64::from_str_radix(number.as_str(), number.radix());
@@ -26,16 +48,9 @@ pub(super) fn timeout(entry: &Entry<'_, '_>, mistakes: &mut Mistakes<'_>) -> Opt
         DeValue::Float(number) => number_of(number.as_str()).map(|seconds| seconds * 1e3),
         _ => None,
     };
-    let time = milliseconds
+    milliseconds
         .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1e3).ok())
-        .filter(|time| !time.is_zero() && *time <= LONGEST);
-    if time.is_none() {
-        entry.refuse(
-            "a time above 0: seconds, such as 10, or a number with its unit, such as \"500ms\", \"10s\", \"2m\", \"1h\"",
-            mistakes,
-        );
-    }
-    time
+        .filter(|time| *time <= LONGEST)
 }
 
 fn with_unit(text: &str) -> Option<f64> {

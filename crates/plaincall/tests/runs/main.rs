@@ -1,8 +1,13 @@
 //! Runs on a clock that stands still unless everybody waits, so that times are exact.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod exactly_once;
+mod full_disk;
+mod graphs;
+mod policies;
 mod scene;
 mod seams;
 mod statuses;
 mod stopping;
 mod timing;
+mod watching;

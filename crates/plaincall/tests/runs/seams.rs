@@ -76,28 +76,41 @@ async fn events_are_the_record() {
     let scene = "a=sleep,20 b=fail,5<a c=sleep,1<b d=sleep,1<c";
     play(&mut run, &written(scene, false), 0).await;
     drop(run);
+    // How a run begins is said elsewhere: it holds the time of day.
+    assert!(matches!(
+        events.next().await,
+        Some(plaincall::RunEvent::Run(_))
+    ));
     let mut lines = String::new();
     while let Some(event) = events.next().await {
         lines.push_str(&serde_json::to_string(&event).unwrap());
         lines.push('\n');
     }
-    let expected = r#"{"event":"call","call":0,"id":"a","name":"sleep","t_ms":0}
-{"event":"waiting","call":0,"id":"a","name":"sleep","t_ms":0}
+    let expected = r#"{"event":"turn","turn":0,"t_ms":0}
+{"event":"text","text":"!!!GADGET_START:sleep:a:\n!!!ARG:ms\n20\n!!!GADGET_END\n","t_ms":0}
+{"event":"call","call":0,"id":"a","name":"sleep","t_ms":0}
+{"event":"waiting","call":0,"id":"a","name":"sleep","arguments":{"ms":"20"},"t_ms":0}
 {"event":"ready","call":0,"id":"a","name":"sleep","t_ms":0}
-{"event":"start","call":0,"id":"a","name":"sleep","t_ms":0}
+{"event":"admitted","call":0,"id":"a","name":"sleep","by":"gate","t_ms":0}
+{"event":"start","call":0,"id":"a","name":"sleep","attempt":1,"t_ms":0}
+{"event":"text","text":"!!!GADGET_START:fail:b:a\n!!!ARG:ms\n5\n!!!GADGET_END\n","t_ms":0}
 {"event":"call","call":1,"id":"b","name":"fail","dependencies":["a"],"t_ms":0}
-{"event":"waiting","call":1,"id":"b","name":"fail","t_ms":0}
+{"event":"waiting","call":1,"id":"b","name":"fail","arguments":{"ms":"5"},"t_ms":0}
+{"event":"text","text":"!!!GADGET_START:sleep:c:b\n!!!ARG:ms\n1\n!!!GADGET_END\n","t_ms":0}
 {"event":"call","call":2,"id":"c","name":"sleep","dependencies":["b"],"t_ms":0}
-{"event":"waiting","call":2,"id":"c","name":"sleep","t_ms":0}
+{"event":"waiting","call":2,"id":"c","name":"sleep","arguments":{"ms":"1"},"t_ms":0}
+{"event":"text","text":"!!!GADGET_START:sleep:d:c\n!!!ARG:ms\n1\n!!!GADGET_END\n","t_ms":0}
 {"event":"call","call":3,"id":"d","name":"sleep","dependencies":["c"],"t_ms":0}
-{"event":"waiting","call":3,"id":"d","name":"sleep","t_ms":0}
+{"event":"waiting","call":3,"id":"d","name":"sleep","arguments":{"ms":"1"},"t_ms":0}
+{"event":"over","stop":"natural","t_ms":0}
 {"event":"result","call":0,"id":"a","name":"sleep","status":"ok","output":"slept 20","t_ms":20}
 {"event":"ready","call":1,"id":"b","name":"fail","t_ms":20}
-{"event":"start","call":1,"id":"b","name":"fail","t_ms":20}
+{"event":"admitted","call":1,"id":"b","name":"fail","by":"gate","t_ms":20}
+{"event":"start","call":1,"id":"b","name":"fail","attempt":1,"t_ms":20}
 {"event":"result","call":1,"id":"b","name":"fail","status":"error","error":"failed after 5","t_ms":25}
 {"event":"result","call":2,"id":"c","name":"sleep","status":"skipped","error":"not run, because it depends on `b`, which failed","because":{"link":"dependency","call":1,"id":"b","root":{"call":1,"id":"b"}},"t_ms":25}
 {"event":"result","call":3,"id":"d","name":"sleep","status":"skipped","error":"not run, because it depends on `c`, which was skipped; it began with `b`","because":{"link":"dependency","call":2,"id":"c","root":{"call":1,"id":"b"}},"t_ms":25}
-{"event":"end","counts":{"ok":1,"error":1,"skipped":2,"rejected":0,"cancelled":0,"unknown":0},"t_ms":25}
+{"event":"end","turn":0,"counts":{"ok":1,"error":1,"skipped":2,"rejected":0,"cancelled":0,"unknown":0},"t_ms":25}
 "#;
     assert_eq!(lines, expected);
 }

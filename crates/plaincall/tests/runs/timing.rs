@@ -1,10 +1,8 @@
 //! What starts when.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use plaincall::{DEFAULT_CONCURRENT, Order};
-use tokio::time::Instant;
 
 use crate::scene::{builder, check, check_with, play, shown, written};
 
@@ -27,47 +25,6 @@ async fn the_makespan_is_the_critical_path() {
     )
     .await;
     check("a=sleep,10<b b=sleep,20", "a ok 20-30, b ok 0-20").await;
-}
-
-/// A small generator of random numbers; the same graphs every time.
-fn random(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_makespan_of_random_graphs_is_the_critical_path() {
-    let mut state = 0x2545_F491_4F6C_DD1D;
-    for round in 0..200 {
-        let count = random(&mut state) % 30 + 1;
-        let (mut scene, mut expected, mut ends) = (String::new(), Vec::new(), Vec::<u64>::new());
-        for call in 0..count {
-            let ms = random(&mut state) % 100;
-            let mut dependencies: Vec<u64> = (0..call)
-                .filter(|_| random(&mut state).is_multiple_of(4))
-                .collect();
-            dependencies.truncate(5);
-            let start = dependencies
-                .iter()
-                .map(|&call| ends[usize::try_from(call).unwrap()])
-                .max()
-                .unwrap_or(0);
-            ends.push(start + ms);
-            expected.push(format!("c{call} ok {start}-{}", start + ms));
-            let names: Vec<String> = dependencies.iter().map(|call| format!("c{call}")).collect();
-            write!(scene, "c{call}=sleep,{ms}<{} ", names.join(",")).unwrap();
-        }
-        let started = Instant::now();
-        check(&scene, &expected.join(", ")).await;
-        let makespan = u64::try_from(started.elapsed().as_millis()).unwrap();
-        assert_eq!(
-            Some(makespan),
-            ends.into_iter().max(),
-            "round {round}: {scene}"
-        );
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use plaincall_plan::{Limits, Order, Outcome, Tool};
-use plaincall_testkit::plan_oracle::{Call, Conversation, Fate};
+use plaincall_plan::{Limits, Order, Outcome, Reply, Tool};
+use plaincall_testkit::plan_oracle::{Call, Conversation, Fate, Turn};
 
 /// A small generator of numbers (xorshift64*), equal for equal seeds everywhere.
 pub(crate) struct Random(u64);
@@ -43,7 +43,16 @@ pub(crate) enum Piece {
     Header(usize),
     /// The end of its text.
     Rest(usize),
-    EndTurn,
+    EndTurn(Reply),
+}
+
+/// When something is called off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cancel {
+    /// After how many pieces and answers.
+    pub(crate) at: usize,
+    /// Running calls are out of time: they end `error` at once.
+    pub(crate) is_timeout: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -54,8 +63,9 @@ pub(crate) struct Scenario {
     /// The tool of every call.
     pub(crate) tool_of: Vec<usize>,
     pub(crate) pieces: Vec<Piece>,
-    /// The run is cancelled before this piece.
-    pub(crate) cancel_at: Option<usize>,
+    /// How often each call fails before it ends as it is fated to.
+    pub(crate) failures: Vec<usize>,
+    pub(crate) cancels: Vec<Cancel>,
     /// How often in a hundred steps the text goes on, while there is something else to do.
     pub(crate) text_first: usize,
     /// Calls whose text never ends, among the wrong ones.
@@ -66,7 +76,7 @@ const IDS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
 impl Scenario {
     pub(crate) fn draw(random: &mut Random) -> Self {
-        let tools = vec![
+        let mut tools = vec![
             Tool::default(),
             Tool {
                 max_concurrent: NonZeroU32::new(1),
@@ -87,6 +97,11 @@ impl Scenario {
                 ..Tool::default()
             },
         ];
+        let (defers, tolerates) = (random.pick(&[0, 0, 50]), random.pick(&[0, 50]));
+        for tool in &mut tools {
+            tool.deferred = random.percent(defers);
+            tool.tolerated = random.percent(tolerates);
+        }
         let calls_per_turn = random
             .percent(15)
             .then(|| u32::try_from(random.below(12)).unwrap());
@@ -103,20 +118,30 @@ impl Scenario {
             tools,
             tool_of: Vec::new(),
             pieces: Vec::new(),
-            cancel_at: None,
+            failures: Vec::new(),
+            cancels: Vec::new(),
             text_first: random.pick(&[10, 50, 90, 100]),
             unfinished: Vec::new(),
         };
+        let retries = random.pick(&[0, 0, 50]);
         for _ in 0..random.pick(&[1, 1, 1, 2, 2, 3]) {
-            scenario.draw_turn(random);
+            scenario.draw_turn(random, retries);
         }
-        if random.percent(8) {
-            scenario.cancel_at = Some(random.below(scenario.pieces.len() + 1));
+        // Now and then all of it is cancelled, or twice.
+        for chance in [25, 40] {
+            if random.percent(chance) {
+                scenario.cancels.push(Cancel {
+                    at: random.below(2 * scenario.pieces.len()),
+                    is_timeout: random.percent(50),
+                });
+            } else {
+                break;
+            }
         }
         scenario
     }
 
-    fn draw_turn(&mut self, random: &mut Random) {
+    fn draw_turn(&mut self, random: &mut Random, retries: usize) {
         let order = match random.below(10) {
             0 | 1 => Order::Sequential {
                 stop_on_error: false,
@@ -126,6 +151,11 @@ impl Scenario {
             },
             _ => Order::Graph,
         };
+        let reply = if random.percent(20) {
+            Reply::Cut
+        } else {
+            Reply::Whole
+        };
         let first = self.tool_of.len();
         let count = random.below(IDS.len() + 1);
         // How tangled a turn is, so that there are also turns in which all goes well.
@@ -134,7 +164,10 @@ impl Scenario {
         let mut calls = Vec::new();
         let mut pieces = Vec::new();
         for (place, own) in IDS.into_iter().enumerate().take(count) {
+            let tool = random.below(self.tools.len());
             let call = Call {
+                deferred: self.tools[tool].deferred,
+                tolerated: self.tools[tool].tolerated,
                 id: if random.percent(tangle / 2) {
                     random.pick(&IDS)
                 } else {
@@ -144,7 +177,12 @@ impl Scenario {
                 fate: draw_fate(random, trouble),
             };
             let number = first + place;
-            self.tool_of.push(random.below(self.tools.len()));
+            self.tool_of.push(tool);
+            self.failures.push(if random.percent(retries) {
+                1 + random.below(3)
+            } else {
+                0
+            });
             pieces.push(Piece::Header(number));
             if call.fate == Fate::Wrong && random.percent(30) {
                 self.unfinished.push(number);
@@ -163,17 +201,16 @@ impl Scenario {
         }
         self.pieces.push(Piece::BeginTurn(order));
         self.pieces.extend(pieces);
-        self.pieces.push(Piece::EndTurn);
-        self.conversation.turns.push((order, calls));
+        self.pieces.push(Piece::EndTurn(reply));
+        self.conversation.turns.push(Turn {
+            order,
+            reply,
+            calls,
+        });
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
-        self.conversation.turns.iter().flat_map(|turn| &turn.1)
-    }
-
-    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
-        let turns = self.conversation.turns.iter_mut();
-        turns.flat_map(|turn| &mut turn.1)
+        self.conversation.turns.iter().flat_map(|turn| &turn.calls)
     }
 }
 

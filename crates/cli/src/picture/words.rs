@@ -1,0 +1,92 @@
+//! Times and counts in words.
+
+use std::time::Duration;
+
+/// A time for people: `40 ms`, `1.2 s`, `2 min 05 s`.
+pub(crate) fn time(time: Duration) -> String {
+    let milliseconds = time.as_millis();
+    if milliseconds < 100 {
+        return format!("{milliseconds} ms");
+    }
+    let seconds = time.as_secs_f64();
+    if seconds < 59.95 {
+        return format!("{seconds:.1} s");
+    }
+    let seconds = (milliseconds + 500) / 1000;
+    format!("{} min {:02} s", seconds / 60, seconds % 60)
+}
+
+/// A moment, counted in milliseconds since 1970: `2026-11-20 13:04:05 UTC`.
+pub(crate) fn moment(milliseconds: u64) -> String {
+    const DAY: u64 = 24 * 60 * 60;
+    let seconds = milliseconds / 1000;
+    let (mut days, second) = (seconds / DAY, seconds % DAY);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    // Whole periods of four hundred years first, so that no moment takes long.
+    let mut year = 1970 + days / 146_097 * 400;
+    days %= 146_097;
+    while let Some(rest) = days.checked_sub(if is_leap(year) { 366 } else { 365 }) {
+        days = rest;
+        year += 1;
+    }
+    let february = if is_leap(year) { 29 } else { 28 };
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        let Some(rest) = days.checked_sub(length) else {
+            break;
+        };
+        days = rest;
+        month += 1;
+    }
+    format!(
+        "{year:04}-{month:02}-{:02} {:02}:{:02}:{:02} UTC",
+        days + 1,
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// A number with what it counts: `1 call`, `2 calls`.
+pub(crate) fn count(count: usize, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    #[test]
+    fn moments() {
+        for (seconds, expected) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59:59 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_709_251_199, "2024-02-29 23:59:59 UTC"),
+            (1_735_689_599, "2024-12-31 23:59:59 UTC"),
+            (1_795_179_845, "2026-11-20 13:04:05 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(super::moment(seconds * 1000 + 999), expected);
+        }
+        assert!(super::moment(u64::MAX).ends_with("UTC"));
+    }
+
+    #[test]
+    fn times() {
+        for (milliseconds, expected) in [
+            (0, "0 ms"),
+            (99, "99 ms"),
+            (100, "0.1 s"),
+            (1249, "1.2 s"),
+            (59_900, "59.9 s"),
+            (59_999, "1 min 00 s"),
+            (125_400, "2 min 05 s"),
+        ] {
+            assert_eq!(super::time(Duration::from_millis(milliseconds)), expected);
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Where questions are asked, one after another, and answered: at the terminal itself.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use plaincall::Canceller;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::{Mutex, MutexGuard, Semaphore, oneshot};
+
+use crate::environment::Environment;
+use crate::picture::line::Line;
+use crate::picture::palette::{ASKING, PLAIN};
+use crate::run::news::{About, News};
+use crate::run::question::{Answer, prompt};
+use crate::run::terminal::{Controlling, Keys, Typed};
+
+/// The desk.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    news: Sender<News>,
+    /// Whether the display shows the questions; otherwise they are written on the terminal directly.
+    is_shown: bool,
+    /// Whether the display writes on a terminal, so that it has to be quiet while an editor is there.
+    is_on_terminal: bool,
+    pub(crate) editor: Option<OsString>,
+    pub(crate) temporary_directory: PathBuf,
+    /// Closed as soon as questions may be put: when all that was before is shown.
+    is_waiting: Semaphore,
+    /// The tools of which all calls may run. It is locked while a question is open.
+    allowed: Mutex<HashSet<Arc<str>>>,
+    /// Set when there is a run to call off.
+    canceller: StdMutex<Option<Canceller>>,
+    /// The thread that reads keys.
+    reader: StdMutex<Option<JoinHandle<()>>>,
+}
+
+/// A question.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) call: u32,
+    pub(crate) id: Arc<str>,
+    pub(crate) about: About,
+    /// What a person has to know.
+    pub(crate) lines: Vec<Line>,
+    /// What is asked.
+    pub(crate) words: &'static str,
+    /// What they can answer.
+    pub(crate) answers: Vec<&'static Answer>,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) key: u8,
+    /// What was typed to it, if it was anything.
+    pub(crate) text: Option<String>,
+}
+
+/// Someone who waits for a key. Dropping it says that nobody waits any more.
+struct Wish {
+    is_wanted: Arc<AtomicBool>,
+    news: Sender<News>,
+    call: u32,
+    is_answered: bool,
+}
+
+impl Drop for Wish {
+    fn drop(&mut self) {
+        self.is_wanted.store(false, Ordering::Relaxed);
+        if !self.is_answered {
+            // The question goes away with the call it was about. If the display is too busy to hear it, it sees
+            // the call's end all the same.
+            let _ = self.news.try_send(News::Answered {
+                call: self.call,
+                answer: None,
+            });
+        }
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(
+        news: Sender<News>,
+        is_shown: bool,
+        is_on_terminal: bool,
+        environment: &Environment,
+    ) -> Self {
+        let editor = environment
+            .get("VISUAL")
+            .or_else(|| environment.get("EDITOR"));
+        Self {
+            news,
+            is_shown,
+            is_on_terminal,
+            editor: editor.map(Into::into),
+            temporary_directory: environment.temporary_directory(),
+            is_waiting: Semaphore::new(0),
+            allowed: Mutex::default(),
+            canceller: StdMutex::default(),
+            reader: StdMutex::default(),
+        }
+    }
+
+    /// Says which run is called off when somebody quits.
+    pub(crate) fn set_canceller(&self, canceller: Canceller) {
+        *lock(&self.canceller) = Some(canceller);
+    }
+
+    /// Lets questions be put from now on.
+    pub(crate) fn open(&self) {
+        self.is_waiting.close();
+    }
+
+    /// Calls the run off. Whether there was one.
+    pub(crate) fn quit(&self) -> bool {
+        let canceller = lock(&self.canceller).take();
+        if let Some(canceller) = &canceller {
+            canceller.cancel();
+        }
+        canceller.is_some()
+    }
+
+    /// Waits until no thread reads from the terminal any more and it is as it was. A tenth of a second at most.
+    pub(crate) fn close(&self) {
+        if let Some(reader) = lock(&self.reader).take() {
+            let _ = reader.join();
+        }
+    }
+
+    /// Waits until no other question is open. What is returned keeps others away, and holds the tools of which all
+    /// calls may run.
+    pub(crate) async fn turn(&self) -> MutexGuard<'_, HashSet<Arc<str>>> {
+        // It has no permits to give; it fails when it is closed.
+        let _ = self.is_waiting.acquire().await;
+        self.allowed.lock().await
+    }
+
+    /// Makes the display be quiet, so that something else can use the terminal until what is returned is dropped.
+    pub(crate) async fn quiet(&self) -> Option<std::sync::mpsc::Sender<()>> {
+        if !self.is_on_terminal {
+            return None;
+        }
+        let (back, is_back) = std::sync::mpsc::channel();
+        let (tell, is_quiet) = oneshot::channel();
+        let quiet = News::Quiet {
+            is_quiet: tell,
+            is_back,
+        };
+        self.news.send(quiet).await.ok()?;
+        is_quiet.await.ok()?;
+        Some(back)
+    }
+
+    /// Puts the question on this terminal and returns what answers it.
+    pub(crate) async fn ask(
+        &self,
+        question: &Question,
+        terminal: Controlling,
+    ) -> io::Result<Reply> {
+        let prompt = prompt(question.words, &question.answers);
+        let mut wish = Wish {
+            is_wanted: Arc::new(AtomicBool::new(true)),
+            news: self.news.clone(),
+            call: question.call,
+            is_answered: false,
+        };
+        // Whoever asked before has an answer, or gives up within a tenth of a second, and gives the terminal back.
+        self.close();
+        let keys = terminal.into_keys(Arc::clone(&wish.is_wanted))?;
+        if !self.is_shown {
+            let mut text = String::new();
+            for line in question.lines.iter().chain([&prompt]) {
+                line.write(&mut text, false);
+                text.push('\n');
+            }
+            keys.terminal.write(&text)?;
+        }
+        let asking = News::Asking {
+            call: question.call,
+            about: question.about,
+            lines: question.lines.clone(),
+            prompt: prompt.clone(),
+        };
+        // A display that is gone shows nothing, and then nobody should answer.
+        self.news
+            .send(asking)
+            .await
+            .map_err(|_| ErrorKind::BrokenPipe)?;
+        let (tell, answer) = oneshot::channel();
+        let conversation = Conversation {
+            call: question.call,
+            answers: question.answers.clone(),
+            prompt,
+            news: self.is_shown.then(|| self.news.clone()),
+        };
+        let wait = move || {
+            let answer = conversation.hold(&keys);
+            drop(keys);
+            // The call may have ended meanwhile.
+            let _ = tell.send(answer);
+        };
+        let reader = thread::Builder::new().name("keys".to_owned()).spawn(wait)?;
+        *lock(&self.reader) = Some(reader);
+        let reply = answer.await.map_err(|_| ErrorKind::UnexpectedEof)??;
+        let outcome = outcome(question, &reply);
+        wish.is_answered = true;
+        let _ = self
+            .news
+            .send(News::Answered {
+                call: question.call,
+                answer: outcome.clone(),
+            })
+            .await;
+        if !self.is_shown
+            && let (Some(outcome), Ok(terminal)) = (outcome, Controlling::open())
+        {
+            let mut text = String::new();
+            Line::of(PLAIN, &format!("{} {outcome}", question.id)).write(&mut text, false);
+            text.push('\n');
+            let _ = terminal.write(&text);
+        }
+        Ok(reply)
+    }
+}
+
+/// What the answer means for the call, behind its id; `None` if it means nothing yet.
+fn outcome(question: &Question, reply: &Reply) -> Option<String> {
+    let mut answers = question.answers.iter();
+    let outcome = answers.find(|answer| answer.key == reply.key)?.outcome?;
+    Some(match &reply.text {
+        Some(text) => format!("{outcome}: {text}"),
+        None => outcome.to_owned(),
+    })
+}
+
+/// What is said and heard on the terminal until there is an answer.
+struct Conversation {
+    call: u32,
+    answers: Vec<&'static Answer>,
+    prompt: Line,
+    /// Who shows what is typed; nobody if it is written on the terminal directly.
+    news: Option<Sender<News>>,
+}
+
+impl Conversation {
+    fn hold(&self, keys: &Keys) -> io::Result<Reply> {
+        let wanted: Vec<u8> = self.answers.iter().map(|answer| answer.key).collect();
+        loop {
+            let key = keys.wait_for(&wanted)?.ok_or(ErrorKind::Interrupted)?;
+            let asks = self
+                .answers
+                .iter()
+                .find(|answer| answer.key == key)
+                .and_then(|answer| answer.asks);
+            let Some(words) = asks else {
+                return Ok(Reply { key, text: None });
+            };
+            self.show_typed(keys, words, "", "")?;
+            let typed = keys.read_line(|before, now| self.show_typed(keys, words, before, now))?;
+            match typed {
+                Typed::Line(text) => {
+                    self.end_typed(keys)?;
+                    let text = text.trim().to_owned();
+                    let text = Some(text).filter(|text| !text.is_empty());
+                    return Ok(Reply { key, text });
+                }
+                Typed::Nothing => {
+                    self.end_typed(keys)?;
+                    self.show(keys, &self.prompt)?;
+                }
+                Typed::Unwanted => return Err(ErrorKind::Interrupted.into()),
+            }
+        }
+    }
+
+    /// Shows what is being typed: it was one text before, and is another now.
+    fn show_typed(&self, keys: &Keys, words: &str, before: &str, now: &str) -> io::Result<()> {
+        let mut line = Line::of(ASKING, &format!("? {words}  "));
+        line.push(PLAIN, now);
+        if self.news.is_some() {
+            line.push(ASKING, "_");
+            return self.show(keys, &line);
+        }
+        if let Some(added) = now.strip_prefix(before).filter(|_| !before.is_empty()) {
+            let mut text = String::new();
+            Line::of(PLAIN, added).write(&mut text, false);
+            return keys.terminal.write(&text);
+        }
+        let mut text = "\r".to_owned();
+        line.write(&mut text, false);
+        // What was longer before is covered with blanks.
+        let width = Line::of(PLAIN, before).width();
+        let gone = width.saturating_sub(Line::of(PLAIN, now).width());
+        text.push_str(&" ".repeat(gone));
+        text.push_str(&"\u{8}".repeat(gone));
+        keys.terminal.write(&text)
+    }
+
+    fn end_typed(&self, keys: &Keys) -> io::Result<()> {
+        if self.news.is_none() {
+            keys.terminal.write("\n")?;
+        }
+        Ok(())
+    }
+
+    fn show(&self, keys: &Keys, prompt: &Line) -> io::Result<()> {
+        if let Some(news) = &self.news {
+            // A display that is behind shows the next state.
+            let _ = news.try_send(News::Prompt {
+                call: self.call,
+                prompt: prompt.clone(),
+            });
+            return Ok(());
+        }
+        let mut text = String::new();
+        prompt.write(&mut text, false);
+        text.push('\n');
+        keys.terminal.write(&text)
+    }
+}
+
+fn lock<T>(mutex: &StdMutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // What is behind it is whole at every moment.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,111 @@
+//! What a log tells of its run, for the command that takes it up again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plaincall::{Effect, RunBegin, RunEvent, Stop, TurnEnd};
+
+/// The events of a log; none for a run that begins anew.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Past {
+    pub(crate) events: Vec<RunEvent>,
+}
+
+/// A call of a tool that may change something, which was cut off while it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CutOff {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// When it was started, from the beginning of the run.
+    pub(crate) started: Duration,
+}
+
+impl Past {
+    /// How the run began, if it has.
+    pub(crate) fn begin(&self) -> Option<&RunBegin> {
+        match self.events.first() {
+            Some(RunEvent::Run(begin)) => Some(begin),
+            _ => None,
+        }
+    }
+
+    /// When the last event happened.
+    pub(crate) fn at(&self) -> Duration {
+        let times = self.events.iter().map(RunEvent::at);
+        times.max().unwrap_or_default()
+    }
+
+    /// The events of the last turn.
+    fn last_turn(&self) -> &[RunEvent] {
+        let is_turn = |event: &RunEvent| matches!(event, RunEvent::Turn(_));
+        let first = self.events.iter().rposition(is_turn);
+        first
+            .and_then(|first| self.events.get(first..))
+            .unwrap_or_default()
+    }
+
+    /// What was read of the reply.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for event in self.last_turn() {
+            if let RunEvent::Text(delta) = event {
+                text.extend_from_slice(delta.source.as_bytes());
+            }
+        }
+        text
+    }
+
+    /// How the reply ended, if it was over.
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        self.last_turn().iter().find_map(|event| match event {
+            RunEvent::Over(over) => Some(over.stop),
+            _ => None,
+        })
+    }
+
+    /// The end of the run, if it had come to it.
+    pub(crate) fn end(&self) -> Option<&TurnEnd> {
+        self.last_turn().iter().find_map(|event| match event {
+            RunEvent::End(end) => Some(end),
+            _ => None,
+        })
+    }
+
+    /// Whether all calls had been called off. Nothing is started any more then.
+    pub(crate) fn was_called_off(&self) -> bool {
+        self.last_turn()
+            .iter()
+            .any(|event| matches!(event, RunEvent::Cancel(_)))
+    }
+
+    /// The calls of which somebody has to say what became of them, by their places.
+    pub(crate) fn cut_off(&self) -> BTreeMap<u32, CutOff> {
+        let tools = self.begin().map(|begin| &begin.tools);
+        let is_write = |name: &str| {
+            let tool = tools.and_then(|tools| tools.get(name));
+            tool.is_none_or(|tool| tool.effect == Effect::Write)
+        };
+        let mut all = BTreeMap::new();
+        for event in &self.events {
+            match event {
+                RunEvent::Start(started) if is_write(&started.name) => {
+                    let call = CutOff {
+                        id: started.id.to_string(),
+                        name: started.name.to_string(),
+                        started: started.at,
+                    };
+                    all.insert(started.call, call);
+                }
+                RunEvent::Result(result) => {
+                    all.remove(&result.call);
+                }
+                // It was to be started again, and was not.
+                RunEvent::Retry(moment) => {
+                    all.remove(&moment.call);
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,497 @@
+// The page: its data, the reply, the details of the chosen call, search and filters.
+// Every text of the record goes in as text (`textContent`), never as markup.
+"use strict";
+
+const byId = (id) => document.getElementById(id);
+const story = JSON.parse(byId("data").textContent);
+const calls = story.calls;
+
+// How calls end: sign, word. The signs are those of the terminal.
+const KINDS = {
+  ok: ["✓", "ok"],
+  error: ["✗", "failed"],
+  skipped: ["↷", "skipped"],
+  rejected: ["⊘", "rejected"],
+  cancelled: ["■", "cancelled"],
+  unknown: ["?", "unknown"],
+  cut_off: ["…", "cut off"],
+};
+const STAGES = {
+  writing: "while it was being written",
+  waiting: "while it waited for other calls",
+  ready: "before anybody had decided whether it may run",
+  admitted: "while it waited for a slot",
+  running: "while it ran",
+  back_off: "while it waited for another attempt",
+};
+const ADMITTED_BY = {
+  rule: "a rule of the run",
+  always: "an earlier answer for all calls of this tool",
+  gate: "the gate",
+};
+// How much of a long text is shown at first.
+const LONG = 20000;
+// How many calls are named in one place.
+const MANY = 200;
+
+const kind = (call) => call.status ?? "cut_off";
+const end = (call) => call.ended_ms ?? story.end_ms;
+const firstStart = (call) => call.attempts[0]?.started_ms;
+const lastStart = (call) => call.attempts.at(-1)?.started_ms;
+const told = (call) => KINDS[kind(call)][1];
+
+// The calls that depend on each call.
+const dependents = calls.map(() => []);
+for (const call of calls) {
+  for (const { call: cause } of call.dependencies) {
+    if (cause !== null && cause !== call.number) dependents[cause].push(call.number);
+  }
+}
+
+// A text in which nothing is hidden: control characters, those that turn the direction of writing, and those that take
+// no place are shown as signs.
+const HIDDEN = /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\r(?!\n)/gu;
+function seen(text) {
+  return text.replace(HIDDEN, (c) => {
+    const code = c.codePointAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    return code === 0x7f ? "\u2421" : `\\u{${code.toString(16)}}`;
+  });
+}
+
+// An element with a class, a text, and children. All texts go in here, and `seen`.
+function make(tag, className, text, ...children) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined && text !== null) element.textContent = seen(text);
+  element.append(...children.map((child) => (typeof child === "string" ? seen(child) : child)));
+  return element;
+}
+
+function time(ms) {
+  if (ms < 100) return `${ms} ms`;
+  if (ms < 59950) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, "0")} s`;
+}
+
+// The same to the millisecond.
+const moment = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(3)} s`);
+
+const count = (number, thing) => `${number.toLocaleString("en")} ${thing}${number === 1 ? "" : "s"}`;
+
+// How long a call ran, or how it ended if it never did, or was cut off.
+function took(call) {
+  const started = lastStart(call);
+  return started === undefined || call.status === null ? told(call) : time(end(call) - started);
+}
+
+// What is chosen and shown. Views listen for changes.
+const state = { chosen: null, onlyCritical: false, kinds: new Set(), words: [], shown: [], isShown: new Uint8Array(calls.length) };
+const listeners = { chosen: [], shown: [], view: [], resized: [] };
+const tell = (what, ...news) => listeners[what].forEach((listen) => listen(...news));
+
+function choose(number, from) {
+  if (number === state.chosen) return;
+  state.chosen = number;
+  keepAddress();
+  tell("chosen", number, from);
+}
+
+// The address names what is shown, so that it can be passed on.
+function keepAddress() {
+  const call = state.chosen === null ? "" : `/call-${state.chosen}`;
+  try {
+    history.replaceState(null, "", `#${document.body.dataset.view}${call}`);
+  } catch {
+    // Some places where a page can be shown have no history.
+  }
+}
+
+// The next call that is shown, so many steps from the chosen one.
+function step(by, from) {
+  if (state.shown.length === 0) return;
+  let place = state.shown.findIndex((number) => number >= (state.chosen ?? -1));
+  if (place < 0) place = state.shown.length;
+  const isChosen = state.chosen !== null && state.shown[place] === state.chosen;
+  if (!isChosen && by > 0) place -= 1;
+  const next = Math.min(Math.max(place + by, 0), state.shown.length - 1);
+  choose(state.shown[next], from);
+}
+
+// Search and filters.
+
+const texts = [];
+function text(call) {
+  texts[call.number] ??= [
+    call.id,
+    call.name,
+    call.source,
+    call.output,
+    call.error,
+    call.note,
+    ...(call.arguments ?? []).flat(),
+    ...(call.edited ?? []).flat(),
+  ].filter(Boolean).join("\n").toLowerCase();
+  return texts[call.number];
+}
+
+function filter() {
+  const isFound = (call) => (!state.onlyCritical || call.is_critical)
+    && (state.kinds.size === 0 || state.kinds.has(kind(call)))
+    && state.words.every((word) => text(call).includes(word));
+  state.shown = [];
+  for (const call of calls) {
+    const found = isFound(call);
+    state.isShown[call.number] = found ? 1 : 0;
+    if (found) state.shown.push(call.number);
+  }
+  const isAll = state.shown.length === calls.length;
+  byId("found").textContent = isAll ? "" : `${state.shown.length.toLocaleString("en")} of ${count(calls.length, "call")}`;
+  tell("shown");
+}
+
+function chip(className, sign, words, change) {
+  const button = make("button", `chip ${className}`, null, make("b", "sign", sign), words);
+  button.type = "button";
+  button.setAttribute("aria-pressed", "false");
+  button.addEventListener("click", () => {
+    button.setAttribute("aria-pressed", String(change()));
+    filter();
+  });
+  byId("statuses").append(button);
+}
+
+function buildFilters() {
+  const numbers = {};
+  for (const call of calls) numbers[kind(call)] = (numbers[kind(call)] ?? 0) + 1;
+  for (const [name, [sign, word]] of Object.entries(KINDS)) {
+    if (!numbers[name]) continue;
+    chip(name, sign, `${numbers[name].toLocaleString("en")} ${word}`, () => {
+      const isOn = !state.kinds.delete(name);
+      if (isOn) state.kinds.add(name);
+      return isOn;
+    });
+  }
+  const critical = calls.filter((call) => call.is_critical).length;
+  if (critical > 0) {
+    chip("critical", "◆", `${critical.toLocaleString("en")} on the critical path`, () => {
+      state.onlyCritical = !state.onlyCritical;
+      return state.onlyCritical;
+    });
+  }
+  let waiting;
+  byId("search").addEventListener("input", (event) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      state.words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+      filter();
+    }, calls.length > 500 ? 120 : 0);
+  });
+}
+
+// The head.
+
+function buildHead() {
+  const begin = story.begin;
+  const date = begin ? new Date(begin.began_unix_ms) : new Date(NaN);
+  const when = Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  byId("title").textContent = `Run${when && ` of ${when}`}`;
+  document.title = byId("title").textContent;
+  const parts = [count(calls.length, "call"), time(story.end_ms)];
+  if (story.turns.length > 1) parts.push(count(story.turns.length, "turn"));
+  if (begin) parts.push(count(Object.keys(begin.tools).length, "tool"), `plaincall ${begin.plaincall}`);
+  for (const at of story.resumed) parts.push(`taken up again at ${time(at)}`);
+  byId("meta").textContent = parts.join(" · ");
+  byId("problems").hidden = story.problems.length === 0;
+  byId("problems").append(...story.problems.map((problem) => make("p", "", problem)));
+}
+
+// The reply, with its calls in their places.
+
+const cards = new Map();
+
+function card(call) {
+  const button = make("button", `call ${kind(call)}`, null,
+    make("span", "sign", KINDS[kind(call)][0]),
+    make("span", "title", null, make("span", "name", call.name), " ", make("span", "id", call.id)),
+  );
+  button.type = "button";
+  button.dataset.call = call.number;
+  if (call.dependencies.length > 0) {
+    button.append(make("span", "needs", `← ${call.dependencies.map(({ id }) => id).join(", ")}`));
+  }
+  button.append(make("span", "took", took(call)));
+  const reason = why(call);
+  if (reason) button.append(make("span", "reason", reason));
+  cards.set(call.number, button);
+  return button;
+}
+
+// Why a call has no good end, on a line.
+function why(call) {
+  if (call.because) {
+    const { call: direct, id, root } = call.because;
+    return root.call === direct ? `because of ${id}` : `because of ${id}, which goes back to ${root.id}`;
+  }
+  if (call.open) return STAGES[call.open.stage];
+  return call.error?.split("\n", 1)[0].slice(0, 300);
+}
+
+function ending(turn) {
+  const notes = [];
+  if (turn.over_ms === null) notes.push("the record ends before the reply does");
+  if (turn.stop === "length") notes.push("a limit of length cut the reply off");
+  if (turn.stop === "broken") notes.push("the reply broke off, or nothing is known about its end");
+  if (turn.cancel) notes.push(`all calls were called off at ${time(turn.cancel.t_ms)}: ${turn.cancel.reason}`);
+  if (!turn.is_exact && turn.segments.length > 1) {
+    notes.push("the reply is shown as it arrived: its calls could not be found in it again");
+  }
+  return notes.map((note) => make("p", "note", note));
+}
+
+function buildTranscript() {
+  // Parts that are out of sight cost no layout.
+  const PART = 40;
+  const parts = [];
+  for (const turn of story.turns) {
+    if (story.turns.length > 1) {
+      parts.push(make("h2", "", `Turn ${turn.number + 1}`, make("small", "", `at ${time(turn.opened_ms)}`)));
+    }
+    let isBehindCall = false;
+    for (let at = 0; at < turn.segments.length; at += PART) {
+      const part = make("div", "part");
+      for (const segment of turn.segments.slice(at, at + PART)) {
+        if (segment.type === "call") {
+          const call = calls[segment.call];
+          if (call) part.append(card(call));
+        } else {
+          // The line end behind a call belongs to its end marker.
+          const shown = isBehindCall ? segment.text.replace(/^\r?\n/, "") : segment.text;
+          if (shown) part.append(make("div", segment.type, shown));
+        }
+        isBehindCall = segment.type === "call";
+      }
+      parts.push(part);
+    }
+    parts.push(...ending(turn));
+  }
+  const transcript = byId("transcript");
+  transcript.append(...parts);
+  transcript.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-call]");
+    if (button) choose(Number(button.dataset.call), "transcript");
+  });
+  let last;
+  listeners.chosen.push((number, from) => {
+    last?.removeAttribute("aria-current");
+    last = cards.get(number);
+    last?.setAttribute("aria-current", "true");
+    if (from !== "transcript") last?.scrollIntoView({ block: "center" });
+  });
+  listeners.shown.push(() => {
+    for (const [number, button] of cards) button.classList.toggle("off", !state.isShown[number]);
+  });
+}
+
+// The details of the chosen call.
+
+function value(content, className = "") {
+  const pre = make("pre", className, content.length > LONG ? content.slice(0, LONG) : content);
+  if (content === "") pre.classList.add("empty");
+  if (content.length <= LONG) return [pre];
+  const more = make("button", "more", `show all ${content.length.toLocaleString("en")} characters`);
+  more.type = "button";
+  more.addEventListener("click", () => {
+    pre.textContent = seen(content);
+    more.remove();
+  });
+  return [pre, more];
+}
+
+function part(title, ...children) {
+  return make("section", "", null, make("h3", "", title), ...children);
+}
+
+function argumentList(list) {
+  if (list.length === 0) return [make("p", "hint", "none")];
+  return [make("dl", "arguments", null, ...list.flatMap(([pointer, content]) => [
+    make("dt", "", pointer),
+    make("dd", "", null, ...value(content)),
+  ]))];
+}
+
+function link(number, id) {
+  const call = number === null ? undefined : calls[number];
+  if (!call) return make("span", "link gone", `${id} (no such call)`);
+  const button = make("button", `link ${kind(call)}`, null, make("span", "sign", KINDS[kind(call)][0]), id);
+  button.type = "button";
+  button.addEventListener("click", () => choose(number, "details"));
+  return button;
+}
+
+function attemptRow(call, attempt, isLast) {
+  const length = attempt.ended_ms === null ? null : attempt.ended_ms - attempt.started_ms;
+  const told = attempt.error ?? (attempt.is_cut_off ? "cut off" : isLast ? KINDS[kind(call)][1] : "");
+  const wait = attempt.wait_ms === null ? "" : `then waits ${time(attempt.wait_ms)}`;
+  return make("tr", "", null,
+    make("th", "", String(attempt.number)),
+    make("td", "", moment(attempt.started_ms)),
+    make("td", "", length === null ? "no end" : time(length)),
+    make("td", "wide", told),
+    make("td", "", wait),
+  );
+}
+
+function attemptTable(call) {
+  const rows = call.attempts.map((attempt, at) => attemptRow(call, attempt, at === call.attempts.length - 1));
+  const titles = ["", "started", "took", "came to", ""].map((title) => make("th", "", title));
+  return make("table", "", null, make("thead", "", null, make("tr", "", null, ...titles)), make("tbody", "", null, ...rows));
+}
+
+function stations(call) {
+  const times = [
+    ["appeared", call.appeared_ms],
+    ["complete", call.complete_ms],
+    ["ready", call.ready_ms],
+    ["admitted", call.admission?.t_ms],
+    ["started", lastStart(call)],
+    ["ended", call.ended_ms],
+  ].filter(([, at]) => at !== null && at !== undefined);
+  return make("ol", "stations", null, ...times.map(([name, at]) => make("li", "", null, make("b", "", name), moment(at))));
+}
+
+function because(call) {
+  const { link: tie, call: direct, id, root } = call.because;
+  const sentence = make("p", "sentence", null, tie === "order" ? "It was written after " : "It depends on ", link(direct, id));
+  if (root.call !== direct) sentence.append("; it began with ", link(root.call, root.id));
+  return part("Why it did not run", sentence);
+}
+
+function admission(call) {
+  const { by, always, t_ms } = call.admission;
+  const waited = call.ready_ms === null ? 0 : t_ms - call.ready_ms;
+  const sentence = `by ${ADMITTED_BY[by] ?? by}${waited > 0 ? ` after ${time(waited)}` : ""}`;
+  return part("Allowed", make("p", "", sentence + (always ? ", and all later calls of this tool with it" : "")));
+}
+
+function details(number) {
+  const panel = byId("details");
+  const call = number === null ? undefined : calls[number];
+  panel.classList.toggle("open", Boolean(call));
+  if (!call) {
+    panel.replaceChildren(make("p", "hint", calls.length === 0
+      ? "There are no calls in this run."
+      : "Choose a call to see its arguments, its result, and why it ended as it did. Keys: j and k for the next and the one before, / to search, 1 and 2 for the views."));
+    return;
+  }
+  const close = make("button", "close", "×");
+  close.type = "button";
+  close.setAttribute("aria-label", "Close the details");
+  close.addEventListener("click", () => choose(null, "details"));
+  const facts = [`call ${call.number}`, call.effect, story.turns.length > 1 ? `turn ${story.turns[call.turn].number + 1}` : null];
+  if (call.is_critical) facts.push("on the critical path");
+  const parts = [
+    make("h2", "", null, make("span", "name", call.name), make("span", "id", call.id), close),
+    make("p", "facts", null,
+      make("b", `badge ${kind(call)}`, `${KINDS[kind(call)][0]} ${told(call)}${took(call) === told(call) ? "" : ` · ${took(call)}`}`),
+      make("span", "", facts.filter(Boolean).join(" · "))),
+  ];
+  if (call.open) parts.push(part("Cut off", make("p", "", `The record ends ${STAGES[call.open.stage]}. Taking up the run again (plaincall run --resume) ${call.open.resume}.`)));
+  if (call.because) parts.push(because(call));
+  if (call.error !== null) parts.push(part("Error", ...value(call.error, kind(call))));
+  if (call.output !== null) parts.push(part("Output", ...value(call.output)));
+  if (call.note !== null) parts.push(part("Note", ...value(call.note)));
+  if (call.arguments) parts.push(part("Arguments", ...argumentList(call.arguments)));
+  if (call.edited) parts.push(part("Arguments it ran with", ...argumentList(call.edited)));
+  if (call.source) parts.push(part("As written", ...value(call.source)));
+  if (call.dependencies.length > 0) {
+    parts.push(part("Depends on", make("p", "links", null, ...call.dependencies.map(({ id, call: cause }) => link(cause, id)))));
+  }
+  const needing = dependents[number];
+  if (needing.length > 0) {
+    const more = needing.length > MANY ? [`and ${count(needing.length - MANY, "more call")}`] : [];
+    const links = needing.slice(0, MANY).map((other) => link(other, calls[other].id));
+    parts.push(part("Needed by", make("p", "links", null, ...links, ...more)));
+  }
+  if (call.admission) parts.push(admission(call));
+  if (call.attempts.length > 1 || call.attempts.some(({ error, is_cut_off }) => error !== null || is_cut_off)) {
+    parts.push(part("Attempts", attemptTable(call)));
+  }
+  parts.push(part("Times", stations(call)));
+  panel.replaceChildren(...parts);
+  panel.scrollTop = 0;
+}
+
+// Views.
+
+const isNarrow = matchMedia("(max-width: 820px)");
+
+function view(name) {
+  document.body.dataset.view = name;
+  keepAddress();
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    const isOn = tab.id === `tab-${name}`;
+    tab.setAttribute("aria-selected", String(isOn));
+    tab.tabIndex = isOn ? 0 : -1;
+  }
+  tell("view", name);
+}
+
+function buildViews() {
+  const tabs = () => [...document.querySelectorAll("[role=tab]")].filter((tab) => tab.offsetParent !== null);
+  byId("views").addEventListener("click", (event) => {
+    const tab = event.target.closest("[role=tab]");
+    if (tab) view(tab.id.slice(4));
+  });
+  byId("views").addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!by) return;
+    const all = tabs();
+    const next = all[(all.indexOf(document.activeElement) + by + all.length) % all.length];
+    view(next.id.slice(4));
+    next.focus();
+  });
+  isNarrow.addEventListener("change", () => {
+    if (!isNarrow.matches && document.body.dataset.view === "transcript") view("timeline");
+  });
+  addEventListener("resize", () => tell("resized"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => tell("resized"));
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") {
+      if (document.activeElement === byId("search")) byId("search").blur();
+      else choose(null, "key");
+      return;
+    }
+    if (event.target.closest("input")) return;
+    const acts = {
+      "/": () => byId("search").focus(),
+      j: () => step(1, "key"),
+      k: () => step(-1, "key"),
+      1: () => view("timeline"),
+      2: () => view("graph"),
+    };
+    if (acts[event.key]) {
+      event.preventDefault();
+      acts[event.key]();
+    }
+  });
+}
+
+// The other scripts add their views; then all of them hear what is shown.
+addEventListener("DOMContentLoaded", () => {
+  buildHead();
+  buildFilters();
+  buildTranscript();
+  buildViews();
+  listeners.chosen.push(details);
+  details(null);
+  buildTimeline();
+  buildGraph();
+  filter();
+  const [, wantedView, wanted] = /^#(transcript|timeline|graph)?\/?(?:call-(\d+))?$/.exec(location.hash) ?? [];
+  view(isNarrow.matches ? wantedView ?? "transcript" : wantedView === "graph" ? "graph" : "timeline");
+  if (wanted !== undefined && calls[wanted]) choose(Number(wanted), "address");
+  performance.mark("shown");
+});

@@ -1,0 +1,234 @@
+// The timeline: a row a call, of which only those in sight exist, and above them a strip with all of them.
+"use strict";
+
+const ROW = 24;
+// The part of the time that is shown.
+const span = { from: 0, to: 1, first: 0, last: 1 };
+
+// The pieces of a call's row: what it did, from when to when.
+function pieces(call) {
+  const kindOfCall = kind(call);
+  const complete = call.complete_ms ?? end(call);
+  const found = [["writing", call.appeared_ms, complete]];
+  let free = complete;
+  for (const attempt of call.attempts) {
+    found.push(["waiting", free, attempt.started_ms]);
+    const isLast = attempt === call.attempts.at(-1);
+    const ended = attempt.ended_ms ?? (isLast ? end(call) : attempt.started_ms);
+    const how = attempt.error !== null ? "error" : isLast ? kindOfCall : "cut_off";
+    found.push([`running ${how}${isLast && call.is_critical ? " critical" : ""}`, attempt.started_ms, ended]);
+    free = ended;
+  }
+  if (call.status === null && call.attempts.at(-1)?.error) found.push(["waiting", free, end(call)]);
+  if (call.attempts.length === 0 && call.complete_ms !== null) found.push(["waiting", complete, end(call)]);
+  if (call.attempts.length === 0) found.push([`ended ${kindOfCall}`, end(call), end(call)]);
+  return found.filter(([name, from, to]) => to > from || !/^w/.test(name));
+}
+
+const share = (at) => ((at - span.from) / (span.to - span.from)) * 100;
+
+function bar(className, from, to) {
+  if (to < span.from || from > span.to) return null;
+  const left = Math.max(share(from), 0);
+  const element = make("i", className);
+  element.style.left = `${left}%`;
+  element.style.width = `${Math.min(share(to), 100) - left}%`;
+  return element;
+}
+
+function row(place) {
+  const call = calls[state.shown[place]];
+  const track = make("span", "track");
+  const over = story.turns[call.turn].over_ms;
+  if (over !== null) track.append(bar("mark", over, over) ?? "");
+  for (const [name, from, to] of pieces(call)) track.append(bar(`piece ${name}`, from, to) ?? "");
+  const element = make("div", `row ${kind(call)}${call.is_critical ? " critical" : ""}`, null,
+    make("span", "sign", KINDS[kind(call)][0]),
+    make("span", "id", call.id),
+    make("span", "name", call.name),
+    track,
+    make("span", "took", took(call)),
+  );
+  element.id = `row-${call.number}`;
+  element.style.top = `${place * ROW}px`;
+  element.setAttribute("role", "option");
+  element.setAttribute("aria-posinset", place + 1);
+  element.setAttribute("aria-setsize", state.shown.length);
+  element.setAttribute("aria-selected", String(call.number === state.chosen));
+  element.setAttribute("aria-label", seen(`${call.id}, ${call.name}, ${told(call)}, ${took(call)}`));
+  element.title = seen(`${call.id} (${call.name}): ${told(call)}, ${took(call)}\n${why(call) ?? ""}`);
+  return element;
+}
+
+function drawRows() {
+  const rows = byId("rows");
+  const from = Math.max(Math.floor(rows.scrollTop / ROW) - 4, 0);
+  const to = Math.min(Math.ceil((rows.scrollTop + rows.clientHeight) / ROW) + 4, state.shown.length);
+  const elements = [];
+  for (let place = from; place < to; place += 1) elements.push(row(place));
+  byId("space").style.height = `${state.shown.length * ROW}px`;
+  byId("space").replaceChildren(...elements);
+  const isThere = state.chosen !== null && byId(`row-${state.chosen}`);
+  if (isThere) rows.setAttribute("aria-activedescendant", `row-${state.chosen}`);
+  else rows.removeAttribute("aria-activedescendant");
+}
+
+// 1, 2 or 5 times a power of ten, so that labels do not touch.
+function tick(length, most) {
+  for (let power = 1; ; power *= 10) {
+    for (const factor of [1, 2, 5]) {
+      if (length / (power * factor) <= most) return power * factor;
+    }
+  }
+}
+
+function label(ms) {
+  if (ms === 0) return "0";
+  if (ms % 1000 === 0) return `${ms / 1000} s`;
+  return ms < 1000 ? `${ms} ms` : `${Number((ms / 1000).toFixed(3))} s`;
+}
+
+function drawAxis() {
+  const axis = byId("axis");
+  const track = document.querySelector("#space .track");
+  const frame = axis.getBoundingClientRect();
+  const box = track?.getBoundingClientRect() ?? frame;
+  const step = tick(span.to - span.from, Math.max(Math.floor(box.width / 70), 1));
+  const marks = [];
+  for (let at = Math.ceil(span.from / step) * step; at <= span.to; at += step) {
+    const mark = make("span", "", label(at));
+    const left = box.left - frame.left + (share(at) / 100) * box.width;
+    mark.style.left = `${left}px`;
+    if (left + 44 < frame.width) marks.push(mark);
+  }
+  axis.replaceChildren(...marks);
+}
+
+function drawStrip() {
+  const [context, width, height] = canvas(byId("strip"));
+  if (!context) return;
+  const scale = width / (span.last - span.first);
+  const x = (at) => (at - span.first) * scale;
+  const rowHeight = Math.min((height - 4) / Math.max(state.shown.length, 1), 6);
+  state.shown.forEach((number, place) => {
+    const call = calls[number];
+    const y = 2 + place * rowHeight;
+    const started = firstStart(call);
+    context.globalAlpha = 0.35;
+    context.fillStyle = colors.waiting;
+    context.fillRect(x(call.appeared_ms), y, Math.max(x(started ?? end(call)) - x(call.appeared_ms), 0.5), Math.max(rowHeight * 0.8, 0.5));
+    context.globalAlpha = call.is_critical ? 1 : 0.6;
+    context.fillStyle = colors[kind(call)];
+    const from = started ?? end(call);
+    context.fillRect(x(from), y, Math.max(x(end(call)) - x(from), 1), Math.max(rowHeight * 0.8, 0.7));
+  });
+  context.globalAlpha = 1;
+  context.fillStyle = colors.faint;
+  for (const turn of story.turns) {
+    if (turn.over_ms !== null) context.fillRect(x(turn.over_ms), 0, 1, height);
+  }
+  if (span.from > span.first || span.to < span.last) {
+    context.globalAlpha = 0.45;
+    context.fillStyle = colors.page;
+    context.fillRect(0, 0, x(span.from), height);
+    context.fillRect(x(span.to), 0, width, height);
+    context.globalAlpha = 1;
+    context.strokeStyle = colors.accent;
+    context.strokeRect(x(span.from) + 0.5, 0.5, Math.max(x(span.to) - x(span.from) - 1, 2), height - 1);
+  }
+}
+
+function drawTimeline() {
+  if (byId("timeline").offsetParent === null) return;
+  drawRows();
+  drawAxis();
+  drawStrip();
+}
+
+function setSpan(from, to) {
+  const least = Math.max((span.last - span.first) / 100000, 2);
+  const length = Math.min(Math.max(to - from, least), span.last - span.first);
+  span.from = Math.min(Math.max(from, span.first), span.last - length);
+  span.to = span.from + length;
+  drawTimeline();
+}
+
+// The middle of the chosen call, or of what is shown.
+function middle() {
+  const call = state.chosen === null ? null : calls[state.chosen];
+  return call ? ((firstStart(call) ?? call.appeared_ms) + end(call)) / 2 : (span.from + span.to) / 2;
+}
+
+// Makes the part of the time that is shown larger or smaller around a moment.
+function zoomTime(factor, around = middle()) {
+  const half = (span.to - span.from) / 2;
+  // A moment that is out of sight comes into the middle.
+  const isInSight = around >= span.from && around <= span.to;
+  const [from, to] = isInSight ? [span.from, span.to] : [around - half, around + half];
+  setSpan(around - (around - from) * factor, around + (to - around) * factor);
+}
+
+function buildStrip() {
+  const strip = byId("strip");
+  const at = (event) => {
+    const box = strip.getBoundingClientRect();
+    return span.first + ((event.clientX - box.left) / box.width) * (span.last - span.first);
+  };
+  let begun = null;
+  strip.addEventListener("pointerdown", (event) => {
+    begun = at(event);
+    strip.setPointerCapture(event.pointerId);
+  });
+  strip.addEventListener("pointermove", (event) => {
+    if (begun === null) return;
+    const now = at(event);
+    if (Math.abs(now - begun) * strip.clientWidth > (span.last - span.first) * 4) {
+      setSpan(Math.min(begun, now), Math.max(begun, now));
+    }
+  });
+  for (const name of ["pointerup", "pointercancel"]) strip.addEventListener(name, () => { begun = null; });
+  strip.addEventListener("dblclick", () => setSpan(span.first, span.last));
+}
+
+function buildTimeline() {
+  span.to = Math.max(story.end_ms, 1);
+  span.last = span.to;
+  const rows = byId("rows");
+  rows.addEventListener("scroll", () => requestAnimationFrame(drawRows), { passive: true });
+  rows.addEventListener("click", (event) => {
+    const found = event.target.closest(".row");
+    if (found) choose(Number(found.id.slice(4)), "timeline");
+  });
+  rows.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    const box = document.querySelector("#space .track")?.getBoundingClientRect();
+    if (!box) return;
+    const place = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+    zoomTime(Math.exp(event.deltaY * 0.004), span.from + place * (span.to - span.from));
+  }, { passive: false });
+  const page = () => Math.max(Math.floor(rows.clientHeight / ROW) - 1, 1);
+  rows.addEventListener("keydown", (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page(), PageUp: -page(), Home: -Infinity, End: Infinity }[event.key];
+    if (by !== undefined) step(by, "key");
+    else if (event.key === "+") zoomTime(0.5);
+    else if (event.key === "-") zoomTime(2);
+    else if (event.key === "0") setSpan(span.first, span.last);
+    else return;
+    event.preventDefault();
+  });
+  byId("time-in").addEventListener("click", () => zoomTime(0.5));
+  byId("time-out").addEventListener("click", () => zoomTime(2));
+  byId("time-all").addEventListener("click", () => setSpan(span.first, span.last));
+  buildStrip();
+  listeners.chosen.push((number, from) => {
+    const place = state.shown.indexOf(number);
+    const top = place * ROW;
+    const isInSight = top >= rows.scrollTop && top + ROW <= rows.scrollTop + rows.clientHeight;
+    if (place >= 0 && from !== "timeline" && !isInSight) rows.scrollTop = top - rows.clientHeight / 2;
+    drawTimeline();
+  });
+  listeners.shown.push(drawTimeline);
+  listeners.view.push(drawTimeline);
+  listeners.resized.push(drawTimeline);
+}

@@ -1,0 +1,330 @@
+//! What a person sees before a call runs, and what they can answer.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::pseudo_terminal::{Options, Terminal};
+use crate::scene::{Scene, call, pause, wait_until};
+
+fn deploy(host: &str) -> String {
+    call("deploy:one", &[("host", host)])
+}
+
+/// A script for an editor, and what the variable has to say.
+fn editor(scene: &Scene, script: &str) -> String {
+    let path = scene.path("editor.sh");
+    fs::write(&path, script).unwrap();
+    format!("sh {}", path.display())
+}
+
+fn terminal(scene: &Scene, environment: &[(&str, &str)]) -> Terminal {
+    let options = Options {
+        rows: 40,
+        environment,
+        ..Options::default()
+    };
+    Terminal::start(scene, options)
+}
+
+#[track_caller]
+fn assert_screen(terminal: &Terminal, parts: &[&str]) {
+    let screen = terminal.screen();
+    for part in parts {
+        assert!(screen.contains(part), "{part:?} is not in\n{screen}");
+    }
+}
+
+#[test]
+fn a_no_can_have_a_reason() {
+    let scene = Scene::new(deploy("h"));
+    let terminal = terminal(&scene, &[]);
+    terminal.wait_for("[q]uit");
+    terminal.type_keys("n");
+    terminal.wait_for("Why not?");
+    terminal.type_keys("not on fridaz");
+    terminal.wait_for("not on fridaz");
+    terminal.type_keys("\u{7f}y");
+    terminal.wait_for("not on friday");
+    // Escape leads back, and the reason is gone.
+    terminal.type_keys("\u{1b}");
+    terminal.wait_for("[q]uit");
+    terminal.type_keys("n");
+    terminal.wait_for("Why not?");
+    terminal.type_keys("grüße\r");
+    let (status, all) = terminal.finish();
+    assert_eq!(status, Some(1), "{all}");
+    for part in [
+        "one may not run: grüße",
+        "the user did not allow this call: grüße",
+    ] {
+        assert!(all.contains(part), "{part:?} is not in\n{all}");
+    }
+    assert!(!all.contains("friday"), "{all}");
+}
+
+#[test]
+fn a_reason_can_be_typed_without_a_display() {
+    let scene = Scene::new(deploy("h"));
+    let environment = [("TERM", "dumb")];
+    let terminal = terminal(&scene, &environment);
+    terminal.wait_for("[q]uit");
+    terminal.type_keys("n");
+    terminal.wait_for("Why not?");
+    for key in ["n", "o", "t", "x", "\u{7f}", " ", "yet"] {
+        terminal.type_keys(key);
+        pause(Duration::from_millis(20));
+    }
+    terminal.wait_for("Enter alone gives no reason.  not yet");
+    terminal.type_keys("\r");
+    let (status, all) = terminal.finish();
+    assert_eq!(status, Some(1), "{all}");
+    assert!(all.contains("one may not run: not yet"), "{all}");
+}
+
+#[test]
+fn an_answer_for_all_calls_of_a_tool_outlives_a_crash() {
+    let reply = [
+        deploy("first"),
+        call("nap:pause:one", &[("seconds", "30")]),
+        call("deploy:two:pause", &[("host", "second")]),
+    ]
+    .concat();
+    let scene = Scene::new(reply);
+    let options = Options {
+        arguments: &["reply.txt", "--tools", "tools.toml", "--log", "log"],
+        ..Options::default()
+    };
+    let terminal = Terminal::start(&scene, options);
+    terminal.wait_for("[a]ll of this tool");
+    terminal.type_keys("a");
+    let log = || fs::read_to_string(scene.path("log")).unwrap();
+    wait_until("the pause has begun", || {
+        log().matches("\"start\"").count() == 2
+    });
+    assert!(log().contains("\"always\":true"), "{}", log());
+    terminal.kill();
+    // The pause is not waited for again, and nobody is asked: there is no terminal.
+    let tools = fs::read_to_string(scene.path("tools.toml")).unwrap();
+    let tools = tools.replace("\"sleep\", \"{seconds}\"", "\"true\"");
+    fs::write(scene.path("quick.toml"), tools).unwrap();
+    let options = ["--resume", "log", "--tools", "quick.toml"];
+    let output = scene.command(&options).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("deployed to second"), "{text}");
+}
+
+#[test]
+fn arguments_can_be_edited() {
+    let scene = Scene::new(deploy("first"));
+    let script = editor(
+        &scene,
+        "echo 'an editor is here'; sed 's/first/other/' \"$1\" > new; cat new > \"$1\"",
+    );
+    let terminal = terminal(&scene, &[("EDITOR", "false"), ("VISUAL", &script)]);
+    terminal.wait_for("[e]dit");
+    terminal.type_keys("e");
+    terminal.wait_for("with the arguments that you have changed:");
+    terminal.wait_for("[y]es / [n]o / [e]dit / [q]uit");
+    assert_screen(&terminal, &["host = other", "deployed to other"]);
+    assert!(terminal.raw().contains("an editor is here"));
+    terminal.type_keys("y");
+    let (status, all) = terminal.finish();
+    assert_eq!(status, Some(0), "{all}");
+    for part in [
+        "1 call: 1 ok",
+        "deployed to other",
+        "somebody changed the arguments",
+    ] {
+        assert!(all.contains(part), "{part:?} is not in\n{all}");
+    }
+}
+
+#[test]
+fn what_cannot_be_used_of_an_editor_is_said() {
+    for (script, part) in [
+        (Some("echo '{' > \"$1\""), "what was written is no JSON"),
+        (Some("echo '{}' > \"$1\""), "`host` is missing"),
+        (Some("true"), "the arguments are as they were"),
+        (Some("exit 3"), "failed (exit status: 3)"),
+        (
+            None,
+            "there is no editor: set the variable VISUAL or EDITOR",
+        ),
+    ] {
+        let scene = Scene::new(deploy("first"));
+        let script = script.map(|script| editor(&scene, script));
+        let environment: Vec<(&str, &str)> = script
+            .iter()
+            .map(|script| ("EDITOR", script.as_str()))
+            .collect();
+        let terminal = terminal(&scene, &environment);
+        terminal.wait_for("[e]dit");
+        terminal.type_keys("e");
+        terminal.wait_for(part);
+        terminal.wait_for("host = first");
+        terminal.wait_for("[a]ll of this tool");
+        terminal.type_keys("y");
+        let (status, all) = terminal.finish();
+        assert_eq!(status, Some(0), "{all}");
+        assert!(all.contains("deployed to first"), "{all}");
+        assert!(scene.is_clean(), "the editor's file is gone");
+    }
+}
+
+#[test]
+fn an_editor_has_the_terminal_for_itself() {
+    let reply = deploy("first") + &call("nap:other", &[("seconds", "1.0")]);
+    let scene = Scene::new(reply);
+    let script = editor(
+        &scene,
+        "echo begun > begun; read line; echo \"$line\" > typed",
+    );
+    let terminal = terminal(&scene, &[("EDITOR", &script)]);
+    terminal.wait_for("[e]dit");
+    terminal.type_keys("e");
+    wait_until("the editor is there", || scene.path("begun").exists());
+    // What was drawn before is on its way.
+    pause(Duration::from_millis(200));
+    let before = terminal.raw();
+    // The other call ends meanwhile, and nothing is drawn.
+    pause(Duration::from_secs(1));
+    assert_eq!(terminal.raw(), before);
+    assert!(terminal.is_in_order());
+    terminal.type_keys("y a word\r");
+    terminal.wait_for("the arguments are as they were");
+    terminal.wait_for("✓ other");
+    assert_eq!(
+        fs::read_to_string(scene.path("typed")).unwrap(),
+        "y a word\n"
+    );
+    terminal.wait_for("[q]uit");
+    terminal.type_keys("q");
+    assert_eq!(terminal.finish().0, Some(1));
+}
+
+#[test]
+fn a_difference_is_shown() {
+    let tools = r#"
+[tools.write]
+effect = "write"
+parameters = { path = "string", content = "string" }
+shell = 'printf "%s" "{content}" > "{path}"'
+directory = "{directory:tools}"
+"#;
+    let content = "first\nchanged\nthird";
+    let reply = call("write:w", &[("path", "file.txt"), ("content", content)]);
+    let scene = Scene::with_tools(reply, tools);
+    fs::write(scene.path("file.txt"), "first\nsecond\nthird").unwrap();
+    let terminal = terminal(&scene, &[]);
+    terminal.wait_for("[q]uit");
+    let directory = format!("in {}", scene.path("").display());
+    assert_screen(
+        &terminal,
+        &[
+            directory.trim_end_matches('/'),
+            "file.txt is there already; with this text instead:",
+            "-second",
+            "+changed",
+        ],
+    );
+    terminal.type_keys("y");
+    assert_eq!(terminal.finish().0, Some(0));
+    assert_eq!(fs::read_to_string(scene.path("file.txt")).unwrap(), content);
+}
+
+#[test]
+fn the_host_of_a_url_is_shown() {
+    let scene = Scene::new(deploy("https://bank.example@ev\u{456}l.example/a"));
+    let terminal = terminal(&scene, &[]);
+    terminal.wait_for("[q]uit");
+    assert_screen(
+        &terminal,
+        &[
+            "URL https://bank.example@ev\\u{456}l.example/a",
+            "(what stands before the @",
+        ],
+    );
+    terminal.type_keys("q");
+    assert_eq!(terminal.finish().0, Some(1));
+}
+
+#[test]
+fn rules_come_before_questions() {
+    let tools = r#"
+[tools.write]
+effect = "write"
+parameters = { to = "string" }
+command = ["echo", "wrote", "{to}"]
+
+[tools.look]
+effect = "read"
+parameters = { at = "string" }
+command = ["echo", "looked", "{at}"]
+
+[[rules]]
+tools = ["write"]
+arguments = { to = "mine" }
+verdict = "allow"
+
+[[rules]]
+tools = ["write"]
+arguments = { to = "yours" }
+verdict = "deny"
+reason = "that is not ours"
+
+[[rules]]
+tools = ["look"]
+arguments = { at = "secret" }
+verdict = "ask"
+"#;
+    let reply = [
+        call("write:a", &[("to", "mine")]),
+        call("write:b", &[("to", "yours")]),
+        call("look:c", &[("at", "plain")]),
+        call("look:d", &[("at", "secret")]),
+    ]
+    .concat();
+    let scene = Scene::with_tools(&reply, tools);
+    let terminal = terminal(&scene, &[]);
+    terminal.wait_for("d wants to run look; a rule wants you to be asked");
+    terminal.wait_for("[y]es / [n]o / [e]dit / [q]uit");
+    terminal.type_keys("y");
+    let (_, all) = terminal.finish();
+    for part in [
+        "wrote mine",
+        "that is not ours",
+        "looked plain",
+        "looked secret",
+        "3 ok, 1 rejected",
+    ] {
+        assert!(all.contains(part), "{part:?} is not in\n{all}");
+    }
+    // Without a terminal nobody can be asked.
+    let ended = scene.run(&[]);
+    let part = "a rule wants somebody to be asked about this call of `look`";
+    assert!(ended.stdout.contains(part), "{ended:#?}");
+    assert!(scene.run(&["--yes"]).stdout.contains("3 ok, 1 rejected"));
+}
+
+#[test]
+fn what_the_file_says_of_runs_holds_unless_an_option_says_otherwise() {
+    let tools = r#"
+[tools.nap]
+effect = "read"
+shell = 'sleep 0.3'
+
+[run]
+concurrent = 1
+"#;
+    let reply = call("nap:a", &[]) + &call("nap:b", &[]);
+    let scene = Scene::with_tools(&reply, tools);
+    for (options, concurrent) in [(&[][..], 1), (&["--concurrency", "0"], 0)] {
+        let ended = scene.run(&[&["--json"], options].concat());
+        let record = plaincall::read_log(ended.stdout.as_bytes()).unwrap();
+        let plaincall::RunEvent::Run(begin) = &record.events[0] else {
+            panic!("{record:?}");
+        };
+        assert_eq!(begin.policy.concurrent, concurrent);
+    }
+}

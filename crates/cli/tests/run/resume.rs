@@ -1,0 +1,516 @@
+//! Runs that were cut off and are taken up again.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use plaincall::{LineEncoder, RunEvent, read_log};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::crash::Crash;
+use crate::pseudo_terminal::{Options, Terminal};
+use crate::scene::{Ended, PLAINCALL, Scene, call, wait_until};
+
+/// A tool that appends a line, and stays at work if it is told to; one that appends a line whenever it is started, and
+/// may be started again.
+const TOOLS: &str = r#"
+[tools.append]
+description = "Appends a line to a file."
+effect = "write"
+parameters = { text = "string", stays = "boolean?" }
+shell = '''
+echo "{text}" >> "{directory:tools}/lines"
+echo $$ > "{directory:tools}/process"
+if [ "{stays}" = true ] && [ ! -e "{directory:tools}/fast" ]; then sleep 1000; fi
+echo "appended {text}"
+'''
+
+[tools.look]
+effect = "read"
+shell = '''
+echo look >> "{directory:tools}/lines"
+echo $$ > "{directory:tools}/process"
+if [ ! -e "{directory:tools}/fast" ]; then sleep 1000; fi
+echo seen
+'''
+"#;
+
+fn reply() -> String {
+    [
+        "Text before.\n",
+        &call("append:first", &[("text", "one")]),
+        &call("append:second:first", &[("text", "two"), ("stays", "true")]),
+        &call("append:third:second", &[("text", "three")]),
+        "Text behind.\n",
+    ]
+    .concat()
+}
+
+/// A run that is killed while a call is at work. What stays at work the first time does not the next.
+fn cut_off(reply: &str, options: &[&str], is_at_work: impl Fn(&str) -> bool) -> Scene {
+    let scene = Scene::with_tools(reply, TOOLS);
+    let all = [
+        &["reply.txt", "--tools", "tools.toml"],
+        &["--log", "log", "--yes"][..],
+        options,
+    ]
+    .concat();
+    let mut child = scene.command(&all).spawn().unwrap();
+    wait_until("the run is where it is to be killed", || {
+        // What only reads may be at work before its line is in the log.
+        let log = fs::read_to_string(scene.path("log")).unwrap_or_default();
+        log.contains("\"start\"") && is_at_work(&lines(&scene))
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    end_tool(&scene);
+    scene
+}
+
+/// A run whose second call was cut off.
+fn cut_off_in_second() -> Scene {
+    let scene = cut_off(&reply(), &[], |lines| lines.contains("two"));
+    assert_eq!(lines(&scene), "one\ntwo\n");
+    scene
+}
+
+/// What the tools have written.
+fn lines(scene: &Scene) -> String {
+    fs::read_to_string(scene.path("lines")).unwrap_or_default()
+}
+
+/// Ends the tool that the killed run has left.
+fn end_tool(scene: &Scene) {
+    fs::write(scene.path("fast"), "").unwrap();
+    let number = || {
+        let number = fs::read_to_string(scene.path("process")).unwrap_or_default();
+        number.trim().parse().ok().and_then(Pid::from_raw)
+    };
+    wait_until("the tool has said its number", || number().is_some());
+    // It may have seen that it need not stay.
+    let _ = kill_process_group(number().unwrap(), Signal::KILL);
+}
+
+fn resume(scene: &Scene, options: &[&str]) -> Ended {
+    let all = [&["--resume", "log"], options].concat();
+    scene.command(&all).output().unwrap().into()
+}
+
+#[track_caller]
+fn check(ended: &Ended, status: i32, expected: &[&str]) {
+    assert_eq!(ended.status, Some(status), "{ended:#?}");
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    for part in expected {
+        assert!(output.contains(part), "{part:?} is not in\n{output}");
+    }
+}
+
+/// How often runs are to be killed at least, if somebody wants more of it than a test can have.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "whoever wants more says so in the environment"
+)]
+fn wanted_kills() -> u32 {
+    let wanted = std::env::var("KILLS").ok();
+    wanted.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+/// When runs are killed, in milliseconds: some moments that are always the same, then ones without a pattern.
+fn moments() -> impl Iterator<Item = [u64; 3]> {
+    let fixed = [0, 15, 40, 70, 110, 160, 220, 300];
+    let mut state: u64 = 20;
+    let mut chance = move |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    let random = std::iter::repeat_with(move || [chance(300), chance(100), chance(100)]);
+    fixed.into_iter().map(|first| [first, 60, 90]).chain(random)
+}
+
+#[test]
+fn killed_runs_go_on_and_start_nothing_twice() {
+    let wanted = wanted_kills();
+    let (mut kills, mut resumed, mut words) = (0, 0, 0);
+    for (round, moments) in moments().enumerate() {
+        if round >= 8 && kills >= wanted {
+            break;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let environment = Scene::new("").environment();
+        let environment = environment.map(|(name, value)| {
+            let is_place = name == "TMPDIR";
+            let place = || directory.path().as_os_str().to_owned();
+            (name.into(), if is_place { place() } else { value })
+        });
+        let crash = Crash::new(Path::new(PLAINCALL), directory.path(), environment, 6).unwrap();
+        match crash.survive(&moments.map(Duration::from_millis)) {
+            Ok(story) => {
+                kills += story.kills;
+                resumed += story.resumed;
+                words += story.words;
+            }
+            Err(what) => panic!("killed after {moments:?} ms: {what}"),
+        }
+    }
+    println!(
+        "killed {kills} times, taken up {resumed} times, with {words} words: nothing was started twice, and nothing that was told is lost"
+    );
+    assert!(resumed >= 4, "taken up {resumed} times");
+}
+
+#[test]
+fn without_a_word_a_call_is_left_open_and_can_be_spoken_for_later() {
+    let scene = cut_off_in_second();
+    for _ in 0..2 {
+        let ended = resume(&scene, &[]);
+        check(
+            &ended,
+            1,
+            &[
+                "the run was taken up again",
+                "+ first   append  ok",
+                "? second  append  unknown",
+                "- third   append  skipped",
+                "nobody knows what became of `second` (append)",
+                "`--again ID`, `--done ID` or `--not-done ID`",
+            ],
+        );
+        assert_eq!(lines(&scene), "one\ntwo\n");
+    }
+    // Permission to change something is no such word.
+    check(&resume(&scene, &["--yes"]), 1, &["nobody knows"]);
+    let ended = resume(&scene, &["--done", "second"]);
+    check(&ended, 0, &["3 calls: 3 ok"]);
+    assert_eq!(lines(&scene), "one\ntwo\nthree\n");
+    assert!(scene.is_clean(), "the run is over, and so is its directory");
+}
+
+#[test]
+fn words() {
+    for (word, status, expected, left) in [
+        ("--again", 0, "3 calls: 3 ok", "one\ntwo\ntwo\nthree\n"),
+        ("--done", 0, "3 calls: 3 ok", "one\ntwo\nthree\n"),
+        (
+            "--not-done",
+            1,
+            "3 calls: 1 ok, 1 failed, 1 skipped",
+            "one\ntwo\n",
+        ),
+    ] {
+        let scene = cut_off_in_second();
+        check(&resume(&scene, &[word, "second"]), status, &[expected]);
+        assert_eq!(lines(&scene), left, "{word}");
+    }
+}
+
+#[test]
+fn wrong_words() {
+    let scene = cut_off_in_second();
+    for (options, part) in [
+        (
+            &["--again", "third"][..],
+            "those that were and may have changed something: `second` (append)",
+        ),
+        (
+            &["--again", "second", "--done", "second"],
+            "contradict each other",
+        ),
+        (&["--concurrency", "2"], "cannot be used with"),
+        (&["--syntax", "block"], "cannot be used with"),
+        (&["--parallel"], "cannot be used with"),
+        (&["--log", "other"], "cannot be used with"),
+    ] {
+        check(&resume(&scene, options), 2, &[part]);
+    }
+    check(&scene.run(&["--done", "x"]), 2, &["--resume"]);
+    check(&resume(&scene, &["--done", "second"]), 0, &[]);
+    let ended = resume(&scene, &["--done", "second"]);
+    check(&ended, 2, &["there is nothing to say"]);
+}
+
+/// Whoever ends a run that was called off at once leaves such a log.
+#[test]
+fn a_run_that_was_called_off_and_then_cut_off() {
+    let scene = cut_off_in_second();
+    let mut events = read_log(&fs::read(scene.path("log")).unwrap())
+        .unwrap()
+        .events;
+    let cancel = serde_json::json!({
+        "event": "cancel", "reason": "the run was cancelled", "timed_out": false,
+        "t_ms": events.last().unwrap().at().as_millis(),
+    });
+    events.push(serde_json::from_value(cancel).unwrap());
+    let mut encoder = LineEncoder::default();
+    let log: String = events
+        .iter()
+        .map(|event| encoder.next_line(event))
+        .collect();
+    fs::write(scene.path("log"), &log).unwrap();
+    let ended = resume(&scene, &["--again", "second"]);
+    check(&ended, 2, &["was called off", "`--not-done second`"]);
+    assert_eq!(fs::read_to_string(scene.path("log")).unwrap(), log);
+    let expected = ["+ second  append  ok", "# third   append  cancelled"];
+    check(&resume(&scene, &["--done", "second"]), 1, &expected);
+    assert_eq!(lines(&scene), "one\ntwo\n");
+}
+
+/// A temporary directory does not outlive every crash.
+#[test]
+fn a_directory_that_is_gone() {
+    let scene = cut_off_in_second();
+    let log = fs::read(scene.path("log")).unwrap();
+    let Some(RunEvent::Run(begin)) = read_log(&log).unwrap().events.into_iter().next() else {
+        panic!("the log does not say how its run began");
+    };
+    fs::remove_dir_all(begin.directory.unwrap().path).unwrap();
+    let ended = resume(&scene, &["--done", "second"]);
+    check(&ended, 1, &["is not there", "`--run-directory DIR`"]);
+    assert_eq!(fs::read(scene.path("log")).unwrap(), log);
+    let options = ["--done", "second", "--run-directory", "other"];
+    check(&resume(&scene, &options), 0, &["3 calls: 3 ok"]);
+    assert!(scene.path("other").is_dir());
+}
+
+#[test]
+fn what_only_reads_is_run_again() {
+    let reply = call("look:a", &[]);
+    let scene = cut_off(&reply, &[], |lines| lines.contains("look"));
+    let ended = resume(&scene, &[]);
+    check(&ended, 0, &["started again", "seen", "1 call: 1 ok"]);
+    assert_eq!(lines(&scene), "look\nlook\n");
+}
+
+#[test]
+fn a_run_that_is_over_is_shown_and_not_run() {
+    let scene = Scene::with_tools(call("append:a", &[("text", "one")]), TOOLS);
+    check(&scene.run(&["--log", "log", "--yes"]), 0, &[]);
+    for (options, part) in [
+        (&[][..], "+ a  append  ok"),
+        (&["--json"], r#""event":"end""#),
+    ] {
+        let ended = resume(&scene, options);
+        check(&ended, 0, &[part, "the run of this log was over"]);
+    }
+    assert_eq!(lines(&scene), "one\n");
+    let scene = Scene::with_tools(call("append:a", &[("text", "one")]), TOOLS);
+    check(&scene.run(&["--log", "log"]), 1, &[]);
+    check(&resume(&scene, &[]), 1, &["rejected", "was over"]);
+}
+
+/// A run of which the end of the reply is unread: the whole reply, the scene, the log, and how much was read.
+fn cut_off_while_reading() -> (String, Scene, Vec<u8>, usize) {
+    let end = call("append:last", &[("text", "last")]);
+    let whole = [&reply(), &*"More text.\n".repeat(2000), &end].concat();
+    // The pace sees to it.
+    let scene = cut_off(&whole, &["--pace", "5000"], |lines| lines.contains("two"));
+    let log = fs::read(scene.path("log")).unwrap();
+    let mut read = 0;
+    for event in plaincall::read_log(&log).unwrap().events {
+        match event {
+            plaincall::RunEvent::Text(delta) => read += delta.source.as_bytes().len(),
+            plaincall::RunEvent::Over(_) => panic!("the reply was over"),
+            _ => {}
+        }
+    }
+    (whole, scene, log, read)
+}
+
+#[test]
+fn the_rest_of_the_reply_is_read() {
+    let (whole, scene, log, _) = cut_off_while_reading();
+    for (changed, part) in [
+        (
+            whole.replacen("two", "TWO", 1),
+            "it differs from what had been read at byte",
+        ),
+        (whole[..50].to_owned(), "it ends after 50 bytes"),
+    ] {
+        fs::write(scene.path("reply.txt"), &changed).unwrap();
+        let ended = resume(&scene, &["--done", "second"]);
+        check(
+            &ended,
+            1,
+            &["is not the reply that the run began with", part],
+        );
+    }
+    fs::remove_file(scene.path("reply.txt")).unwrap();
+    let ended = resume(&scene, &["--done", "second"]);
+    check(&ended, 1, &["there is no such file"]);
+    assert_eq!(lines(&scene), "one\ntwo\n", "nothing was run");
+    assert_eq!(
+        fs::read(scene.path("log")).unwrap(),
+        log,
+        "nothing was written"
+    );
+
+    // The reply is somewhere else now.
+    fs::write(scene.path("moved.txt"), &whole).unwrap();
+    let ended = resume(&scene, &["moved.txt", "--done", "second"]);
+    check(&ended, 0, &["4 calls: 4 ok"]);
+    let mut found: Vec<String> = lines(&scene).lines().map(str::to_owned).collect();
+    found.sort();
+    assert_eq!(found, ["last", "one", "three", "two"]);
+}
+
+#[test]
+fn the_rest_of_the_reply_can_be_piped_in() {
+    let (whole, scene, _, read) = cut_off_while_reading();
+    let options = ["--resume", "log", "-", "--done", "second", "--complete"];
+    let pipe = |text: &str| {
+        let mut command = scene.command(&options);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        // One that refuses it does not read all of it.
+        let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
+        Ended::from(child.wait_with_output().unwrap())
+    };
+    // All of it once more would run its calls twice.
+    check(&pipe(&whole), 2, &["pipe in the rest alone"]);
+    check(&pipe(&whole[read..]), 0, &["4 calls: 4 ok"]);
+}
+
+#[test]
+fn the_rest_of_a_pipe_is_lost() {
+    let scene = Scene::with_tools("", TOOLS);
+    let options = ["--tools", "tools.toml", "--log", "log", "--yes"];
+    let mut child = scene
+        .command(&options)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let cut = call("append:cut", &[("text", "half")]);
+    let text = reply() + cut.split_once("lf").unwrap().0;
+    stdin.write_all(text.as_bytes()).unwrap();
+    wait_until("the second call is at work", || {
+        let log = fs::read_to_string(scene.path("log")).unwrap_or_default();
+        lines(&scene).contains("two") && log.contains(r#""id":"cut""#)
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    end_tool(&scene);
+    let ended = resume(&scene, &["--done", "second"]);
+    let expected = [
+        "what was not read of it is lost",
+        "4 calls: 3 ok, 1 rejected",
+    ];
+    check(&ended, 1, &expected);
+}
+
+#[test]
+fn the_tools_must_be_the_same() {
+    let scene = cut_off_in_second();
+    let changed = format!("{TOOLS}\n# A remark.\n");
+    fs::write(scene.path("tools.toml"), changed).unwrap();
+    let ended = resume(&scene, &["--done", "second"]);
+    check(
+        &ended,
+        1,
+        &["tools.toml has changed since the run began", "--tools"],
+    );
+    let other = TOOLS.replace("effect = \"write\"", "effect = \"read\"");
+    fs::write(scene.path("other.toml"), other).unwrap();
+    let ended = resume(&scene, &["--done", "second", "--tools", "other.toml"]);
+    check(&ended, 1, &["the tool `append` is defined differently now"]);
+    let ended = resume(&scene, &["--done", "second", "--tools", "tools.toml"]);
+    check(&ended, 0, &["3 calls: 3 ok"]);
+}
+
+#[test]
+fn the_options_of_the_run_hold() {
+    let reply = "--START:look:a\n--END\n--START:append:b:a\n--arg:text\nb";
+    let options = [
+        "--start-prefix=--START:",
+        "--end-prefix=--END",
+        "--arg-prefix=--arg:",
+    ];
+    let scene = cut_off(reply, &options, |lines| lines.contains("look"));
+    // The log knows the markers, and that tools may change something.
+    check(&resume(&scene, &[]), 0, &["2 calls: 2 ok"]);
+    assert_eq!(lines(&scene), "look\nlook\nb\n");
+}
+
+#[test]
+fn what_became_of_it_is_asked_on_the_terminal() {
+    for (key, typed, status, expected, left) in [
+        ("r", None, 0, "3 calls: 3 ok", "one\ntwo\ntwo\nthree\n"),
+        (
+            "d",
+            Some(("What did it return?", "as it should")),
+            0,
+            "3 calls: 3 ok",
+            "one\ntwo\nthree\n",
+        ),
+        (
+            "n",
+            Some(("What is the model to know", "the disk was full")),
+            1,
+            "1 ok, 1 failed, 1 skipped",
+            "one\ntwo\n",
+        ),
+        ("l", None, 1, "1 ok, 1 skipped, 1 unknown", "one\ntwo\n"),
+    ] {
+        let scene = cut_off_in_second();
+        let options = Options {
+            arguments: &["--resume", "log"],
+            rows: 40,
+            ..Options::default()
+        };
+        let terminal = Terminal::start(&scene, options);
+        terminal.wait_for("What became of it?");
+        for part in [
+            "Text behind.",
+            "the run was taken up again",
+            "second was cut off while it ran append, which may have changed something",
+            "It was started",
+            "UTC",
+            "text = two",
+            "$ echo",
+            "✓ first   append  ok",
+            "what became of it?",
+        ] {
+            terminal.wait_for(part);
+        }
+        terminal.type_keys(key);
+        if let Some((question, answer)) = typed {
+            terminal.wait_for(question);
+            terminal.type_keys(answer);
+            terminal.type_keys("\r");
+        }
+        let (found, all) = terminal.finish();
+        assert_eq!(found, Some(status), "{key}: {all}");
+        assert!(all.contains(expected), "{key}: {all}");
+        assert_eq!(lines(&scene), left, "{key}");
+        if let Some((_, answer)) = typed {
+            let log = fs::read_to_string(scene.path("log")).unwrap();
+            assert!(log.contains(answer), "{key}: {log}");
+        }
+    }
+}
+
+#[test]
+fn whoever_quits_leaves_it_open() {
+    for (key, status) in [("q", 1), ("\u{3}", 130)] {
+        let scene = cut_off_in_second();
+        let options = Options {
+            arguments: &["--resume", "log"],
+            rows: 40,
+            ..Options::default()
+        };
+        let terminal = Terminal::start(&scene, options);
+        terminal.wait_for("What became of it?");
+        terminal.type_keys(key);
+        let (found, all) = terminal.finish();
+        assert_eq!(found, Some(status), "{key:?}: {all}");
+        assert!(all.contains("1 cancelled, 1 unknown"), "{key:?}: {all}");
+        // What was called off stays so, and the question is still open.
+        let ended = resume(&scene, &[]);
+        check(&ended, 1, &["1 cancelled, 1 unknown", "nobody knows"]);
+        let ended = resume(&scene, &["--done", "second"]);
+        check(&ended, 1, &["2 ok, 1 cancelled"]);
+        assert_eq!(lines(&scene), "one\ntwo\n");
+    }
+}

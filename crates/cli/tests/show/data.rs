@@ -1,0 +1,337 @@
+//! The data of the page, held against the record.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::scene::{events, log, names, plaincall, show};
+
+/// The data that stand in the page of a record.
+pub(crate) fn data_of(page: &str) -> Value {
+    let (_, rest) = page
+        .split_once(r#"<script type="application/json" id="data">"#)
+        .unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    serde_json::from_str(data).unwrap()
+}
+
+fn data(events: &[Value]) -> Value {
+    let shown = show(log(events), &["--html", "-"]);
+    assert_eq!(shown.status, Some(0), "{}", shown.stderr);
+    data_of(&shown.stdout)
+}
+
+/// The events of a call of this kind.
+fn about<'a>(events: &'a [Value], kind: &str, call: usize) -> Vec<&'a Value> {
+    let is_it = |event: &&Value| event["event"] == kind && event["call"] == call;
+    events.iter().filter(is_it).collect()
+}
+
+/// Arguments of the record as the page has them.
+fn pairs(arguments: &Value) -> Value {
+    let pairs = arguments.as_object().unwrap().iter();
+    pairs
+        .map(|(pointer, text)| json!([pointer, text]))
+        .collect()
+}
+
+#[test]
+fn every_text_of_the_record() {
+    for name in names() {
+        let events = events(&name);
+        let data = data(&events);
+        let calls = data["calls"].as_array().unwrap();
+        let count = events.iter().filter(|it| it["event"] == "call").count();
+        assert_eq!(calls.len(), count, "{name}");
+        assert_eq!(data["begin"]["plaincall"], events[0]["plaincall"], "{name}");
+        assert_eq!(data["begin"]["tools"], events[0]["tools"], "{name}");
+        for (number, call) in calls.iter().enumerate() {
+            check_call(&name, &events, number, call);
+        }
+        check_replies(&name, &events, &data);
+    }
+}
+
+fn check_call(name: &str, events: &[Value], number: usize, call: &Value) {
+    let place = format!("{name}, call {number}");
+    let appeared = about(events, "call", number)[0];
+    assert_eq!(call["number"], number, "{place}");
+    for key in ["id", "name"] {
+        assert_eq!(call[key], appeared[key], "{place}");
+    }
+    assert_eq!(call["appeared_ms"], appeared["t_ms"], "{place}");
+    let ids: Vec<&Value> = call["dependencies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["id"])
+        .collect();
+    let written = appeared.get("dependencies").cloned().unwrap_or(json!([]));
+    assert_eq!(json!(ids), written, "{place}");
+    match about(events, "waiting", number).first() {
+        Some(waiting) => {
+            assert_eq!(call["arguments"], pairs(&waiting["arguments"]), "{place}");
+            assert_eq!(call["complete_ms"], waiting["t_ms"], "{place}");
+        }
+        None => assert_eq!(call["arguments"], Value::Null, "{place}"),
+    }
+    if let Some(arguments) = about(events, "admitted", number)
+        .first()
+        .and_then(|it| it.get("arguments"))
+    {
+        assert_eq!(call["edited"], pairs(arguments), "{place}");
+    }
+    let starts = about(events, "start", number);
+    let attempts = call["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), starts.len(), "{place}");
+    for (attempt, start) in attempts.iter().zip(starts) {
+        assert_eq!(attempt["number"], start["attempt"], "{place}");
+        assert_eq!(attempt["started_ms"], start["t_ms"], "{place}");
+    }
+    for (attempt, back_off) in attempts.iter().zip(about(events, "back_off", number)) {
+        assert_eq!(attempt["error"], back_off["error"], "{place}");
+        assert_eq!(attempt["wait_ms"], back_off["wait_ms"], "{place}");
+    }
+    let result = about(events, "result", number)
+        .first()
+        .map_or(Value::Null, |it| (*it).clone());
+    for key in ["status", "output", "error", "note", "because"] {
+        assert_eq!(call[key], result[key], "{place}: {key}");
+    }
+    assert_eq!(call["ended_ms"], result["t_ms"], "{place}");
+    assert_eq!(call["open"].is_null(), !result.is_null(), "{place}");
+}
+
+/// The text of each reply outside its calls, and its calls in order, each once.
+fn check_replies(name: &str, events: &[Value], data: &Value) {
+    let turns = data["turns"].as_array().unwrap();
+    let opened = events.iter().filter(|it| it["event"] == "turn").count();
+    assert_eq!(turns.len(), opened, "{name}");
+    let mut next = 0;
+    for turn in turns {
+        for segment in turn["segments"].as_array().unwrap() {
+            if segment["type"] == "call" {
+                assert_eq!(segment["call"], next, "{name}");
+                next += 1;
+            } else {
+                let text = segment["text"].as_str().unwrap();
+                assert!(!text.is_empty(), "{name}");
+                let is_exact = turn["is_exact"] == true;
+                assert!(!is_exact || !text.contains("GADGET"), "{name}: {text}");
+            }
+        }
+    }
+    assert_eq!(next, data["calls"].as_array().unwrap().len(), "{name}");
+}
+
+/// A table of what is found out about a record: per call its dependencies as numbers, and whether it is critical.
+#[track_caller]
+fn check(name: &str, expected: &str) {
+    let data = data(&events(name));
+    let mut found = String::new();
+    for call in data["calls"].as_array().unwrap() {
+        let dependencies = call["dependencies"].as_array().unwrap();
+        let meant: Vec<String> = dependencies
+            .iter()
+            .map(|it| it["call"].to_string())
+            .collect();
+        let critical = if call["is_critical"] == true {
+            " critical"
+        } else {
+            ""
+        };
+        let stage = call["open"]["stage"].as_str().unwrap_or_default();
+        writeln!(
+            found,
+            "{} <- {}{critical} {stage}",
+            call["number"],
+            meant.join(",")
+        )
+        .unwrap();
+    }
+    let words = |text: &str| -> Vec<Vec<String>> {
+        let lines = text.lines();
+        lines
+            .map(|line| line.split_whitespace().map(str::to_owned).collect())
+            .collect()
+    };
+    assert_eq!(words(&found), words(expected), "{name}");
+}
+
+#[test]
+fn dependencies_and_the_critical_path() {
+    check(
+        "three-calls",
+        "0 <- critical\n1 <- 0 critical\n2 <- 1 critical",
+    );
+    // Call 8 of the second turn names an id of the first.
+    check(
+        "everything",
+        "0 <-\n1 <- 0\n2 <-\n3 <- 2\n4 <- 3\n5 <-\n6 <-\n7 <- critical\n8 <- 0 critical",
+    );
+    check(
+        "cut-off",
+        "0 <-  running\n1 <-  back_off\n2 <-  running\n3 <- 0 waiting\n4 <-  ready\n5 <- 0,4 writing",
+    );
+    check("hostile", "0 <- critical\n1 <- 0,null");
+}
+
+#[test]
+fn which_call_an_id_means() {
+    let run = &events("no-calls")[0];
+    let mut all = vec![run.clone()];
+    let mut number = 0;
+    // Turns of calls `id: dependencies`.
+    for (turn, calls) in ["a:; b: a; a: b; c: a", "d: a, e; e: e; a: a; f: g, a; g:"]
+        .iter()
+        .enumerate()
+    {
+        all.push(json!({"event": "turn", "turn": turn, "t_ms": 0}));
+        for call in calls.split(';') {
+            let (id, names) = call.split_once(':').unwrap();
+            let names: Vec<&str> = names
+                .split(',')
+                .map(str::trim)
+                .filter(|it| !it.is_empty())
+                .collect();
+            all.push(json!({"event": "call", "call": number, "id": id.trim(), "name": "t", "dependencies": names, "t_ms": 0}));
+            number += 1;
+        }
+    }
+    let data = data(&all);
+    let meant: Vec<String> = data["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| {
+            let meant = call["dependencies"].as_array().unwrap().iter();
+            let meant: Vec<String> = meant.map(|it| it["call"].to_string()).collect();
+            meant.join(",")
+        })
+        .collect();
+    // In the first turn `a` is its first; in the second its latest before, then its own; `g` comes later.
+    assert_eq!(meant, ["", "0", "1", "0", "2,5", "5", "6", "8,6", ""]);
+}
+
+/// What a run really writes is understood to its end, and its calls are found where they were written.
+#[test]
+fn a_real_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let tools = r#"
+[tools.say]
+effect = "read"
+parameters = { text = "string" }
+shell = "printf %s {text}"
+[tools.fail]
+effect = "read"
+shell = "echo no reason >&2; exit 7"
+"#;
+    let call = |header: &str, text: &str| {
+        format!("!!!GADGET_START:{header}\n!!!ARG:text\n{text}\n!!!GADGET_END\n")
+    };
+    let reply = [
+        "Before.\n".to_owned(),
+        call("say:a", "alpha"),
+        "Between.\n!!!GADGET_START:fail:b:a\n!!!GADGET_END\n".to_owned(),
+        call("say:c:b", "never"),
+        call("nosuch", "x"),
+        "After.\n".to_owned(),
+    ];
+    std::fs::write(directory.path().join("tools.toml"), tools).unwrap();
+    std::fs::write(directory.path().join("reply.txt"), reply.concat()).unwrap();
+    let run = plaincall(
+        directory.path(),
+        &["run", "reply.txt", "--tools", "tools.toml", "--json"],
+        b"",
+    );
+    let lines = run.stdout.lines();
+    let events: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let data = data(&events);
+    for (number, call) in data["calls"].as_array().unwrap().iter().enumerate() {
+        check_call("a real run", &events, number, call);
+    }
+    let told: Vec<String> = data["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| {
+            format!(
+                "{} {}",
+                call["id"].as_str().unwrap(),
+                call["status"].as_str().unwrap()
+            )
+        })
+        .collect();
+    assert_eq!(told, ["a ok", "b error", "c skipped", "gadget_1 rejected"]);
+    assert_eq!(data["turns"][0]["is_exact"], true);
+    let segments = data["turns"][0]["segments"].as_array().unwrap();
+    let shape: Vec<String> = segments
+        .iter()
+        .map(|segment| match segment["text"].as_str() {
+            Some(text) => text.trim().to_owned(),
+            None => segment["call"].to_string(),
+        })
+        .filter(|part| !part.is_empty())
+        .collect();
+    assert_eq!(shape, ["Before.", "0", "Between.", "1", "2", "3", "After."]);
+    assert!(
+        data["calls"][3]["source"]
+            .as_str()
+            .unwrap()
+            .starts_with("!!!GADGET_START:nosuch")
+    );
+}
+
+/// 3,000 calls: the page stays small beside the record, and nothing of it is lost.
+#[test]
+fn many_calls() {
+    let mut all = vec![
+        events("no-calls")[0].clone(),
+        json!({"event": "turn", "turn": 0, "t_ms": 0}),
+    ];
+    let mut statuses = BTreeMap::new();
+    for call in 0..3000_u64 {
+        let (id, name) = (format!("c{call}"), "tool");
+        let dependencies: Vec<String> = [1, 7, 50]
+            .iter()
+            .filter(|back| **back <= call)
+            .map(|back| format!("c{}", call - back))
+            .collect();
+        let header = format!(
+            "!!!GADGET_START:{name}:{id}:{}\n!!!ARG:n\n{call}\n!!!GADGET_END\n",
+            dependencies.join(",")
+        );
+        let at = call * 2;
+        all.push(json!({"event": "text", "text": header, "t_ms": at}));
+        all.push(json!({"event": "call", "call": call, "id": id, "name": name, "dependencies": dependencies, "t_ms": at}));
+        all.push(json!({"event": "waiting", "call": call, "id": id, "name": name, "arguments": {"n": call.to_string()}, "t_ms": at}));
+        let status = if call % 3 == 2 { "error" } else { "ok" };
+        *statuses.entry(status).or_insert(0) += 1;
+        all.push(json!({"event": "start", "call": call, "id": id, "name": name, "attempt": 1, "t_ms": at}));
+        all.push(json!({"event": "result", "call": call, "id": id, "name": name, "status": status, "output": format!("out {call}"), "t_ms": at + 1}));
+    }
+    let log = log(&all);
+    let shown = show(&log, &["--html", "-"]);
+    assert!(
+        shown.stdout.len() < 2 * log.len() + 100_000,
+        "{} bytes",
+        shown.stdout.len()
+    );
+    let data = data_of(&shown.stdout);
+    let calls = data["calls"].as_array().unwrap();
+    assert_eq!(calls.len(), 3000);
+    assert_eq!(
+        calls[2999]["dependencies"],
+        json!([{"id": "c2998", "call": 2998}, {"id": "c2992", "call": 2992}, {"id": "c2949", "call": 2949}])
+    );
+    for (status, count) in statuses {
+        let found = calls.iter().filter(|call| call["status"] == status).count();
+        assert_eq!(found, count, "{status}");
+    }
+    let segments = data["turns"][0]["segments"].as_array().unwrap();
+    let in_place = segments.iter().filter(|segment| segment["type"] == "call");
+    assert_eq!(in_place.count(), 3000);
+}

@@ -1,0 +1,12 @@
+//! `plaincall show` on the records in `records/`: one event a line, without numbers and checksums.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod data;
+mod lines;
+mod page;
+mod scene;

@@ -1,0 +1,652 @@
+//! The calls of a conversation: what happened to them, and what is to be done next. No clock, no tasks, no I/O.
+//!
+//! It takes [`Input`]s one after another. Each changes the plan; what follows from it at once comes out as events, for
+//! those who listen and for the log, and as [`Command`]s, for the driver. Nothing else changes it. So the inputs of a
+//! log, given again in their order, bring it back to where it was (`spec/log.md`, "Taking a run up again").
+
+mod standing;
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_call::{Arguments, Effect};
+use plaincall_plan::{
+    Action, CallIndex, Limits, Order, Plan, RejectReason, Reply, State, ToolIndex,
+};
+
+use crate::event::{
+    Admission, AdmittedBy, Appeared, BackOff, Cancel, Completed, Delta, Moment, Over, RunEvent,
+    Started, TurnBegin, TurnEnd,
+};
+use crate::policy::{Policy, Writes};
+use crate::reader::Read;
+use crate::result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times};
+use crate::source::Source;
+use crate::tool_policy::Dependents;
+use crate::toolbox::Toolbox;
+use crate::turn::Stop;
+use crate::work::Ended;
+
+/// Something that happened outside.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// A turn was opened.
+    Open,
+    /// A piece of the reply, and what it says.
+    Text {
+        /// `None` if nobody wants to know.
+        source: Option<Source>,
+        read: Vec<Read>,
+    },
+    /// The reply is over, and what its end says.
+    Over { stop: Stop, read: Vec<Read> },
+    /// The call may run.
+    Admit {
+        call: CallIndex,
+        by: AdmittedBy,
+        always: bool,
+        /// The arguments it runs with, if they are not those that were written.
+        arguments: Option<Arc<Arguments>>,
+    },
+    /// The call may not run.
+    Deny { call: CallIndex, reason: String },
+    /// A call that was started has ended.
+    Ended { call: CallIndex, ended: Ended },
+    /// A call that was started has failed and is to be tried again.
+    BackOff {
+        call: CallIndex,
+        error: Arc<str>,
+        wait: Duration,
+    },
+    /// Its time has come.
+    Retry { call: CallIndex },
+    /// All calls are called off.
+    Cancel { reason: Arc<str>, timed_out: bool },
+}
+
+/// Something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Find out whether the call may run.
+    Ask(CallIndex),
+    /// Start its tool.
+    Start(CallIndex),
+    /// Stop its tool.
+    Stop(CallIndex),
+    /// Nobody has to decide about it any more, and it will not be tried again.
+    Forget(CallIndex),
+    /// Hand out the results of this turn.
+    Close(usize),
+}
+
+#[derive(Debug)]
+pub(crate) struct Conductor {
+    plan: Plan,
+    toolbox: Arc<Toolbox>,
+    policy: Policy,
+    /// The tools' numbers in the plan, in the order of the toolbox.
+    numbers: Vec<ToolIndex>,
+    calls: Vec<Call>,
+    turns: Vec<Turn>,
+    /// Why the present turn was called off, perhaps before its first call.
+    cancelled: Option<Arc<str>>,
+    /// Whether the last cancellation came because the time of the turn was over.
+    is_overtime: bool,
+    /// The calls before this one were there at the last cancellation.
+    called_off: usize,
+    /// The call that has ended the run.
+    finisher: Option<CallIndex>,
+    /// Whether events are wanted.
+    pub(crate) is_heard: bool,
+    /// What has happened and was not told yet.
+    pub(crate) events: Vec<RunEvent>,
+    /// What is to be done.
+    pub(crate) commands: VecDeque<Command>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: Arc<str>,
+    pub(crate) name: Arc<str>,
+    dependencies: Arc<[String]>,
+    pub(crate) turn: usize,
+    /// Its place in the toolbox, once it is complete.
+    tool: Option<usize>,
+    /// Set from the end of its text until it is started for the last time, so that they do not stay in memory.
+    arguments: Option<Arc<Arguments>>,
+    times: Times,
+    /// How often it was started.
+    pub(crate) attempts: u32,
+    note: Option<Arc<str>>,
+    /// When its wait is over, if it backs off.
+    pub(crate) retry_at: Duration,
+    /// A crash has cut it off, and it waits for somebody's word.
+    is_aside: bool,
+    pub(crate) result: Option<CallResult>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    first: usize,
+    unended: usize,
+    stage: Stage,
+    opened: Duration,
+    /// Known from its first call on.
+    order: Option<Order>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Calls may still appear.
+    Open,
+    /// The reply is over; calls may still run.
+    Over,
+    /// All its calls have ended.
+    Closed,
+}
+
+impl Conductor {
+    pub(crate) fn new(toolbox: Arc<Toolbox>, policy: Policy) -> Self {
+        let mut plan = Plan::new(Limits {
+            concurrent: NonZeroU32::new(policy.concurrent),
+            calls_per_turn: policy.calls_per_turn,
+        });
+        let numbers = toolbox
+            .iter()
+            .map(|tool| {
+                plan.add_tool(plaincall_plan::Tool {
+                    max_concurrent: tool.policy.max_concurrent,
+                    exclusive: tool.policy.exclusive,
+                    read: tool.spec.effect == Effect::Read,
+                    deferred: tool.spec.effect == Effect::Write
+                        && policy.writes == Writes::AtEndOfTurn,
+                    tolerated: tool.policy.dependents != Dependents::Skip,
+                })
+            })
+            .collect();
+        Self {
+            plan,
+            toolbox,
+            policy,
+            numbers,
+            calls: Vec::new(),
+            turns: Vec::new(),
+            cancelled: None,
+            is_overtime: false,
+            called_off: 0,
+            finisher: None,
+            is_heard: false,
+            events: Vec::new(),
+            commands: VecDeque::new(),
+        }
+    }
+
+    /// Takes what happened, `at` so long after the beginning of the run.
+    pub(crate) fn take(&mut self, input: Input, at: Duration) {
+        // The plan refuses what comes too late, for instance the end of a call that was called off; that is right.
+        match input {
+            Input::Open => self.open(at),
+            Input::Text { source, read } => {
+                if let Some(source) = source {
+                    self.tell(|| RunEvent::Text(Delta { source, at }));
+                }
+                self.read(read, at);
+            }
+            Input::Over { stop, read } => self.over(stop, read, at),
+            Input::Admit {
+                call,
+                by,
+                always,
+                arguments,
+            } => self.admit(call, by, always, arguments, at),
+            Input::Deny { call, reason } => {
+                let _ = self.plan.deny(call, reason);
+            }
+            Input::Ended { call, ended } => self.ended(call, ended, at),
+            Input::BackOff { call, error, wait } => self.back_off(call, error, wait, at),
+            Input::Retry { call } => {
+                // A call that a crash has cut off still holds its slot.
+                if self.state(call) == Some(State::Running) {
+                    let _ = self.plan.back_off(call);
+                }
+                if self.plan.retry(call).is_ok() {
+                    self.tell_of(call, at, RunEvent::Retry);
+                }
+            }
+            Input::Cancel { reason, timed_out } => self.cancel(reason, timed_out, at),
+        }
+        self.act(at);
+    }
+
+    fn open(&mut self, at: Duration) {
+        self.is_overtime = false;
+        if let Some(turn) = self.turns.last()
+            && turn.stage == Stage::Open
+        {
+            // A turn that was forgotten instead of dropped.
+            self.cancel("the turn was left".into(), false, at);
+            self.act(at);
+            self.over(Stop::Broken, Vec::new(), at);
+            self.act(at);
+        }
+        self.cancelled = self.finisher.map(|call| {
+            let name = self.calls.get(call.index()).map(|call| &*call.name);
+            format!(
+                "the run had ended with a call of `{}`",
+                name.unwrap_or_default()
+            )
+            .into()
+        });
+        let turn = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        self.turns.push(Turn {
+            first: self.calls.len(),
+            unended: 0,
+            stage: Stage::Open,
+            opened: at,
+            order: None,
+        });
+        self.tell(|| RunEvent::Turn(TurnBegin { turn, at }));
+    }
+
+    fn begin(&mut self, order: Order) {
+        let Some(turn) = self.turns.last_mut().filter(|turn| turn.order.is_none()) else {
+            return;
+        };
+        turn.order = Some(order);
+        let _ = self.plan.begin_turn(order);
+        if self.cancelled.is_some() {
+            self.plan.cancel_all();
+        }
+    }
+
+    fn read(&mut self, read: Vec<Read>, at: Duration) {
+        for read in read {
+            match read {
+                Read::Begin(order) => self.begin(order),
+                Read::Appear {
+                    id,
+                    name,
+                    dependencies,
+                } => self.appear(id, name, dependencies, at),
+                Read::Complete {
+                    call,
+                    tool,
+                    arguments,
+                } => self.complete(CallIndex::new(call), tool, &arguments, at),
+                Read::Wrong { call, reason } => {
+                    let _ = self.plan.reject(CallIndex::new(call), reason);
+                }
+            }
+            self.act(at);
+        }
+    }
+
+    fn appear(&mut self, id: Arc<str>, name: Arc<str>, dependencies: Arc<[String]>, at: Duration) {
+        let Ok(call) = self.plan.declare(&id) else {
+            return;
+        };
+        if let Some(turn) = self.turns.last_mut() {
+            turn.unended += 1;
+        }
+        self.tell(|| {
+            RunEvent::Call(Appeared {
+                call: call.get(),
+                id: Arc::clone(&id),
+                name: Arc::clone(&name),
+                dependencies: Arc::clone(&dependencies),
+                at,
+            })
+        });
+        self.calls.push(Call {
+            id,
+            name,
+            dependencies,
+            turn: self.turns.len().saturating_sub(1),
+            tool: None,
+            arguments: None,
+            times: Times {
+                appeared: at,
+                ..Times::default()
+            },
+            attempts: 0,
+            note: None,
+            retry_at: Duration::ZERO,
+            is_aside: false,
+            result: None,
+        });
+    }
+
+    fn complete(&mut self, call: CallIndex, tool: usize, arguments: &Arc<Arguments>, at: Duration) {
+        let Some((entry, number)) = self.calls.get_mut(call.index()).zip(self.numbers.get(tool))
+        else {
+            return;
+        };
+        // One that has ended already, for instance over the limit of calls, keeps no arguments in memory.
+        if self
+            .plan
+            .complete(call, *number, &*entry.dependencies)
+            .is_err()
+        {
+            return;
+        }
+        entry.times.complete = Some(at);
+        entry.tool = Some(tool);
+        entry.arguments = Some(Arc::clone(arguments));
+        self.tell_of(call, at, |moment| {
+            RunEvent::Waiting(Completed {
+                call: moment.call,
+                id: moment.id,
+                name: moment.name,
+                arguments: (&**arguments).into(),
+                at: moment.at,
+            })
+        });
+    }
+
+    fn over(&mut self, stop: Stop, read: Vec<Read>, at: Duration) {
+        let number = self.turns.len().saturating_sub(1);
+        if self
+            .turns
+            .last()
+            .is_none_or(|turn| turn.stage != Stage::Open)
+        {
+            return;
+        }
+        self.tell(|| RunEvent::Over(Over { stop, at }));
+        self.read(read, at);
+        self.begin(Order::Graph);
+        let reply = match stop {
+            Stop::Natural => Reply::Whole,
+            Stop::Length | Stop::Broken => Reply::Cut,
+        };
+        let _ = self.plan.end_turn(reply);
+        if let Some(turn) = self.turns.last_mut() {
+            turn.stage = Stage::Over;
+        }
+        self.act(at);
+        self.close_turn(number, at);
+    }
+
+    fn admit(
+        &mut self,
+        call: CallIndex,
+        by: AdmittedBy,
+        always: bool,
+        arguments: Option<Arc<Arguments>>,
+        at: Duration,
+    ) {
+        // A call that was called off meanwhile needs no decision any more.
+        if self.plan.admit(call).is_err() {
+            return;
+        }
+        let texts = arguments.as_deref().map(Into::into);
+        if let Some(arguments) = arguments
+            && let Some(entry) = self.calls.get_mut(call.index())
+        {
+            let note = format!(
+                "somebody changed the arguments before the call ran; it ran with {}",
+                arguments.to_value()
+            );
+            entry.note = Some(note.into());
+            entry.arguments = Some(arguments);
+        }
+        self.tell_of(call, at, |moment| {
+            RunEvent::Admitted(Admission {
+                call: moment.call,
+                id: moment.id,
+                name: moment.name,
+                by,
+                always,
+                arguments: texts,
+                at: moment.at,
+            })
+        });
+    }
+
+    fn ended(&mut self, call: CallIndex, ended: Ended, at: Duration) {
+        if !matches!(self.state(call), Some(State::Running | State::BackOff)) {
+            return;
+        }
+        let Ended {
+            outcome,
+            output,
+            error,
+            note,
+        } = ended;
+        if let Some(note) = note
+            && let Some(entry) = self.calls.get_mut(call.index())
+        {
+            entry.note = Some(note);
+        }
+        let status = Status::from(outcome);
+        if status == Status::Ok && self.tool(call).is_some_and(|tool| tool.policy.finishes) {
+            self.finisher.get_or_insert(call);
+        }
+        self.record(call, status, output, error.map(Arc::from), None, at);
+        let _ = self.plan.ended(call, outcome);
+        self.close_turn_of(call, at);
+    }
+
+    fn back_off(&mut self, call: CallIndex, error: Arc<str>, wait: Duration, at: Duration) {
+        if self.plan.back_off(call).is_ok() {
+            if let Some(entry) = self.calls.get_mut(call.index()) {
+                entry.retry_at = at.saturating_add(wait);
+            }
+            self.tell_of(call, at, |moment| {
+                RunEvent::BackOff(BackOff {
+                    call: moment.call,
+                    id: moment.id,
+                    name: moment.name,
+                    error,
+                    wait,
+                    at: moment.at,
+                })
+            });
+        }
+    }
+
+    fn cancel(&mut self, reason: Arc<str>, timed_out: bool, at: Duration) {
+        self.tell(|| {
+            RunEvent::Cancel(Cancel {
+                reason: Arc::clone(&reason),
+                timed_out,
+                at,
+            })
+        });
+        self.cancelled = Some(reason);
+        self.is_overtime = timed_out;
+        self.called_off = self.calls.len();
+        self.plan.cancel_all();
+    }
+
+    /// Takes what the plan says.
+    fn act(&mut self, at: Duration) {
+        while let Some(action) = self.plan.next_action() {
+            match action {
+                Action::Ready(call) => {
+                    self.tell_of(call, at, RunEvent::Ready);
+                    self.commands.push_back(Command::Ask(call));
+                }
+                Action::Start(call) => {
+                    self.started(call, at);
+                    self.commands.push_back(Command::Start(call));
+                }
+                Action::Skip { call, because } => self.skip(call, because, at),
+                Action::Reject { call, reason } => self.reject(call, &reason, at),
+                Action::Cancel(call) => {
+                    let reason = self.cancelled.as_deref().unwrap_or("the run was cancelled");
+                    let error = if self
+                        .calls
+                        .get(call.index())
+                        .is_some_and(|call| call.attempts > 0)
+                    {
+                        format!("{reason} while the call waited to be tried again")
+                    } else {
+                        format!("{reason} before the call was started")
+                    };
+                    self.unstarted(call, Status::Cancelled, error, None, at);
+                }
+                Action::Stop(call) => self.commands.push_back(Command::Stop(call)),
+            }
+        }
+    }
+
+    /// A call is started, for the first time or again.
+    fn started(&mut self, call: CallIndex, at: Duration) {
+        let Some(entry) = self.calls.get_mut(call.index()) else {
+            return;
+        };
+        entry.attempts += 1;
+        entry.is_aside = false;
+        entry.times.started = Some(at);
+        let attempt = entry.attempts;
+        self.tell_of(call, at, |moment| {
+            RunEvent::Start(Started {
+                call: moment.call,
+                id: moment.id,
+                name: moment.name,
+                attempt,
+                at: moment.at,
+            })
+        });
+    }
+
+    fn skip(&mut self, call: CallIndex, because: plaincall_plan::Because, at: Duration) {
+        let cause = |index: CallIndex| Cause {
+            call: index.get(),
+            id: self.id(index),
+        };
+        let because = Because {
+            link: because.link,
+            direct: cause(because.direct),
+            root: cause(because.root),
+        };
+        let status = self.calls.get(because.direct.call as usize);
+        let status = status
+            .and_then(|entry| entry.result.as_ref())
+            .map(|result| result.status);
+        let ended = match status {
+            Some(Status::Error) => "failed",
+            Some(Status::Skipped) => "was skipped",
+            Some(Status::Rejected) => "was rejected",
+            Some(Status::Cancelled) => "was cancelled",
+            Some(Status::Unknown) => "was cut off, and nobody knows what became of it",
+            _ => "did not succeed",
+        };
+        let id = &because.direct.id;
+        let mut error = match because.link {
+            Link::Dependency => format!("not run, because it depends on `{id}`, which {ended}"),
+            Link::Order => format!("not run, because `{id}`, written before it, {ended}"),
+        };
+        if because.root != because.direct {
+            let _ = write!(error, "; it began with `{}`", because.root.id);
+        }
+        self.unstarted(call, Status::Skipped, error, Some(because), at);
+    }
+
+    fn reject(&mut self, call: CallIndex, reason: &RejectReason, at: Duration) {
+        self.unstarted(call, Status::Rejected, reason.to_string(), None, at);
+    }
+
+    /// A call has ended without a tool that could say how.
+    fn unstarted(
+        &mut self,
+        call: CallIndex,
+        status: Status,
+        error: String,
+        because: Option<Because>,
+        at: Duration,
+    ) {
+        self.record(call, status, None, Some(error.into()), because, at);
+        self.commands.push_back(Command::Forget(call));
+        self.close_turn_of(call, at);
+    }
+
+    fn record(
+        &mut self,
+        call: CallIndex,
+        status: Status,
+        output: Option<Arc<str>>,
+        error: Option<Arc<str>>,
+        because: Option<Because>,
+        at: Duration,
+    ) {
+        let Some(entry) = self.calls.get_mut(call.index()) else {
+            return;
+        };
+        entry.arguments = None;
+        entry.times.ended = at;
+        let result = CallResult {
+            call: call.get(),
+            id: Arc::clone(&entry.id),
+            name: Arc::clone(&entry.name),
+            status,
+            output,
+            whole_bytes: None,
+            error,
+            note: entry.note.clone(),
+            because,
+            times: entry.times,
+        };
+        if self.is_heard {
+            self.events.push(RunEvent::Result(result.clone()));
+        }
+        entry.result = Some(result);
+        let turn = entry.turn;
+        if let Some(turn) = self.turns.get_mut(turn) {
+            turn.unended = turn.unended.saturating_sub(1);
+        }
+    }
+
+    fn close_turn_of(&mut self, call: CallIndex, at: Duration) {
+        if let Some(turn) = self.calls.get(call.index()).map(|entry| entry.turn) {
+            self.close_turn(turn, at);
+        }
+    }
+
+    /// Closes a turn whose reply is over and whose calls have all ended.
+    fn close_turn(&mut self, number: usize, at: Duration) {
+        let Some(turn) = self.turns.get_mut(number) else {
+            return;
+        };
+        if turn.stage != Stage::Over || turn.unended > 0 {
+            return;
+        }
+        turn.stage = Stage::Closed;
+        if self.is_heard {
+            let mut counts = StatusCounts::default();
+            for result in self.results(number) {
+                counts.add(result.status);
+            }
+            let turn = u32::try_from(number).unwrap_or(u32::MAX);
+            self.events
+                .push(RunEvent::End(TurnEnd { turn, counts, at }));
+        }
+        self.commands.push_back(Command::Close(number));
+    }
+
+    fn tell(&mut self, event: impl FnOnce() -> RunEvent) {
+        if self.is_heard {
+            self.events.push(event());
+        }
+    }
+
+    fn tell_of(&mut self, call: CallIndex, at: Duration, event: impl FnOnce(Moment) -> RunEvent) {
+        if let Some(entry) = self.calls.get(call.index()).filter(|_| self.is_heard) {
+            self.events.push(event(Moment {
+                call: call.get(),
+                id: Arc::clone(&entry.id),
+                name: Arc::clone(&entry.name),
+                at,
+            }));
+        }
+    }
+
+    fn id(&self, call: CallIndex) -> Arc<str> {
+        let entry = self.calls.get(call.index());
+        entry.map_or_else(|| "".into(), |entry| Arc::clone(&entry.id))
+    }
+}

@@ -1,0 +1,125 @@
+//! Outputs that are too long to go back to the model whole.
+
+use std::fmt::Write as _;
+
+/// The name of the tool that reads on.
+pub(crate) const READ_RESULT: &str = "read_result";
+
+/// The beginning of an output that is longer than `limit` bytes, and a line that says how much of it that is; `None` if
+/// it is not longer.
+///
+/// `can_read_on` says whether the model has the tool with which it can go on reading (`spec/running.md`, "Long results").
+pub(crate) fn cut(output: &str, limit: usize, id: &str, can_read_on: bool) -> Option<String> {
+    if output.len() <= limit {
+        return None;
+    }
+    let kept = beginning(output, limit);
+    let mut note = first_of(kept, output.len() as u64);
+    if can_read_on {
+        let _ = write!(
+            note,
+            "; the tool `{READ_RESULT}` with `id` = {id} and `from` = {kept} reads on"
+        );
+    }
+    let text = output.get(..kept).unwrap_or_default();
+    Some(with_last_line(text, &note))
+}
+
+/// How many bytes a beginning of the text has that is not longer than `limit`. It ends with a line where one ends in the
+/// last quarter of the limit, else with a character.
+pub(crate) fn beginning(text: &str, limit: usize) -> usize {
+    let whole_characters = text.floor_char_boundary(limit);
+    if whole_characters == text.len() {
+        return whole_characters;
+    }
+    let within = text.get(..whole_characters).unwrap_or_default();
+    match within.rfind('\n').map(|at| at + 1) {
+        Some(line_end) if line_end >= limit - limit / 4 => line_end,
+        _ => whole_characters,
+    }
+}
+
+/// The words for an output of which the end is missing.
+pub(crate) fn first_of(kept: usize, total: u64) -> String {
+    format!("output cut: the first {kept} of {total} bytes")
+}
+
+/// A text and a line of its own behind it, in square brackets.
+pub(crate) fn with_last_line(text: &str, line: &str) -> String {
+    let line_end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{text}{line_end}[{line}]\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn what_is_left() {
+        for (output, limit, expected) in [
+            ("", 0, None),
+            ("12345678", 8, None),
+            ("12345678", usize::MAX, None),
+            ("a", 0, Some((0, "[output cut: the first 0 of 1 bytes]\n"))),
+            (
+                "123456789",
+                8,
+                Some((8, "12345678\n[output cut: the first 8 of 9 bytes]\n")),
+            ),
+            // A line end in the last quarter of the limit, of several the last.
+            (
+                "1234567\n9",
+                8,
+                Some((8, "1234567\n[output cut: the first 8 of 9 bytes]\n")),
+            ),
+            (
+                "12345\n78901",
+                8,
+                Some((6, "12345\n[output cut: the first 6 of 11 bytes]\n")),
+            ),
+            (
+                "12345\n\n8901",
+                8,
+                Some((7, "12345\n\n[output cut: the first 7 of 11 bytes]\n")),
+            ),
+            // One before it.
+            (
+                "1234\n678901",
+                8,
+                Some((8, "1234\n678\n[output cut: the first 8 of 11 bytes]\n")),
+            ),
+            // One behind the limit.
+            (
+                "12345678\n0",
+                8,
+                Some((8, "12345678\n[output cut: the first 8 of 10 bytes]\n")),
+            ),
+            // Whole characters.
+            (
+                "1234567é",
+                8,
+                Some((7, "1234567\n[output cut: the first 7 of 9 bytes]\n")),
+            ),
+            ("🛠", 3, Some((0, "[output cut: the first 0 of 4 bytes]\n"))),
+        ] {
+            let found = cut(output, limit, "a", false);
+            assert_eq!(
+                found.as_deref(),
+                expected.map(|(_, text)| text),
+                "{output:?}"
+            );
+            let reading_on = cut(output, limit, "call_1", true);
+            let expected = expected.map(|(kept, text)| {
+                let hint = format!(
+                    "; the tool `read_result` with `id` = call_1 and `from` = {kept} reads on]\n"
+                );
+                text.replace("]\n", &hint)
+            });
+            assert_eq!(reading_on, expected, "{output:?}");
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! What is done for one call: ask, start, stop, try again, settle.
+
+use std::hash::BuildHasher as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_call::{Arguments, Effect, bind_arguments};
+use plaincall_plan::{CallIndex, Outcome, State};
+use tokio::task::{self, JoinError};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{Doing, Done, Driver, Running};
+use crate::conductor::Input;
+use crate::context::Context;
+use crate::event::{AdmittedBy, Resumed, RunEvent};
+use crate::gate::{Decision, ReadOnly, Request, Settlement};
+use crate::reader::wrong_arguments;
+use crate::replay::Replayed;
+use crate::rules::Verdict;
+use crate::tool::BoxError;
+use crate::work::{Ended, Work, in_words};
+
+impl Driver {
+    /// Finds out whether a call may run: a rule, an earlier answer for all calls of the tool, or the gate.
+    pub(super) fn ask(&mut self, call: CallIndex) {
+        let Some(request) = self.request(call) else {
+            return;
+        };
+        let verdict = self.rules.verdict(&request);
+        let must_ask = verdict == Some(Verdict::Ask);
+        match verdict {
+            Some(Verdict::Allow) => return self.admit(call, AdmittedBy::Rule),
+            Some(Verdict::Deny { reason }) => {
+                return self.decided.push_back(Input::Deny { call, reason });
+            }
+            Some(Verdict::Ask) | None => {}
+        }
+        if !must_ask && self.always.contains(&request.name) {
+            return self.admit(call, AdmittedBy::Always);
+        }
+        let Some(gate) = &self.gate else {
+            let decision = if must_ask {
+                Decision::deny(
+                    "a rule of this run asks about this call, and there is nobody to ask",
+                )
+            } else {
+                ReadOnly::decision(&request)
+            };
+            return self.decide(call, Ok(decision));
+        };
+        let gate = Arc::clone(gate);
+        let time = self.conductor.policy().gate_timeout;
+        let asking = async move {
+            let decision = timeout(time, gate.decide(&request)).await;
+            Done::Asked(decision.unwrap_or_else(|_| Err(nobody_answered(time))))
+        };
+        self.wait_for(call, Doing::Asking, asking);
+    }
+
+    fn request(&self, call: CallIndex) -> Option<Request> {
+        let entry = self.conductor.call(call)?;
+        let effect = self.conductor.tool(call).map(|tool| tool.spec.effect);
+        Some(Request {
+            call: call.get(),
+            id: Arc::clone(&entry.id),
+            name: Arc::clone(&entry.name),
+            effect: effect.unwrap_or_default(),
+            arguments: self.conductor.arguments(call),
+        })
+    }
+
+    fn wait_for(
+        &mut self,
+        call: CallIndex,
+        doing: Doing,
+        what: impl Future<Output = Done> + Send + 'static,
+    ) {
+        let handle = self.tasks.spawn(what);
+        self.doing.insert(handle.id(), (call, doing));
+        self.waiting.insert(call, handle);
+    }
+
+    fn admit(&mut self, call: CallIndex, by: AdmittedBy) {
+        self.decided.push_back(Input::Admit {
+            call,
+            by,
+            always: false,
+            arguments: None,
+        });
+    }
+
+    fn decide(&mut self, call: CallIndex, decision: Result<Decision, BoxError>) {
+        let admit = |always, arguments: Option<Arc<Arguments>>| Input::Admit {
+            call,
+            by: AdmittedBy::Gate,
+            always,
+            arguments,
+        };
+        let input = match decision {
+            Ok(Decision::Allow) => admit(false, None),
+            Ok(Decision::Always) => {
+                if let Some(entry) = self.conductor.call(call) {
+                    self.always.insert(Arc::clone(&entry.name));
+                }
+                admit(true, None)
+            }
+            Ok(Decision::Edit { arguments }) => {
+                let tool = self.conductor.tool(call);
+                match tool.map(|tool| bind_arguments(&tool.spec, &arguments)) {
+                    Some(Ok(arguments)) => {
+                        let arguments = Arc::new(arguments);
+                        match self.denied_by_rule(call, &arguments) {
+                            Some(reason) => Input::Deny { call, reason },
+                            None => admit(false, Some(arguments)),
+                        }
+                    }
+                    Some(Err(problems)) => Input::Deny {
+                        call,
+                        reason: format!(
+                            "the arguments were changed before the call ran, and are not right now: {}",
+                            wrong_arguments(&problems)
+                        ),
+                    },
+                    None => return,
+                }
+            }
+            Ok(Decision::Deny { reason }) => Input::Deny { call, reason },
+            Err(error) => Input::Deny {
+                call,
+                reason: format!(
+                    "nobody could decide whether this call may run, so it may not: {error}"
+                ),
+            },
+        };
+        self.decided.push_back(input);
+    }
+
+    /// Why a rule denies a call with these arguments, if one does. What a rule denies nobody can make right.
+    fn denied_by_rule(&self, call: CallIndex, arguments: &Arc<Arguments>) -> Option<String> {
+        let mut request = self.request(call)?;
+        request.arguments = Arc::clone(arguments);
+        match self.rules.verdict(&request) {
+            Some(Verdict::Deny { reason }) => Some(reason),
+            _ => None,
+        }
+    }
+
+    pub(super) fn start(&mut self, call: CallIndex) {
+        let dependencies = self.conductor.dependency_results(call);
+        let surroundings = Arc::clone(&self.surroundings);
+        let arguments = self.conductor.arguments_for_start(call);
+        // What was let pass before a crash may be denied now: a rule may be why the run was stopped.
+        if self.is_resumed
+            && let Some(reason) = self.denied_by_rule(call, &arguments)
+        {
+            let ended = Ended::denied_after_all(&reason);
+            return self.decided.push_back(Input::Ended { call, ended });
+        }
+        let log_failure = self.log_failure();
+        let Some((entry, tool)) = self.conductor.call(call).zip(self.conductor.tool(call)) else {
+            return;
+        };
+        if let Some(error) = log_failure.filter(|_| tool.spec.effect == Effect::Write) {
+            let ended = Ended::not_recorded(&error);
+            return self.decided.push_back(Input::Ended { call, ended });
+        }
+        let cancellation = CancellationToken::new();
+        let context = Context {
+            call: call.get(),
+            id: Arc::clone(&entry.id),
+            name: Arc::clone(&entry.name),
+            // A child of it: what the tool does with it concerns the tool alone.
+            cancellation: cancellation.child_token(),
+            dependencies,
+            grace: tool.policy.grace,
+            surroundings,
+        };
+        // What may change something must not be done without a trace.
+        let barrier = self
+            .recorder
+            .as_ref()
+            .filter(|_| tool.spec.effect == Effect::Write);
+        let barrier = barrier.map(|recorder| (recorder.barrier(), self.last_line));
+        let work = Work::new(
+            tool,
+            arguments,
+            context,
+            self.transform.clone(),
+            self.parent.clone(),
+            entry.attempts,
+        );
+        let token = cancellation.clone();
+        let started = Instant::now();
+        let working = async move {
+            if let Some((barrier, line)) = barrier {
+                tokio::select! {
+                    reached = barrier.reached(line) => if let Err(error) = reached {
+                        return Done::Worked(Ended::not_recorded(&error));
+                    },
+                    () = token.cancelled() => return Done::Worked(Ended::not_started()),
+                }
+                return Done::Worked(work.run(Instant::now(), token).await);
+            }
+            Done::Worked(work.run(started, token).await)
+        };
+        let handle = self.tasks.spawn(working);
+        self.doing.insert(handle.id(), (call, Doing::Working));
+        let running = Running {
+            cancellation,
+            was_stopped: false,
+            is_overtime: false,
+        };
+        self.running.insert(call, running);
+    }
+
+    pub(super) fn stop(&mut self, call: CallIndex) {
+        // Without a log it is not stopped either: what it does cannot be written down, but half of it would be worse.
+        if self.log_failure().is_none()
+            && let Some(running) = self.running.get_mut(&call)
+        {
+            running.stop();
+        }
+    }
+
+    /// A task has ended.
+    pub(super) fn joined(&mut self, joined: Result<(task::Id, Done), JoinError>) {
+        let id = match &joined {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
+        };
+        let Some((call, doing)) = self.doing.remove(&id) else {
+            return;
+        };
+        if !matches!(doing, Doing::Working) {
+            self.waiting.remove(&call);
+        }
+        match (joined, doing) {
+            (Ok((_, Done::Worked(ended))), _) => self.worked(call, ended),
+            (Ok((_, Done::Asked(decision))), _) => self.decide(call, decision),
+            (Ok((_, Done::Settled(settlement))), _) => self.settled(call, settlement),
+            (Ok((_, Done::Rested)), _) => self.give(Input::Retry { call }),
+            (Err(error), Doing::Working) => {
+                let ended = self.broken_down(call, panic_text(error));
+                self.worked(call, ended);
+            }
+            (Err(error), Doing::Asking) if error.is_panic() => {
+                self.decide(call, Err(panic_text(error).into()));
+            }
+            (Err(error), Doing::Settling) if error.is_panic() => {
+                self.settled(call, Err(panic_text(error).into()));
+            }
+            // Nobody waits for it any more.
+            (Err(_), Doing::Asking | Doing::Settling | Doing::Resting) => {}
+        }
+    }
+
+    /// How a call ends whose tool has panicked. What a panic says is changed like all that tools say; if that panics too,
+    /// it is lost.
+    fn broken_down(&self, call: CallIndex, said: String) -> Ended {
+        let (Some(transform), Some(entry)) = (&self.transform, self.conductor.call(call)) else {
+            return Ended::panicked(&said);
+        };
+        let changed = catch_unwind(AssertUnwindSafe(|| transform(&entry.name, said)));
+        Ended::panicked(&changed.unwrap_or_else(|_| "it panicked".to_owned()))
+    }
+
+    /// A tool has ended.
+    fn worked(&mut self, call: CallIndex, mut ended: Ended) {
+        let running = self.running.remove(&call);
+        let was_stopped = running.as_ref().is_some_and(|running| running.was_stopped);
+        if ended.outcome == Outcome::Cancelled && running.is_some_and(|running| running.is_overtime)
+        {
+            self.overtime(&mut ended);
+        }
+        if ended.outcome == Outcome::Error
+            && !was_stopped
+            && let Some(wait) = self.wait_before_retry(call)
+        {
+            let error = ended.error.unwrap_or_default().into();
+            self.give(Input::BackOff { call, error, wait });
+            return self.rest(call, wait);
+        }
+        self.keep_whole(call, &ended);
+        self.give(Input::Ended { call, ended });
+    }
+
+    /// How long a call that has failed waits before it is tried again; `None` if it is not.
+    fn wait_before_retry(&mut self, call: CallIndex) -> Option<Duration> {
+        let attempts = self.conductor.call(call)?.attempts;
+        let tool = self.conductor.tool(call)?;
+        let retry = tool.policy.retry?;
+        let may_repeat = tool.spec.effect != Effect::Write;
+        if !may_repeat || attempts >= retry.attempts || self.conductor.is_called_off(call) {
+            return None;
+        }
+        let (hasher, count) = &mut self.chances;
+        *count += 1;
+        let drawn = u32::try_from(hasher.hash_one(*count) >> 32).unwrap_or_default();
+        Some(retry.wait(attempts, f64::from(drawn) / f64::from(u32::MAX)))
+    }
+
+    fn rest(&mut self, call: CallIndex, wait: Duration) {
+        if self.conductor.state(call) == Some(State::BackOff) {
+            self.wait_for(call, Doing::Resting, async move {
+                sleep(wait).await;
+                Done::Rested
+            });
+        }
+    }
+}
+
+/// What is done when a run is taken up again (`spec/log.md`, "Taking a run up again").
+impl Driver {
+    pub(super) fn take_up(&mut self, replayed: Replayed) {
+        let now = Instant::now();
+        self.begun = now.checked_sub(replayed.at).unwrap_or(now);
+        self.deadline = self.conductor.opened().and_then(|opened| {
+            let time = self.conductor.policy().turn_timeout?;
+            self.begun.checked_add(opened)?.checked_add(time)
+        });
+        if self.conductor.is_overtime() {
+            self.deadline = None;
+        }
+        self.is_resumed = true;
+        let fresh = replayed.fresh();
+        self.always = replayed.always;
+        for result in replayed.whole {
+            self.keep_whole_text(&result.id, result.output.as_ref());
+        }
+        let at = self.begun.elapsed();
+        self.publish(RunEvent::Resumed(Resumed { at }));
+        for event in replayed.untold {
+            self.publish(event);
+        }
+        for call in self.conductor.calls_in(State::Ready) {
+            self.ask(call);
+        }
+        let were_running = self.conductor.calls_in(State::Running);
+        let were_waiting = self.conductor.calls_in(State::BackOff);
+        self.conductor.set_aside(&fresh, at);
+        let aside = self.conductor.calls_aside();
+        for call in were_running {
+            if fresh.contains(&call.get()) {
+                self.start(call);
+            } else if aside.contains(&call) {
+                self.settle(call);
+            } else {
+                self.start_again(call);
+            }
+        }
+        for call in were_waiting {
+            if aside.contains(&call) {
+                self.settle(call);
+            } else if let Some(entry) = self.conductor.call(call) {
+                self.rest(call, entry.retry_at.saturating_sub(at));
+            }
+        }
+        self.carry_out();
+    }
+
+    /// A call that can be repeated was running when the run was cut off.
+    fn start_again(&mut self, call: CallIndex) {
+        self.decided
+            .push_back(if self.conductor.is_called_off(call) {
+                let ended = self.called_off();
+                Input::Ended { call, ended }
+            } else {
+                Input::Retry { call }
+            });
+    }
+
+    /// How a call ends that was being stopped when the run was cut off.
+    fn called_off(&self) -> Ended {
+        let mut ended = Ended::cancelled(None);
+        if self.conductor.is_overtime() {
+            self.overtime(&mut ended);
+        }
+        ended
+    }
+
+    /// Says of a call that it was stopped because the time of its turn was over.
+    fn overtime(&self, ended: &mut Ended) {
+        let time = self.conductor.policy().turn_timeout.unwrap_or_default();
+        ended.outcome = Outcome::Error;
+        ended.error = Some(format!(
+            "timed out: the turn ran out of its time of {}",
+            in_words(time)
+        ));
+    }
+
+    /// Asks what became of a call that may have changed something.
+    fn settle(&mut self, call: CallIndex) {
+        let Some(request) = self.request(call) else {
+            return;
+        };
+        let Some(gate) = self.gate.clone() else {
+            return self.settled(call, Ok(Settlement::Unknown));
+        };
+        let time = self.conductor.policy().gate_timeout;
+        let asking = async move {
+            let settlement = timeout(time, gate.settle(&request)).await;
+            Done::Settled(settlement.unwrap_or_else(|_| Err(nobody_answered(time))))
+        };
+        self.settling.insert(call);
+        self.wait_for(call, Doing::Settling, asking);
+    }
+
+    fn settled(&mut self, call: CallIndex, settlement: Result<Settlement, BoxError>) {
+        self.settling.remove(&call);
+        let ended = match settlement {
+            // What was called off before the crash is not started again.
+            Ok(Settlement::RunAgain) if self.conductor.is_called_off(call) => self.called_off(),
+            Ok(Settlement::RunAgain) => {
+                return self.decided.push_back(Input::Retry { call });
+            }
+            Ok(Settlement::Done { output }) => Ended::said_to_be_done(output),
+            Ok(Settlement::NotDone { reason }) => Ended::said_not_to_be_done(reason),
+            Ok(Settlement::Unknown) => return self.unknown.push((call, None)),
+            Err(error) => return self.unknown.push((call, Some(error))),
+        };
+        self.decided.push_back(Input::Ended { call, ended });
+    }
+
+    /// Ends the calls of which nobody knows what became, when nothing else goes on in the turn. Returns whether it did.
+    pub(super) fn give_up_waiting(&mut self) -> bool {
+        if self.unknown.is_empty() || !self.tasks.is_empty() || self.conductor.is_open() {
+            return false;
+        }
+        for (call, error) in std::mem::take(&mut self.unknown) {
+            self.leave_open(call, error.as_ref());
+        }
+        true
+    }
+
+    /// Nobody knows what became of the call.
+    pub(super) fn leave_open(&mut self, call: CallIndex, error: Option<&BoxError>) {
+        if !self.conductor.is_followed(call) {
+            self.unsettled.insert(call.get());
+        }
+        let ended = Ended::unknown(error);
+        self.give(Input::Ended { call, ended });
+    }
+}
+
+fn nobody_answered(time: Duration) -> BoxError {
+    format!("nobody answered within {}", in_words(time)).into()
+}
+
+/// What a panic said.
+fn panic_text(error: JoinError) -> String {
+    let Ok(payload) = error.try_into_panic() else {
+        return "it was aborted".to_owned();
+    };
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "it panicked".to_owned()
+    }
+}

@@ -1,0 +1,193 @@
+//! What is told to others, and when: at once, or with a log as soon as it is written.
+
+use std::sync::Arc;
+
+use plaincall_call::Effect;
+use plaincall_plan::{CallIndex, Status};
+use tokio::sync::oneshot;
+
+use super::{Driver, Outgoing, cancel_without_log};
+use crate::cut::{READ_RESULT, cut};
+use crate::event::{LogFailed, RunEvent};
+use crate::log::{Durability, Progress, Recorder};
+use crate::result::{CallResult, TurnResults};
+use crate::work::Ended;
+
+/// How many bytes may wait for the log before whoever feeds the run is asked to wait.
+const LOG_BACKLOG: usize = 1 << 20;
+
+impl Driver {
+    /// Writes an event down and tells it to those who listen.
+    pub(super) fn publish(&mut self, event: RunEvent) {
+        if self.is_held_back(&event) {
+            self.held_back.push(event.clone());
+        } else if self.log_failure().is_none() {
+            let durability = self.durability(&event);
+            if let Some(recorder) = &mut self.recorder {
+                self.last_line = recorder.record(&event, durability);
+            }
+        }
+        self.send(Outgoing::Event(event));
+    }
+
+    /// Sends something as soon as all that was recorded so far is safe.
+    fn send(&mut self, what: Outgoing) {
+        if matches!(what, Outgoing::Event(_)) && self.listeners.is_empty() {
+            return;
+        }
+        match &self.recorder {
+            Some(recorder)
+                if recorder.failed().is_none() && recorder.written() <= self.last_line =>
+            {
+                self.outbox.push_back((self.last_line, what));
+            }
+            _ => self.deliver(what),
+        }
+    }
+
+    fn deliver(&mut self, what: Outgoing) {
+        match what {
+            Outgoing::Event(event) => self.listeners.tell(event),
+            Outgoing::Results(reply, results) => {
+                let _ = reply.send(results);
+            }
+        }
+    }
+
+    /// What must be on the disk before anybody hears of it: what a tool may have changed, and the end of a turn.
+    fn durability(&self, event: &RunEvent) -> Durability {
+        let is_write = |call: u32| {
+            let tool = self.conductor.tool(CallIndex::new(call));
+            tool.is_some_and(|tool| tool.spec.effect == Effect::Write)
+        };
+        match event {
+            RunEvent::Run(_) | RunEvent::End(_) => Durability::Synced,
+            RunEvent::Start(started) if is_write(started.call) => Durability::Synced,
+            RunEvent::Result(result) if is_write(result.call) => Durability::Synced,
+            _ => Durability::Written,
+        }
+    }
+
+    /// The log has come further, or has failed.
+    pub(super) fn written(&mut self, progress: Progress) {
+        match progress {
+            Progress::Safe(below) => {
+                while let Some((line, _)) = self.outbox.front()
+                    && *line < below
+                    && let Some((_, what)) = self.outbox.pop_front()
+                {
+                    self.deliver(what);
+                }
+            }
+            Progress::Failed(error) => {
+                while let Some((_, what)) = self.outbox.pop_front() {
+                    match what {
+                        Outgoing::Results(reply, mut results) => {
+                            results.log_failure = Some(Arc::clone(&error));
+                            self.deliver(Outgoing::Results(reply, results));
+                        }
+                        event @ Outgoing::Event(_) => self.deliver(event),
+                    }
+                }
+                let at = self.begun.elapsed();
+                let failed = LogFailed {
+                    error: Arc::clone(&error),
+                    at,
+                };
+                self.listeners.tell(RunEvent::LogFailed(failed));
+                self.give(cancel_without_log(&error));
+            }
+        }
+    }
+
+    pub(super) fn log_failure(&self) -> Option<Arc<str>> {
+        self.recorder.as_ref()?.failed().cloned()
+    }
+
+    /// Whether an event is not to be written down yet: nobody knows what became of a call, and somebody may say so when
+    /// the run is taken up once more.
+    fn is_held_back(&self, event: &RunEvent) -> bool {
+        if self.unsettled.is_empty() {
+            return false;
+        }
+        match event {
+            RunEvent::Result(result) => {
+                let because = result.because.as_ref();
+                let hangs_on_it =
+                    because.is_some_and(|one| self.unsettled.contains(&one.root.call));
+                hangs_on_it
+                    || (result.status == Status::Unknown && self.unsettled.contains(&result.call))
+            }
+            RunEvent::End(end) => {
+                let turn_of = |event: &RunEvent| {
+                    let call = self.conductor.call(CallIndex::new(event.call()?))?;
+                    u32::try_from(call.turn).ok()
+                };
+                self.held_back
+                    .iter()
+                    .any(|event| turn_of(event) == Some(end.turn))
+            }
+            _ => false,
+        }
+    }
+
+    /// The conversation goes on; what nobody knew stays unknown.
+    pub(super) fn write_what_was_held_back(&mut self) {
+        self.unsettled.clear();
+        for event in std::mem::take(&mut self.held_back) {
+            let durability = self.durability(&event);
+            if let Some(recorder) = self.recorder.as_mut().filter(|one| one.failed().is_none()) {
+                self.last_line = recorder.record(&event, durability);
+            }
+        }
+    }
+
+    /// Hands out the results of a turn that has closed.
+    pub(super) fn hand_out(&mut self, turn: usize, reply: oneshot::Sender<TurnResults>) {
+        let limit = self.conductor.policy().result_limit;
+        let can_read_on = self.toolbox.get(READ_RESULT).is_some();
+        let shorten = |result: &CallResult| {
+            let mut result = result.clone();
+            let output = result.output.as_deref();
+            if let Some(short) =
+                output.and_then(|output| cut(output, limit, &result.id, can_read_on))
+            {
+                result.whole_bytes = output.map(|output| output.len() as u64);
+                result.output = Some(short.into());
+            }
+            result
+        };
+        let results = TurnResults {
+            results: self.conductor.results(turn).map(shorten).collect(),
+            is_last: self.conductor.is_finished(),
+            log_failure: self.log_failure(),
+        };
+        self.send(Outgoing::Results(reply, results));
+    }
+
+    /// Keeps an output that the model will not see whole, so that it can read on.
+    pub(super) fn keep_whole(&mut self, call: CallIndex, ended: &Ended) {
+        if let Some(id) = self.conductor.call(call).map(|entry| Arc::clone(&entry.id)) {
+            self.keep_whole_text(&id, ended.output.as_ref());
+        }
+    }
+
+    pub(super) fn keep_whole_text(&mut self, id: &Arc<str>, output: Option<&Arc<str>>) {
+        let whole = &self.surroundings.whole_results;
+        let is_long = output.is_some_and(|output| output.len() > whole.limit());
+        // An id means its latest call, also if that has little to say.
+        if is_long || whole.get(id).is_some() {
+            whole.insert(Arc::clone(id), output.cloned().unwrap_or_default());
+        }
+    }
+
+    /// Answers those who wait until little waits for the log.
+    pub(super) fn let_catch_up(&mut self) {
+        let backlog = self.recorder.as_ref().map_or(0, Recorder::buffered);
+        if backlog < LOG_BACKLOG {
+            for reply in self.catching_up.drain(..) {
+                let _ = reply.send(());
+            }
+        }
+    }
+}

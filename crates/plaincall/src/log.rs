@@ -1,0 +1,168 @@
+//! The log of a run: its events as JSON lines that survive a crash (`spec/log.md`).
+//!
+//! What is in which file: [`line`] is the form of one line, [`record`] reads many, [`storage`] is where they go, and
+//! [`recorder`] writes them without holding up the run.
+
+mod error;
+mod line;
+mod record;
+mod recorder;
+mod storage;
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+pub use error::LogError;
+pub use line::{LOG_VERSION, LineEncoder};
+pub use record::{Record, TornTail, read_log};
+pub(crate) use recorder::{Durability, Progress, Recorder};
+pub use storage::Storage;
+
+use crate::event::RunEvent;
+
+/// Where a run writes its record, so that it can be taken up again (`spec/log.md`).
+///
+/// A log belongs to one run. Its file is locked as long as the log, or the run that has taken it, lives. The functions
+/// here wait for the disk: in async code call them from `tokio::task::spawn_blocking`.
+pub struct Log {
+    storage: Box<dyn Storage>,
+    history: Vec<RunEvent>,
+    torn: Option<TornTail>,
+}
+
+impl Log {
+    /// A new file. On Unix only its owner can read it.
+    ///
+    /// # Errors
+    /// If there is such a file already, or it cannot be made, locked or brought to the disk.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, LogError> {
+        let path = path.as_ref();
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => LogError::Exists { path: path.into() },
+            _ => LogError::file(path, "made", error),
+        })?;
+        lock(&file, path)?;
+        sync_directory(path).map_err(|error| {
+            // Nothing has been written, and a file that is left behind would be refused the next time.
+            let _ = fs::remove_file(path);
+            LogError::file(path, "brought to the disk", error)
+        })?;
+        Ok(Self::to(file))
+    }
+
+    /// The log of a run that is to be taken up again. What a crash left of an unfinished line at its end is cut off.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, another run uses it, or it is not a whole log; see [`read_log`].
+    pub fn resume(path: impl AsRef<Path>) -> Result<Self, LogError> {
+        let path = path.as_ref();
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|error| LogError::file(path, "opened", error))?;
+        let about = file
+            .metadata()
+            .map_err(|error| LogError::file(path, "opened", error))?;
+        if !about.is_file() {
+            return Err(LogError::NotALog {
+                what: "it is not a file of the usual kind".to_owned(),
+            });
+        }
+        lock(&file, path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)
+            .map_err(|error| LogError::file(path, "read", error))?;
+        let record = read_log(&bytes)?;
+        cut_off(&mut file, record.bytes, bytes.len())
+            .map_err(|error| LogError::file(path, "made ready to be written on", error))?;
+        Ok(Self {
+            storage: Box::new(file),
+            history: record.events,
+            torn: record.torn,
+        })
+    }
+
+    /// A new log in some other place.
+    pub fn to(storage: impl Storage) -> Self {
+        Self {
+            storage: Box::new(storage),
+            history: Vec::new(),
+            torn: None,
+        }
+    }
+
+    /// The events that the log holds already.
+    pub fn history(&self) -> &[RunEvent] {
+        &self.history
+    }
+
+    /// What was cut off its end, if a crash had left something there.
+    pub fn torn(&self) -> Option<&TornTail> {
+        self.torn.as_ref()
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Log")
+            .field("events", &self.history.len())
+            .field("torn", &self.torn)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Keeps other runs out as long as the file is open.
+fn lock(file: &File, path: &Path) -> Result<(), LogError> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => LogError::InUse { path: path.into() },
+        TryLockError::Error(error) => LogError::file(path, "locked", error),
+    })
+}
+
+/// Leaves the file with its good part alone, to be written on after it.
+///
+/// It is synced even if nothing is cut off: what was read may be known to the system and not yet to the disk, and the
+/// run is about to act on it.
+fn cut_off(file: &mut File, good: usize, all: usize) -> io::Result<()> {
+    let good = u64::try_from(good).map_err(io::Error::other)?;
+    if u64::try_from(all).map_err(io::Error::other)? != good {
+        file.set_len(good)?;
+    }
+    file.sync_all()?;
+    file.seek(SeekFrom::Start(good))?;
+    Ok(())
+}
+
+/// Makes the name of a new file survive a crash.
+#[cfg(unix)]
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    match File::open(parent.unwrap_or(Path::new(".")))?.sync_all() {
+        // Some file systems have no such operation for directories; there is nothing better to do there.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) =>
+        {
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Other systems have no such operation.
+#[cfg(not(unix))]
+fn sync_directory(_: &Path) -> io::Result<()> {
+    Ok(())
+}

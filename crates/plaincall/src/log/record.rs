@@ -1,0 +1,182 @@
+//! Reads a log: what is whole, what a crash has left at its end, and what is damaged.
+
+use serde::Deserialize;
+
+use super::error::LogError;
+use super::line::{self, LOG_VERSION};
+use crate::event::RunEvent;
+
+/// How the first line of every log begins, in every version.
+const BEGINNING: &[u8] = b"{\"n\":0,\"event\":\"run\",\"version\":";
+
+/// What a log says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    /// Its events, in order. The first is [`RunEvent::Run`].
+    pub events: Vec<RunEvent>,
+    /// How long the part is that they are read from, in bytes.
+    pub bytes: usize,
+    /// What a crash has left after them, if it has left something.
+    pub torn: Option<TornTail>,
+}
+
+/// The end of a log that a crash has left unfinished (`spec/log.md`, "Torn ends and damage").
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// Its first line, from 1.
+    pub line: u64,
+    /// How long it is, in bytes.
+    pub bytes: usize,
+}
+
+/// Reads a log (`spec/log.md`). A torn end is not an error; the record names it.
+///
+/// # Errors
+/// If it is empty, not a log, of a newer version, damaged, or says something that this version does not know.
+pub fn read_log(bytes: &[u8]) -> Result<Record, LogError> {
+    match Record::read_as_far_as_possible(bytes) {
+        (record, None) => Ok(record),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+impl Record {
+    /// Reads a log up to the first line that is not understood, and says why it stopped there. So whoever only looks
+    /// at a log loses nothing by damage that comes after what was read.
+    pub fn read_as_far_as_possible(bytes: &[u8]) -> (Self, Option<LogError>) {
+        let mut record = Self::default();
+        let mut number = 0;
+        while let Some(rest) = bytes.get(record.bytes..).filter(|rest| !rest.is_empty()) {
+            let line = first_line(rest);
+            match read_line(line, number) {
+                Ok(event) => record.events.push(event),
+                Err(Fault::Meaning(error)) => return (record, Some(error)),
+                Err(Fault::Bytes(what)) => {
+                    let error = record.stop(rest, number, what);
+                    return (record, error);
+                }
+            }
+            record.bytes += line.len();
+            number += 1;
+        }
+        let error = (number == 0).then_some(LogError::Empty);
+        (record, error)
+    }
+
+    /// Decides what a line is that is not as it was written: the log's torn end, or damage.
+    fn stop(&mut self, rest: &[u8], number: u64, what: &'static str) -> Option<LogError> {
+        let line = number + 1;
+        let damaged = LogError::Damaged {
+            line,
+            what: what.to_owned(),
+        };
+        let bad = first_line(rest);
+        let after = rest.get(bad.len()..).unwrap_or_default();
+        if number == 0 {
+            let common = bad.len().min(BEGINNING.len());
+            return Some(if bad.get(..common) != BEGINNING.get(..common) {
+                LogError::NotALog {
+                    what: "it does not begin as one".to_owned(),
+                }
+            } else if after.is_empty() {
+                LogError::Empty
+            } else {
+                damaged
+            });
+        }
+        if lines(after).any(|line| line::check(line).is_ok()) {
+            return Some(damaged);
+        }
+        self.torn = Some(TornTail {
+            line,
+            bytes: rest.len(),
+        });
+        None
+    }
+}
+
+/// What is wrong with a line.
+enum Fault {
+    /// It is not as it was written.
+    Bytes(&'static str),
+    /// It is as it was written, and cannot be understood.
+    Meaning(LogError),
+}
+
+/// What of the first line is the same in all versions.
+#[derive(Deserialize)]
+struct Beginning {
+    event: String,
+    version: u64,
+}
+
+fn read_line(line: &[u8], number: u64) -> Result<RunEvent, Fault> {
+    line::check(line).map_err(Fault::Bytes)?;
+    if number == 0 {
+        read_beginning(line).map_err(Fault::Meaning)?;
+    }
+    let unknown = |what| {
+        Fault::Meaning(LogError::Unknown {
+            line: number + 1,
+            what,
+        })
+    };
+    let damaged = |what| {
+        Fault::Meaning(LogError::Damaged {
+            line: number + 1,
+            what,
+        })
+    };
+    match line::number(line) {
+        Some(found) if found == number => {}
+        Some(found) => {
+            return Err(damaged(format!(
+                "it has the number {found} and should have {number}, so lines are missing or stand twice"
+            )));
+        }
+        None => return Err(unknown("it does not begin with its number `n`".to_owned())),
+    }
+    let event = serde_json::from_slice(line).map_err(|error| unknown(in_words(&error)))?;
+    if number > 0 && matches!(event, RunEvent::Run(_)) {
+        return Err(damaged("a run begins here for the second time".to_owned()));
+    }
+    Ok(event)
+}
+
+fn read_beginning(line: &[u8]) -> Result<(), LogError> {
+    let beginning: Option<Beginning> = serde_json::from_slice(line).ok();
+    let version = beginning
+        .filter(|beginning| beginning.event == "run")
+        .map(|beginning| beginning.version);
+    match version {
+        Some(version) if version == u64::from(LOG_VERSION) => Ok(()),
+        Some(version) if version > u64::from(LOG_VERSION) => Err(LogError::Newer { version }),
+        Some(version) => Err(LogError::Unknown {
+            line: 1,
+            what: format!("there is no version {version}"),
+        }),
+        None => Err(LogError::NotALog {
+            what: "its first line is not an event `run` with a version".to_owned(),
+        }),
+    }
+}
+
+/// What the reader of JSON found, in words for people and without the place in the line, which helps nobody.
+fn in_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let end = [" at line ", ", expected "].map(|word| text.find(word).unwrap_or(text.len()));
+    let text = text.get(..end[0].min(end[1])).unwrap_or(&text);
+    match text.strip_prefix("unknown variant ") {
+        Some(word) => format!("unknown word {word}"),
+        None => text.to_owned(),
+    }
+}
+
+/// The lines with their ends; the last may have none.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n')
+}
+
+fn first_line(bytes: &[u8]) -> &[u8] {
+    lines(bytes).next().unwrap_or_default()
+}

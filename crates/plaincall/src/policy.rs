@@ -1,0 +1,146 @@
+//! Limits and order of a run, as plain data.
+
+use std::time::Duration;
+
+use plaincall_plan::Order;
+use serde::{Deserialize, Serialize};
+
+use crate::event::milliseconds;
+
+/// How many calls of a run may be running at the same time if nothing is said.
+///
+/// A running command holds file descriptors, of which a process often has 1,024, and the machine has only so many
+/// processors. A model can write thousands of calls in one reply.
+pub const DEFAULT_CONCURRENT: u32 = 32;
+
+/// How long a gate may take for its answer if nothing is said.
+pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_hours(1);
+
+/// How long a result is at most that goes back to the model whole if nothing is said, in bytes.
+pub const DEFAULT_RESULT_LIMIT: usize = 64 << 10;
+
+/// What holds for all calls of a run (`spec/running.md`). The record of a run begins with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// How many calls may run at the same time; 0 is any number.
+    pub concurrent: u32,
+    /// How many calls a turn may hold; those written after them are rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_per_turn: Option<u32>,
+    /// What orders the calls of a reply in the block syntax.
+    #[serde(with = "order_name")]
+    pub block_order: Order,
+    /// What orders the calls of a reply in the emoji syntax, which names no dependencies.
+    #[serde(with = "order_name")]
+    pub emoji_order: Order,
+    /// How long a turn may take, from its opening to the end of its last call.
+    #[serde(
+        rename = "turn_timeout_ms",
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "optional_milliseconds"
+    )]
+    pub turn_timeout: Option<Duration>,
+    /// How long a gate may take for its answer; without one in time the call is denied.
+    #[serde(rename = "gate_timeout_ms", with = "milliseconds")]
+    pub gate_timeout: Duration,
+    /// When tools run that may change something.
+    pub writes: Writes,
+    /// How long a result is at most that goes back to the model whole, in bytes.
+    pub result_limit: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            concurrent: DEFAULT_CONCURRENT,
+            calls_per_turn: None,
+            block_order: Order::Graph,
+            emoji_order: Order::Sequential {
+                stop_on_error: false,
+            },
+            turn_timeout: None,
+            gate_timeout: DEFAULT_GATE_TIMEOUT,
+            writes: Writes::default(),
+            result_limit: DEFAULT_RESULT_LIMIT,
+        }
+    }
+}
+
+/// When calls of tools run that may change something (`spec/running.md`, "Calls that wait for the end of the turn").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writes {
+    /// As soon as they are complete, like all others.
+    #[default]
+    AtOnce,
+    /// When the reply is over, and only if it is whole.
+    AtEndOfTurn,
+}
+
+mod order_name {
+    use plaincall_plan::Order;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that serde asks for"
+    )]
+    pub(super) fn serialize<S: Serializer>(
+        order: &Order,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match order {
+            Order::Graph => "graph",
+            Order::Sequential {
+                stop_on_error: false,
+            } => "sequential",
+            Order::Sequential {
+                stop_on_error: true,
+            } => "stop_on_error",
+        })
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Order, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        match name.as_str() {
+            "graph" => Ok(Order::Graph),
+            "sequential" => Ok(Order::Sequential {
+                stop_on_error: false,
+            }),
+            "stop_on_error" => Ok(Order::Sequential {
+                stop_on_error: true,
+            }),
+            _ => Err(serde::de::Error::custom(format!(
+                "there is no order `{name}`"
+            ))),
+        }
+    }
+}
+
+pub(crate) mod optional_milliseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(
+        clippy::ref_option,
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that serde asks for"
+    )]
+    pub(crate) fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => super::milliseconds::serialize(time, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
+    }
+}

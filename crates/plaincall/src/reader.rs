@@ -1,0 +1,217 @@
+//! From the text of a reply to what the calls in it are.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use plaincall_call::{
+    Arguments, Collected, Collector, Completeness, Problem, ToolCall, Unclosed, bind,
+};
+use plaincall_plan::Order;
+use plaincall_syntax::{ByteParser, Dialect, Event, Syntax};
+
+use crate::policy::Policy;
+use crate::toolbox::Toolbox;
+use crate::turn::Stop;
+
+/// How many problems of one call a message for the model tells.
+const TOLD_IN_A_SENTENCE: usize = 8;
+
+/// Reads the replies of one conversation. The same text with the same settings always reads the same; that is how a
+/// run is taken up again from its log.
+pub(crate) struct Reader {
+    toolbox: Arc<Toolbox>,
+    dialect: Dialect,
+    unclosed: Unclosed,
+    block_order: Order,
+    emoji_order: Order,
+    /// A parser that has read nothing.
+    blank: ByteParser,
+    /// The parser of the present reply; `None` when it is over.
+    parser: Option<ByteParser>,
+    collector: Collector,
+    /// Whether the first call of the reply has appeared, and so its order is settled.
+    has_begun: bool,
+}
+
+/// Something that the text says. Calls are numbered by the order of their `Appear`.
+#[derive(Clone, Debug)]
+pub(crate) enum Read {
+    /// What orders the calls of this reply.
+    Begin(Order),
+    Appear {
+        id: Arc<str>,
+        name: Arc<str>,
+        dependencies: Arc<[String]>,
+    },
+    Complete {
+        call: u32,
+        tool: usize,
+        arguments: Arc<Arguments>,
+    },
+    Wrong {
+        call: u32,
+        reason: String,
+    },
+}
+
+/// Sees every event of the parser before it has consequences.
+pub(crate) type Watch<'w> = &'w mut (dyn FnMut(&Event<'_>) + Send + 'w);
+
+impl Reader {
+    pub(crate) fn new(
+        toolbox: Arc<Toolbox>,
+        dialect: Dialect,
+        blank: ByteParser,
+        collector: Collector,
+        unclosed: Unclosed,
+        policy: &Policy,
+    ) -> Self {
+        Self {
+            toolbox,
+            dialect,
+            unclosed,
+            block_order: policy.block_order,
+            emoji_order: policy.emoji_order,
+            blank,
+            parser: None,
+            collector,
+            has_begun: false,
+        }
+    }
+
+    /// The next reply begins.
+    pub(crate) fn open(&mut self) {
+        self.collector.begin_turn();
+        self.parser = Some(self.blank.clone());
+        self.has_begun = false;
+    }
+
+    /// Takes the next piece of the reply. What it says goes to `read`.
+    pub(crate) fn feed(
+        &mut self,
+        chunk: &[u8],
+        mut watch: Option<Watch<'_>>,
+        read: &mut Vec<Read>,
+    ) {
+        let Some(mut parser) = self.parser.take() else {
+            return;
+        };
+        for event in parser.feed(chunk) {
+            // What ends while the text still arrives does not end with the text.
+            self.take(&event, Completeness::CutOff, &mut watch, read);
+        }
+        self.parser = Some(parser);
+    }
+
+    /// The reply is over.
+    pub(crate) fn finish(
+        &mut self,
+        stop: Stop,
+        mut watch: Option<Watch<'_>>,
+        read: &mut Vec<Read>,
+    ) {
+        let completeness = match stop {
+            Stop::Natural => Completeness::Complete,
+            Stop::Length | Stop::Broken => Completeness::CutOff,
+        };
+        if let Some(parser) = self.parser.take() {
+            for event in parser.finish() {
+                self.take(&event, completeness, &mut watch, read);
+            }
+        }
+    }
+
+    /// The syntax of the reply, once its first call has been read.
+    pub(crate) fn syntax(&self) -> Option<Syntax> {
+        self.parser.as_ref().and_then(ByteParser::syntax)
+    }
+
+    /// How many calls have appeared in the conversation.
+    pub(crate) fn calls(&self) -> usize {
+        self.collector.calls()
+    }
+
+    fn take(
+        &mut self,
+        event: &Event<'_>,
+        completeness: Completeness,
+        watch: &mut Option<Watch<'_>>,
+        read: &mut Vec<Read>,
+    ) {
+        if let Some(watch) = watch {
+            watch(event);
+        }
+        match self.collector.push(event) {
+            None => {}
+            Some(Collected::Started(started)) => {
+                if !self.has_begun {
+                    self.has_begun = true;
+                    read.push(Read::Begin(match started.syntax {
+                        Syntax::Block => self.block_order,
+                        Syntax::Emoji => self.emoji_order,
+                    }));
+                }
+                read.push(Read::Appear {
+                    id: started.id.into(),
+                    name: started.name.into(),
+                    dependencies: started.dependencies.into(),
+                });
+            }
+            Some(Collected::Finished(call)) => {
+                let index = u32::try_from(call.index).unwrap_or(u32::MAX);
+                read.push(match self.judge(&call, completeness) {
+                    Ok((tool, arguments)) => Read::Complete {
+                        call: index,
+                        tool,
+                        arguments: Arc::new(arguments),
+                    },
+                    Err(reason) => Read::Wrong {
+                        call: index,
+                        reason,
+                    },
+                });
+            }
+        }
+    }
+
+    /// The tool and the arguments of a call that may be run; otherwise why not, in words for the model.
+    fn judge(
+        &self,
+        call: &ToolCall,
+        completeness: Completeness,
+    ) -> Result<(usize, Arguments), String> {
+        call.may_run(completeness, self.unclosed)
+            .map_err(|reason| reason.sentence(&self.dialect.end_marker(call.syntax)))?;
+        let (place, tool) = self
+            .toolbox
+            .place(&call.name)
+            .and_then(|place| Some((place, self.toolbox.at(place)?)))
+            .ok_or_else(|| self.toolbox.unknown(&call.name))?;
+        let arguments = bind(&tool.spec, call).map_err(|problems| wrong_arguments(&problems))?;
+        Ok((place, arguments))
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Reader")
+            .field("dialect", &self.dialect)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is wrong with a call for its tool. A call can have thousands of wrong arguments; the model reads the first.
+pub(crate) fn wrong_arguments(problems: &[Problem]) -> String {
+    let told: Vec<&str> = problems
+        .iter()
+        .take(TOLD_IN_A_SENTENCE)
+        .map(|problem| problem.message.as_str())
+        .collect();
+    let mut sentence = format!("wrong arguments: {}", told.join("; "));
+    if let more @ 1.. = problems.len().saturating_sub(TOLD_IN_A_SENTENCE) {
+        let _ = write!(sentence, "; and {more} more");
+    }
+    sentence
+}

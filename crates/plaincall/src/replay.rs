@@ -1,0 +1,383 @@
+//! Taking a run up again: its log is read like a score (`spec/log.md`, "Taking a run up again").
+//!
+//! Of the events in a log some came from outside: text, decisions, ends of tools. They are given to the conductor again,
+//! in their order. All others followed from these, and must follow again; otherwise the log was written with other
+//! tools or settings, and nothing can be concluded from it.
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_call::{Arguments, bind_arguments};
+use plaincall_plan::{CallIndex, Outcome, State, Status};
+
+use crate::conductor::{Conductor, Input};
+use crate::event::{Admission, ArgumentTexts, RunBegin, RunEvent};
+use crate::reader::Reader;
+use crate::result::CallResult;
+use crate::tool_policy::ToolBegin;
+use crate::toolbox::Toolbox;
+use crate::turn::Stop;
+use crate::work::Ended;
+
+/// The part of a reply that was read before the run was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// What was read, byte for byte.
+    pub text: Vec<u8>,
+    /// How the reply ended, if it was over.
+    pub stop: Option<Stop>,
+    /// Whether all calls of the turn have ended too.
+    pub(crate) has_ended: bool,
+}
+
+/// What a log says beside the state of the calls.
+#[derive(Debug, Default)]
+pub(crate) struct Replayed {
+    /// When the last event happened.
+    pub(crate) at: Duration,
+    /// The tools of which all calls may run.
+    pub(crate) always: HashSet<Arc<str>>,
+    /// What followed and was not written down any more.
+    pub(crate) untold: VecDeque<RunEvent>,
+    /// The results.
+    pub(crate) whole: Vec<CallResult>,
+    /// The last turn.
+    last_turn: Option<Unfinished>,
+}
+
+impl Replayed {
+    pub(crate) fn take_last_turn(&mut self) -> Option<Unfinished> {
+        self.last_turn.take()
+    }
+
+    /// The calls whose start has followed, and was not written down any more: their tools were not started.
+    pub(crate) fn fresh(&self) -> HashSet<u32> {
+        let starts = self.untold.iter().filter_map(|event| match event {
+            RunEvent::Start(started) => Some(started.call),
+            _ => None,
+        });
+        starts.collect()
+    }
+}
+
+/// Why a log cannot be gone on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeError {
+    /// The line of the log, from 1.
+    pub line: u64,
+    /// What does not fit.
+    pub what: String,
+}
+
+impl fmt::Display for ResumeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "the log does not fit: line {}: {}; take the run up with the tools and the settings that it began with",
+            self.line, self.what
+        )
+    }
+}
+
+impl std::error::Error for ResumeError {}
+
+/// The first event of a log.
+pub(crate) fn beginning(history: &[RunEvent]) -> Result<&RunBegin, ResumeError> {
+    match history.first() {
+        Some(RunEvent::Run(begin)) => Ok(begin),
+        _ => Err(ResumeError {
+            line: 1,
+            what: "it does not say how the run began".to_owned(),
+        }),
+    }
+}
+
+/// Holds the tools of a log against those that there are now.
+pub(crate) fn check_tools(begin: &RunBegin, toolbox: &Toolbox) -> Result<(), ResumeError> {
+    for (name, recorded) in &begin.tools {
+        let what = match toolbox.get(name) {
+            None => format!("the tool `{name}` is not there any more"),
+            Some(tool) if !is_same(&tool.begin(), recorded) => {
+                format!("the tool `{name}` is defined differently now")
+            }
+            Some(_) => continue,
+        };
+        return Err(ResumeError { line: 1, what });
+    }
+    Ok(())
+}
+
+/// Whether two definitions are written in the same way.
+fn is_same(now: &ToolBegin, recorded: &ToolBegin) -> bool {
+    let written = |tool| serde_json::to_value(tool).ok();
+    written(now) == written(recorded)
+}
+
+/// Brings a new conductor and a new reader to where the log ends.
+pub(crate) fn replay(
+    history: &[RunEvent],
+    conductor: &mut Conductor,
+    reader: &mut Reader,
+) -> Result<Replayed, ResumeError> {
+    let mut replay = Replay {
+        conductor,
+        reader,
+        replayed: Replayed::default(),
+    };
+    replay.conductor.is_heard = true;
+    for (event, line) in history.iter().zip(1..) {
+        replay
+            .take(event)
+            .map_err(|what| ResumeError { line, what })?;
+    }
+    // What was to be done is seen by where the calls stand.
+    replay.conductor.commands.clear();
+    let mut replayed = replay.replayed;
+    if let Some(last) = &mut replayed.last_turn {
+        last.has_ended = replay
+            .conductor
+            .last_turn()
+            .is_some_and(|(_, is_closed)| is_closed);
+    }
+    Ok(replayed)
+}
+
+struct Replay<'r> {
+    conductor: &'r mut Conductor,
+    reader: &'r mut Reader,
+    replayed: Replayed,
+}
+
+impl Replay<'_> {
+    fn take(&mut self, event: &RunEvent) -> Result<(), String> {
+        self.replayed.at = self.replayed.at.max(event.at());
+        self.check_order(event)?;
+        match event {
+            RunEvent::Run(_) => return Ok(()),
+            RunEvent::Resumed(resumed) => {
+                let fresh = self.replayed.fresh();
+                self.conductor.set_aside(&fresh, resumed.at);
+                self.replayed.untold.extend(self.conductor.take_events());
+                return Ok(());
+            }
+            RunEvent::LogFailed(_) | RunEvent::Missed(_) => {
+                return Err("such an event is never in a log".to_owned());
+            }
+            RunEvent::Turn(turn) => {
+                self.reader.open();
+                self.replayed.last_turn = Some(Unfinished {
+                    text: Vec::new(),
+                    stop: None,
+                    has_ended: false,
+                });
+                self.give(Input::Open, turn.at);
+            }
+            RunEvent::Text(delta) => {
+                let bytes = delta.source.as_bytes();
+                let mut read = Vec::new();
+                self.reader.feed(bytes, None, &mut read);
+                if let Some(last) = &mut self.replayed.last_turn {
+                    last.text.extend_from_slice(bytes);
+                }
+                let source = Some(delta.source.clone());
+                self.give(Input::Text { source, read }, delta.at);
+            }
+            RunEvent::Over(over) => {
+                let mut read = Vec::new();
+                self.reader.finish(over.stop, None, &mut read);
+                if let Some(last) = &mut self.replayed.last_turn {
+                    last.stop = Some(over.stop);
+                }
+                let stop = over.stop;
+                self.give(Input::Over { stop, read }, over.at);
+            }
+            RunEvent::Admitted(admission) => self.admit(admission)?,
+            RunEvent::BackOff(back_off) => {
+                let call = CallIndex::new(back_off.call);
+                let (error, wait) = (Arc::clone(&back_off.error), back_off.wait);
+                self.give(Input::BackOff { call, error, wait }, back_off.at);
+            }
+            RunEvent::Retry(moment) => {
+                let call = CallIndex::new(moment.call);
+                self.give(Input::Retry { call }, moment.at);
+            }
+            RunEvent::Cancel(cancel) => {
+                let (reason, timed_out) = (Arc::clone(&cancel.reason), cancel.timed_out);
+                self.give(Input::Cancel { reason, timed_out }, cancel.at);
+            }
+            RunEvent::Result(result) => self.end(result),
+            RunEvent::Call(_)
+            | RunEvent::Waiting(_)
+            | RunEvent::Ready(_)
+            | RunEvent::Start(_)
+            | RunEvent::End(_) => {}
+        }
+        self.expect(event)
+    }
+
+    /// What was said about a call from outside comes after all that had followed for it: nobody denies a call of which
+    /// the log does not say that it was ready.
+    fn check_order(&self, event: &RunEvent) -> Result<(), String> {
+        let is_input = matches!(
+            event,
+            RunEvent::Admitted(_) | RunEvent::BackOff(_) | RunEvent::Retry(_) | RunEvent::Result(_)
+        );
+        if !is_input {
+            return Ok(());
+        }
+        // What has followed for one call is told in its order, so the first is what comes next. To look for more would
+        // go through all of it for every event.
+        let mut untold = self.replayed.untold.iter();
+        match untold.find(|untold| untold.call() == event.call()) {
+            Some(next) if !fits(next, event) => Err(format!(
+                "{}, and before that it should say that {}",
+                told(event),
+                told(next)
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn give(&mut self, input: Input, at: Duration) {
+        self.conductor.take(input, at);
+        self.replayed.untold.extend(self.conductor.take_events());
+    }
+
+    fn admit(&mut self, admission: &Admission) -> Result<(), String> {
+        let call = CallIndex::new(admission.call);
+        let arguments = match &admission.arguments {
+            Some(texts) => Some(Arc::new(self.bind(call, texts)?)),
+            None => None,
+        };
+        if let Some(entry) = self.conductor.call(call).filter(|_| admission.always) {
+            self.replayed.always.insert(Arc::clone(&entry.name));
+        }
+        let input = Input::Admit {
+            call,
+            by: admission.by,
+            always: admission.always,
+            arguments,
+        };
+        self.give(input, admission.at);
+        Ok(())
+    }
+
+    fn bind(&self, call: CallIndex, texts: &ArgumentTexts) -> Result<Arguments, String> {
+        let pairs = texts.0.iter();
+        let pairs = pairs.map(|(pointer, text)| (pointer.as_str(), text.as_str()));
+        let arguments = Arguments::from_pairs(pairs).map_err(|error| error.to_string())?;
+        let tool = self
+            .conductor
+            .tool(call)
+            .ok_or("the call is not complete")?;
+        bind_arguments(&tool.spec, &arguments)
+            .map_err(|problems| crate::reader::wrong_arguments(&problems))
+    }
+
+    /// The end of a call, if it does not follow from something else.
+    fn end(&mut self, result: &CallResult) {
+        let call = CallIndex::new(result.call);
+        let outcome = match result.status {
+            Status::Ok => Some(Outcome::Ok),
+            Status::Error => Some(Outcome::Error),
+            Status::Cancelled => Some(Outcome::Cancelled),
+            Status::Unknown => Some(Outcome::Unknown),
+            Status::Skipped | Status::Rejected => None,
+        };
+        let at = result.times.ended;
+        match (self.conductor.state(call), outcome) {
+            (Some(State::Running | State::BackOff), Some(outcome)) => {
+                let ended = Ended {
+                    outcome,
+                    output: result.output.clone(),
+                    error: result.error.as_deref().map(str::to_owned),
+                    note: result.note.clone(),
+                };
+                self.give(Input::Ended { call, ended }, at);
+            }
+            (Some(State::Ready), None) if result.status == Status::Rejected => {
+                let reason = result.error.as_deref().unwrap_or_default().to_owned();
+                self.give(Input::Deny { call, reason }, at);
+            }
+            _ => {}
+        }
+        if self
+            .replayed
+            .untold
+            .iter()
+            .any(|event| fits(event, &RunEvent::Result(result.clone())))
+        {
+            self.conductor.restore(result);
+            self.replayed.whole.push(result.clone());
+        }
+    }
+
+    /// What the log says must be what has followed.
+    fn expect(&mut self, recorded: &RunEvent) -> Result<(), String> {
+        let place = self
+            .replayed
+            .untold
+            .iter()
+            .position(|event| fits(event, recorded));
+        match place {
+            Some(place) => {
+                self.replayed.untold.remove(place);
+                Ok(())
+            }
+            None => Err(format!(
+                "{}, and that does not follow from what came before",
+                told(recorded)
+            )),
+        }
+    }
+}
+
+/// Whether an event is the one of the log. Times and the words of messages may differ.
+fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
+    match (event, recorded) {
+        (RunEvent::Turn(a), RunEvent::Turn(b)) => a.turn == b.turn,
+        (RunEvent::Text(a), RunEvent::Text(b)) => a.source == b.source,
+        (RunEvent::Call(a), RunEvent::Call(b)) => {
+            a.call == b.call && a.id == b.id && a.name == b.name && a.dependencies == b.dependencies
+        }
+        (RunEvent::Waiting(a), RunEvent::Waiting(b)) => {
+            a.call == b.call && a.arguments == b.arguments
+        }
+        (RunEvent::Ready(a), RunEvent::Ready(b)) | (RunEvent::Retry(a), RunEvent::Retry(b)) => {
+            a.call == b.call
+        }
+        (RunEvent::Admitted(a), RunEvent::Admitted(b)) => {
+            a.call == b.call && a.arguments == b.arguments
+        }
+        (RunEvent::Start(a), RunEvent::Start(b)) => a.call == b.call && a.attempt == b.attempt,
+        (RunEvent::BackOff(a), RunEvent::BackOff(b)) => a.call == b.call,
+        (RunEvent::Result(a), RunEvent::Result(b)) => a.call == b.call && a.status == b.status,
+        (RunEvent::Cancel(a), RunEvent::Cancel(b)) => a.reason == b.reason,
+        (RunEvent::Over(a), RunEvent::Over(b)) => a.stop == b.stop,
+        (RunEvent::End(a), RunEvent::End(b)) => a.turn == b.turn && a.counts == b.counts,
+        _ => false,
+    }
+}
+
+/// An event in words.
+fn told(event: &RunEvent) -> String {
+    let of = |call: u32, id: &str, what: &str| format!("call {call} (`{id}`) {what}");
+    match event {
+        RunEvent::Turn(turn) => format!("turn {} begins", turn.turn),
+        RunEvent::Text(_) => "a piece of the reply arrives".to_owned(),
+        RunEvent::Call(event) => of(event.call, &event.id, "appears"),
+        RunEvent::Waiting(event) => of(event.call, &event.id, "is complete, with these arguments"),
+        RunEvent::Ready(event) => of(event.call, &event.id, "is ready"),
+        RunEvent::Retry(event) => of(event.call, &event.id, "is tried again"),
+        RunEvent::Admitted(event) => of(event.call, &event.id, "is admitted"),
+        RunEvent::Start(event) => of(event.call, &event.id, "is started"),
+        RunEvent::BackOff(event) => of(event.call, &event.id, "waits to be tried again"),
+        RunEvent::Result(event) => of(event.call, &event.id, &format!("ends as {}", event.status)),
+        RunEvent::Over(_) => "the reply is over".to_owned(),
+        RunEvent::Cancel(_) => "all calls are called off".to_owned(),
+        RunEvent::End(_) => "the turn is over".to_owned(),
+        _ => "an event".to_owned(),
+    }
+}

@@ -1,0 +1,163 @@
+use std::sync::Arc;
+
+use plaincall_call::{Arguments, Effect, Parameter, ParameterKind, ToolSpec, bind_arguments};
+
+use proptest::prelude::*;
+
+use super::{Rule, Rules, Verdict};
+use crate::gate::Request;
+
+/// A table: rules, a line of dashes, calls with what the rules say about them, a line of equals signs. A rule is a verdict,
+/// a tool, perhaps an effect, and arguments; a call is a tool, its effect, arguments, `->` and a verdict, `-` for none. A
+/// blank is written `\s`, other escapes are those of JSON.
+const VERDICTS: &str = include_str!("../../tests/rules/verdicts.txt");
+
+#[test]
+fn verdicts() {
+    let mut count = 0;
+    for case in VERDICTS.split("\n====\n") {
+        let (rules, calls) = case.split_once("\n----\n").unwrap();
+        let is_told = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        let parsed: Rules = rules.lines().filter(is_told).map(rule).collect();
+        for line in calls.lines().filter(is_told) {
+            let (call, expected) = line.split_once(" -> ").unwrap();
+            let found = match parsed.verdict(&request(call)) {
+                None => "-",
+                Some(Verdict::Allow) => "allow",
+                Some(Verdict::Ask) => "ask",
+                Some(Verdict::Deny { .. }) => "deny",
+            };
+            assert_eq!(found, expected, "{call}\nby\n{rules}");
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
+fn rule(line: &str) -> Rule {
+    let mut words = line.split(' ');
+    let (verdict, tool) = (words.next().unwrap(), words.next().unwrap());
+    let mut rule = match verdict {
+        "allow" => Rule::allow([tool]),
+        "ask" => Rule::ask([tool]),
+        "deny" => Rule::deny([tool], "no"),
+        other => panic!("{other}"),
+    };
+    for word in words {
+        rule = match word.split_once('=') {
+            Some((pointer, pattern)) => rule.argument(pointer, text(pattern)),
+            None => rule.effect(effect(word)),
+        };
+    }
+    rule
+}
+
+fn request(call: &str) -> Request {
+    let mut words = call.split(' ');
+    let (name, effect) = (words.next().unwrap(), effect(words.next().unwrap()));
+    let pairs: Vec<(String, String)> = words
+        .map(|word| word.split_once('=').unwrap())
+        .map(|(pointer, value)| (pointer.to_owned(), text(value)))
+        .collect();
+    let pairs = pairs.iter().map(|(pointer, value)| (&**pointer, &**value));
+    let arguments = Arguments::from_pairs(pairs).unwrap();
+    let spec = [
+        ("path", ParameterKind::String),
+        ("mode", ParameterKind::String),
+        ("count", ParameterKind::Number),
+        ("flag", ParameterKind::Boolean),
+        ("list", ParameterKind::Array),
+        ("object", ParameterKind::Object),
+        ("any", ParameterKind::Any),
+    ]
+    .into_iter()
+    .fold(ToolSpec::new(name), |spec, (name, kind)| {
+        spec.parameter(Parameter::new(name, kind).optional())
+    });
+    Request {
+        call: 0,
+        id: "a".into(),
+        name: name.into(),
+        effect,
+        arguments: Arc::new(bind_arguments(&spec, &arguments).unwrap()),
+    }
+}
+
+fn effect(word: &str) -> Effect {
+    match word {
+        "read" => Effect::Read,
+        "idempotent" => Effect::Idempotent,
+        "write" => Effect::Write,
+        other => panic!("{other}"),
+    }
+}
+
+/// A text without its escapes.
+fn text(written: &str) -> String {
+    let quoted = written.replace('"', "\\\"").replace("\\s", " ");
+    serde_json::from_str(&format!("\"{quoted}\"")).unwrap()
+}
+
+/// Where a path leads from a folder, if nothing in it is a link.
+fn resolved(folder: &str, path: &str) -> String {
+    let from = if path.starts_with('/') { "" } else { folder };
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in from.split('/').chain(path.split('/')) {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            other => segments.push(other),
+        }
+    }
+    format!("/{}", segments.join("/"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a model writes: what is allowed lies inside, what lies inside is denied.
+    #[test]
+    fn paths_stay_where_they_belong(
+        segments in proptest::collection::vec("etc|home|me|a|[.]{1,3}|", 1..8),
+        blanks in "[ \t]{0,1}",
+        folder in "/etc|/home/me|/",
+    ) {
+        let path = blanks + &segments.join("/");
+        let pairs = [("path", path.as_str())];
+        let request = Request {
+            call: 0,
+            id: "a".into(),
+            name: "a".into(),
+            effect: Effect::Read,
+            arguments: Arc::new(Arguments::from_pairs(pairs).unwrap()),
+        };
+        let verdict = |rule: Rule| Rules::new([rule]).verdict(&request);
+        let inside = format!("{}/", resolved("/", &folder)).replace("//", "/");
+        for pattern in ["etc/**", "me/*", "**/a", "**"] {
+            let allowed = verdict(Rule::allow(["a"]).argument("path", pattern)).is_some();
+            let target = format!("{}/", resolved(&folder, &path));
+            let lies_inside = target.starts_with(&inside);
+            prop_assert!(!allowed || lies_inside || path.starts_with('/'), "{} {}", pattern, path);
+        }
+        // A relative path that leads up may lead to what is denied, any other is what it says.
+        for (pattern, root) in [("/etc/**", "/etc"), ("/home/me/**", "/home/me")] {
+            let goes_up = !path.trim().starts_with('/') && {
+                let mut depth = 0_i32;
+                path.trim().split('/').any(|segment| {
+                    depth += match segment {
+                        "" | "." => 0,
+                        ".." => -1,
+                        _ => 1,
+                    };
+                    depth < 0
+                })
+            };
+            let target = resolved(&folder, path.trim());
+            let is_denied_place = target == root || target.starts_with(&format!("{root}/"));
+            let denied = verdict(Rule::deny(["a"], "no").argument("path", pattern)).is_some();
+            if is_denied_place && (goes_up || path.trim().starts_with('/')) {
+                prop_assert!(denied, "{} {} in {}", pattern, path, folder);
+            }
+        }
+    }
+}

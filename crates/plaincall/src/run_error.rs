@@ -1,0 +1,137 @@
+//! Why a run cannot be made, or has left something behind.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use plaincall_syntax::DialectError;
+
+use crate::replay::ResumeError;
+
+/// Why a run cannot be made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunError {
+    /// There is no tokio runtime to run on.
+    NoRuntime,
+    /// The tokio runtime has no timers, and so no call could have a timeout.
+    NoTimers,
+    /// A tool is a command, and the tokio runtime cannot wait for processes.
+    NoProcesses {
+        /// The name of the tool.
+        tool: String,
+    },
+    /// The dialect cannot work.
+    Dialect(DialectError),
+    /// The run's directory cannot be made.
+    Directory {
+        /// Where it was to be made, or which.
+        parent: PathBuf,
+        /// Why it cannot.
+        error: std::io::Error,
+    },
+    /// A tool needs the run's directory, and the run has none.
+    NoDirectory {
+        /// The name of the tool.
+        tool: String,
+    },
+    /// The thread of an observer cannot be started.
+    Observer(std::io::Error),
+    /// The note for the log is nested too deep.
+    Note,
+    /// The log cannot be gone on with.
+    Resume(ResumeError),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRuntime => {
+                formatter.write_str("a run needs a tokio runtime; make it inside one")
+            }
+            Self::NoTimers => formatter.write_str(
+                "a run needs timers, and the tokio runtime has none; build it with `enable_all`",
+            ),
+            Self::NoProcesses { tool } => write!(
+                formatter,
+                "the tool `{tool}` is a command, and the tokio runtime cannot wait for processes; build it with `enable_all`"
+            ),
+            Self::Dialect(error) => error.fmt(formatter),
+            Self::Directory { parent, error } if error.kind() == std::io::ErrorKind::NotFound => {
+                write!(
+                    formatter,
+                    "the run's directory {} is not there",
+                    parent.display()
+                )
+            }
+            Self::Directory { parent, error } => write!(
+                formatter,
+                "the run's directory cannot be made: {}: {error}",
+                parent.display()
+            ),
+            Self::Observer(error) => write!(
+                formatter,
+                "the thread of an observer cannot be started: {error}"
+            ),
+            Self::Note => formatter
+                .write_str("the note for the log is nested more than 64 deep; make it flatter"),
+            Self::Resume(error) => error.fmt(formatter),
+            Self::NoDirectory { tool } => write!(
+                formatter,
+                "the tool `{tool}` works in the run's directory, and the run has none; say where to make it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RunError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Dialect(error) => Some(error),
+            Self::Directory { error, .. } | Self::Observer(error) => Some(error),
+            Self::Resume(error) => Some(error),
+            Self::NoRuntime
+            | Self::NoTimers
+            | Self::NoProcesses { .. }
+            | Self::Note
+            | Self::NoDirectory { .. } => None,
+        }
+    }
+}
+
+impl From<ResumeError> for RunError {
+    fn from(error: ResumeError) -> Self {
+        Self::Resume(error)
+    }
+}
+
+impl From<DialectError> for RunError {
+    fn from(error: DialectError) -> Self {
+        Self::Dialect(error)
+    }
+}
+
+/// Why a run that has ended has left something behind.
+#[derive(Debug)]
+pub struct CloseError {
+    /// The run's directory, which is still there, with some or all of its files.
+    pub directory: PathBuf,
+    /// Why it cannot be removed.
+    pub error: std::io::Error,
+}
+
+impl fmt::Display for CloseError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "the run's directory {} cannot be removed: {}; remove it by hand",
+            self.directory.display(),
+            self.error
+        )
+    }
+}
+
+impl std::error::Error for CloseError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}

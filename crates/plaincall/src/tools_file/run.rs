@@ -1,0 +1,84 @@
+//! The table `[run]`: what holds for all calls of a run.
+
+use plaincall_plan::Order;
+
+use super::choice::{Choice, choice};
+use super::mistake::Mistakes;
+use super::table::{Entry, Table};
+use super::{size, time};
+use crate::policy::{Policy, Writes};
+
+const KEYS: [&str; 8] = [
+    "concurrent",
+    "calls_per_turn",
+    "block_order",
+    "emoji_order",
+    "turn_timeout",
+    "gate_timeout",
+    "writes",
+    "result_limit",
+];
+
+const ORDERS: [Choice<Order>; 3] = [
+    ("graph", "by dependencies alone", Order::Graph),
+    (
+        "sequential",
+        "one after another, as they are written",
+        Order::Sequential {
+            stop_on_error: false,
+        },
+    ),
+    (
+        "stop_on_error",
+        "the same, and the rest is skipped after a failure",
+        Order::Sequential {
+            stop_on_error: true,
+        },
+    ),
+];
+
+const WRITES: [Choice<Writes>; 2] = [
+    (
+        "at_once",
+        "as soon as nothing else is in the way",
+        Writes::AtOnce,
+    ),
+    (
+        "at_end_of_turn",
+        "when the reply is over and whole",
+        Writes::AtEndOfTurn,
+    ),
+];
+
+/// What the table says; after a mistake, the rest of it.
+pub(super) fn policy(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Policy {
+    let mut policy = Policy::default();
+    table.refuse_other_keys("`[run]`", &KEYS, mistakes);
+    for entry in table.entries() {
+        match entry.key() {
+            "concurrent" => set(&mut policy.concurrent, entry.count_from(0, mistakes)),
+            "calls_per_turn" => policy.calls_per_turn = entry.count_from(1, mistakes),
+            "block_order" => set(&mut policy.block_order, order(&entry, mistakes)),
+            "emoji_order" => set(&mut policy.emoji_order, order(&entry, mistakes)),
+            "turn_timeout" => policy.turn_timeout = time::time(&entry, mistakes),
+            "gate_timeout" => set(&mut policy.gate_timeout, time::time(&entry, mistakes)),
+            "writes" => set(
+                &mut policy.writes,
+                choice(&entry, "time for writes", &WRITES, mistakes),
+            ),
+            "result_limit" => set(&mut policy.result_limit, size::size(&entry, mistakes)),
+            _ => {}
+        }
+    }
+    policy
+}
+
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+fn order(entry: &Entry<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<Order> {
+    choice(entry, "order", &ORDERS, mistakes)
+}

@@ -1,0 +1,320 @@
+//! Events of all kinds to write and read.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall::{
+    Admission, AdmittedBy, Appeared, ArgumentTexts, BackOff, Because, CallResult, Cancel, Cause,
+    Completed, Delta, Dependents, DirectoryBegin, Effect, LOG_VERSION, LineEncoder, Link,
+    LogFailed, Missed, Moment, Order, Over, Policy, Resumed, Retry, RunBegin, RunEvent, Source,
+    Started, Status, StatusCounts, Stop, Times, ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Writes,
+};
+use serde_json::json;
+
+/// Texts that are hard to write in JSON or on one line.
+pub(crate) const HARD_TEXTS: &[&str] = &[
+    "",
+    " ",
+    "\"\\\"",
+    "\n\r\n\r",
+    "\0\u{1}\u{7f}\u{85}",
+    "\u{2028}\u{2029}\u{feff}",
+    "🛠️[/end] e\u{301} \u{10ffff}",
+    "\",\"crc\":\"00000000\"}\n{\"n\":0,\"event\":\"run\"}",
+    "99999999999999999999999999999999.5e999",
+    "</script>",
+];
+
+/// The lines of these events.
+pub(crate) fn lines(events: &[RunEvent]) -> String {
+    let mut encoder = LineEncoder::default();
+    events
+        .iter()
+        .map(|event| encoder.next_line(event))
+        .collect()
+}
+
+pub(crate) fn at(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// A run begins, with nothing special.
+pub(crate) fn begin() -> RunEvent {
+    RunEvent::Run(Box::new(RunBegin {
+        version: LOG_VERSION,
+        plaincall: "0.1.0".to_owned(),
+        began_unix_ms: 1_800_000_000_000,
+        policy: Policy::default(),
+        tools: BTreeMap::new(),
+        directory: None,
+        note: json!(null),
+    }))
+}
+
+/// A run begins, with everything.
+pub(crate) fn begin_with_everything() -> RunEvent {
+    let policy = Policy {
+        concurrent: 0,
+        calls_per_turn: Some(u32::MAX),
+        block_order: Order::Sequential {
+            stop_on_error: true,
+        },
+        emoji_order: Order::Graph,
+        turn_timeout: Some(at(u64::MAX)),
+        gate_timeout: Duration::ZERO,
+        writes: Writes::AtEndOfTurn,
+        result_limit: 0,
+    };
+    let copy = ToolPolicy {
+        timeout: at(1),
+        grace: at(u64::MAX),
+        max_concurrent: NonZeroU32::new(3),
+        exclusive: true,
+        retry: Some(Retry {
+            attempts: u32::MAX,
+            first_wait: at(500),
+            longest_wait: at(30_000),
+        }),
+        dependents: Dependents::Fallback("no \"copy\"".to_owned()),
+        finishes: true,
+    };
+    let tool = |effect, policy| ToolBegin { effect, policy };
+    let look = ToolPolicy {
+        dependents: Dependents::Run,
+        ..ToolPolicy::default()
+    };
+    RunEvent::Run(Box::new(RunBegin {
+        version: LOG_VERSION,
+        plaincall: "0.1.0".to_owned(),
+        began_unix_ms: u64::MAX,
+        policy,
+        tools: BTreeMap::from([
+            ("Look".to_owned(), tool(Effect::Read, look)),
+            ("copy\n\"".to_owned(), tool(Effect::Idempotent, copy)),
+            (
+                "write-file".to_owned(),
+                tool(Effect::Write, ToolPolicy::default()),
+            ),
+        ]),
+        directory: Some(DirectoryBegin {
+            path: "/tmp/a b\u{2028}".to_owned(),
+            temporary: true,
+        }),
+        note: json!({"z": [1, -1, u64::MAX, i64::MIN, 0.1, 1e300, null], "a": {"": "\u{0}"}, "crc": "x", "n": 7}),
+    }))
+}
+
+/// Every kind of event, with everything that it can carry, after the beginning of a run.
+#[allow(clippy::too_many_lines, reason = "it is a list")]
+pub(crate) fn every_kind() -> Vec<RunEvent> {
+    let id: Arc<str> = "copy_1".into();
+    let name: Arc<str> = "copy".into();
+    let moment = |call| Moment {
+        call,
+        id: Arc::clone(&id),
+        name: Arc::clone(&name),
+        at: at(12),
+    };
+    let arguments = ArgumentTexts(vec![
+        ("b/0".to_owned(), "1\r".to_owned()),
+        ("a".to_owned(), String::new()),
+        // The same twice cannot come of a call; it is still not lost.
+        ("a".to_owned(), "2".to_owned()),
+    ]);
+    let cause = |call: u32| Cause {
+        call,
+        id: format!("x_{call}").into(),
+    };
+    let mut events = vec![
+        RunEvent::Turn(TurnBegin { turn: 0, at: at(0) }),
+        RunEvent::Text(delta(b"Let me see.\n")),
+        RunEvent::Text(delta(b"\xf0\x9f\x9b\x00\xff")),
+        RunEvent::Text(delta(b"")),
+        RunEvent::Call(Appeared {
+            call: u32::MAX,
+            id: Arc::clone(&id),
+            name: Arc::clone(&name),
+            dependencies: Arc::new(["a".to_owned(), String::new()]),
+            at: at(u64::MAX),
+        }),
+        RunEvent::Call(Appeared {
+            call: 0,
+            id: "".into(),
+            name: "".into(),
+            dependencies: Arc::new([]),
+            at: at(3),
+        }),
+        RunEvent::Waiting(Completed {
+            call: 0,
+            id: Arc::clone(&id),
+            name: Arc::clone(&name),
+            arguments: arguments.clone(),
+            at: at(3),
+        }),
+        RunEvent::Ready(moment(0)),
+        RunEvent::Start(Started {
+            call: 0,
+            id: Arc::clone(&id),
+            name: Arc::clone(&name),
+            attempt: 1,
+            at: at(4),
+        }),
+        RunEvent::BackOff(BackOff {
+            call: 0,
+            id: Arc::clone(&id),
+            name: Arc::clone(&name),
+            error: "it did not answer".into(),
+            wait: at(500),
+            at: at(5),
+        }),
+        RunEvent::Retry(moment(0)),
+        RunEvent::Result(CallResult {
+            output: Some("a part".into()),
+            whole_bytes: Some(u64::MAX),
+            error: Some("it failed".into()),
+            note: Some("somebody changed the arguments".into()),
+            because: Some(Because {
+                link: Link::Dependency,
+                direct: cause(3),
+                root: cause(1),
+            }),
+            ..result(Status::Skipped)
+        }),
+        RunEvent::Result(CallResult {
+            because: Some(Because {
+                link: Link::Order,
+                direct: cause(0),
+                root: cause(0),
+            }),
+            ..result(Status::Skipped)
+        }),
+        RunEvent::Resumed(Resumed { at: at(7) }),
+        RunEvent::End(TurnEnd {
+            turn: 0,
+            counts: StatusCounts {
+                ok: 1,
+                error: 2,
+                skipped: 3,
+                rejected: 4,
+                cancelled: 5,
+                unknown: u32::MAX,
+            },
+            at: at(9),
+        }),
+        RunEvent::LogFailed(LogFailed {
+            error: "no space is left".into(),
+            at: at(10),
+        }),
+        RunEvent::Missed(Missed { count: u64::MAX }),
+    ];
+    events.extend(every_word());
+    events
+}
+
+/// The events that say one of a few words, with each of them.
+fn every_word() -> Vec<RunEvent> {
+    let mut events = Vec::new();
+    for by in [AdmittedBy::Rule, AdmittedBy::Always, AdmittedBy::Gate] {
+        for always in [false, true] {
+            events.push(RunEvent::Admitted(Admission {
+                call: 0,
+                id: "copy_1".into(),
+                name: "copy".into(),
+                by,
+                always,
+                arguments: always.then(|| ArgumentTexts(vec![("a".to_owned(), "2".to_owned())])),
+                at: at(4),
+            }));
+        }
+    }
+    for stop in [Stop::Natural, Stop::Length, Stop::Broken] {
+        events.push(RunEvent::Over(Over { stop, at: at(8) }));
+    }
+    for timed_out in [false, true] {
+        events.push(RunEvent::Cancel(Cancel {
+            reason: "the run was stopped".into(),
+            timed_out,
+            at: at(8),
+        }));
+    }
+    for status in [
+        Status::Ok,
+        Status::Error,
+        Status::Skipped,
+        Status::Rejected,
+        Status::Cancelled,
+        Status::Unknown,
+    ] {
+        events.push(RunEvent::Result(result(status)));
+    }
+    events
+}
+
+/// The text in every place where a text can stand that comes from outside.
+pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
+    let call = 1;
+    let (id, name): (Arc<str>, Arc<str>) = (text.into(), text.into());
+    vec![
+        RunEvent::Text(delta(text.as_bytes())),
+        RunEvent::Call(Appeared {
+            call,
+            id: Arc::clone(&id),
+            name: Arc::clone(&name),
+            dependencies: Arc::new([text.to_owned()]),
+            at: at(1),
+        }),
+        RunEvent::Waiting(Completed {
+            call,
+            id: Arc::clone(&id),
+            name: Arc::clone(&name),
+            arguments: ArgumentTexts(vec![(text.to_owned(), text.to_owned())]),
+            at: at(1),
+        }),
+        RunEvent::BackOff(BackOff {
+            call,
+            id,
+            name,
+            error: text.into(),
+            wait: at(1),
+            at: at(1),
+        }),
+        RunEvent::Result(CallResult {
+            output: Some(text.into()),
+            error: Some(text.into()),
+            note: Some(text.into()),
+            ..result(Status::Error)
+        }),
+        RunEvent::Cancel(Cancel {
+            reason: text.into(),
+            timed_out: false,
+            at: at(1),
+        }),
+    ]
+}
+
+pub(crate) fn delta(bytes: &[u8]) -> Delta {
+    Delta {
+        source: Source::from(bytes),
+        at: at(2),
+    }
+}
+
+fn result(status: Status) -> CallResult {
+    CallResult {
+        call: 0,
+        id: "copy_1".into(),
+        name: "copy".into(),
+        status,
+        output: None,
+        whole_bytes: None,
+        error: None,
+        note: None,
+        because: None,
+        times: Times {
+            ended: at(6),
+            ..Times::default()
+        },
+    }
+}

@@ -1,0 +1,132 @@
+//! Logs as files: who may make, read and write them.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use plaincall::{Log, LogError, TornTail};
+use tempfile::TempDir;
+
+use crate::events::{begin, every_kind, lines};
+
+fn place() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.jsonl");
+    (directory, path)
+}
+
+fn message(log: Result<Log, LogError>) -> String {
+    log.unwrap_err().to_string()
+}
+
+#[test]
+fn a_new_log_is_empty_and_private() {
+    let (_directory, path) = place();
+    let log = Log::create(&path).unwrap();
+    assert_eq!((log.history(), log.torn()), (&[][..], None));
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+}
+
+#[test]
+fn a_file_that_exists_is_never_written_over() {
+    let (_directory, path) = place();
+    fs::write(&path, "mine").unwrap();
+    let expected = format!(
+        "there is a file `{}` already: name a new one, or take up the run that it is the log of",
+        path.display()
+    );
+    assert_eq!(message(Log::create(&path)), expected);
+    let other = "this is not the log of a run: it does not begin as one";
+    assert_eq!(message(Log::resume(&path)), other);
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
+}
+
+#[test]
+fn a_log_belongs_to_one_run() {
+    let (_directory, path) = place();
+    let expected = format!(
+        "another run is using the log `{}`: wait for its end, or stop it",
+        path.display()
+    );
+    let log = Log::create(&path).unwrap();
+    assert_eq!(message(Log::resume(&path)), expected);
+    drop(log);
+
+    fs::write(&path, lines(&[begin()])).unwrap();
+    let log = Log::resume(&path).unwrap();
+    assert_eq!(message(Log::resume(&path)), expected);
+    drop(log);
+    Log::resume(&path).unwrap();
+}
+
+#[test]
+fn a_log_is_taken_up_with_its_history() {
+    let (_directory, path) = place();
+    let mut events = vec![begin()];
+    events.extend(every_kind());
+    let whole = lines(&events);
+    fs::write(&path, &whole).unwrap();
+    let log = Log::resume(&path).unwrap();
+    assert_eq!((log.history(), log.torn()), (&*events, None));
+    drop(log);
+    assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+}
+
+#[test]
+fn a_torn_end_is_cut_off_the_file() {
+    let (_directory, path) = place();
+    let whole = lines(&[begin()]);
+    fs::write(&path, &whole).unwrap();
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(b"{\"n\":1,\"ev").unwrap();
+    drop(file);
+    let log = Log::resume(&path).unwrap();
+    assert_eq!(log.history(), [begin()]);
+    assert_eq!(log.torn(), Some(&TornTail { line: 2, bytes: 10 }));
+    drop(log);
+    assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+}
+
+#[test]
+fn what_cannot_be_taken_up_is_left_alone() {
+    let (_directory, path) = place();
+    let whole = lines(&[begin(), begin()]);
+    for bytes in ["", "{\"n\":0,", "{}\n", &whole] {
+        fs::write(&path, bytes).unwrap();
+        assert!(Log::resume(&path).is_err(), "{bytes}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), bytes);
+    }
+    fs::write(&path, "").unwrap();
+    let empty = "the log is empty: its run was stopped before anything was written; remove the file and begin anew";
+    assert_eq!(message(Log::resume(&path)), empty);
+}
+
+/// The message says what could not be done, and to which file.
+fn check(log: Result<Log, LogError>, path: &Path, what: &str) {
+    let message = message(log);
+    let begins = format!("the log `{}` could not be {what}: ", path.display());
+    assert!(message.starts_with(&begins), "{message}");
+}
+
+#[test]
+fn what_the_system_refuses_is_told() {
+    let (directory, path) = place();
+    check(Log::resume(&path), &path, "opened");
+    check(Log::resume(directory.path()), directory.path(), "opened");
+    let nowhere = directory.path().join("no such folder").join("run.jsonl");
+    check(Log::create(&nowhere), &nowhere, "made");
+    assert!(!nowhere.exists());
+    #[cfg(unix)]
+    assert_eq!(
+        message(Log::resume("/dev/null")),
+        "this is not the log of a run: it is not a file of the usual kind"
+    );
+}

@@ -1,0 +1,158 @@
+//! The run's own directory over a crash.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plaincall::{LineEncoder, Log, Run, RunEvent, Settlement, Stop, read_log};
+
+use crate::play::{edges, words};
+use crate::scene::{Reply, Scene, Seen};
+
+fn build(parent: &Path, log: Log, word: Settlement) -> Run {
+    let builder = Scene::new([]).builder(&Seen::default(), log, word);
+    builder.directory_in(parent).build().unwrap()
+}
+
+/// Leaves a log that ends with the start of a call that writes, and the directory of its run.
+async fn crash(parent: &Path, path: &Path) -> PathBuf {
+    let mut run = build(parent, Log::create(path).unwrap(), Settlement::Unknown);
+    let directory = run.directory().unwrap().to_owned();
+    let mut turn = run.turn();
+    for piece in Reply::of("a=send").pieces {
+        turn.feed(piece);
+    }
+    turn.finish(Stop::Natural).await;
+    run.close().await.unwrap();
+    assert!(!directory.exists());
+    let log = fs::read(path).unwrap();
+    let events = read_log(&log).unwrap().events;
+    let start = events
+        .iter()
+        .position(|event| matches!(event, RunEvent::Start(_)));
+    fs::write(path, &log[..edges(&log)[start.unwrap()]]).unwrap();
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("half"), "done").unwrap();
+    directory
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_taken_again_and_removed_when_all_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let directory = crash(folder.path(), &path).await;
+    for word in [Settlement::Unknown, words()[0].clone()] {
+        let mut run = build(folder.path(), Log::resume(&path).unwrap(), word.clone());
+        assert_eq!(run.directory().unwrap(), directory);
+        let results = run.go_on().finish(Stop::Natural).await;
+        run.close().await.unwrap();
+        let is_known = word != Settlement::Unknown;
+        assert_eq!(results.all_ok(), is_known);
+        assert_eq!(directory.exists(), !is_known, "{word:?}");
+        if !is_known {
+            assert_eq!(fs::read_to_string(directory.join("half")).unwrap(), "done");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_gone_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let directory = crash(folder.path(), &path).await;
+    fs::remove_dir_all(&directory).unwrap();
+    let log = Log::resume(&path).unwrap();
+    let builder = Scene::new([]).builder(&Seen::default(), log, Settlement::Unknown);
+    let error = builder.build().unwrap_err().to_string();
+    assert!(error.contains(directory.to_str().unwrap()), "{error}");
+}
+
+/// A conversation that came to a clean end goes on, and its commands have a directory again.
+#[tokio::test(start_paused = true)]
+async fn one_that_was_removed_at_the_end_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let mut run = build(
+        folder.path(),
+        Log::create(&path).unwrap(),
+        Settlement::Unknown,
+    );
+    let directory = run.directory().unwrap().to_owned();
+    for _ in 0..3 {
+        assert!(directory.is_dir());
+        let mut turn = run.turn();
+        for piece in Reply::of("a=send").pieces {
+            turn.feed(piece);
+        }
+        assert!(turn.finish(Stop::Natural).await.all_ok());
+        run.close().await.unwrap();
+        assert!(!directory.exists());
+        run = build(
+            folder.path(),
+            Log::resume(&path).unwrap(),
+            Settlement::Unknown,
+        );
+        assert_eq!(run.directory().unwrap(), directory);
+    }
+    run.close().await.unwrap();
+    // Nothing is made where a run like this would not have made it.
+    for place in [None, Some("/elsewhere")] {
+        let log = Log::resume(&path).unwrap();
+        let mut builder = Scene::new([]).builder(&Seen::default(), log, Settlement::Unknown);
+        if let Some(place) = place {
+            builder = builder.directory_in(place);
+        }
+        assert!(builder.build().is_err());
+        assert!(!directory.exists());
+    }
+}
+
+/// A log is a file like any other; what it names is removed only if a run like this has made it.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_not_ours_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let parent = folder.path().join("parent");
+    fs::create_dir(&parent).unwrap();
+    let directory = crash(&parent, &path).await;
+    let (events, bytes) = {
+        let bytes = fs::read(&path).unwrap();
+        (read_log(&bytes).unwrap().events, bytes)
+    };
+    let elsewhere = folder.path().join("plaincall-abcdef");
+    let renamed = parent.join("precious");
+    let link = parent.join("plaincall-link");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::create_dir(&renamed).unwrap();
+    let target = folder.path().join("target");
+    fs::create_dir(&target).unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let climbing = parent.join("plaincall-x/../../target");
+    fs::create_dir(parent.join("plaincall-x")).unwrap();
+    let dotted = parent.join("plaincall-x/..");
+    for named in [&elsewhere, &renamed, &link, &climbing, &dotted, &parent] {
+        let mut encoder = LineEncoder::default();
+        let mut log = String::new();
+        for event in &events {
+            let mut event = event.clone();
+            if let RunEvent::Run(begin) = &mut event {
+                let directory = begin.directory.as_mut().unwrap();
+                directory.path = named.to_str().unwrap().to_owned();
+            }
+            log.push_str(&encoder.next_line(&event));
+        }
+        fs::write(&path, log).unwrap();
+        let mut run = build(&parent, Log::resume(&path).unwrap(), words()[0].clone());
+        assert!(run.go_on().finish(Stop::Natural).await.all_ok());
+        run.close().await.unwrap();
+        assert!(named.is_dir(), "{named:?}");
+        assert!(target.is_dir() && parent.is_dir());
+    }
+    // The right one, but nobody said where runs make theirs.
+    fs::write(&path, bytes).unwrap();
+    let log = Log::resume(&path).unwrap();
+    let builder = Scene::new([]).builder(&Seen::default(), log, words()[0].clone());
+    let mut run = builder.build().unwrap();
+    assert!(run.go_on().finish(Stop::Natural).await.all_ok());
+    run.close().await.unwrap();
+    assert!(directory.is_dir());
+}

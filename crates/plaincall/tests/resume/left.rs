@@ -1,0 +1,212 @@
+//! Random conversations whose turns are left at any moment, so that calls of several turns are cut off together. Their log
+//! is cut, taken up, gone on with and cut again: it always fits, and no call has two results.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use plaincall::{
+    Context, Decision, Dependents, Effect, Gate, GateFuture, Log, Order, Policy, Request, Retry,
+    Run, RunEvent, Settlement, SettlementFuture, Stop, Tool, Toolbox, Writes, read_log,
+};
+use tokio::time::{sleep, timeout};
+
+use crate::play::edges;
+use crate::random::Random;
+
+/// How often a log is taken up.
+const TIMES: usize = 6;
+
+/// Longer than anything here takes.
+const FOREVER: Duration = Duration::from_hours(24);
+
+/// Says different things of different calls.
+struct Moody(u32);
+
+impl Gate for Moody {
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+        Box::pin(async move {
+            sleep(Duration::from_millis(1)).await;
+            Ok(match (self.0 + request.call) % 7 {
+                0 => Decision::deny("not today"),
+                1 => Decision::Always,
+                _ => Decision::Allow,
+            })
+        })
+    }
+
+    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
+        Box::pin(async move {
+            sleep(Duration::from_millis(3)).await;
+            let said = String::from("said");
+            Ok(match (self.0 + request.call) % 4 {
+                0 => Settlement::RunAgain,
+                1 => Settlement::Done { output: said },
+                2 => Settlement::NotDone { reason: said },
+                _ => Settlement::Unknown,
+            })
+        })
+    }
+}
+
+/// Tools that take their time, also to stop.
+fn toolbox() -> Toolbox {
+    let tool = |name: &str, effect: Effect, ms: u64, grace: u64, ends_well: bool| {
+        Tool::new(name, move |(): (), context: Context| async move {
+            sleep(Duration::from_millis(ms + u64::from(context.call() % 5))).await;
+            if ends_well {
+                Ok(String::new())
+            } else {
+                Err("no".into())
+            }
+        })
+        .effect(effect)
+        .grace(Duration::from_millis(grace))
+    };
+    let retry = Retry {
+        attempts: 3,
+        first_wait: Duration::from_millis(10),
+        longest_wait: Duration::from_millis(20),
+    };
+    Toolbox::new([
+        tool("look", Effect::Read, 3, 0, true),
+        tool("slow", Effect::Read, 40, 30, true),
+        tool("put", Effect::Idempotent, 5, 50, true),
+        tool("send", Effect::Write, 9, 40, true),
+        tool("long", Effect::Write, 60, 90, true),
+        tool("fail", Effect::Write, 4, 0, false),
+        tool("flaky", Effect::Read, 2, 0, false).retry(retry),
+        tool("guess", Effect::Read, 2, 0, false).dependents(Dependents::Run),
+        tool("alone", Effect::Write, 8, 20, true).exclusive(),
+        tool("one", Effect::Write, 6, 20, true).max_concurrent(1),
+    ])
+    .unwrap()
+}
+
+const TOOLS: [&str; 10] = [
+    "look", "slow", "put", "send", "long", "fail", "flaky", "guess", "alone", "one",
+];
+
+fn policy(random: &mut Random) -> Policy {
+    let orders = [false, true].map(|stop_on_error| Order::Sequential { stop_on_error });
+    let orders = [Order::Graph, orders[0], orders[1]];
+    Policy {
+        concurrent: random.one_of(&[0, 1, 2]),
+        block_order: random.one_of(&orders),
+        emoji_order: random.one_of(&orders),
+        turn_timeout: random.maybe(Duration::from_millis(35)),
+        writes: random.one_of(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]),
+        ..Policy::default()
+    }
+}
+
+/// A turn that is finished, or left while it is written or while its results are waited for.
+async fn play(run: &mut Run, random: &mut Random) {
+    let is_emoji = random.below(2) == 0;
+    let canceller = run.canceller();
+    let mut turn = run.turn();
+    for place in 0..random.below(5) {
+        let tool = random.one_of(&TOOLS);
+        let mut call = format!("🛠️[{tool}]🛠️[/end]\n");
+        if !is_emoji {
+            call = format!("!!!GADGET_START:{tool}:c{place}:");
+            if place > 0 && random.below(2) == 0 {
+                write!(call, "c{}", random.below(place)).unwrap();
+            }
+            call.push_str("\n!!!GADGET_END\n");
+        }
+        turn.feed(call);
+        sleep(Duration::from_millis(random.below(12) as u64)).await;
+        if random.below(16) == 0 {
+            canceller.cancel();
+        }
+    }
+    let patience = Duration::from_millis(random.below(30) as u64);
+    match random.below(4) {
+        0 => drop(turn),
+        1 => drop(timeout(patience, turn.finish(Stop::Natural)).await),
+        2 => drop(turn.finish(Stop::Broken).await),
+        _ => drop(turn.finish(Stop::Natural).await),
+    }
+}
+
+async fn go_on(mut run: Run, random: &mut Random) {
+    if run.unfinished().is_some() {
+        let turn = run.go_on();
+        if random.below(4) == 0 {
+            drop(turn);
+        } else {
+            turn.finish(Stop::Natural).await;
+        }
+    }
+    if random.below(3) == 0 {
+        play(&mut run, random).await;
+    }
+    run.close().await.unwrap();
+}
+
+fn check_results(path: &Path, at: &str) {
+    let mut results = BTreeMap::<u32, usize>::new();
+    for event in read_log(&fs::read(path).unwrap()).unwrap().events {
+        if let RunEvent::Result(result) = event {
+            *results.entry(result.call).or_default() += 1;
+        }
+    }
+    assert!(
+        results.values().all(|count| *count == 1),
+        "{at}: {results:?}"
+    );
+}
+
+async fn check(seed: u64, path: &Path) {
+    let random = &mut Random::new(seed);
+    let policy = policy(random);
+    let build = |log, mood: usize| {
+        let gate = Moody(u32::try_from(mood).unwrap());
+        Run::builder(toolbox())
+            .policy(policy)
+            .gate(gate)
+            .log(log)
+            .build()
+    };
+    let mut run = build(Log::create(path).unwrap(), 0).unwrap();
+    for _ in 0..=random.below(3) {
+        play(&mut run, random).await;
+    }
+    run.close().await.unwrap();
+    for time in 0..TIMES {
+        let at = format!("seed {seed}, time {time}");
+        let log = fs::read(path).unwrap();
+        let edges = edges(&log);
+        if time + 1 < TIMES && random.below(4) > 0 {
+            fs::write(path, &log[..edges[random.below(edges.len())]]).unwrap();
+        }
+        let Ok(log) = Log::resume(path) else {
+            return;
+        };
+        let run = build(log, random.below(1000)).unwrap_or_else(|error| panic!("{at}: {error}"));
+        let end = timeout(FOREVER, go_on(run, random)).await;
+        assert!(end.is_ok(), "{at}: it does not end");
+        check_results(path, &at);
+    }
+}
+
+async fn check_all(seeds: std::ops::Range<u64>) {
+    let folder = tempfile::tempdir().unwrap();
+    for seed in seeds {
+        check(seed, &folder.path().join(seed.to_string())).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_that_are_left_at_random() {
+    check_all(0..150).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "it takes minutes"]
+async fn many_turns_that_are_left_at_random() {
+    check_all(1000..9000).await;
+}

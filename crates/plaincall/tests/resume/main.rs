@@ -1,0 +1,17 @@
+//! Runs that are cut off and taken up again.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod cuts;
+mod directory;
+mod dropped;
+mod kinds;
+mod left;
+mod play;
+mod random;
+mod refused;
+mod scene;
+mod words;

@@ -1,0 +1,265 @@
+//! Plays scenes, cuts their logs, takes them up again, and checks what holds for all of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use plaincall::{
+    CallResult, Effect, Log, LogError, RunEvent, Settlement, Status, TurnResults, read_log,
+};
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+use crate::scene::{Same, Scene, Seen};
+
+/// How each call of the turns that were played ended, by its index.
+pub(crate) type Ends = BTreeMap<u32, String>;
+
+/// A call as `id status output | error | note`.
+fn shown(result: &CallResult) -> String {
+    let or_nothing = |text: &Option<std::sync::Arc<str>>| text.as_deref().unwrap_or("").to_owned();
+    format!(
+        "{} {} {} | {} | {}",
+        result.id,
+        result.status,
+        or_nothing(&result.output),
+        or_nothing(&result.error),
+        or_nothing(&result.note)
+    )
+}
+
+/// Plays what is left of the scene.
+pub(crate) async fn play(scene: &Scene, log: Log, settlement: Settlement) -> (Seen, Ends) {
+    let seen = Seen::default();
+    let history = log.history();
+    let is_turn = |event: &RunEvent| matches!(event, RunEvent::Turn(_));
+    let turns = history.iter().filter(|event| is_turn(event)).count();
+    let last = history.iter().rposition(is_turn).unwrap_or(0);
+    let was_cancelled = history[last..]
+        .iter()
+        .any(|event| matches!(event, RunEvent::Cancel(_)));
+    let mut run = scene.builder(&seen, log, settlement).build().unwrap();
+    let unfinished = run.unfinished().cloned();
+    let first = turns - usize::from(unfinished.is_some());
+    let mut ends = Ends::new();
+    for (number, reply) in scene.replies.iter().enumerate().skip(first) {
+        let again = unfinished.as_ref().filter(|_| number == first);
+        let read = again.map_or(0, |again| again.text.len());
+        let mut turn = if again.is_some() {
+            run.go_on()
+        } else {
+            run.turn()
+        };
+        let mut place = 0;
+        for (piece_number, piece) in reply.pieces.iter().enumerate() {
+            let skipped = read.saturating_sub(place).min(piece.len());
+            place += piece.len();
+            if skipped < piece.len() {
+                turn.feed(&piece[skipped..]);
+                turn.caught_up().await;
+                sleep(Duration::from_millis(2)).await;
+            }
+            let is_cancelled = again.is_some() && was_cancelled;
+            if reply.cancel_after == Some(piece_number) && !is_cancelled {
+                turn.cancel();
+                turn.caught_up().await;
+            }
+        }
+        let results: TurnResults = turn.finish(reply.stop).await;
+        for result in &results {
+            let before = ends.insert(result.call, shown(result));
+            assert!(before.is_none(), "{result:?}");
+        }
+    }
+    run.close().await.unwrap();
+    (seen, ends)
+}
+
+/// What a log says of one call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    is_write: bool,
+    starts: u32,
+    admitted: bool,
+    pub(crate) ends: u32,
+    status: Option<Status>,
+}
+
+impl Told {
+    pub(crate) fn is_cut_off_write(self) -> bool {
+        self.is_write && self.starts > 0 && self.ends == 0
+    }
+}
+
+pub(crate) fn told(log: &[u8]) -> BTreeMap<u32, Told> {
+    let record = read_log(log).unwrap();
+    let mut calls: BTreeMap<u32, Told> = BTreeMap::new();
+    let mut effects = BTreeMap::new();
+    for event in &record.events {
+        if let RunEvent::Run(begin) = event {
+            effects.clone_from(&begin.tools);
+        }
+        let Some(call) = event.call() else { continue };
+        let call = calls.entry(call).or_default();
+        match event {
+            RunEvent::Call(event) => {
+                let effect = effects.get(&*event.name).map(|tool| tool.effect);
+                call.is_write = effect == Some(Effect::Write);
+            }
+            RunEvent::Start(_) => call.starts += 1,
+            RunEvent::Retry(_) if call.is_write => call.starts = 0,
+            RunEvent::Admitted(_) => call.admitted = true,
+            RunEvent::Result(result) => {
+                call.ends += 1;
+                call.status = Some(result.status);
+            }
+            _ => {}
+        }
+    }
+    calls
+}
+
+/// Plays the scene once and returns its log.
+pub(crate) async fn reference(scene: &Scene, path: &Path) -> (Vec<u8>, Ends) {
+    let log = Log::create(path).unwrap();
+    let (_, ends) = play(scene, log, Settlement::Unknown).await;
+    let whole = fs::read(path).unwrap();
+    let told = told(&whole);
+    assert_eq!(told.len(), ends.len());
+    assert!(told.values().all(|call| call.ends == 1), "{told:?}");
+    (whole, ends)
+}
+
+/// A folder in memory where there is one: thousands of logs are written, and what a slow disk does is no matter here.
+pub(crate) fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
+/// The places between the records of a log, the beginning left out.
+pub(crate) fn edges(log: &[u8]) -> Vec<usize> {
+    let places = (1..).zip(log);
+    let ends = places.filter(|(_, byte)| **byte == b'\n');
+    ends.map(|(place, _)| place).collect()
+}
+
+pub(crate) fn words() -> [Settlement; 4] {
+    [
+        Settlement::Done {
+            output: "said".to_owned(),
+        },
+        Settlement::NotDone {
+            reason: "it was not".to_owned(),
+        },
+        Settlement::RunAgain,
+        Settlement::Unknown,
+    ]
+}
+
+/// Cuts the log of the scene at the edges of its records, and takes it up again with every word there is about calls
+/// that were cut off.
+pub(crate) async fn check_cuts(scene: &Scene) -> Ends {
+    let directory = folder();
+    let (whole, expected) = reference(scene, &directory.path().join("whole")).await;
+    let path = directory.path().join("cut");
+    for cut in edges(&whole) {
+        check_cut(scene, &whole[..cut], &path, &expected).await;
+    }
+    expected
+}
+
+pub(crate) async fn check_cut(scene: &Scene, log: &[u8], path: &Path, expected: &Ends) {
+    let _ = fs::remove_file(path);
+    fs::write(path, log).unwrap();
+    let before = match Log::resume(path) {
+        Ok(_) => fs::read(path).unwrap(),
+        Err(LogError::Empty) => return,
+        Err(error) => panic!("cut at {}: {error}", log.len()),
+    };
+    let told_before = told(&before);
+    let is_cut_off = told_before.values().any(|call| call.is_cut_off_write());
+    for word in words() {
+        if !is_cut_off && word != Settlement::Unknown {
+            continue;
+        }
+        let at = format!("cut at {} with {word:?}", log.len());
+        fs::write(path, &before).unwrap();
+        let (seen, ends) = play(scene, Log::resume(path).unwrap(), word.clone()).await;
+        check_starts(&told_before, &seen, &word, &at);
+        for (call, end) in ends.iter().filter(|_| !is_cut_off) {
+            let output = |end: &str| end.split(" | ").next().unwrap().to_owned();
+            match scene.same {
+                Same::Ends => assert_eq!(end, &expected[call], "{at}"),
+                Same::Outputs => assert_eq!(output(end), output(&expected[call]), "{at}"),
+                Same::Nothing => {}
+            }
+        }
+        let told_after = told(&fs::read(path).unwrap());
+        assert_eq!(told_after.len(), expected.len(), "{at}");
+        // Of a call of which nobody knows the log says nothing, nor of those that were skipped because of it.
+        let is_open = told_after.values().any(|call| call.is_cut_off_write());
+        let is_asked_in_vain = word == Settlement::Unknown
+            || told_after
+                .iter()
+                .any(|(call, told)| told.is_cut_off_write() && !seen.settled().contains(call));
+        assert!(!is_open || is_asked_in_vain, "{at}");
+        for (call, told) in &told_after {
+            let is_told = told.ends == 1 || (is_open && told.ends == 0);
+            assert!(is_told, "{at}: call {call}, {told:?}");
+        }
+        check_again(scene, path, &told_after, &at).await;
+    }
+}
+
+/// What was done before is not done again.
+fn check_starts(told: &BTreeMap<u32, Told>, seen: &Seen, word: &Settlement, at: &str) {
+    for (call, told) in told {
+        let starts = seen.starts(*call);
+        let most = match told {
+            told if told.ends > 0 => 0,
+            told if told.is_cut_off_write() => u32::from(*word == Settlement::RunAgain),
+            told if told.is_write => 1,
+            _ => 3,
+        };
+        assert!(
+            starts <= most,
+            "{at}: call {call} was started {starts} times"
+        );
+        let is_asked = seen.asked().contains(call);
+        assert!(
+            !is_asked || !(told.admitted || told.ends > 0),
+            "{at}: call {call}"
+        );
+        let is_settled = seen.settled().contains(call);
+        assert!(!is_settled || told.is_cut_off_write(), "{at}: call {call}");
+    }
+}
+
+/// What was written is a whole log. Nothing is done when it is taken up once more, but for the calls of which nobody
+/// knew: somebody may know now.
+async fn check_again(scene: &Scene, path: &Path, told_before: &BTreeMap<u32, Told>, at: &str) {
+    let log = fs::read(path).unwrap();
+    assert!(read_log(&log).unwrap().torn.is_none(), "{at}");
+    let open: Vec<u32> = told_before
+        .iter()
+        .filter(|(_, call)| call.is_cut_off_write())
+        .map(|(call, _)| *call)
+        .collect();
+    let mut word = words()[0].clone();
+    if open.is_empty() {
+        word = Settlement::Unknown;
+    }
+    let log = Log::resume(path).unwrap_or_else(|error| panic!("{at}: {error}"));
+    let (seen, _) = play(scene, log, word).await;
+    assert_eq!(seen.settled(), open, "{at}");
+    if open.is_empty() {
+        assert_eq!(seen.all_starts(), 0, "{at}");
+    }
+    let told = told(&fs::read(path).unwrap());
+    for (call, told) in &told {
+        assert_eq!(told.ends, 1, "{at}: call {call}");
+        if open.contains(call) {
+            assert_eq!(told.status, Some(Status::Ok), "{at}: call {call}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Random conversations, cut at random places: the log always fits, and nothing is done twice.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use plaincall::{Order, Policy, Stop, Writes};
+
+use crate::play::{check_cut, edges, folder, reference};
+use crate::scene::{Reply, Same, Scene};
+
+/// A small generator of random numbers; the same numbers every time.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 16).unwrap() % limit
+    }
+
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    pub(crate) fn maybe<T>(&mut self, value: T) -> Option<T> {
+        (self.below(4) == 0).then_some(value)
+    }
+}
+
+const TOOLS: [&str; 12] = [
+    "look", "slow", "put", "send", "send", "fail", "flaky", "guess", "two", "alone", "done",
+    "nothing",
+];
+
+const IDS: [&str; 6] = ["a", "b", "edit_1", "deny_1", "always_1", "wrong_1"];
+
+fn reply(random: &mut Random) -> Reply {
+    let count = random.below(8) + 1;
+    let mut calls = String::new();
+    let is_emoji = random.below(3) == 0;
+    for place in 0..count {
+        // A tool that ends the run would leave little to look at.
+        let mut tool = random.one_of(&TOOLS);
+        if tool == "done" && random.below(4) > 0 {
+            tool = "look";
+        }
+        if is_emoji {
+            write!(calls, "{tool} ").unwrap();
+            continue;
+        }
+        let id = match random.below(3) {
+            0 => random.one_of(&IDS).to_owned(),
+            1 => String::new(),
+            _ => format!("c{place}"),
+        };
+        let mut names = Vec::new();
+        while random.below(2) == 0 {
+            names.push(match random.below(3) {
+                0 => random.one_of(&IDS).to_owned(),
+                _ => format!("c{}", random.below(count)),
+            });
+        }
+        write!(calls, "{id}={tool}<{} ", names.join(",")).unwrap();
+    }
+    let reply = if is_emoji {
+        Reply::emoji(&calls)
+    } else {
+        Reply::of(&calls)
+    };
+    let reply = reply.stop(random.one_of(&[Stop::Natural, Stop::Natural, Stop::Broken]));
+    match Some(random.below(4 * count)).filter(|piece| *piece < count) {
+        Some(piece) => reply.cancel_after(piece),
+        None => reply,
+    }
+}
+
+fn scene(seed: u64) -> Scene {
+    let mut random = Random::new(seed);
+    let random = &mut random;
+    let orders = [false, true].map(|stop_on_error| Order::Sequential { stop_on_error });
+    let orders = [Order::Graph, orders[0], orders[1]];
+    let policy = Policy {
+        concurrent: random.one_of(&[0, 0, 1, 2, 3]),
+        calls_per_turn: random.maybe(5),
+        turn_timeout: random.maybe(Duration::from_millis(25)),
+        writes: random.one_of(&[Writes::AtOnce, Writes::AtOnce, Writes::AtEndOfTurn]),
+        block_order: random.one_of(&[Order::Graph, orders[0], orders[1], Order::Graph]),
+        emoji_order: random.one_of(&orders),
+        ..Policy::default()
+    };
+    let replies: Vec<Reply> = (0..=random.below(3)).map(|_| reply(random)).collect();
+    let mut scene = Scene {
+        policy,
+        ..Scene::new(replies)
+    };
+    scene.same = if hangs_on_time(&scene) {
+        Same::Nothing
+    } else {
+        Same::Outputs
+    };
+    scene
+}
+
+/// Whether it hangs on time how calls end: which calls a cancellation finds running, or which of two answers comes first.
+fn hangs_on_time(scene: &Scene) -> bool {
+    let stops = Order::Sequential {
+        stop_on_error: true,
+    };
+    let policy = &scene.policy;
+    let mut replies = scene.replies.iter();
+    policy.turn_timeout.is_some()
+        || policy.block_order == stops
+        || policy.emoji_order == stops
+        || replies.any(|reply| {
+            let text = String::from_utf8_lossy(&reply.pieces.concat()).into_owned();
+            reply.cancel_after.is_some() || text.contains(":always_1:")
+        })
+}
+
+/// Every scene is cut at so many of its records; at all if it has fewer.
+async fn check(seeds: std::ops::Range<u64>, cuts: usize) {
+    let directory = folder();
+    for seed in seeds {
+        let scene = scene(seed);
+        let whole = directory.path().join(format!("whole-{seed}"));
+        let (whole, expected) = reference(&scene, &whole).await;
+        let path = directory.path().join("cut");
+        let edges = edges(&whole);
+        let step = edges.len().div_ceil(cuts);
+        for cut in edges
+            .into_iter()
+            .skip(usize::try_from(seed).unwrap() % step)
+            .step_by(step)
+        {
+            eprintln!("seed {seed}, cut at {cut}");
+            check_cut(&scene, &whole[..cut], &path, &expected).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn random_conversations_are_gone_on_with() {
+    check(0..60, 3).await;
+}
+
+/// `cargo xtask promises` runs it.
+#[tokio::test(start_paused = true)]
+#[ignore = "it takes minutes"]
+async fn many_random_conversations_are_gone_on_with() {
+    check(1000..1200, 1000).await;
+}

@@ -1,0 +1,243 @@
+//! What somebody says about a call that was cut off, and what comes of it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use plaincall::{
+    BoxError, Gate, GateFuture, Log, Policy, Request, Run, RunEvent, Settlement, SettlementFuture,
+    Stop, read_log,
+};
+use tokio::time::{sleep, timeout};
+
+use crate::play::{edges, folder, play, reference, words};
+use crate::scene::{Reply, Scene, Seen, toolbox};
+
+/// The log of a scene up to and with the first event that is wanted.
+async fn cut_behind(scene: &Scene, path: &Path, is_last: impl Fn(&RunEvent) -> bool) {
+    let (whole, _) = reference(scene, path).await;
+    let events = read_log(&whole).unwrap().events;
+    let last = events.iter().position(is_last).unwrap();
+    fs::write(path, &whole[..edges(&whole)[last]]).unwrap();
+}
+
+fn starts(call: u32) -> impl Fn(&RunEvent) -> bool {
+    move |event| matches!(event, RunEvent::Start(started) if started.call == call)
+}
+
+fn scene() -> Scene {
+    Scene::new([Reply::of("a=send b=look<a"), Reply::of("c=look<a")])
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_and_ends() {
+    let ends_by_word = [
+        [
+            "a ok said |  | the run was cut off while the call was running; a person says that it was done",
+            "b ok saidb; |  | ",
+            "c ok saidc; |  | ",
+        ],
+        [
+            "a error  | it was not | the run was cut off while the call was running; a person says that it was not done",
+            "b skipped  | not run, because it depends on `a`, which failed | ",
+            "c skipped  | not run, because it depends on `a`, which failed | ",
+        ],
+        ["a ok a; |  | ", "b ok a;b; |  | ", "c ok a;c; |  | "],
+        [
+            "a unknown  | the run was cut off while the call was running, and nobody knows what became of it | ",
+            "b skipped  | not run, because it depends on `a`, which was cut off, and nobody knows what became of it | ",
+            "c skipped  | not run, because it depends on `a`, which was cut off, and nobody knows what became of it | ",
+        ],
+    ];
+    let folder = folder();
+    for (number, (word, expected)) in words().into_iter().zip(ends_by_word).enumerate() {
+        let path = folder.path().join(number.to_string());
+        cut_behind(&scene(), &path, starts(0)).await;
+        let (_, ends) = play(&scene(), Log::resume(&path).unwrap(), word).await;
+        assert_eq!(ends.values().collect::<Vec<_>>(), expected);
+        // The conversation has gone on; nobody is asked any more.
+        let log = Log::resume(&path).unwrap();
+        let (seen, _) = play(&scene(), log, Settlement::RunAgain).await;
+        assert_eq!((seen.settled(), seen.all_starts()), (vec![], 0));
+    }
+}
+
+/// Does not know.
+#[derive(Clone, Copy, Debug)]
+enum Clueless {
+    Fails,
+    Panics,
+    IsSilent,
+}
+
+impl Gate for Clueless {
+    fn decide<'a>(&'a self, _: &'a Request) -> GateFuture<'a> {
+        Box::pin(async { Ok(plaincall::Decision::Allow) })
+    }
+
+    fn settle<'a>(&'a self, _: &'a Request) -> SettlementFuture<'a> {
+        Box::pin(async move {
+            match self {
+                Self::Fails => Err::<Settlement, BoxError>("nobody is there".into()),
+                Self::Panics => panic!("it is all too much"),
+                Self::IsSilent => std::future::pending().await,
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_can_say_it() {
+    let cases = [
+        (Some(Clueless::Fails), " (nobody is there)"),
+        (Some(Clueless::Panics), " (it is all too much)"),
+        (Some(Clueless::IsSilent), " (nobody answered within 7 s)"),
+        (None, ""),
+    ];
+    let mut scene = scene();
+    scene.policy.gate_timeout = Duration::from_secs(7);
+    let folder = folder();
+    for (number, (gate, reason)) in cases.into_iter().enumerate() {
+        let path = folder.path().join(number.to_string());
+        cut_behind(&scene, &path, starts(0)).await;
+        let log = Log::resume(&path).unwrap();
+        let mut builder = Run::builder(toolbox(&Seen::default())).log(log);
+        if let Some(gate) = gate {
+            builder = builder.gate(gate);
+        }
+        let mut run = builder.build().unwrap();
+        let results = run.go_on().finish(Stop::Natural).await;
+        let error = results[0].error.as_deref().unwrap();
+        let all = format!(
+            "the run was cut off while the call was running, and nobody knows what became of it{reason}"
+        );
+        assert_eq!(error, all);
+        run.close().await.unwrap();
+        let log = Log::resume(&path).unwrap();
+        let (seen, ends) = play(&scene, log, words()[0].clone()).await;
+        assert_eq!(seen.settled(), [0], "{gate:?}");
+        assert!(ends[&0].starts_with("a ok said"), "{ends:?}");
+    }
+}
+
+/// The run ends while somebody is asked.
+#[tokio::test(start_paused = true)]
+async fn a_question_survives_the_end_of_the_run() {
+    #[derive(Clone, Copy, Debug)]
+    enum End {
+        Cancel,
+        DropFinish,
+        DropRun,
+        TurnTimeout,
+    }
+    let emoji = Scene::new([Reply::emoji("send look"), Reply::emoji("look")]);
+    let folder = folder();
+    for (number, scene) in [scene(), emoji].into_iter().enumerate() {
+        for end in [End::Cancel, End::DropFinish, End::DropRun, End::TurnTimeout] {
+            let path = folder.path().join(format!("{number}{end:?}"));
+            let mut scene = scene.clone();
+            if matches!(end, End::TurnTimeout) {
+                scene.policy.turn_timeout = Some(Duration::from_secs(1));
+            }
+            cut_behind(&scene, &path, starts(0)).await;
+            let log = Log::resume(&path).unwrap();
+            let builder = Run::builder(toolbox(&Seen::default())).log(log);
+            let mut run = builder.gate(Clueless::IsSilent).build().unwrap();
+            let mut turn = run.go_on();
+            for piece in &scene.replies[0].pieces[1..] {
+                turn.feed(piece);
+            }
+            sleep(Duration::from_millis(5)).await;
+            match end {
+                End::Cancel => {
+                    turn.cancel();
+                    let results = turn.finish(Stop::Natural).await;
+                    assert_eq!(results[0].status.as_str(), "unknown", "{end:?}");
+                    assert_eq!(results[1].status.as_str(), "cancelled", "{end:?}");
+                }
+                End::TurnTimeout => {
+                    let results = turn.finish(Stop::Natural).await;
+                    assert_eq!(results[0].status.as_str(), "unknown", "{end:?}");
+                    let ended = results[0].times.ended;
+                    assert_eq!(ended.as_millis(), 1000, "the time of the turn goes on");
+                }
+                End::DropFinish => {
+                    let finish = turn.finish(Stop::Natural);
+                    assert!(timeout(Duration::from_millis(5), finish).await.is_err());
+                }
+                End::DropRun => drop(turn),
+            }
+            run.close().await.unwrap();
+            let log = Log::resume(&path).unwrap();
+            let (seen, ends) = play(&scene, log, words()[0].clone()).await;
+            assert_eq!(seen.settled(), [0], "{end:?}");
+            assert!(ends[&0].contains(" ok said"), "{end:?}: {ends:?}");
+            assert!(ends[&1].contains(" cancelled "), "{end:?}: {ends:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_go_on_where_they_were() {
+    let scene = Scene {
+        policy: Policy::default(),
+        ..Scene::new([Reply::of("a=flaky")])
+    };
+    let folder = folder();
+    let path = folder.path().join("log");
+    cut_behind(&scene, &path, |event| matches!(event, RunEvent::BackOff(_))).await;
+    let log = Log::resume(&path).unwrap();
+    let (wait, at) = log
+        .history()
+        .iter()
+        .find_map(|event| match event {
+            RunEvent::BackOff(event) => Some((event.wait, event.at)),
+            _ => None,
+        })
+        .unwrap();
+    play(&scene, log, Settlement::Unknown).await;
+    let events = read_log(&fs::read(&path).unwrap()).unwrap().events;
+    let retry = events
+        .iter()
+        .find(|event| matches!(event, RunEvent::Retry(_)))
+        .unwrap();
+    // Records count whole milliseconds.
+    let waited = retry.at().checked_sub(at).unwrap();
+    assert!(
+        waited.abs_diff(wait) <= Duration::from_millis(1),
+        "{waited:?}, {wait:?}"
+    );
+}
+
+/// Whoever does not go on with the turn of the log, and begins another, has given that turn up.
+#[tokio::test(start_paused = true)]
+async fn another_turn_gives_up_the_one_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let scene = Scene::new([Reply::of("a=send b=look")]);
+    cut_behind(&scene, &path, starts(0)).await;
+    let seen = Seen::default();
+    let log = Log::resume(&path).unwrap();
+    let builder = scene.builder(&seen, log, Settlement::Unknown);
+    let mut run = builder.build().unwrap();
+    assert!(run.unfinished().is_some());
+    let mut turn = run.turn();
+    for piece in Reply::of("c=look").pieces {
+        turn.feed(piece);
+    }
+    let results = turn.finish(Stop::Natural).await;
+    assert_eq!(results.len(), 1);
+    assert_eq!(&*results[0].id, "c");
+    assert!(results.all_ok());
+    run.close().await.unwrap();
+
+    // The results of a turn that had ended can be asked for once more.
+    let log = Log::resume(&path).unwrap();
+    let builder = scene.builder(&seen, log, Settlement::Unknown);
+    let mut run = builder.build().unwrap();
+    assert!(run.unfinished().is_none());
+    let again = run.go_on().finish(Stop::Natural).await;
+    assert_eq!(again.iter().collect::<Vec<_>>().len(), 1);
+    assert_eq!(again[0].output, results[0].output);
+    run.close().await.unwrap();
+}

@@ -1,0 +1,239 @@
+//! Random graphs: each call starts at the very moment at which it can, and limits hold all the time.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plaincall::{Context, Effect, ParameterKind, Run, Stop, Tool, ToolResult, Toolbox};
+use tokio::time::{Instant, sleep};
+
+use crate::scene::{Milliseconds, builder, written};
+
+/// A small generator of random numbers; the same numbers every time.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below this one.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) % limit
+    }
+}
+
+/// One reply: how long each call takes, what it depends on, and how long the model is silent after writing it.
+struct Graph {
+    ms: Vec<u64>,
+    dependencies: Vec<Vec<usize>>,
+    pauses: Vec<u64>,
+}
+
+impl Graph {
+    /// Calls depend on some that come before them in a random order, so some depend on calls that are written later.
+    fn new(random: &mut Random) -> Self {
+        let count = usize::try_from(random.below(30) + 1).unwrap();
+        let mut order: Vec<usize> = (0..count).collect();
+        for place in (1..count).rev() {
+            // In some graphs all names point backwards.
+            if random.below(3) > 0 {
+                let other = usize::try_from(random.below(place as u64 + 1)).unwrap();
+                order.swap(place, other);
+            }
+        }
+        let mut dependencies = vec![Vec::new(); count];
+        for (place, call) in order.iter().enumerate() {
+            for earlier in &order[..place] {
+                if random.below(6) == 0 && dependencies[*call].len() < 5 {
+                    dependencies[*call].push(*earlier);
+                }
+            }
+        }
+        let is_slow = random.below(2) == 0;
+        Self {
+            ms: (0..count).map(|_| random.below(100)).collect(),
+            dependencies,
+            pauses: (0..count)
+                .map(|_| if is_slow { random.below(40) } else { 0 })
+                .collect(),
+        }
+    }
+
+    fn scene(&self) -> String {
+        let mut scene = String::new();
+        for (call, ms) in self.ms.iter().enumerate() {
+            let names: Vec<String> = self.dependencies[call]
+                .iter()
+                .map(|one| format!("c{one}"))
+                .collect();
+            write!(scene, "c{call}=sleep,{ms}<{} ", names.join(",")).unwrap();
+        }
+        scene
+    }
+
+    /// When each call starts, in milliseconds: when it has been written and all it depends on has ended.
+    fn starts(&self) -> Vec<u64> {
+        let mut written = 0;
+        let mut arrivals = Vec::new();
+        for pause in &self.pauses {
+            arrivals.push(written);
+            written += pause;
+        }
+        let mut starts: Vec<Option<u64>> = vec![None; self.ms.len()];
+        while starts.contains(&None) {
+            for call in 0..starts.len() {
+                let ends: Option<Vec<u64>> = self.dependencies[call]
+                    .iter()
+                    .map(|one| Some(starts[*one]? + self.ms[*one]))
+                    .collect();
+                if let Some(ends) = ends {
+                    starts[call] = ends.into_iter().chain([arrivals[call]]).max();
+                }
+            }
+        }
+        starts.into_iter().flatten().collect()
+    }
+}
+
+/// To the nanosecond.
+#[tokio::test(start_paused = true)]
+async fn every_call_starts_as_soon_as_it_can() {
+    let mut random = Random::new(1);
+    let mut forward = 0;
+    for round in 0..1000 {
+        let graph = Graph::new(&mut random);
+        let mut run = builder().concurrent(0).build().unwrap();
+        let begun = Instant::now();
+        let mut turn = run.turn();
+        for (piece, pause) in written(&graph.scene(), false).iter().zip(&graph.pauses) {
+            turn.feed(piece);
+            sleep(Duration::from_millis(*pause)).await;
+        }
+        let results = turn.finish(Stop::Natural).await;
+        let makespan = begun.elapsed();
+        let mut last: u64 = graph.pauses.iter().sum();
+        for ((result, start), ms) in results.iter().zip(graph.starts()).zip(&graph.ms) {
+            let times = (result.times.started, result.times.ended);
+            let end = start + ms;
+            let expected = (
+                Some(Duration::from_millis(start)),
+                Duration::from_millis(end),
+            );
+            assert_eq!(
+                times,
+                expected,
+                "round {round}, {}: {}",
+                result.id,
+                graph.scene()
+            );
+            last = last.max(end);
+        }
+        assert!(results.all_ok() && results.len() == graph.ms.len());
+        assert_eq!(makespan, Duration::from_millis(last), "round {round}");
+        let later = graph.dependencies.iter().enumerate();
+        forward += later
+            .filter(|(call, all)| all.iter().any(|one| one > call))
+            .count();
+    }
+    assert!(forward > 1000, "{forward}");
+}
+
+/// What runs at the same time, by the tools' names, counted within the tools.
+#[derive(Clone, Debug, Default)]
+struct Running(Arc<Mutex<Counts>>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    now: BTreeMap<&'static str, u32>,
+    most: BTreeMap<&'static str, u32>,
+    most_of_all: u32,
+    /// Whether something ran beside a call that is to run alone.
+    was_disturbed: bool,
+}
+
+impl Running {
+    fn tool(&self, name: &'static str) -> Tool {
+        let running = self.clone();
+        Tool::new(name, move |Milliseconds { ms }, _: Context| {
+            let running = running.clone();
+            async move {
+                running.enter(name);
+                sleep(Duration::from_millis(ms)).await;
+                *running.0.lock().unwrap().now.entry(name).or_default() -= 1;
+                let result: ToolResult = Ok(String::new());
+                result
+            }
+        })
+        .parameter("ms", ParameterKind::Integer)
+        .effect(Effect::Read)
+    }
+
+    fn enter(&self, name: &'static str) {
+        let mut counts = self.0.lock().unwrap();
+        let now = counts.now.entry(name).or_default();
+        *now += 1;
+        let now = *now;
+        let all = counts.now.values().sum();
+        let most = counts.most.entry(name).or_default();
+        *most = now.max(*most);
+        counts.most_of_all = counts.most_of_all.max(all);
+        let alone = counts.now.get("alone").copied().unwrap_or(0);
+        counts.was_disturbed |= alone > 0 && all > 1;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn limits_hold_all_the_time() {
+    let names = ["any", "any", "one", "three", "alone"];
+    let mut random = Random::new(2);
+    let mut reached = [false; 3];
+    for round in 0..300 {
+        let graph = Graph::new(&mut random);
+        let running = Running::default();
+        let tools = [
+            running.tool("any"),
+            running.tool("one").max_concurrent(1),
+            running.tool("three").max_concurrent(3),
+            running.tool("alone").exclusive(),
+        ];
+        let limit = [1, 2, 4, 0][round % 4];
+        let run = Run::builder(Toolbox::new(tools).unwrap()).concurrent(limit);
+        let mut run = run.build().unwrap();
+        let mut turn = run.turn();
+        let mut scene = graph.scene();
+        for call in 0..graph.ms.len() {
+            let name = names[usize::try_from(random.below(5)).unwrap()];
+            scene = scene.replace(&format!("c{call}=sleep"), &format!("c{call}={name}"));
+        }
+        for (piece, pause) in written(&scene, false).iter().zip(&graph.pauses) {
+            turn.feed(piece);
+            sleep(Duration::from_millis(*pause)).await;
+        }
+        let results = turn.finish(Stop::Natural).await;
+        assert!(
+            results.all_ok() && results.len() == graph.ms.len(),
+            "{scene}"
+        );
+        let counts = running.0.lock().unwrap();
+        assert!(
+            limit == 0 || counts.most_of_all <= limit,
+            "{counts:?}: {scene}"
+        );
+        let most = |name| counts.most.get(name).copied().unwrap_or(0);
+        assert!(
+            most("one") <= 1 && most("three") <= 3,
+            "{counts:?}: {scene}"
+        );
+        assert!(!counts.was_disturbed, "{scene}");
+        assert_eq!(counts.now.values().sum::<u32>(), 0);
+        reached[0] |= limit == 4 && counts.most_of_all == 4;
+        reached[1] |= most("three") == 3;
+        reached[2] |= limit == 0 && counts.most_of_all > 4;
+    }
+    assert_eq!(reached, [true; 3]);
+}

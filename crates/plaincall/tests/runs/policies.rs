@@ -1,0 +1,470 @@
+//! What tools and runs can say about how calls end, and what those hear who depend on them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plaincall::{
+    AllowAll, Arguments, Context, Decision, Dependents, Effect, Gate, GateFuture, Log, Policy,
+    Request, Retry, Rule, Rules, Run, RunBuilder, RunEvent, Stop, Tool, Toolbox, TurnResults,
+    Writes,
+};
+use tokio::time::{Instant, sleep};
+
+use crate::scene::{builder, errors, play, shown, sleeper, written};
+
+/// A tool that fails at its first starts, and the moments of its starts.
+fn flaky(name: &str, failures: usize, retry: Retry) -> (Tool, Arc<Mutex<Vec<Instant>>>) {
+    let starts = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&starts);
+    let tool = Tool::new(name, move |(): (), _| {
+        let mut starts = seen.lock().unwrap();
+        starts.push(Instant::now());
+        let count = starts.len();
+        async move {
+            sleep(Duration::from_millis(10)).await;
+            if count > failures {
+                Ok(format!("start {count}"))
+            } else {
+                Err(format!("failure {count}").into())
+            }
+        }
+    });
+    (tool.effect(Effect::Read).retry(retry), starts)
+}
+
+fn with(tools: impl IntoIterator<Item = Tool>) -> RunBuilder {
+    let known = crate::scene::toolbox();
+    let tools = known.iter().cloned().chain(tools);
+    Run::builder(Toolbox::new(tools).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_between_the_starts_of_a_call() {
+    for round in 0..100 {
+        let retry = Retry {
+            longest_wait: Duration::from_secs(3),
+            ..Retry::attempts(6)
+        };
+        let (tool, starts) = flaky("flaky", 100, retry);
+        let mut run = with([tool]).concurrent(1).build().unwrap();
+        let mut events = run.events();
+        // While it waits it holds no slot: the other call runs in its first wait, which is 250 ms at least.
+        let scene = "a=flaky b=sleep,200 c=sleep,1<a";
+        let results = play(&mut run, &written(scene, false), 0).await;
+        assert_eq!(errors(&results)[0], "failure 6");
+        assert!(
+            shown(&results).contains("b ok 10-210, c skipped"),
+            "{round}: {}",
+            shown(&results)
+        );
+        let starts = starts.lock().unwrap().clone();
+        assert_eq!(starts.len(), 6);
+        for (pair, whole) in starts.windows(2).zip([500, 1000, 2000, 3000, 3000]) {
+            let ran = Duration::from_millis(10);
+            let waited = (pair[1] - pair[0]).checked_sub(ran).unwrap();
+            let (least, most) = (
+                Duration::from_millis(whole / 2),
+                Duration::from_millis(whole + 1),
+            );
+            assert!((least..=most).contains(&waited), "{waited:?} of {whole} ms");
+        }
+        run.close().await.unwrap();
+        let mut told = Vec::new();
+        while let Some(event) = events.next().await {
+            match event {
+                RunEvent::Start(event) if event.call == 0 => {
+                    told.push(format!("start {}", event.attempt));
+                }
+                RunEvent::BackOff(event) => told.push(event.error.to_string()),
+                RunEvent::Retry(_) => told.push("again".to_owned()),
+                _ => {}
+            }
+        }
+        let expected = (1..=5).flat_map(|n| {
+            [
+                format!("start {n}"),
+                format!("failure {n}"),
+                "again".to_owned(),
+            ]
+        });
+        let expected: Vec<String> = expected.chain(["start 6".to_owned()]).collect();
+        assert_eq!(told, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn starts_that_help_and_starts_that_are_not_made() {
+    let (tool, starts) = flaky("flaky", 2, Retry::attempts(3));
+    let results = play(
+        &mut with([tool]).build().unwrap(),
+        &written("a=flaky b=before,0<a", false),
+        0,
+    )
+    .await;
+    assert_eq!(results[0].output.as_deref(), Some("start 3"));
+    assert_eq!(results[1].output.as_deref(), Some("a=start 3;"));
+    assert_eq!(starts.lock().unwrap().len(), 3);
+    // A tool that writes can not ask for it.
+    let (tool, _) = flaky("flaky", 2, Retry::attempts(3));
+    let error = Toolbox::new([tool.effect(Effect::Write)]).unwrap_err();
+    assert!(error.to_string().contains("`flaky`"), "{error}");
+    // A time that is over is a failure like any other.
+    let (tool, starts) = flaky("flaky", 0, Retry::attempts(2));
+    let tool = tool.timeout(Duration::from_millis(5));
+    let results = play(
+        &mut with([tool]).build().unwrap(),
+        &written("a=flaky", false),
+        0,
+    )
+    .await;
+    assert_eq!(
+        (errors(&results), starts.lock().unwrap().len()),
+        (vec!["timed out after 5 ms"], 2)
+    );
+    // Called off while it waits, or while it runs.
+    for (at, end) in [
+        (100, "while the call waited to be tried again"),
+        (5, "while the call was running"),
+    ] {
+        let (tool, starts) = flaky("flaky", 9, Retry::attempts(9));
+        let mut run = with([tool]).build().unwrap();
+        let mut turn = run.turn();
+        turn.feed(written("a=flaky", false).concat());
+        sleep(Duration::from_millis(at)).await;
+        turn.cancel();
+        let results = turn.finish(Stop::Natural).await;
+        assert_eq!(errors(&results), [format!("the run was cancelled {end}")]);
+        assert_eq!(results[0].times.ended, Duration::from_millis(at));
+        run.close().await.unwrap();
+        sleep(Duration::from_mins(10)).await;
+        assert_eq!(starts.lock().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_dependents_see_of_a_failure() {
+    let tell = Tool::new("tell", |(): (), context: Context| async move {
+        let results = context.dependencies().iter();
+        let told =
+            results.map(|one| format!("{} {} {} {:?}", one.id, one.status, one.output, one.error));
+        Ok(told.collect::<Vec<_>>().join(", "))
+    });
+    let fails =
+        |name, dependents| sleeper(name, |_, _| Err("failed".into())).dependents(dependents);
+    let tools = [
+        tell.effect(Effect::Read),
+        fails("run", Dependents::Run),
+        fails("guess", Dependents::Fallback("a guess".to_owned())),
+    ];
+    let mut run = with(tools).build().unwrap();
+    let scene = "a=run,5 b=tell<a c=guess,5 d=tell<c e=fail,5 f=tell<e,a g=guess,x h=tell<g";
+    let results = play(&mut run, &written(scene, false), 0).await;
+    assert_eq!(
+        shown(&results),
+        "a error 0-5, b ok 5-5, c error 0-5, d ok 5-5, e error 0-5, f skipped -5, g rejected -0, h skipped -0"
+    );
+    assert_eq!(
+        results[1].output.as_deref(),
+        Some("a error  Some(\"failed\")")
+    );
+    assert_eq!(
+        results[3].output.as_deref(),
+        Some("c error a guess Some(\"failed\")")
+    );
+    // The model reads what has happened, not the guess.
+    assert_eq!(results[2].output, None);
+    let results = play(&mut run, &written("i=tell<c", false), 0).await;
+    assert_eq!(
+        results[0].output.as_deref(),
+        Some("c error a guess Some(\"failed\")")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_ends_the_run() {
+    let finish = sleeper("finish", |ms, _| match ms {
+        0..50 => Ok("goodbye".to_owned()),
+        _ => Err("not yet".into()),
+    });
+    let mut run = with([finish.finishes()]).build().unwrap();
+    let results = play(&mut run, &written("a=finish,50", false), 0).await;
+    assert!(!results.is_last());
+    let results = play(
+        &mut run,
+        &written("b=finish,5 c=sleep,20 d=sleep,1<b", false),
+        0,
+    )
+    .await;
+    assert!(results.all_ok() && results.is_last());
+    let results = play(&mut run, &written("e=sleep,1 f=finish,1", false), 0).await;
+    let error = "the run had ended with a call of `finish` before the call was started";
+    assert_eq!(errors(&results), [error; 2]);
+    assert!(results.is_last());
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_at_the_end_of_the_turn() {
+    let check = async |stop: Stop, cancel: bool, expected: &str| {
+        let policy = Policy {
+            writes: Writes::AtEndOfTurn,
+            ..Policy::default()
+        };
+        let mut run = builder().gate(AllowAll).policy(policy).build().unwrap();
+        let mut turn = run.turn();
+        for piece in written(
+            "a=write,10 b=sleep,5 c=sleep,5<a d=write,5<b e=alone,3",
+            false,
+        ) {
+            turn.feed(piece);
+            sleep(Duration::from_millis(10)).await;
+        }
+        if cancel {
+            turn.cancel();
+        }
+        let results = turn.finish(stop).await;
+        assert_eq!(shown(&results), expected, "{stop:?}");
+        results
+    };
+    check(
+        Stop::Natural,
+        false,
+        "a ok 50-60, b ok 10-15, c ok 60-65, d ok 50-55, e ok 40-43",
+    )
+    .await;
+    for stop in [Stop::Broken, Stop::Length] {
+        let results = check(
+            stop,
+            false,
+            "a rejected -50, b ok 10-15, c skipped -50, d rejected -50, e ok 40-43",
+        )
+        .await;
+        assert!(
+            errors(&results)[0].contains("broke off"),
+            "{:?}",
+            errors(&results)
+        );
+    }
+    check(
+        Stop::Natural,
+        true,
+        "a cancelled -50, b ok 10-15, c cancelled -50, d cancelled -50, e ok 40-43",
+    )
+    .await;
+}
+
+/// Answers by the id of the call and notes whom it was asked about.
+#[derive(Clone, Default)]
+struct Answers(Arc<Mutex<Vec<String>>>);
+
+impl Gate for Answers {
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+        self.0.lock().unwrap().push(request.id.to_string());
+        Box::pin(async move {
+            let edit = |ms| -> Result<Decision, plaincall::BoxError> {
+                let arguments = Arguments::from_pairs([("ms", ms)])?;
+                Ok(Decision::Edit { arguments })
+            };
+            match request.id.split('_').next() {
+                Some("deny") => Ok(Decision::deny("not now")),
+                Some("edit") => edit("30"),
+                Some("wrong") => edit("x"),
+                Some("always") => Ok(Decision::Always),
+                Some("silent") => std::future::pending().await,
+                _ => Ok(Decision::Allow),
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_of_gates() {
+    let answers = Answers::default();
+    let policy = Policy {
+        gate_timeout: Duration::from_secs(5),
+        ..Policy::default()
+    };
+    let mut run = builder()
+        .gate(answers.clone())
+        .policy(policy)
+        .build()
+        .unwrap();
+    let scene = "deny=sleep,1 edit=sleep,1 wrong=sleep,1 silent=sleep,1 e=sleep,1<silent";
+    let results = play(&mut run, &written(scene, false), 0).await;
+    assert_eq!(
+        shown(&results),
+        "deny rejected -0, edit ok 0-30, wrong rejected -0, silent rejected -5000, e skipped -5000"
+    );
+    assert_eq!(
+        errors(&results)[..3],
+        [
+            "not now",
+            "the arguments were changed before the call ran, and are not right now: wrong arguments: `ms`: expected a whole number, found `x`",
+            "nobody could decide whether this call may run, so it may not: nobody answered within 5 s",
+        ]
+    );
+    assert_eq!(results[1].output.as_deref(), Some("slept 30"));
+    assert_eq!(
+        results[1].note.as_deref(),
+        Some("somebody changed the arguments before the call ran; it ran with {\"ms\":30}")
+    );
+    answers.0.lock().unwrap().clear();
+    // It holds for later calls of the tool, in later turns too, but for no other tool.
+    for (scene, asked) in [
+        (
+            "always_1=write,1 b=write,1<always_1 c=look,1",
+            vec!["always_1", "c"],
+        ),
+        ("d=write,1 e=look,1", vec!["e"]),
+    ] {
+        assert!(play(&mut run, &written(scene, false), 0).await.all_ok());
+        let mut found = answers.0.lock().unwrap();
+        assert_eq!(*found, asked);
+        found.clear();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_come_before_always_and_always_before_the_gate() {
+    let answers = Answers::default();
+    let rules = Rules::new([
+        Rule::allow(["look"]),
+        Rule::deny(["write"], "never so long").argument("ms", "9*"),
+        Rule::ask(["write"]).argument("ms", "5"),
+    ]);
+    let mut run = builder()
+        .gate(answers.clone())
+        .rules(rules)
+        .build()
+        .unwrap();
+    let mut events = run.events();
+    let scene = "a=look,1 b=write,99<a always=write,1<a d=write,1<always e=write,5<always deny=write,5<always f=write,91<always";
+    let results = play(&mut run, &written(scene, false), 0).await;
+    assert_eq!(
+        shown(&results),
+        "a ok 0-1, b rejected -1, always ok 1-2, d ok 2-3, e ok 2-7, deny rejected -2, f rejected -2"
+    );
+    assert_eq!(*answers.0.lock().unwrap(), ["always", "e", "deny"]);
+    assert_eq!(
+        errors(&results),
+        ["never so long", "not now", "never so long"]
+    );
+    drop(run);
+    let mut by = Vec::new();
+    while let Some(event) = events.next().await {
+        if let RunEvent::Admitted(event) = event {
+            by.push(format!("{} {:?} {}", event.id, event.by, event.always));
+        }
+    }
+    assert_eq!(
+        by,
+        [
+            "a Rule false",
+            "always Gate true",
+            "d Always false",
+            "e Gate false"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn everybody_hears_what_was_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let tell = sleeper("tell", |_, _| Ok("the secret word".to_owned()));
+    let spill = sleeper("spill", |_, _| Err("no secret".into()));
+    let break_down = sleeper("break-down", |_, _| panic!("a secret broke it"));
+    let builder = with([tell, spill.dependents(Dependents::Run), break_down]);
+    let builder = builder
+        .log(Log::create(&path).unwrap())
+        .transform(|name, text| match name {
+            "before" => text.to_uppercase(),
+            _ => text.replace("secret", "…"),
+        });
+    let mut run = builder.build().unwrap();
+    let mut events = run.events();
+    let results = play(
+        &mut run,
+        &written("a=tell,1 b=spill,1 c=before,1<a,b d=break-down,1", false),
+        0,
+    )
+    .await;
+    let told = |results: &TurnResults| {
+        let one =
+            |result: &plaincall::CallResult| result.output.clone().or_else(|| result.error.clone());
+        results
+            .iter()
+            .filter_map(one)
+            .map(|text| text.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told(&results),
+        [
+            "the … word",
+            "no …",
+            "A=THE … WORD;B=;",
+            "the tool broke down: a … broke it"
+        ]
+    );
+    run.close().await.unwrap();
+    let mut heard = String::new();
+    while let Some(event) = events.next().await {
+        heard.push_str(&serde_json::to_string(&event).unwrap());
+    }
+    let log = std::fs::read_to_string(&path).unwrap();
+    for record in [heard, log] {
+        assert!(
+            record.contains("the … word") && !record.contains("secret"),
+            "{record}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_results_are_cut_for_the_model_alone() {
+    let long = sleeper("long", |ms, _| {
+        Ok((0..ms).fold(String::new(), |all, line| format!("{all}line {line}\n")))
+    });
+    let count = Tool::new("count", |(): (), context: Context| async move {
+        Ok(context.dependencies()[0].output.len().to_string())
+    });
+    let policy = Policy {
+        result_limit: 200,
+        ..Policy::default()
+    };
+    let tools = [long, count.effect(Effect::Read), Tool::read_result()];
+    let mut run = with(tools).policy(policy).build().unwrap();
+    let mut events = run.events();
+    let results = play(
+        &mut run,
+        &written("a=long,100 b=count<a c=long,5", false),
+        0,
+    )
+    .await;
+    let output = results[0].output.as_deref().unwrap();
+    let end = "line 25\n[output cut: the first 198 of 790 bytes; the tool `read_result` with `id` = a and `from` = 198 reads on]\n";
+    assert!(
+        output.starts_with("line 0\n") && output.ends_with(end),
+        "{output}"
+    );
+    assert_eq!(
+        (results[0].whole_bytes, results[2].whole_bytes),
+        (Some(790), None)
+    );
+    assert_eq!(results[1].output.as_deref(), Some("790"));
+    let read = "!!!GADGET_START:read_result\n!!!ARG:id\na\n!!!ARG:from\n198\n!!!ARG:bytes\n16\n!!!GADGET_END\n";
+    let results = play(&mut run, &[read.to_owned()], 0).await;
+    let output = results[0].output.as_deref().unwrap();
+    assert!(
+        output.starts_with("line 26\nline 27\n[bytes 198 to 214 of 790"),
+        "{output}"
+    );
+    run.close().await.unwrap();
+    while let Some(event) = events.next().await {
+        if let RunEvent::Result(result) = event
+            && result.call == 0
+        {
+            assert_eq!(result.output.map(|output| output.len()), Some(790));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Those who watch: slow ones, absent ones, and ones that break down.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use plaincall::{EVENT_QUEUE, Observer, Run, RunEvent, Stop};
+
+use crate::scene::{builder, check_with, play, shown, written};
+
+/// Waits for a sign before it looks at anything.
+struct Late {
+    sign: Receiver<()>,
+    seen: Sender<RunEvent>,
+}
+
+impl Observer for Late {
+    fn observe(&mut self, event: &RunEvent) {
+        let _ = self.sign.recv();
+        let _ = self.seen.send(event.clone());
+    }
+}
+
+/// It is blocked for good until the run is over; the run does not notice.
+#[tokio::test(start_paused = true)]
+async fn a_slow_observer_holds_nobody_up() {
+    let (give, sign) = channel();
+    let (seen, all) = channel();
+    let mut run = builder().observer(Late { sign, seen }).build().unwrap();
+    let mut events = run.events();
+    let scene = "a=sleep,20 b=fail,5<a c=sleep,1<b";
+    let results = play(&mut run, &written(scene, false), 0).await;
+    assert_eq!(shown(&results), "a ok 0-20, b error 20-25, c skipped -25");
+    drop(give);
+    run.close().await.unwrap();
+    let mut told = Vec::new();
+    while let Some(event) = events.next().await {
+        told.push(event);
+    }
+    assert_eq!(all.iter().collect::<Vec<_>>(), told);
+}
+
+/// Panics at the first event, or at a later one.
+struct Fragile(u32);
+
+impl Observer for Fragile {
+    fn observe(&mut self, _: &RunEvent) {
+        match self.0.checked_sub(1) {
+            Some(left) => self.0 = left,
+            None => panic!("too much"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_that_panics_changes_nothing() {
+    for good in [0, 1, 5] {
+        let builder = builder().observer(Fragile(good)).observer(Fragile(0));
+        check_with(
+            builder,
+            "a=sleep,20 b=sleep,5<a",
+            0,
+            "a ok 0-20, b ok 20-25",
+        )
+        .await;
+    }
+}
+
+async fn feed(run: &mut Run, pieces: usize) {
+    let mut turn = run.turn();
+    for _ in 0..pieces {
+        turn.feed("x");
+    }
+    turn.finish(Stop::Natural).await;
+}
+
+/// How many events come, how many are said to be missed, and the place where that is said.
+fn counted(told: &[RunEvent]) -> (usize, Vec<(usize, u64)>) {
+    let missed = told
+        .iter()
+        .enumerate()
+        .filter_map(|(place, event)| match event {
+            RunEvent::Missed(missed) => Some((place, missed.count)),
+            _ => None,
+        });
+    let missed: Vec<_> = missed.collect();
+    (told.len() - missed.len(), missed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_missed_is_counted() {
+    // A turn is its beginning, the pieces, its being over and its end; before the first the run begins.
+    for (pieces, missed) in [
+        (EVENT_QUEUE - 4, 0),
+        (EVENT_QUEUE - 3, 1),
+        (EVENT_QUEUE + 100, 104),
+    ] {
+        let mut run = builder().build().unwrap();
+        let mut events = run.events();
+        feed(&mut run, pieces).await;
+        // Some room again, and the news is told before the next event.
+        let mut told = Vec::new();
+        for _ in 0..10 {
+            told.push(events.next().await.unwrap());
+        }
+        feed(&mut run, 2).await;
+        run.close().await.unwrap();
+        while let Some(event) = events.next().await {
+            told.push(event);
+        }
+        let expected = match missed {
+            0 => vec![],
+            count => vec![(EVENT_QUEUE, count)],
+        };
+        let all = 1 + pieces + 3 + 5 - usize::try_from(missed).unwrap();
+        assert_eq!(counted(&told), (all, expected), "{pieces}");
+    }
+    // The end of the run is missed too.
+    let mut run = builder().build().unwrap();
+    let mut events = run.events();
+    feed(&mut run, EVENT_QUEUE + 100).await;
+    run.close().await.unwrap();
+    let mut told = Vec::new();
+    while let Some(event) = events.next().await {
+        told.push(event);
+    }
+    assert_eq!(counted(&told), (EVENT_QUEUE, vec![(EVENT_QUEUE, 104)]));
+    assert!(events.next().await.is_none() && events.try_next().is_none());
+}
+
+/// Whoever listens hears of all text that is fed from then on, however the threads run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_text_is_lost_to_who_listens() {
+    for round in 0..300 {
+        let mut run = builder().build().unwrap();
+        if round % 3 == 0 {
+            tokio::task::yield_now().await;
+        }
+        let mut events = run.events();
+        if round % 2 == 0 {
+            tokio::time::sleep(Duration::from_micros(round)).await;
+        }
+        let mut turn = run.turn();
+        for _ in 0..20 {
+            turn.feed("piece");
+        }
+        turn.finish(Stop::Natural).await;
+        run.close().await.unwrap();
+        let mut pieces = 0;
+        while let Some(event) = events.next().await {
+            pieces += u32::from(matches!(event, RunEvent::Text(_)));
+        }
+        assert_eq!(pieces, 20, "{round}");
+    }
+}
