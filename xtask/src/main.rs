@@ -5,6 +5,7 @@
 )]
 
 mod house;
+mod promises;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ cargo xtask TASK
   test          format, lints, house rules, all tests, doc tests, documents and examples
   test --all    the same (published clients, bindings and fuzzing join it when they exist)
   bench         the parser's table of speed; arguments are passed on
+  promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
   docs          writes docs/command-line.md anew from the command itself
 ";
 
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] | ["test", "--all"] => test(),
         ["bench", rest @ ..] => bench(rest),
+        ["promises"] => promises::keep(&root(), None),
+        ["promises", word] => promises::keep(&root(), Some(word)),
         ["docs"] => docs(),
         _ => {
             eprint!("{USAGE}");
@@ -95,6 +99,8 @@ fn test() -> Result<(), String> {
     let deny = ["--lib", "--", "--deny", "warnings"];
     step("lints of spans", cargo(&["clippy"]).args(&spans).args(deny))?;
     step("spans", cargo(&["test"]).args(&spans))?;
+    let load = ["run", "--package", "plaincall-bench", "--bin", "load"];
+    step("load", &mut cargo(&load))?;
     step(
         "documents",
         cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"),

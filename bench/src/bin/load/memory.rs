@@ -1,0 +1,20 @@
+//! The memory of this process, in bytes, where the system tells (Linux).
+
+use std::fs;
+
+/// What it holds now.
+pub(crate) fn now() -> Option<usize> {
+    field("VmRSS:")
+}
+
+/// The most it has held so far.
+pub(crate) fn peak() -> Option<usize> {
+    field("VmHWM:")
+}
+
+fn field(name: &str) -> Option<usize> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: usize = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes << 10)
+}

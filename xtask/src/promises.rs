@@ -1,0 +1,180 @@
+//! The promises of the repository: what is said, how it is shown, and what the last run of it found.
+//!
+//! `cargo xtask promises` runs every command, which takes long, and writes `PROMISES.md` anew. A command that fails
+//! breaks its promise, and then nothing is written. `cargo xtask promises WORD` runs those whose sentence holds the
+//! word and writes nothing.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// One promise.
+struct Promise {
+    /// What is promised.
+    sentence: &'static str,
+    /// What is set for the command.
+    environment: &'static [(&'static str, &'static str)],
+    /// The command that shows it.
+    command: &'static str,
+    /// What begins the lines of its output that hold the figure.
+    figure: &'static [&'static str],
+}
+
+const PROMISES: &[Promise] = &[
+    Promise {
+        sentence: "1,000,000 random conversations end as the plan's oracle says, and no limit is ever passed",
+        environment: &[("PLAN_CASES", "1000000")],
+        command: "cargo test --release --quiet --package plaincall-testkit --test plan",
+        figure: &["test result"],
+    },
+    Promise {
+        sentence: "A call costs less than 10 µs beside its tool, and 100,000 calls with three dependencies each are \
+                   planned in less than 250 ms",
+        environment: &[],
+        command: "cargo run --release --quiet --package plaincall-bench --bin runs",
+        figure: &["with", "plan:"],
+    },
+    Promise {
+        sentence: "Runs with tools that write are killed at 200 random moments and taken up again: nothing that was \
+                   told is lost, nothing is started twice, every log opens",
+        environment: &[("KILLS", "200")],
+        command: "cargo test --release --quiet --package plaincall-cli --test run killed_runs -- --nocapture",
+        figure: &["killed"],
+    },
+    Promise {
+        sentence: "A log that is cut at any byte is gone on with; so are the logs of 200 random conversations, cut at \
+                   the edges of all lines",
+        environment: &[],
+        command: "cargo test --release --quiet --package plaincall --test resume -- --ignored",
+        figure: &["test result"],
+    },
+    Promise {
+        sentence: "In 20,000 interleavings of each of nine conversations nothing deadlocks, each call has one result, no \
+                   limit is passed, and nothing is started or told before its line is safe",
+        environment: &[("INTERLEAVINGS", "10000")],
+        command: "cargo test --release --quiet --package plaincall-interleave --test interleavings",
+        figure: &["test result"],
+    },
+    Promise {
+        sentence: "10,000 calls of one reply sleep at the same time; each ends in its time, half of them by their timeout",
+        environment: &[],
+        command: "cargo run --release --quiet --package plaincall-bench --bin load -- sleeping",
+        figure: &["sleeping"],
+    },
+    Promise {
+        sentence: "1,000 runs of ten calls each go on at the same time",
+        environment: &[],
+        command: "cargo run --release --quiet --package plaincall-bench --bin load -- runs",
+        figure: &["runs"],
+    },
+    Promise {
+        sentence: "A command that prints 1 GiB is read to its end, and takes no more memory than its limit",
+        environment: &[],
+        command: "cargo run --release --quiet --package plaincall-bench --bin load -- output",
+        figure: &["output"],
+    },
+    Promise {
+        sentence: "1,000 streams stop in the middle of a call for ever; their turns end in their time all the same",
+        environment: &[],
+        command: "cargo run --release --quiet --package plaincall-bench --bin load -- stalled",
+        figure: &["stalled"],
+    },
+];
+
+/// Runs the promises whose sentence holds `word`, or all, and writes the table of all.
+pub(crate) fn keep(root: &Path, word: Option<&str>) -> Result<(), String> {
+    let commit = said(
+        Command::new("git").args(["rev-parse", "--short", "HEAD"]),
+        root,
+    )?;
+    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]), root)?;
+    let machine = machine();
+    let mut table = String::new();
+    for promise in PROMISES {
+        if word.is_some_and(|word| !promise.sentence.contains(word)) {
+            continue;
+        }
+        println!("== {}", promise.sentence);
+        let figure = show(promise, root)?;
+        println!("   {figure}");
+        let _ = writeln!(
+            table,
+            "| {} | {figure} | `{}` | {date} | {commit} |",
+            promise.sentence,
+            written(promise)
+        );
+    }
+    if word.is_some() {
+        return Ok(());
+    }
+    let page = format!(
+        "# Promises\n\n\
+         What Plaincall promises beyond its ordinary tests, the figure of the last run, and the command that shows it \
+         again. `cargo xtask promises` writes this page; a promise that does not hold stops it. The figures are of one \
+         run on {machine}, which had other work to do too.\n\n\
+         | promise | figure | command | date | commit |\n\
+         | --- | --- | --- | --- | --- |\n{table}"
+    );
+    fs::write(root.join("PROMISES.md"), page).map_err(|error| format!("PROMISES.md: {error}"))
+}
+
+/// Runs the command of a promise and returns its figure.
+fn show(promise: &Promise, root: &Path) -> Result<String, String> {
+    let mut words = promise.command.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command
+        .args(words)
+        .envs(promise.environment.iter().copied());
+    let output = said(&mut command, root)?;
+    let figures: Vec<String> = output
+        .lines()
+        .map(str::trim)
+        .filter(|line| promise.figure.iter().any(|figure| line.starts_with(figure)))
+        .map(in_short)
+        .collect();
+    if figures.is_empty() {
+        return Err(format!("`{}` printed no figure", written(promise)));
+    }
+    Ok(figures.join("; "))
+}
+
+/// A line without what says nothing: of a test's result how many there were, and how long they took.
+fn in_short(line: &str) -> String {
+    let Some(result) = line.strip_prefix("test result: ok. ") else {
+        return line.to_owned();
+    };
+    let parts = result.split("; ");
+    let telling = parts.filter(|part| part.contains("passed") || part.contains("finished"));
+    telling.collect::<Vec<_>>().join(", ")
+}
+
+/// What a command prints, if it ends well.
+fn said(command: &mut Command, root: &Path) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .current_dir(root)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("{name}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.status.success() {
+        Ok(text)
+    } else {
+        Err(format!("{name} failed:\n{text}"))
+    }
+}
+
+/// The command as one types it.
+fn written(promise: &Promise) -> String {
+    let set = promise.environment.iter();
+    let set = set.map(|(name, value)| format!("{name}={value} "));
+    format!("{}{}", set.collect::<String>(), promise.command)
+}
+
+fn machine() -> String {
+    let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let architecture = std::env::consts::ARCH;
+    let system = std::env::consts::OS;
+    format!("{count} cores ({architecture}, {system})")
+}
