@@ -287,6 +287,7 @@ impl Driver {
                 self.hear();
             }
             Message::Open(parent) => {
+                self.give_up_questions();
                 self.write_what_was_held_back();
                 self.parent = parent;
                 self.deadline = self
@@ -389,6 +390,11 @@ impl Driver {
         if self.held_back.is_empty() || self.conductor.opened().is_some() {
             self.give(cancel);
         }
+        self.give_up_questions();
+    }
+
+    /// Nobody says any more what became of the calls that a crash has cut off.
+    fn give_up_questions(&mut self) {
         for (call, error) in std::mem::take(&mut self.unknown) {
             self.leave_open(call, error.as_ref());
         }

@@ -1,12 +1,14 @@
 //! A crash while a call of a turn that was dropped still ends, and the next turn has begun.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plaincall::{
     AllowAll, Decision, Effect, Gate, GateFuture, Log, Order, Request, Run, RunEvent, Settlement,
     SettlementFuture, Status, Stop, Tool, ToolResult, Toolbox, read_log,
 };
+use tempfile::TempDir;
 
 /// Lets all run, also again.
 struct Always;
@@ -29,8 +31,8 @@ fn toolbox(effect: Effect) -> Toolbox {
     Toolbox::new([stubborn]).unwrap()
 }
 
-/// `goes_on`: with the turn of the log, instead of a new one.
-async fn check(effect: Effect, goes_on: bool) {
+/// The log of a run that crashed while a call of a dropped turn was ending and the next turn had begun.
+async fn crashed(effect: Effect) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
     let builder = |log| Run::builder(toolbox(effect)).gate(Always).log(log);
@@ -58,21 +60,53 @@ async fn check(effect: Effect, goes_on: bool) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     fs::copy(&first, &second).unwrap();
+    (folder, second)
+}
 
-    let mut run = builder(Log::resume(&second).unwrap()).build().unwrap();
+/// The results that a log holds.
+fn ends(path: &Path) -> Vec<Status> {
+    let record = read_log(&fs::read(path).unwrap()).unwrap();
+    let ends = record.events.iter().filter_map(|event| match event {
+        RunEvent::Result(result) => Some(result.status),
+        _ => None,
+    });
+    ends.collect()
+}
+
+/// `goes_on`: with the turn of the log, instead of a new one.
+async fn check(effect: Effect, goes_on: bool) {
+    let (_folder, log) = crashed(effect).await;
+    let builder = Run::builder(toolbox(effect)).gate(Always);
+    let mut run = builder.log(Log::resume(&log).unwrap()).build().unwrap();
     let turn = if goes_on { run.go_on() } else { run.turn() };
     turn.finish(Stop::Natural).await;
     run.close().await.unwrap();
-    let record = read_log(&fs::read(&second).unwrap()).unwrap();
-    let ends: Vec<Status> = record
-        .events
-        .iter()
-        .filter_map(|event| match event {
-            RunEvent::Result(result) => Some(result.status),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(ends, [Status::Cancelled], "{effect:?} {goes_on}");
+    assert_eq!(ends(&log), [Status::Cancelled], "{effect:?} {goes_on}");
+}
+
+/// Never says what became of a call.
+struct Silent;
+
+impl Gate for Silent {
+    fn decide<'a>(&'a self, _: &'a Request) -> GateFuture<'a> {
+        Box::pin(async { Ok(Decision::Allow) })
+    }
+
+    fn settle<'a>(&'a self, _: &'a Request) -> SettlementFuture<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_is_open_when_the_conversation_goes_on_is_given_up() {
+    let (_folder, log) = crashed(Effect::Write).await;
+    let builder = Run::builder(toolbox(Effect::Write)).gate(Silent);
+    let mut run = builder.log(Log::resume(&log).unwrap()).build().unwrap();
+    run.go_on().finish(Stop::Natural).await;
+    assert_eq!(ends(&log), []);
+    run.turn().finish(Stop::Natural).await;
+    run.close().await.unwrap();
+    assert_eq!(ends(&log), [Status::Unknown]);
 }
 
 #[tokio::test]
