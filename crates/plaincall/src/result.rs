@@ -231,16 +231,9 @@ pub(crate) mod status_name {
     pub(crate) fn deserialize<'d, D: Deserializer<'d>>(
         deserializer: D,
     ) -> Result<Status, D::Error> {
-        const ALL: [Status; 6] = [
-            Status::Ok,
-            Status::Error,
-            Status::Skipped,
-            Status::Rejected,
-            Status::Cancelled,
-            Status::Unknown,
-        ];
         let name = String::deserialize(deserializer)?;
-        ALL.into_iter()
+        Status::ALL
+            .into_iter()
             .find(|status| status.as_str() == name)
             .ok_or_else(|| serde::de::Error::custom(format!("there is no status `{name}`")))
     }

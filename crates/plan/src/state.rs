@@ -99,6 +99,16 @@ pub enum Status {
 }
 
 impl Status {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Ok,
+        Self::Error,
+        Self::Skipped,
+        Self::Rejected,
+        Self::Cancelled,
+        Self::Unknown,
+    ];
+
     /// The word that records and results use.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -245,16 +245,8 @@ fn legend(board: &Board, form: Form, glyphs: &Glyphs) -> Vec<Line> {
 fn sentence(board: &Board, glyphs: &Glyphs) -> Line {
     let calls = board.calls();
     let mut line = Line::of(BOLD, &words::count(calls.len(), "call"));
-    let statuses = [
-        Status::Ok,
-        Status::Error,
-        Status::Skipped,
-        Status::Rejected,
-        Status::Cancelled,
-        Status::Unknown,
-    ];
     let mut separator = ": ";
-    for status in statuses {
+    for status in Status::ALL {
         let results = calls.iter().filter_map(Call::result);
         let count = results.filter(|result| result.status == status).count();
         if count > 0 {

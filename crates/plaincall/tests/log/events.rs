@@ -239,14 +239,7 @@ fn every_word() -> Vec<RunEvent> {
             at: at(8),
         }));
     }
-    for status in [
-        Status::Ok,
-        Status::Error,
-        Status::Skipped,
-        Status::Rejected,
-        Status::Cancelled,
-        Status::Unknown,
-    ] {
+    for status in Status::ALL {
         events.push(RunEvent::Result(result(status)));
     }
     events
