@@ -191,6 +191,7 @@ impl Driver {
             self.parent.clone(),
             entry.attempts,
         );
+        let patience = tool.policy.timeout;
         let token = cancellation.clone();
         let started = Instant::now();
         let working = async move {
@@ -200,6 +201,11 @@ impl Driver {
                         return Done::Worked(Ended::not_recorded(&error));
                     },
                     () = token.cancelled() => return Done::Worked(Ended::not_started()),
+                    // A disk that hangs must not hold the call for ever.
+                    () = sleep(patience) => {
+                        let error = format!("the disk did not answer within {}", in_words(patience));
+                        return Done::Worked(Ended::not_recorded(&error));
+                    }
                 }
                 return Done::Worked(work.run(Instant::now(), token).await);
             }

@@ -4,6 +4,7 @@
 mod exactly_once;
 mod full_disk;
 mod graphs;
+mod hanging_disk;
 mod policies;
 mod scene;
 mod seams;

@@ -1,0 +1,69 @@
+//! A log whose disk does not answer for a while: what may change something is not started, and not waited for either.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use plaincall::{AllowAll, Effect, Log, Run, Status, Stop, Storage, Tool, Toolbox};
+use tokio::time::sleep;
+
+/// The first sync of a new log is that of its beginning; the second one waits until somebody lets it go on.
+struct Disk {
+    syncs: u32,
+    go_on: Receiver<()>,
+}
+
+impl Storage for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.syncs += 1;
+        if self.syncs == 2 {
+            let _ = self.go_on.recv();
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_hangs_holds_no_call_longer_than_its_time() {
+    let starts = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&starts);
+    let send = Tool::new("send", move |(): (), _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async { Ok(String::new()) }
+    });
+    let send = send
+        .effect(Effect::Write)
+        .timeout(Duration::from_millis(50));
+    let (release, go_on) = channel();
+    let mut run = Run::builder(Toolbox::new([send]).unwrap())
+        .gate(AllowAll)
+        .log(Log::to(Disk { syncs: 0, go_on }))
+        .build()
+        .unwrap();
+    let mut turn = run.turn();
+    turn.caught_up().await;
+    turn.feed("!!!GADGET_START:send:a\n!!!GADGET_END\n");
+    let (results, ()) = tokio::join!(turn.finish(Stop::Natural), async {
+        sleep(Duration::from_secs(1)).await;
+        release.send(()).unwrap();
+    });
+    assert_eq!(results[0].status, Status::Cancelled);
+    assert_eq!(
+        results[0].error.as_deref(),
+        Some(
+            "the log could not be written (the disk did not answer within 50 ms), so the call was not started"
+        )
+    );
+    assert_eq!(starts.load(Ordering::Relaxed), 0);
+    run.close().await.unwrap();
+}
