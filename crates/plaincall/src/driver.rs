@@ -112,8 +112,8 @@ pub(crate) struct Driver {
     unknown: Vec<(CallIndex, Option<BoxError>)>,
     /// The calls that were cut off by a crash, and about which somebody is asked.
     settling: HashSet<CallIndex>,
-    /// Whether the run was taken up again from its log.
-    is_resumed: bool,
+    /// The calls before this one were there when the run was taken up again from its log.
+    taken_up: usize,
     /// Who waits for the results of a turn.
     replies: HashMap<usize, oneshot::Sender<TurnResults>>,
     /// When the time of the present turn is over.
@@ -199,7 +199,7 @@ impl Driver {
             waiting: HashMap::new(),
             unknown: Vec::new(),
             settling: HashSet::new(),
-            is_resumed: false,
+            taken_up: 0,
             replies: HashMap::new(),
             deadline: None,
             catching_up: Vec::new(),

@@ -207,7 +207,13 @@ impl Replay<'_> {
                 let (reason, timed_out) = (Arc::clone(&cancel.reason), cancel.timed_out);
                 self.give(Input::Cancel { reason, timed_out }, cancel.at);
             }
-            RunEvent::Result(result) => self.end(result),
+            RunEvent::Result(result) => {
+                self.end(result);
+                self.expect(event)?;
+                self.conductor.restore(result);
+                self.replayed.whole.push(result.clone());
+                return Ok(());
+            }
             RunEvent::Call(_)
             | RunEvent::Waiting(_)
             | RunEvent::Ready(_)
@@ -302,15 +308,6 @@ impl Replay<'_> {
                 self.give(Input::Deny { call, reason }, at);
             }
             _ => {}
-        }
-        if self
-            .replayed
-            .untold
-            .iter()
-            .any(|event| fits(event, &RunEvent::Result(result.clone())))
-        {
-            self.conductor.restore(result);
-            self.replayed.whole.push(result.clone());
         }
     }
 

@@ -109,6 +109,11 @@ impl Conductor {
             .is_some_and(|turn| turn.stage == Stage::Open)
     }
 
+    /// How many calls have appeared.
+    pub(crate) fn appeared(&self) -> usize {
+        self.calls.len()
+    }
+
     /// Whether there are calls that have not ended.
     pub(crate) fn has_unended(&self) -> bool {
         self.plan.counts().unended() > 0
@@ -135,8 +140,8 @@ impl Conductor {
         (last.stage != Stage::Closed).then_some(last.opened)
     }
 
-    /// Lets the calls of tools that write, which a crash has cut off, wait for somebody's word
-    /// without a slot. Calls that are in `fresh` are about to be started.
+    /// Lets the calls of tools that write, which a crash has cut off, wait for somebody's word without a slot. Calls
+    /// that are in `fresh` are about to be started.
     pub(crate) fn set_aside(&mut self, fresh: &HashSet<u32>, at: Duration) {
         for call in self.calls_in(State::Running) {
             let effect = self.tool(call).map(|tool| tool.spec.effect);

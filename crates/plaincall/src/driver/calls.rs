@@ -152,7 +152,7 @@ impl Driver {
         let surroundings = Arc::clone(&self.surroundings);
         let arguments = self.conductor.arguments_for_start(call);
         // What was let pass before a crash may be denied now: a rule may be why the run was stopped.
-        if self.is_resumed
+        if call.index() < self.taken_up
             && let Some(reason) = self.denied_by_rule(call, &arguments)
         {
             let ended = Ended::denied_after_all(&reason);
@@ -329,7 +329,7 @@ impl Driver {
         if self.conductor.is_overtime() {
             self.deadline = None;
         }
-        self.is_resumed = true;
+        self.taken_up = self.conductor.appeared();
         let fresh = replayed.fresh();
         self.always = replayed.always;
         for result in replayed.whole {
