@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{
-    BoxError, Gate, GateFuture, Log, Policy, Request, Run, RunEvent, Settlement, SettlementFuture,
-    Stop, read_log,
+    BoxError, Gate, GateFuture, Log, Policy, Request, Rule, Rules, Run, RunEvent, Settlement,
+    SettlementFuture, Status, Stop, read_log,
 };
 use tokio::time::{sleep, timeout};
 
@@ -240,4 +240,38 @@ async fn another_turn_gives_up_the_one_of_the_log() {
     assert_eq!(again.iter().collect::<Vec<_>>().len(), 1);
     assert_eq!(again[0].output, results[0].output);
     run.close().await.unwrap();
+}
+
+/// A rule that is new denies what was let pass before the crash; what it does not name goes on.
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_is_new_is_heeded() {
+    let folder = tempfile::tempdir().unwrap();
+    for (denied, statuses) in [
+        ("look", [Status::Cancelled, Status::Ok]),
+        ("other", [Status::Ok, Status::Ok]),
+    ] {
+        let path = folder.path().join(denied);
+        let scene = Scene::new([Reply::of("a=look b=put")]);
+        cut_behind(&scene, &path, starts(0)).await;
+        let seen = Seen::default();
+        let log = Log::resume(&path).unwrap();
+        let builder = scene.builder(&seen, log, Settlement::Unknown);
+        let rule = Rule::deny([denied], "not any more");
+        let mut run = builder.rules(Rules::new([rule])).build().unwrap();
+        let read = run.unfinished().unwrap().text.len();
+        let text = scene.replies[0].pieces.concat();
+        let mut turn = run.go_on();
+        turn.feed(&text[read..]);
+        let results = turn.finish(Stop::Natural).await;
+        let found: Vec<Status> = results.iter().map(|result| result.status).collect();
+        assert_eq!(found, statuses, "{denied}: {results:?}");
+        if statuses[0] == Status::Cancelled {
+            let error = results[0].error.as_deref().unwrap();
+            assert!(
+                error.ends_with("a rule denies it now: not any more"),
+                "{error}"
+            );
+        }
+        run.close().await.unwrap();
+    }
 }
