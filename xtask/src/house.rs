@@ -10,7 +10,10 @@ const CODE_LINES: usize = 600;
 const KNOWS: &[(&str, &[&str])] = &[
     ("syntax", &["memchr"]),
     ("plan", &[]),
-    ("call", &["plaincall-syntax", "serde", "serde_json"]),
+    (
+        "call",
+        &["jsonschema", "plaincall-syntax", "serde", "serde_json"],
+    ),
     (
         "plaincall",
         &[

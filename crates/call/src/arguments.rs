@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use crate::argument_error::ArgumentError;
 use crate::limits::Limits;
-use crate::pointer::{Pointer, PointerError, shown};
+use crate::pointer::{Pointer, PointerError, shown, unescape};
 use crate::read::Reader;
 use crate::reading::Reading;
+use crate::tool::ToolSpec;
 use crate::tree::{Node, NodeIndex, ROOT, Tree};
 
 /// The arguments of a call.
@@ -41,6 +42,8 @@ pub struct Arguments {
     source: Arc<String>,
     leaves: Vec<Leaf>,
     tree: Tree,
+    /// Values whose places a schema may allow, each with the number of leaves before it.
+    unplaced: Vec<(usize, Leaf)>,
 }
 
 /// A value and its place.
@@ -51,6 +54,19 @@ pub(crate) struct Leaf {
     pub(crate) text: Text,
     pub(crate) span: Span,
     pub(crate) reading: Reading,
+}
+
+impl Leaf {
+    /// A value that stands in no text.
+    fn own(pointer: &str, text: &str) -> Self {
+        Self {
+            pointer: pointer.into(),
+            pointer_span: Span::default(),
+            text: Text::Own(text.into()),
+            span: Span::default(),
+            reading: Reading::Coerced,
+        }
+    }
 }
 
 /// The text of a value.
@@ -87,18 +103,33 @@ impl Arguments {
         let mut arguments = Self::default();
         let depth = Limits::default().depth();
         for (pointer, text) in pairs {
-            let leaf = Leaf {
-                pointer: shown(pointer).0.into(),
-                pointer_span: Span::default(),
-                text: Text::Own(text.into()),
-                span: Span::default(),
-                reading: Reading::Coerced,
-            };
+            let leaf = Leaf::own(shown(pointer).0, text);
             arguments
                 .place(leaf, depth)
                 .map_err(|error| ArgumentError::at(pointer, None, error.message))?;
         }
         Ok(arguments)
+    }
+
+    /// Arguments for a tool from pairs of pointer and text: where its schema asks for an object, a segment that looks
+    /// like an index is a key.
+    ///
+    /// # Errors
+    /// As [`from_pairs`](Self::from_pairs).
+    pub fn from_pairs_for<'t>(
+        tool: &ToolSpec,
+        pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
+    ) -> Result<Self, ArgumentError> {
+        let leaves = pairs
+            .into_iter()
+            .map(|(pointer, text)| (0, Leaf::own(shown(pointer).0, text)));
+        let unplaced = Self {
+            unplaced: leaves.collect(),
+            ..Self::default()
+        };
+        unplaced
+            .mended(tool)
+            .map_err(|(pointer, error)| ArgumentError::at(&pointer, None, error.message))
     }
 
     /// Whether there are none.
@@ -215,12 +246,77 @@ impl Arguments {
         self.tree.locate(&pointer).map(drop)
     }
 
-    /// Adds a value whose pointer is already trimmed.
+    /// Adds a value whose pointer is already trimmed. One that a schema may place is kept apart.
     pub(crate) fn place(&mut self, leaf: Leaf, depth: usize) -> Result<(), PointerError> {
-        let pointer = Pointer::parse(&leaf.pointer, depth)?;
-        self.tree.insert(&pointer, self.leaves.len())?;
-        self.leaves.push(leaf);
-        Ok(())
+        let number = self.leaves.len();
+        let placed = Pointer::parse(&leaf.pointer, depth)
+            .and_then(|pointer| self.tree.insert(&pointer, number));
+        match &placed {
+            Ok(()) => self.leaves.push(leaf),
+            Err(error) if error.may_be_mended() => self.unplaced.push((number, leaf)),
+            Err(_) => {}
+        }
+        placed
+    }
+
+    /// How many values could not be placed, and may be by a schema.
+    pub(crate) fn unplaced(&self) -> usize {
+        self.unplaced.len()
+    }
+
+    /// The same values, all placed as the schema of a tool says.
+    ///
+    /// # Errors
+    /// The first value that it does not place either, by its pointer.
+    pub(crate) fn mended(&self, tool: &ToolSpec) -> Result<Self, (String, PointerError)> {
+        let mut mended = Self {
+            source: Arc::clone(&self.source),
+            ..Self::default()
+        };
+        let depth = Limits::default().depth();
+        let reader = tool.schema().reader();
+        let root = reader.root();
+        let mut unplaced = self.unplaced.iter().peekable();
+        for at in 0..=self.leaves.len() {
+            let waiting = std::iter::from_fn(|| {
+                let waiting = unplaced.next_if(|(before, _)| *before == at);
+                waiting.map(|(_, leaf)| leaf)
+            });
+            for leaf in waiting.chain(self.leaves.get(at)) {
+                let placed = Pointer::by_schema(&leaf.pointer, depth, &reader, &root)
+                    .and_then(|pointer| mended.tree.insert(&pointer, mended.leaves.len()));
+                if let Err(error) = placed {
+                    return Err((leaf.pointer.clone().into(), error));
+                }
+                mended.leaves.push(leaf.clone());
+            }
+        }
+        Ok(mended)
+    }
+
+    /// Where the longest beginning of a pointer that leads to something stands in the input; `None` for the root.
+    pub(crate) fn span_near(&self, pointer: &str) -> Option<Span> {
+        let mut node = ROOT;
+        for segment in pointer.split('/') {
+            let below = match self.tree.node(node)? {
+                Node::Object(object) => object.get(&unescape(segment)),
+                Node::Array(items) => segment
+                    .parse::<usize>()
+                    .ok()
+                    .and_then(|index| items.get(index).copied()),
+                Node::Leaf(_) => None,
+            };
+            let Some(below) = below else { break };
+            node = below;
+        }
+        if node == ROOT {
+            return None;
+        }
+        let first = self.leaves.get(self.tree.first_leaf(node)?)?;
+        Some(match self.tree.node(node)? {
+            Node::Leaf(_) => first.span,
+            _ => first.pointer_span,
+        })
     }
 
     /// Adds a value as a member of the root, whatever its name is.

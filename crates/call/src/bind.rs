@@ -1,24 +1,27 @@
 //! A call held against the definition of its tool.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
 use plaincall_syntax::{Span, Syntax};
 
-use crate::argument_error::{enumerated, quoted};
+use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
+use crate::bind_block::bind_block;
 use crate::bind_emoji::bind_emoji;
 use crate::call::ToolCall;
-use crate::json_text;
-use crate::reading::{Reading, boolean, decimal};
-use crate::tool::{Parameter, ParameterKind, ToolSpec};
-use crate::tree::{Node, NodeIndex};
+use crate::schema::Misfit;
+use crate::tool::{Parameter, ToolSpec};
+use crate::tree::NodeIndex;
+use crate::validate::Violation;
 
 /// One thing that is wrong with a call for its tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Its stable code: that of the finding for an error of the text, else `missing_argument`, `undeclared_argument`,
-    /// `wrong_type`, `surplus_on_line`, `line_not_empty`, `body_not_blank` or `body_not_json`.
+    /// `wrong_type`, `wrong_value` (what validation finds), `unusable_schema`, `surplus_on_line`, `line_not_empty`,
+    /// `body_not_blank` or `body_not_json`.
     pub code: &'static str,
     /// The pointer to the argument; empty for the call as a whole.
     pub pointer: String,
@@ -39,7 +42,9 @@ impl Problem {
     }
 
     pub(crate) fn wrong_type(pointer: &str, span: Span, misfit: &Misfit) -> Self {
-        let Misfit { expected, found } = misfit;
+        let Misfit {
+            expected, found, ..
+        } = misfit;
         let message = format!("`{pointer}`: expected {expected}, found {found}");
         Self::new("wrong_type", pointer, span, message)
     }
@@ -81,32 +86,23 @@ impl fmt::Display for Problem {
 /// All problems at once, those of the text first, missing arguments last. Whether the call may run at all is another
 /// question: [`ToolCall::may_run`].
 pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>> {
-    let mut problems: Vec<Problem> = call
+    let spoiled: Vec<Problem> = call
         .findings
         .iter()
         .filter(|finding| finding.spoils_arguments())
         .map(|finding| Problem::new(finding.code, "", finding.span, finding.message.clone()))
         .collect();
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    let written = if spoiled.is_empty() {
+        Cow::Borrowed(&call.arguments)
+    } else {
+        Cow::Owned(call.mended(tool).ok_or(spoiled)?)
+    };
+    let mut problems = Problems::default();
     let arguments = match call.syntax {
-        Syntax::Block => bind_block(tool, &call.arguments, &mut problems),
+        Syntax::Block => bind_block(tool, &written, &mut problems),
         Syntax::Emoji => bind_emoji(tool, call, &mut problems),
     };
-    if problems
-        .iter()
-        .all(|problem| !problem.code.starts_with("body_not"))
-    {
-        missing(
-            tool,
-            call.syntax,
-            call.header_span,
-            &arguments,
-            &mut problems,
-        );
-    }
-    all_or_problems(arguments, problems)
+    problems.completed(tool, call.syntax, call.header_span, arguments)
 }
 
 /// Holds arguments that stand in no text against the definition of a tool, such as those of a call that somebody has
@@ -128,55 +124,151 @@ pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>>
 /// All problems at once, missing arguments last. Their spans are those that the arguments have, and empty if they have
 /// none.
 pub fn bind_arguments(tool: &ToolSpec, arguments: &Arguments) -> Result<Arguments, Vec<Problem>> {
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     let arguments = bind_block(tool, arguments, &mut problems);
-    missing(
-        tool,
-        Syntax::Block,
-        Span::default(),
-        &arguments,
-        &mut problems,
-    );
-    all_or_problems(arguments, problems)
+    problems.completed(tool, Syntax::Block, Span::default(), arguments)
 }
 
-fn all_or_problems(
-    arguments: Arguments,
-    problems: Vec<Problem>,
-) -> Result<Arguments, Vec<Problem>> {
-    if problems.is_empty() {
-        Ok(arguments)
-    } else {
-        Err(problems)
+/// What has been found so far.
+#[derive(Default)]
+pub(crate) struct Problems {
+    found: Vec<Problem>,
+    /// Wrong parts of lists and objects that stand as JSON: what validates says it better.
+    inside: Vec<Problem>,
+    /// Whether there is nothing that the rest of the checks could look at.
+    is_hopeless: bool,
+}
+
+impl Problems {
+    pub(crate) fn push(&mut self, problem: Problem) {
+        self.found.push(problem);
+    }
+
+    pub(crate) fn misfit(&mut self, pointer: &str, span: Span, misfit: &Misfit) {
+        let problem = Problem::wrong_type(pointer, span, misfit);
+        if misfit.is_inside {
+            self.inside.push(problem);
+        } else {
+            self.found.push(problem);
+        }
+    }
+
+    /// The first that is sure.
+    pub(crate) fn first(&self) -> Option<&Problem> {
+        self.found.first()
+    }
+
+    /// The arguments could not be read at all.
+    pub(crate) fn hopeless(&mut self, problem: Problem) {
+        self.found.push(problem);
+        self.is_hopeless = true;
+    }
+
+    /// The arguments, if after the last checks nothing is wrong with them.
+    fn completed(
+        mut self,
+        tool: &ToolSpec,
+        syntax: Syntax,
+        header_span: Span,
+        arguments: Arguments,
+    ) -> Result<Arguments, Vec<Problem>> {
+        if !self.is_hopeless {
+            self.missing(tool, syntax, header_span, &arguments);
+            self.validated(tool, header_span, &arguments);
+        }
+        if self.found.is_empty() {
+            Ok(arguments)
+        } else {
+            Err(self.found)
+        }
+    }
+
+    fn missing(
+        &mut self,
+        tool: &ToolSpec,
+        syntax: Syntax,
+        header_span: Span,
+        arguments: &Arguments,
+    ) {
+        let is_missing =
+            |parameter: &&Parameter| parameter.required && !arguments.has_member(&parameter.name);
+        let mut missing = tool.parameters().iter().filter(is_missing).peekable();
+        if missing.peek().is_none() {
+            return;
+        }
+        let told: HashSet<&str> = self
+            .found
+            .iter()
+            .map(|problem| problem.pointer.as_str())
+            .collect();
+        let found: Vec<Problem> = missing
+            .map(|parameter| parameter.pointer())
+            .filter(|pointer| !told.contains(&**pointer))
+            .map(|pointer| {
+                let message = format!("`{pointer}` is missing: {}", needs(tool, syntax));
+                Problem::new("missing_argument", &pointer, header_span, message)
+            })
+            .collect();
+        self.found.extend(found);
+    }
+
+    /// Adds what validation finds, where nothing is told yet.
+    fn validated(&mut self, tool: &ToolSpec, header_span: Span, arguments: &Arguments) {
+        let violations = match tool
+            .validator()
+            .validate(tool.schema(), || arguments.to_value())
+        {
+            Ok(Some(violations)) => violations,
+            Ok(None) => {
+                self.found.append(&mut self.inside);
+                return;
+            }
+            Err(error) => {
+                let message = format!(
+                    "{} cannot be called, since its schema cannot be used: {error}",
+                    tool.name
+                );
+                self.push(Problem::new("unusable_schema", "", header_span, message));
+                return;
+            }
+        };
+        let told: HashSet<&str> = self.found.iter().map(|one| &*one.pointer).collect();
+        let told_below: HashSet<&str> = told.iter().flat_map(|one| beginnings(one)).collect();
+        let found: Vec<Problem> = violations
+            .into_iter()
+            .filter(|violation| {
+                let pointer = violation.pointer.as_str();
+                let is_told = !told.is_empty() && pointer.is_empty();
+                !is_told
+                    && !told.contains(pointer)
+                    && !told_below.contains(pointer)
+                    && !beginnings(pointer).any(|beginning| told.contains(beginning))
+            })
+            .map(
+                |Violation {
+                     pointer,
+                     message,
+                     is_missing,
+                 }| {
+                    let span = arguments.span_near(&pointer).unwrap_or(header_span);
+                    let (code, message) = match (is_missing, pointer.as_str()) {
+                        (true, pointer) => ("missing_argument", format!("`{pointer}` {message}")),
+                        (false, "") => ("wrong_value", message),
+                        (false, pointer) => ("wrong_value", format!("`{pointer}`: {message}")),
+                    };
+                    Problem::new(code, &pointer, span, message)
+                },
+            )
+            .collect();
+        self.found.extend(found);
     }
 }
 
-fn missing(
-    tool: &ToolSpec,
-    syntax: Syntax,
-    header_span: Span,
-    arguments: &Arguments,
-    problems: &mut Vec<Problem>,
-) {
-    let is_missing =
-        |parameter: &&Parameter| parameter.required && !arguments.has_member(&parameter.name);
-    let mut missing = tool.parameters.iter().filter(is_missing).peekable();
-    if missing.peek().is_none() {
-        return;
-    }
-    let told: HashSet<&str> = problems
-        .iter()
-        .map(|problem| problem.pointer.as_str())
-        .collect();
-    let found: Vec<Problem> = missing
-        .map(|parameter| parameter.pointer())
-        .filter(|pointer| !told.contains(&**pointer))
-        .map(|pointer| {
-            let message = format!("`{pointer}` is missing: {}", needs(tool, syntax));
-            Problem::new("missing_argument", &pointer, header_span, message)
-        })
-        .collect();
-    problems.extend(found);
+/// The pointers to what a pointer passes through.
+fn beginnings(pointer: &str) -> impl Iterator<Item = &str> {
+    pointer
+        .match_indices('/')
+        .filter_map(|(at, _)| pointer.get(..at))
 }
 
 /// What a tool needs, in the form of the syntax in use.
@@ -185,42 +277,6 @@ fn needs(tool: &ToolSpec, syntax: Syntax) -> String {
         Syntax::Block => format!("{} cannot be called without it", tool.name),
         Syntax::Emoji => format!("the form of the call is `{}`", tool.usage()),
     }
-}
-
-fn bind_block(tool: &ToolSpec, written: &Arguments, problems: &mut Vec<Problem>) -> Arguments {
-    let mut arguments = written.clone();
-    let mut undeclared = Undeclared::new(tool);
-    for (key, node) in written.tree().root() {
-        let Some(parameter) = tool.get(key) else {
-            let (pointer, span) = first_pointer(&arguments, node);
-            problems.push(undeclared.problem(pointer, span));
-            continue;
-        };
-        let kind = parameter.kind;
-        let leaf = match arguments.tree().node(node) {
-            Some(Node::Leaf(leaf)) => *leaf,
-            container => {
-                let is_list = matches!(container, Some(Node::Array(_)));
-                match kind {
-                    ParameterKind::Any => {}
-                    ParameterKind::Array if is_list => {}
-                    ParameterKind::Object => arguments.tree_mut().make_object(node),
-                    _ => problems.push(unexpected_parts(parameter, &arguments, node, is_list)),
-                }
-                continue;
-            }
-        };
-        let Some(value) = arguments.leaf(leaf) else {
-            continue;
-        };
-        if let Err(misfit) = fits(kind, arguments.text(value)) {
-            problems.push(Problem::wrong_type(&value.pointer, value.span, &misfit));
-        }
-        if let Some(value) = arguments.leaf_mut(leaf) {
-            value.reading = Reading::of(kind);
-        }
-    }
-    arguments
 }
 
 /// The arguments that a tool does not take. What it does take is told with the first: there may be thousands.
@@ -249,7 +305,7 @@ impl<'s> Undeclared<'s> {
 
 /// `it takes a, b and c`.
 pub(crate) fn takes(tool: &ToolSpec) -> String {
-    let names: Vec<_> = tool.parameters.iter().map(Parameter::pointer).collect();
+    let names: Vec<_> = tool.parameters().iter().map(Parameter::pointer).collect();
     if names.is_empty() {
         "it takes no arguments".to_owned()
     } else {
@@ -258,7 +314,7 @@ pub(crate) fn takes(tool: &ToolSpec) -> String {
 }
 
 /// The first pointer that leads to a place or below it.
-fn first_pointer(arguments: &Arguments, node: NodeIndex) -> (&str, Span) {
+pub(crate) fn first_pointer(arguments: &Arguments, node: NodeIndex) -> (&str, Span) {
     let leaf = arguments
         .tree()
         .first_leaf(node)
@@ -266,63 +322,4 @@ fn first_pointer(arguments: &Arguments, node: NodeIndex) -> (&str, Span) {
     leaf.map_or(("", Span::default()), |leaf| {
         (&leaf.pointer, leaf.pointer_span)
     })
-}
-
-fn unexpected_parts(
-    parameter: &Parameter,
-    arguments: &Arguments,
-    node: NodeIndex,
-    is_list: bool,
-) -> Problem {
-    let (_, span) = first_pointer(arguments, node);
-    let found = if is_list { "a list" } else { "an object" };
-    let misfit = Misfit {
-        expected: parameter.kind.in_words(),
-        found: found.to_owned(),
-    };
-    Problem::wrong_type(&parameter.pointer(), span, &misfit)
-}
-
-/// What was expected and what was found.
-pub(crate) struct Misfit {
-    pub(crate) expected: &'static str,
-    pub(crate) found: String,
-}
-
-/// Whether a text fits a declared kind.
-pub(crate) fn fits(kind: ParameterKind, text: &str) -> Result<(), Misfit> {
-    let misfit = |expected| Misfit {
-        expected,
-        found: quoted(text),
-    };
-    let json = |is_right: fn(&serde_json::Value) -> bool| match json_text::parse(text) {
-        Ok(value) if is_right(&value) => Ok(()),
-        Err(error) if text.trim_start().starts_with(['[', '{']) => Err(Misfit {
-            expected: kind.in_words(),
-            found: format!("JSON that cannot be used: {error}"),
-        }),
-        Ok(_) | Err(_) => Err(misfit(kind.in_words())),
-    };
-    match kind {
-        ParameterKind::String | ParameterKind::Any => Ok(()),
-        ParameterKind::Boolean => match boolean(text) {
-            Some(_) => Ok(()),
-            None => Err(misfit(kind.in_words())),
-        },
-        ParameterKind::Integer => match decimal(text) {
-            Some(number) if number.integer().is_some() => Ok(()),
-            Some(number) if number.is_whole() => Err(misfit("a whole number of at most 64 bits")),
-            _ => Err(misfit(kind.in_words())),
-        },
-        ParameterKind::Number => match decimal(text) {
-            Some(number) if number.float().is_some() => Ok(()),
-            Some(number) if !number.has_point && number.integer().is_some() => Ok(()),
-            Some(_) => Err(misfit(
-                "a number with no more digits than a 64-bit number keeps",
-            )),
-            None => Err(misfit(kind.in_words())),
-        },
-        ParameterKind::Array => json(serde_json::Value::is_array),
-        ParameterKind::Object => json(serde_json::Value::is_object),
-    }
 }

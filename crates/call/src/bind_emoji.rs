@@ -4,23 +4,22 @@ use std::fmt;
 
 use plaincall_syntax::{Span, is_blank};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
-use crate::bind::{Misfit, Problem, Undeclared, fits, takes};
+use crate::bind::{Problem, Problems, Undeclared, takes};
 use crate::call::ToolCall;
 use crate::json_text;
+use crate::pointer::escape;
 use crate::reading::Reading;
-use crate::tool::{Parameter, ParameterKind, ToolSpec};
+use crate::schema::{Misfit, Place, SchemaReader};
+use crate::tool::ToolSpec;
 use crate::usage::{Usage, UsageBody};
 
 /// Binds the call; what does not fit goes to `problems`.
-pub(crate) fn bind_emoji(
-    tool: &ToolSpec,
-    call: &ToolCall,
-    problems: &mut Vec<Problem>,
-) -> Arguments {
+pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
     let usage = tool.usage();
     let mut arguments = Arguments::default();
     let line = Line {
@@ -42,16 +41,24 @@ pub(crate) fn bind_emoji(
         json_body(tool, body, body_span, &mut arguments, problems);
         return arguments;
     }
-    positional(&usage, &line, &mut arguments, problems);
+    let reader = tool.schema().reader();
+    let root = reader.root();
+    positional(&usage, &line, &(&reader, &root), &mut arguments, problems);
     match usage.body {
         UsageBody::Parameter(parameter) => {
             // There is no other way to leave an optional body out.
             if parameter.required || !body.is_empty() {
-                place(&mut arguments, parameter, body, body_span, Reading::String);
+                place(
+                    &mut arguments,
+                    &parameter.name,
+                    body,
+                    body_span,
+                    Reading::String,
+                );
             }
         }
         UsageBody::Nothing if body.contains(|c: char| !is_blank(c) && c != '\n' && c != '\r') => {
-            problems.push(body_not_blank(&usage, call, body, body_span));
+            problems.hopeless(body_not_blank(&usage, call, body, body_span));
         }
         UsageBody::Nothing | UsageBody::Json => {}
     }
@@ -94,8 +101,9 @@ impl<'c> Line<'c> {
 fn positional(
     usage: &Usage<'_>,
     line: &Line<'_>,
+    (reader, root): &(&SchemaReader<'_>, &Place<'_>),
     arguments: &mut Arguments,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) {
     let mut words = line.words();
     for item in &usage.line {
@@ -105,17 +113,11 @@ fn positional(
         let text = if item.takes_rest { line.rest(at) } else { word };
         let span = line.span_of(at, text);
         let parameter = item.parameter;
-        if let Err(misfit) = fits(parameter.kind, text) {
-            problems.push(Problem::wrong_type(&parameter.pointer(), span, &misfit));
-        } else {
-            place(
-                arguments,
-                parameter,
-                text,
-                span,
-                Reading::of(parameter.kind),
-            );
+        let spelling = reader.spelling(&reader.member(root, &parameter.name), text);
+        if let Some(misfit) = &spelling.misfit {
+            problems.misfit(&parameter.pointer(), span, misfit);
         }
+        place(arguments, &parameter.name, text, span, spelling.reading);
         if item.takes_rest {
             return;
         }
@@ -150,21 +152,15 @@ fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) ->
     Problem::new("body_not_blank", "", span, message)
 }
 
-fn place(
-    arguments: &mut Arguments,
-    parameter: &Parameter,
-    text: &str,
-    span: Span,
-    reading: Reading,
-) -> bool {
+fn place(arguments: &mut Arguments, name: &str, text: &str, span: Span, reading: Reading) -> bool {
     let leaf = Leaf {
-        pointer: parameter.pointer().into(),
+        pointer: escape(name).into(),
         pointer_span: span,
         text: Text::Own(text.into()),
         span,
         reading,
     };
-    arguments.place_member(&parameter.name, leaf).is_ok()
+    arguments.place_member(name, leaf).is_ok()
 }
 
 /// The members of a JSON object, each with its text.
@@ -199,11 +195,16 @@ fn json_body(
     body: &str,
     span: Span,
     arguments: &mut Arguments,
-    problems: &mut Vec<Problem>,
+    problems: &mut Problems,
 ) {
     let blank = |c: char| c.is_ascii_whitespace();
     let json = body.trim_matches(blank);
-    if json.is_empty() && tool.parameters.iter().all(|parameter| !parameter.required) {
+    if json.is_empty()
+        && tool
+            .parameters()
+            .iter()
+            .all(|parameter| !parameter.required)
+    {
         return;
     }
     let Members(members) = match serde_json::from_str(json) {
@@ -219,47 +220,51 @@ fn json_body(
                 tool.name,
                 takes(tool)
             );
-            problems.push(Problem::new("body_not_json", "", span, message));
+            problems.hopeless(Problem::new("body_not_json", "", span, message));
             return;
         }
     };
+    let reader = tool.schema().reader();
+    let root = reader.root();
+    let whole = Value::Object(
+        members
+            .iter()
+            .filter_map(|(name, raw)| Some((name.clone(), json_text::parse(raw.get()).ok()?)))
+            .collect(),
+    );
+    let root = reader.narrow_to(&root, &whole);
     let mut undeclared = Undeclared::new(tool);
     for (name, raw) in members {
-        let Some(parameter) = tool.get(&name) else {
-            let pointer = crate::pointer::escape(&name);
+        let pointer = escape(&name);
+        if tool.get(&name).is_none() && !root.declares(&name) {
             problems.push(undeclared.problem(&pointer, span));
             continue;
-        };
-        match member(parameter.kind, raw.get()) {
-            Ok((text, reading)) => {
-                if !place(arguments, parameter, &text, span, reading) {
-                    let pointer = parameter.pointer();
-                    let message = format!("`{pointer}` stands twice in the body");
-                    problems.push(Problem::new("duplicate_pointer", &pointer, span, message));
-                }
+        }
+        let here = reader.member(&root, &name);
+        let raw = raw.get();
+        let value = match json_text::parse(raw) {
+            Ok(value) => value,
+            Err(error) => {
+                let misfit = Misfit {
+                    expected: here.in_words(),
+                    found: format!("{} ({error})", quoted(raw)),
+                    is_inside: false,
+                };
+                problems.misfit(&pointer, span, &misfit);
+                continue;
             }
-            Err(misfit) => problems.push(Problem::wrong_type(&parameter.pointer(), span, &misfit)),
+        };
+        let spelling = reader.json_spelling(&here, &value, raw);
+        if let Some(misfit) = &spelling.misfit {
+            problems.misfit(&pointer, span, misfit);
         }
-    }
-}
-
-/// The text of a member, if it is of the kind that is declared.
-fn member(kind: ParameterKind, raw: &str) -> Result<(String, Reading), Misfit> {
-    let misfit = |found: String| Misfit {
-        expected: kind.in_words(),
-        found,
-    };
-    let value =
-        json_text::parse(raw).map_err(|error| misfit(format!("{} ({error})", quoted(raw))))?;
-    match (kind, value) {
-        (ParameterKind::String | ParameterKind::Any, serde_json::Value::String(text)) => {
-            Ok((text, Reading::String))
+        let text = match &value {
+            Value::String(text) => text,
+            _ => raw,
+        };
+        if !place(arguments, &name, text, span, spelling.reading) {
+            let message = format!("`{pointer}` stands twice in the body");
+            problems.push(Problem::new("duplicate_pointer", &pointer, span, message));
         }
-        (ParameterKind::Any, _) => Ok((raw.to_owned(), Reading::Json)),
-        (ParameterKind::String, _) | (_, serde_json::Value::String(_)) => Err(misfit(quoted(raw))),
-        (kind, _) => match fits(kind, raw) {
-            Ok(()) => Ok((raw.to_owned(), Reading::of(kind))),
-            Err(misfit) => Err(misfit),
-        },
     }
 }

@@ -8,6 +8,8 @@ use plaincall_syntax::{Span, Syntax, Termination};
 
 use crate::arguments::{Arguments, Text};
 use crate::finding::Finding;
+use crate::pointer::PointerError;
+use crate::tool::ToolSpec;
 
 /// A tool call as it was written, with everything found about it.
 #[derive(Clone, Debug)]
@@ -161,10 +163,47 @@ impl ToolCall {
         if let Some(error) = &self.parse_error {
             return Err(NotRun::Wrong(error.clone()));
         }
+        self.has_own_id()
+    }
+
+    /// As [`may_run`](Self::may_run) for a call of this tool, whose schema may say that what looks like the index of a
+    /// list is a key (`spec/block.md` 7.7.1).
+    ///
+    /// # Errors
+    /// Says why not.
+    pub fn may_run_as(
+        &self,
+        tool: &ToolSpec,
+        completeness: Completeness,
+        unclosed: Unclosed,
+    ) -> Result<(), NotRun> {
+        match self.may_run(completeness, unclosed) {
+            Err(NotRun::Wrong(_)) if self.mended(tool).is_some() => self.has_own_id(),
+            decided => decided,
+        }
+    }
+
+    fn has_own_id(&self) -> Result<(), NotRun> {
         if self.is_duplicate {
             return Err(NotRun::DuplicateId(self.id.clone()));
         }
         Ok(())
+    }
+
+    /// The arguments as the schema of the tool places them, if that mends all errors that the call has.
+    pub(crate) fn mended(&self, tool: &ToolSpec) -> Option<Arguments> {
+        let mut errors = self.findings.iter().filter(|one| one.spoils_arguments());
+        let can_be =
+            errors.all(|error| PointerError::is_mendable(error.code)) && self.parse_error.is_some();
+        let count = self
+            .findings
+            .iter()
+            .filter(|one| one.spoils_arguments())
+            .count();
+        if !can_be || count != self.arguments.unplaced() {
+            return None;
+        }
+        self.arguments.mended(tool).ok()
     }
 
     /// The exact text of the call, markers included; `None` if parts of it were over a limit and not kept.

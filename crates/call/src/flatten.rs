@@ -5,13 +5,12 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::argument_error::quoted;
-use crate::bind::fits;
 use crate::coerce::coerce;
+use crate::flatten_for::for_tool;
 use crate::limits::Limits;
 use crate::pointer::{escape, is_index};
-use crate::reading::Reading;
-use crate::schema::unusable_key;
-use crate::tool::{ParameterKind, ToolSpec};
+use crate::tool::ToolSpec;
+use crate::tool_check::unusable_key;
 
 /// What cannot be written so that it comes back the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +31,8 @@ impl std::error::Error for FlattenError {}
 
 /// A JSON object as pairs of pointer and text, in order, to be rendered as a block call (`spec/block.md` 9).
 ///
-/// Without a tool's definition the arguments must come back the same by coercion alone; with one, a declared string
-/// may be any text, and a declared list or object may be empty.
+/// Without a tool's definition the arguments must come back the same by coercion alone; with one, by its schema: a
+/// declared string may be any text, and what pointers cannot spell, such as an empty list, stands as JSON text.
 ///
 /// ```
 /// use plaincall_call::flatten;
@@ -55,31 +54,28 @@ pub fn flatten(
     object: &Map<String, Value>,
     tool: Option<&ToolSpec>,
 ) -> Result<Vec<(String, String)>, FlattenError> {
-    let mut pairs = Pairs {
-        pairs: Vec::new(),
-        limits: Limits::default(),
-    };
-    for (key, value) in object {
-        let pointer = escape(key).into_owned();
-        check_key(key, &pointer)?;
-        let kind = tool
-            .and_then(|tool| tool.get(key))
-            .map(|parameter| parameter.kind);
-        match kind {
-            Some(kind) if kind != ParameterKind::Any => pairs.declared(pointer, kind, value)?,
-            Some(_) | None => pairs.add(&pointer, 1, value)?,
+    match tool {
+        None => {
+            let mut pairs = Pairs::default();
+            for (key, value) in object {
+                let pointer = escape(key).into_owned();
+                check_key(key, &pointer)?;
+                pairs.add(&pointer, 1, value)?;
+            }
+            Ok(pairs.pairs)
         }
+        Some(tool) => for_tool(object, tool),
     }
-    Ok(pairs.pairs)
 }
 
-struct Pairs {
-    pairs: Vec<(String, String)>,
+#[derive(Default)]
+pub(crate) struct Pairs {
+    pub(crate) pairs: Vec<(String, String)>,
     limits: Limits,
 }
 
 impl Pairs {
-    fn push(&mut self, pointer: String, text: String) -> Result<(), FlattenError> {
+    pub(crate) fn push(&mut self, pointer: String, text: String) -> Result<(), FlattenError> {
         if self.pairs.len() >= self.limits.arguments {
             let message = format!("a call has at most {} arguments", self.limits.arguments);
             return Err(refuse(&pointer, message));
@@ -88,42 +84,13 @@ impl Pairs {
         Ok(())
     }
 
-    /// Adds the value of a declared parameter.
-    fn declared(
+    /// Adds a value; recurses as deep as a pointer may be.
+    pub(crate) fn add(
         &mut self,
-        pointer: String,
-        kind: ParameterKind,
+        pointer: &str,
+        depth: usize,
         value: &Value,
     ) -> Result<(), FlattenError> {
-        match (kind, value) {
-            (ParameterKind::Array, Value::Array(items)) if items.is_empty() => {
-                self.push(pointer, "[]".to_owned())
-            }
-            (ParameterKind::Array, Value::Array(_)) => self.add(&pointer, 1, value),
-            (ParameterKind::Object, Value::Object(members)) if members.is_empty() => {
-                self.push(pointer, "{}".to_owned())
-            }
-            (ParameterKind::Object, Value::Object(members)) => {
-                self.members(&pointer, 1, members, true)
-            }
-            (kind, value) => {
-                let text = scalar_text(value).unwrap_or_default();
-                let fits = kind.is_scalar() && fits(kind, &text).is_ok();
-                if fits && Reading::of(kind).value(&text) == *value {
-                    return self.push(pointer, text);
-                }
-                let message = format!(
-                    "it is declared as {}, and is {}",
-                    kind.in_words(),
-                    quoted(&value.to_string())
-                );
-                Err(refuse(&pointer, message))
-            }
-        }
-    }
-
-    /// Adds a value; recurses as deep as a pointer may be.
-    fn add(&mut self, pointer: &str, depth: usize, value: &Value) -> Result<(), FlattenError> {
         if depth > self.limits.depth() {
             let message = format!("a pointer has at most {} segments", self.limits.depth());
             return Err(refuse(pointer, message));
@@ -139,7 +106,7 @@ impl Pairs {
             Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
                 self.add(&format!("{pointer}/{index}"), depth + 1, item)
             }),
-            Value::Object(members) => self.members(pointer, depth, members, false),
+            Value::Object(members) => self.members(pointer, depth, members),
             Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                 let text = scalar_text(value).unwrap_or_default();
                 let back = Value::from(coerce(&text));
@@ -168,18 +135,10 @@ impl Pairs {
         pointer: &str,
         depth: usize,
         members: &Map<String, Value>,
-        is_declared: bool,
     ) -> Result<(), FlattenError> {
         if members.keys().next().is_some_and(|key| is_index(key)) {
-            // A declared object takes back what was read as a list, so its keys must be those of one.
-            let counts = members
-                .keys()
-                .enumerate()
-                .all(|(index, key)| *key == index.to_string());
-            if !is_declared || !counts {
-                let message = "its first key counts items, so it would come back as a list";
-                return Err(refuse(pointer, message));
-            }
+            let message = "its first key counts items, so it would come back as a list";
+            return Err(refuse(pointer, message));
         }
         for (key, member) in members {
             let pointer = format!("{pointer}/{}", escape(key));
@@ -197,7 +156,7 @@ pub(crate) fn refuse(pointer: &str, message: impl Into<String>) -> FlattenError 
     }
 }
 
-fn check_key(key: &str, pointer: &str) -> Result<(), FlattenError> {
+pub(crate) fn check_key(key: &str, pointer: &str) -> Result<(), FlattenError> {
     match unusable_key(key) {
         Some(reason) => Err(refuse(pointer, format!("a key {reason}"))),
         None => Ok(()),
@@ -205,7 +164,7 @@ fn check_key(key: &str, pointer: &str) -> Result<(), FlattenError> {
 }
 
 /// The text of a scalar: numbers without an exponent.
-fn scalar_text(value: &Value) -> Option<String> {
+pub(crate) fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(value) => Some(value.to_string()),

@@ -4,22 +4,28 @@
 //!
 //! - [`Collector`]: events in, [`ToolCall`]s out, while the text arrives. [`Document`] for a text that is there already.
 //! - [`Arguments`]: the text of every value, read as what is asked for.
-//! - [`ToolSpec`]: what a tool takes; [`bind`] holds a call against it.
+//! - [`ToolSpec`]: what a tool takes, with the [`Schema`] of its arguments; [`bind`] holds a call against it.
+//! - [`read_tool_definitions`]: tools as other programs define them.
+//!
+//! The feature `jsonschema` adds the validation of whole schemas.
 //!
 //! The rules are in the project's `spec/` folder.
 
 mod argument_error;
 mod arguments;
 mod bind;
+mod bind_block;
 mod bind_emoji;
 mod call;
 mod coerce;
 mod collector;
 mod decimal;
+mod definitions;
 mod document;
 mod expand;
 mod finding;
 mod flatten;
+mod flatten_for;
 mod ids;
 mod json_text;
 mod limits;
@@ -28,10 +34,16 @@ mod pointer;
 mod read;
 mod reading;
 mod schema;
+mod schema_parameters;
+mod spec_error;
 mod spell_emoji;
 mod tool;
+mod tool_check;
 mod tree;
 mod usage;
+mod validate;
+#[cfg(feature = "jsonschema")]
+mod validate_jsonschema;
 
 pub use argument_error::ArgumentError;
 pub use arguments::{Argument, Arguments};
@@ -39,6 +51,7 @@ pub use bind::{Problem, bind, bind_arguments};
 pub use call::{Completeness, NotRun, ToolCall, Unclosed};
 pub use coerce::{Coerced, coerce};
 pub use collector::{Collected, Collector, Started};
+pub use definitions::{DefinitionsError, read_tool_definitions};
 pub use document::{Document, DocumentBuilder, Segment};
 pub use finding::Finding;
 pub use flatten::{FlattenError, flatten};
@@ -46,7 +59,9 @@ pub use ids::{Assigned, Ids};
 pub use limits::Limits;
 pub use openai::{LeftOut, OpenAiCall, OpenAiCalls, OpenAiFunction, openai_calls};
 pub use plaincall_syntax::{Severity, Span, Syntax, Termination};
-pub use schema::SpecError;
+pub use schema::Schema;
+pub use spec_error::SpecError;
 pub use spell_emoji::{EmojiText, spell_emoji};
 pub use tool::{Effect, Parameter, ParameterKind, ToolSpec};
 pub use usage::{Usage, UsageBody, UsageItem};
+pub use validate::{Validate, Violation};

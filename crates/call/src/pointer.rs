@@ -4,12 +4,16 @@ use std::borrow::Cow;
 
 use plaincall_syntax::is_blank;
 
+use crate::schema::{Place, SchemaReader};
+
 /// A pointer that is well formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer<'t> {
     /// As written, trimmed, without a leading `/`.
     pub(crate) text: &'t str,
     pub(crate) segments: Vec<Cow<'t, str>>,
+    /// Which segments are keys whatever they look like; those behind the last are what they look like.
+    keys: Vec<bool>,
 }
 
 /// Why an argument cannot be placed; `Display` gives the fixed texts of `spec/block.md` 7.9.
@@ -64,6 +68,21 @@ impl PointerError {
         )
     }
 
+    /// Whether a schema may say otherwise: that a segment is a key, though it looks like an index or holds a blank.
+    pub(crate) fn may_be_mended(&self) -> bool {
+        Self::is_mendable(self.code)
+    }
+
+    pub(crate) fn is_mendable(code: &str) -> bool {
+        matches!(
+            code,
+            "pointer_conflict"
+                | "array_index_gap"
+                | "invalid_array_index"
+                | "value_on_pointer_line"
+        )
+    }
+
     pub(crate) fn value_too_long(pointer: &str) -> Self {
         Self::new("value_too_long", format!("Value too long: {pointer}"))
     }
@@ -99,20 +118,84 @@ impl<'t> Pointer<'t> {
         if let Some(segment) = segments.iter().find(|segment| is_bad_index(segment)) {
             return Err(PointerError::invalid_index(segment));
         }
-        Ok(Self { text, segments })
+        let keys = Vec::new();
+        Ok(Self {
+            text,
+            segments,
+            keys,
+        })
+    }
+
+    /// As [`parse`](Self::parse), where a schema says which segments are keys.
+    pub(crate) fn by_schema<'s>(
+        text: &'t str,
+        depth: usize,
+        reader: &SchemaReader<'s>,
+        root: &Place<'s>,
+    ) -> Result<Self, PointerError> {
+        if text.split('/').any(str::is_empty) {
+            return Err(PointerError::empty_segment(text));
+        }
+        if text.split('/').nth(depth).is_some() {
+            return Err(PointerError::too_deep(text));
+        }
+        let segments: Vec<Cow<'t, str>> = text.split('/').map(unescape).collect();
+        let mut keys = Vec::with_capacity(segments.len());
+        let mut place = Cow::Borrowed(root);
+        for segment in &segments {
+            let is_key = place.has_keys_only();
+            if segment.contains(is_blank) && !place.spells(segment) {
+                return Err(PointerError::value_on_line(text));
+            }
+            if !is_key && is_bad_index(segment) {
+                return Err(PointerError::invalid_index(segment));
+            }
+            let below = if is_key || !is_index(segment) {
+                reader.member(&place, segment)
+            } else {
+                reader.item(&place, segment.parse().unwrap_or(usize::MAX))
+            };
+            keys.push(is_key);
+            place = Cow::Owned(below);
+        }
+        Ok(Self {
+            text,
+            segments,
+            keys,
+        })
+    }
+
+    /// Whether the segment at a depth counts items.
+    pub(crate) fn counts(&self, depth: usize) -> bool {
+        let is_key = self.keys.get(depth).is_some_and(|is_key| *is_key);
+        !is_key
+            && self
+                .segments
+                .get(depth)
+                .is_some_and(|segment| is_index(segment))
     }
 
     /// Reads a pointer to look something up; a wrong one leads nowhere.
     pub(crate) fn lenient(written: &'t str) -> Self {
         let (text, _) = shown(written);
         let segments = text.split('/').map(unescape).collect();
-        Self { text, segments }
+        let keys = Vec::new();
+        Self {
+            text,
+            segments,
+            keys,
+        }
     }
 
     /// The pointer to a member of the root.
     pub(crate) fn member(name: &'t str, text: &'t str) -> Self {
         let segments = vec![Cow::Borrowed(name)];
-        Self { text, segments }
+        let keys = Vec::new();
+        Self {
+            text,
+            segments,
+            keys,
+        }
     }
 
     /// The beginning of the text that holds the first `count` segments.

@@ -6,7 +6,6 @@ use serde_json::Value;
 use crate::coerce::coerce;
 use crate::decimal::{Decimal, Integer, Notation};
 use crate::json_text;
-use crate::tool::ParameterKind;
 
 /// What is known about the type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,34 +20,29 @@ pub(crate) enum Reading {
     Integer,
     /// It is a boolean.
     Boolean,
+    /// It is null.
+    Null,
     /// Its text is JSON.
     Json,
 }
 
 impl Reading {
-    /// The reading of a value for a parameter.
-    pub(crate) const fn of(kind: ParameterKind) -> Self {
-        match kind {
-            ParameterKind::String => Self::String,
-            ParameterKind::Number => Self::Number,
-            ParameterKind::Integer => Self::Integer,
-            ParameterKind::Boolean => Self::Boolean,
-            ParameterKind::Array | ParameterKind::Object => Self::Json,
-            ParameterKind::Any => Self::Coerced,
-        }
-    }
-
     /// The value as JSON. A text that does not fit stays a string.
     pub(crate) fn value(self, text: &str) -> Value {
-        let fitting = match self {
+        self.fitting(text).unwrap_or_else(|| text.into())
+    }
+
+    /// The value as JSON, if the text fits.
+    pub(crate) fn fitting(self, text: &str) -> Option<Value> {
+        match self {
             Self::Coerced => Some(coerce(text).into()),
-            Self::String => None,
+            Self::String => Some(text.into()),
             Self::Number => number(text),
             Self::Integer => integer(text),
             Self::Boolean => boolean(text).map(Value::from),
+            Self::Null => is_null(text).then_some(Value::Null),
             Self::Json => json_text::parse(text).ok(),
-        };
-        fitting.unwrap_or_else(|| text.into())
+        }
     }
 }
 

@@ -1,10 +1,14 @@
 //! What a tool is, as data.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::pointer::escape;
+use crate::schema::{Kinds, Place, Schema, SchemaReader};
+use crate::validate::{Validate, Validator};
 
 /// The definition of a tool: what it is called, what it takes and what it may do.
 ///
@@ -26,8 +30,9 @@ pub struct ToolSpec {
     pub name: String,
     /// What the tool does, in words for the model; may be empty.
     pub description: String,
-    /// What it takes, in the order declared.
-    pub parameters: Vec<Parameter>,
+    parameters: Vec<Parameter>,
+    schema: Schema,
+    validator: Validator,
     /// What it may do.
     pub effect: Effect,
     /// The parameters on the line of an emoji call; `None` for the default (`spec/emoji.md`, binding).
@@ -47,6 +52,16 @@ pub struct Parameter {
     pub kind: ParameterKind,
     /// Whether a call without it is wrong.
     pub required: bool,
+    /// Its schema, where that says more than its kind.
+    schema: Option<Shape>,
+}
+
+/// A parameter's schema, and what follows from it for the line of an emoji call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Shape {
+    schema: Value,
+    is_scalar: bool,
+    is_listed: bool,
 }
 
 /// What a parameter takes.
@@ -108,6 +123,21 @@ impl ParameterKind {
         }
     }
 
+    /// The kind of a set of types, null left out: `Any` where there are several.
+    pub(crate) fn of(kinds: Kinds) -> Self {
+        let kinds = kinds.without(Kinds::NULL);
+        let is = |one: Kinds| kinds == one;
+        match () {
+            () if is(Kinds::STRING) => Self::String,
+            () if is(Kinds::WHOLE) => Self::Integer,
+            () if is(Kinds::NUMBER) || is(Kinds::FRACTION) => Self::Number,
+            () if is(Kinds::BOOLEAN) => Self::Boolean,
+            () if is(Kinds::LIST) => Self::Array,
+            () if is(Kinds::OBJECT) => Self::Object,
+            () => Self::Any,
+        }
+    }
+
     /// Whether it takes one value without parts.
     pub const fn is_scalar(self) -> bool {
         matches!(
@@ -152,6 +182,8 @@ impl ToolSpec {
             name: name.into(),
             description: String::new(),
             parameters: Vec::new(),
+            schema: Schema::of_no_parameters(),
+            validator: Validator::default(),
             effect: Effect::default(),
             positional: None,
             body: None,
@@ -164,10 +196,43 @@ impl ToolSpec {
         self
     }
 
-    /// Adds a parameter.
+    /// Adds a parameter, to the schema too.
     pub fn parameter(mut self, parameter: Parameter) -> Self {
+        declare(self.schema.document_mut(), &parameter);
         self.parameters.push(parameter);
+        self.validator = self.validator.for_another_schema();
         self
+    }
+
+    /// What it takes, in the order declared: the members of the object that its schema describes.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// The schema of its arguments, which is an object's.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Takes over a schema whose parameters these are.
+    pub(crate) fn with_schema(mut self, schema: Schema, parameters: Vec<Parameter>) -> Self {
+        self.schema = schema;
+        self.parameters = parameters;
+        self.validator = self.validator.for_another_schema();
+        self
+    }
+
+    /// Sets what validates the arguments when they have been read.
+    ///
+    /// Without it, and with the feature `jsonschema`, the whole schema is validated by the crate of that name; without
+    /// both only by what reading looks at.
+    pub fn validate_with(mut self, validate: Arc<dyn Validate>) -> Self {
+        self.validator = Validator::given(validate);
+        self
+    }
+
+    pub(crate) fn validator(&self) -> &Validator {
+        &self.validator
     }
 
     /// Sets what the tool may do.
@@ -204,7 +269,62 @@ impl Parameter {
             description: String::new(),
             kind,
             required: true,
+            schema: None,
         }
+    }
+
+    /// A required parameter of which a JSON Schema says what it takes.
+    ///
+    /// References in it are read from the root of the tool's whole schema.
+    ///
+    /// ```
+    /// use plaincall_call::{Parameter, ParameterKind};
+    /// use serde_json::json;
+    ///
+    /// let unit = Parameter::from_schema("unit", json!({"enum": ["mm", "inch"], "description": "Of all lengths."}));
+    /// assert_eq!(unit.kind, ParameterKind::String);
+    /// assert_eq!(unit.description, "Of all lengths.");
+    /// ```
+    pub fn from_schema(name: impl Into<String>, schema: impl Into<Value>) -> Self {
+        let schema = schema.into();
+        let reader = SchemaReader::new(&schema);
+        let place = reader.root();
+        Self::at(name, &place, schema.clone())
+    }
+
+    /// A parameter whose schema says what stands at `place`.
+    pub(crate) fn at(name: impl Into<String>, place: &Place<'_>, schema: Value) -> Self {
+        let description = [schema.get("description"), place.annotation("description")]
+            .into_iter()
+            .flatten()
+            .find_map(Value::as_str);
+        let description = description.unwrap_or_default().to_owned();
+        let kinds = place.kinds();
+        Self {
+            name: name.into(),
+            description,
+            kind: ParameterKind::of(kinds),
+            required: true,
+            schema: Some(Shape {
+                is_scalar: !kinds.has_any(Kinds::LIST | Kinds::OBJECT),
+                is_listed: place.is_listed(),
+                schema,
+            }),
+        }
+    }
+
+    /// Whether it takes one value without parts.
+    pub fn is_scalar(&self) -> bool {
+        match &self.schema {
+            Some(shape) => shape.is_scalar,
+            None => self.kind.is_scalar(),
+        }
+    }
+
+    /// Whether it takes any text, not one of a list.
+    pub(crate) fn is_free_text(&self) -> bool {
+        let is_listed = self.schema.as_ref().is_some_and(|shape| shape.is_listed);
+        self.kind == ParameterKind::String && !is_listed
     }
 
     /// Sets the description.
@@ -222,5 +342,38 @@ impl Parameter {
     pub fn optional(mut self) -> Self {
         self.required = false;
         self
+    }
+}
+
+/// Adds a parameter to a schema.
+fn declare(document: &mut Value, parameter: &Parameter) {
+    let mut schema = match &parameter.schema {
+        Some(shape) => shape.schema.clone(),
+        None => Value::Object(Map::new()),
+    };
+    if let Value::Object(keywords) = &mut schema {
+        if parameter.schema.is_none() && parameter.kind != ParameterKind::Any {
+            keywords.insert("type".to_owned(), parameter.kind.name().into());
+        }
+        if !parameter.description.is_empty() {
+            let description = parameter.description.as_str().into();
+            keywords.insert("description".to_owned(), description);
+        }
+    }
+    let Value::Object(document) = document else {
+        return;
+    };
+    if let Value::Object(properties) = document
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()))
+    {
+        properties.insert(parameter.name.clone(), schema);
+    }
+    if parameter.required
+        && let Value::Array(required) = document
+            .entry("required")
+            .or_insert_with(|| Value::Array(Vec::new()))
+    {
+        required.push(parameter.name.as_str().into());
     }
 }

@@ -160,9 +160,9 @@ impl Tree {
         let mut node = ROOT;
         for (depth, segment) in pointer.segments.iter().enumerate() {
             let Some(child) = self.child(node, segment)? else {
-                let new = pointer.segments.get(depth + 1..).unwrap_or_default();
-                return match new.iter().find(|next| is_index(next) && **next != "0") {
-                    Some(gap) => Err(PointerError::gap(0, gap)),
+                let mut new = pointer.segments.iter().enumerate().skip(depth + 1);
+                return match new.find(|(at, next)| pointer.counts(*at) && **next != "0") {
+                    Some((_, gap)) => Err(PointerError::gap(0, gap)),
                     None => Ok((node, depth)),
                 };
             };
@@ -204,10 +204,13 @@ impl Tree {
     ) -> Result<(), PointerError> {
         let mut node = parent;
         for (offset, segment) in pointer.segments.iter().skip(depth).enumerate() {
-            let below = match pointer.segments.get(depth + offset + 1) {
-                None => Node::Leaf(leaf),
-                Some(next) if is_index(next) => Node::Array(Vec::new()),
-                Some(_) => Node::Object(Object::default()),
+            let next = depth + offset + 1;
+            let below = if next == pointer.segments.len() {
+                Node::Leaf(leaf)
+            } else if pointer.counts(next) {
+                Node::Array(Vec::new())
+            } else {
+                Node::Object(Object::default())
             };
             // 10,000 arguments of 64 segments are far below 2^32; a caller's own limits may not be.
             let Ok(index) = NodeIndex::try_from(self.nodes.len()) else {

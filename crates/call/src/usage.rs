@@ -84,27 +84,24 @@ impl ToolSpec {
 
     /// Whether all arguments can stand on the line without a word about it in the definition.
     fn fits_line(&self) -> bool {
-        let strings = self
-            .parameters
+        let texts = self
+            .parameters()
             .iter()
-            .filter(|parameter| parameter.kind == ParameterKind::String);
-        self.parameters
-            .iter()
-            .all(|parameter| parameter.kind.is_scalar())
-            && strings.count() <= 1
+            .filter(|parameter| parameter.is_free_text());
+        self.parameters().iter().all(Parameter::is_scalar) && texts.count() <= 1
     }
 
     /// The required parameters, then the optional scalars, without the body.
     fn default_line(&self) -> Vec<&Parameter> {
         let on_line = |parameter: &&Parameter| self.body.as_deref() != Some(&parameter.name);
         let required = self
-            .parameters
+            .parameters()
             .iter()
             .filter(|parameter| parameter.required);
         let optional = self
-            .parameters
+            .parameters()
             .iter()
-            .filter(|parameter| !parameter.required && parameter.kind.is_scalar());
+            .filter(|parameter| !parameter.required && parameter.is_scalar());
         required.chain(optional).filter(on_line).collect()
     }
 }

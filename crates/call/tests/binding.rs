@@ -18,10 +18,9 @@ fn tool(definition: &str) -> ToolSpec {
         let (name, kind) = word.split_once(':').expect("a kind");
         let required = !kind.ends_with('?');
         let kind = ParameterKind::from_name(kind.trim_end_matches('?')).expect("a kind");
-        tool.parameters.push(Parameter {
-            required,
-            ..Parameter::new(name, kind)
-        });
+        let mut parameter = Parameter::new(name, kind);
+        parameter.required = required;
+        tool = tool.parameter(parameter);
     }
     for word in form.split_whitespace() {
         match word.split_once('=').expect("a value") {

@@ -26,7 +26,7 @@ fn a_schema_goes_in_and_comes_out() {
         .expect("a schema that is understood");
     assert_eq!(tool.to_schema(), schema);
     let shown: Vec<(&str, ParameterKind, bool)> = tool
-        .parameters
+        .parameters()
         .iter()
         .map(|one| (one.name.as_str(), one.kind, one.required))
         .collect();
@@ -41,7 +41,7 @@ fn a_schema_goes_in_and_comes_out() {
     let tool = ToolSpec::new("t")
         .parameters_from_schema(&schema)
         .expect("a schema that is understood");
-    assert_eq!(tool.parameters.len(), 2);
+    assert_eq!(tool.parameters().len(), 2);
 }
 
 #[test]
@@ -64,102 +64,163 @@ fn refused(schema: &Value, at: &str, part: &str) {
 }
 
 #[test]
-fn what_is_not_enforced_is_refused_by_name() {
-    for keyword in [
-        "enum",
-        "const",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "format",
-        "items",
-        "prefixItems",
-        "minItems",
-        "uniqueItems",
-        "contains",
-        "properties",
-        "required",
-        "additionalProperties",
-        "patternProperties",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "not",
-        "if",
-        "$ref",
-        "$defs",
-        "surprise",
-    ] {
-        let mut property = json!({"type": "string"});
-        property[keyword] = json!([]);
-        let schema = json!({"type": "object", "properties": {"a/b": property}});
-        refused(&schema, &format!("/properties/a~1b/{keyword}"), keyword);
-    }
-    for keyword in [
-        "anyOf",
-        "$ref",
-        "$defs",
-        "minProperties",
-        "patternProperties",
-        "dependentRequired",
-        "if",
-    ] {
-        let mut schema = json!({"type": "object"});
-        schema[keyword] = json!({});
-        refused(&schema, &format!("/{keyword}"), keyword);
-    }
+fn what_is_no_schema_is_refused_by_its_place() {
     refused(&json!([]), "", "an object");
-    refused(&json!({}), "", "is missing");
     refused(&json!({"type": "array"}), "/type", "object");
-    refused(
-        &json!({"type": "object", "additionalProperties": true}),
-        "/additionalProperties",
-        "leave it out",
-    );
     refused(
         &json!({"type": "object", "properties": []}),
         "/properties",
         "an object",
     );
+    refused(&json!({"required": ["a"]}), "/required", "`a`");
     refused(
-        &json!({"type": "object", "properties": {"a": 1}}),
+        &json!({"properties": {"a": false}}),
         "/properties/a",
-        "JSON Schema",
+        "leave the parameter out",
     );
     refused(
-        &json!({"type": "object", "properties": {"a": false}}),
+        &json!({"properties": {"a": {"type": "string", "allOf": [{"type": "integer"}]}}}),
         "/properties/a",
-        "JSON Schema",
+        "leave the parameter out",
     );
+    // The keyword, its value, and a part of what is said about it.
+    for (keyword, value, part) in [
+        ("type", json!("text"), "one of string"),
+        ("type", json!("any"), "one of string"),
+        ("type", json!(["string", "date"]), "one of string"),
+        ("type", json!([]), "one of string"),
+        ("enum", json!("a"), "list of values"),
+        ("required", json!("a"), "list of names"),
+        ("required", json!(true), "list of names"),
+        ("properties", json!([]), "an object"),
+        ("items", json!(1), "JSON Schema"),
+        ("anyOf", json!([]), "at least one"),
+        ("oneOf", json!({}), "at least one"),
+        ("not", json!("x"), "JSON Schema"),
+        ("minLength", json!(-1), "whole number"),
+        ("maxItems", json!("1"), "whole number"),
+        ("$ref", json!(1), "where the schema stands"),
+        ("$ref", json!("#/$defs/none"), "nothing stands at"),
+        ("$ref", json!("#none"), "nothing stands at"),
+        ("$ref", json!("other.json"), "leads out"),
+    ] {
+        let mut property = json!({});
+        property[keyword] = value;
+        let schema = json!({"type": "object", "properties": {"a/b": property}});
+        refused(&schema, &format!("/properties/a~1b/{keyword}"), part);
+    }
     refused(
-        &json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}}}),
-        "/properties/a/type",
+        &json!({"properties": {"a": {"items": [{"type": "integer"}, {"type": 5}]}}}),
+        "/properties/a/items/1/type",
         "one of",
     );
-    refused(
-        &json!({"type": "object", "properties": {"a": {"type": "null"}}}),
-        "/properties/a/type",
-        "one of",
+    let mut deep = json!({"type": "integer"});
+    for _ in 0..200 {
+        deep = json!({"items": deep});
+    }
+    let error = ToolSpec::new("t")
+        .parameters_from_schema(&json!({"properties": {"a": deep}}))
+        .expect_err("a schema that is too deep");
+    assert!(error.message.contains("deep"), "{error}");
+}
+
+#[test]
+fn parameters_of_a_schema() {
+    let check = |schema: Value, expected: &[(&str, ParameterKind, bool, bool)]| {
+        let tool = ToolSpec::new("t")
+            .parameters_from_schema(&schema)
+            .expect("a schema that is understood");
+        let found: Vec<_> = tool
+            .parameters()
+            .iter()
+            .map(|one| (one.name.as_str(), one.kind, one.is_scalar(), one.required))
+            .collect();
+        assert_eq!(found, expected, "{schema}");
+        assert_eq!(tool.to_schema(), schema);
+        tool
+    };
+    let tool = check(
+        json!({
+            "$defs": {"unit": {"enum": ["mm", "m"], "description": "A length."}, "node": {"properties": {"next": {"$ref": "#/$defs/node"}}}},
+            "properties": {
+                "unit": {"$ref": "#/$defs/unit"},
+                "count": {"type": ["integer", "null"]},
+                "size": {"anyOf": [{"type": "number"}, {"enum": ["auto"]}]},
+                "node": {"$ref": "#/$defs/node"},
+                "tags": {"items": {"type": "string"}},
+                "level": {"enum": [1, 2]},
+                "ratio": {"const": 0.5},
+                "name": {"type": "string", "nullable": true},
+                "any": true,
+            },
+            "required": ["unit"],
+        }),
+        &[
+            ("unit", ParameterKind::String, true, true),
+            ("count", ParameterKind::Integer, true, false),
+            ("size", ParameterKind::Any, true, false),
+            ("node", ParameterKind::Object, false, false),
+            ("tags", ParameterKind::Array, false, false),
+            ("level", ParameterKind::Integer, true, false),
+            ("ratio", ParameterKind::Number, true, false),
+            ("name", ParameterKind::String, true, false),
+            ("any", ParameterKind::Any, false, false),
+        ],
     );
-    refused(
-        &json!({"type": "object", "properties": {"a": {"type": "any"}}}),
-        "/properties/a/type",
-        "one of",
+    assert_eq!(tool.parameters()[0].description, "A length.");
+    // The root may be put together from parts; only what every form of it demands is required.
+    check(
+        json!({
+            "definitions": {"base": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}},
+            "allOf": [{"$ref": "#/definitions/base"}],
+            "oneOf": [
+                {"properties": {"b": {"type": "integer"}}, "required": ["b"]},
+                {"properties": {"b": {"type": "integer"}, "c": {"type": "boolean"}}, "required": ["c", "b"]},
+            ],
+        }),
+        &[
+            ("a", ParameterKind::String, true, true),
+            ("b", ParameterKind::Integer, true, true),
+            ("c", ParameterKind::Boolean, true, false),
+        ],
     );
-    refused(
-        &json!({"type": "object", "required": "a"}),
-        "/required",
-        "list",
+    // Of two texts on the line one may have blanks; a text of a list has none of its own.
+    let usage = |schema: Value| {
+        let tool = ToolSpec::new("t").parameters_from_schema(&schema);
+        tool.expect("a schema that is understood")
+            .usage()
+            .to_string()
+    };
+    assert_eq!(
+        usage(
+            json!({"properties": {"a": {"type": "string"}, "b": {"enum": ["x", "y"]}}, "required": ["b"]})
+        ),
+        "t b a...?"
     );
-    refused(
-        &json!({"type": "object", "required": ["a"]}),
-        "/required",
-        "`a`",
+    assert_eq!(
+        usage(json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}})),
+        "t (body: one JSON object)"
     );
+}
+
+#[test]
+fn a_builder_makes_a_schema() {
+    let tool = ToolSpec::new("t")
+        .parameter(Parameter::new("a", ParameterKind::String).describe("Where."))
+        .parameter(Parameter::from_schema("b", json!({"enum": [1, 2]})).optional());
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"type": "string", "description": "Where."}, "b": {"enum": [1, 2]}},
+        "required": ["a"],
+        "additionalProperties": false,
+    });
+    assert_eq!(tool.to_schema(), schema);
+    assert_eq!(tool.schema().document(), &schema);
+    let again = ToolSpec::new("t").parameters_from_schema(&schema);
+    let kinds = |tool: &ToolSpec| -> Vec<ParameterKind> {
+        tool.parameters().iter().map(|one| one.kind).collect()
+    };
+    assert_eq!(again.as_ref().map(kinds), Ok(kinds(&tool)));
 }
 
 /// `expected` is empty for a consistent definition, else the place of what is wrong.
@@ -192,6 +253,8 @@ fn consistent_or_not() {
             .positional(["a", "l"]),
         "/positional/1",
     );
+    let wrong = Parameter::from_schema("w", json!({"items": {"type": "text"}}));
+    consistency(&two().parameter(wrong), "/properties/w/items/type");
     // A line has no room for what is written with `]`.
     let list = |kind| two().parameter(Parameter::new("l/", kind));
     for kind in [ParameterKind::Array, ParameterKind::Object] {

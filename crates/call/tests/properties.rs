@@ -307,7 +307,7 @@ proptest! {
         let tool = tool();
         let mut object = Map::new();
         for (index, value, keys) in members {
-            let parameter = &tool.parameters[index];
+            let parameter = &tool.parameters()[index];
             // Values of the declared kind, mostly: others are refused.
             let value = match parameter.kind {
                 ParameterKind::String => Value::from(value.to_string()),

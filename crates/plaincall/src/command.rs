@@ -359,7 +359,7 @@ impl Check<'_> {
     fn unknown(&mut self, place: CommandPlace, name: &str) {
         let names = self
             .spec
-            .parameters
+            .parameters()
             .iter()
             .map(|parameter| format!("`{}`", parameter.name));
         let names: Vec<String> = names.collect();

@@ -181,13 +181,16 @@ impl Reader {
         call: &ToolCall,
         completeness: Completeness,
     ) -> Result<(usize, Arguments), String> {
-        call.may_run(completeness, self.unclosed)
-            .map_err(|reason| reason.sentence(&self.dialect.end_marker(call.syntax)))?;
-        let (place, tool) = self
+        let found = self
             .toolbox
             .place(&call.name)
-            .and_then(|place| Some((place, self.toolbox.at(place)?)))
-            .ok_or_else(|| self.toolbox.unknown(&call.name))?;
+            .and_then(|place| Some((place, self.toolbox.at(place)?)));
+        let may_run = match found {
+            Some((_, tool)) => call.may_run_as(&tool.spec, completeness, self.unclosed),
+            None => call.may_run(completeness, self.unclosed),
+        };
+        may_run.map_err(|reason| reason.sentence(&self.dialect.end_marker(call.syntax)))?;
+        let (place, tool) = found.ok_or_else(|| self.toolbox.unknown(&call.name))?;
         let arguments = bind(&tool.spec, call).map_err(|problems| wrong_arguments(&problems))?;
         Ok((place, arguments))
     }

@@ -273,11 +273,12 @@ impl Replay<'_> {
     fn bind(&self, call: CallIndex, texts: &ArgumentTexts) -> Result<Arguments, String> {
         let pairs = texts.0.iter();
         let pairs = pairs.map(|(pointer, text)| (pointer.as_str(), text.as_str()));
-        let arguments = Arguments::from_pairs(pairs).map_err(|error| error.to_string())?;
         let tool = self
             .conductor
             .tool(call)
             .ok_or("the call is not complete")?;
+        let arguments =
+            Arguments::from_pairs_for(&tool.spec, pairs).map_err(|error| error.to_string())?;
         bind_arguments(&tool.spec, &arguments)
             .map_err(|problems| crate::reader::wrong_arguments(&problems))
     }

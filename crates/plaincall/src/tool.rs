@@ -68,7 +68,7 @@ pub(crate) trait Code: Send + Sync {
 ///     .parameter("a", ParameterKind::Integer)
 ///     .parameter("b", ParameterKind::Integer)
 ///     .effect(Effect::Read);
-/// assert_eq!(add.spec().parameters.len(), 2);
+/// assert_eq!(add.spec().parameters().len(), 2);
 /// ```
 #[derive(Clone)]
 pub struct Tool {
@@ -133,7 +133,7 @@ impl Tool {
 
     /// Declares a parameter with a description of its own.
     pub fn declare(mut self, parameter: Parameter) -> Self {
-        self.spec.parameters.push(parameter);
+        self.spec = self.spec.parameter(parameter);
         self
     }
 

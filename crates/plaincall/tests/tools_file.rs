@@ -39,7 +39,7 @@ fn mistakes() {
 fn shown(tool: &Tool) -> String {
     let spec = tool.spec();
     let mut text = format!("{} {:?}", spec.name, spec.effect);
-    for parameter in &spec.parameters {
+    for parameter in spec.parameters() {
         let optional = if parameter.required { "" } else { "?" };
         write!(text, " {}:{:?}{optional}", parameter.name, parameter.kind).unwrap();
     }
@@ -279,6 +279,22 @@ fn definitions() {
         &["write-file Idempotent path:String content:String Some([\"path\"]) Some(\"content\")"],
     );
     check(
+        r#"
+        [tools.a]
+        command = ["x", "{unit}"]
+        [tools.a.parameters]
+        unit = { enum = ["mm", "inch"], description = "Of all lengths." }
+        size = { type = "integer", minimum = 1, optional = true }
+        tags = { type = "array", items = { type = "string" }, maxItems = 3 }
+        either = { anyOf = [{ type = "integer" }, { type = "boolean" }], optional = false }
+        "#,
+        &["a Write unit:String size:Integer? tags:Array either:Any None None"],
+    );
+    check(
+        "[tools.a]\ncommand = ['x']\n[tools.a.parameters]\ntype = 'object'\n'$defs' = { n = { type = 'integer', minimum = 1 } }\nproperties = { n = { '$ref' = '#/$defs/n' }, m = { type = ['string', 'null'] } }",
+        &["a Write n:Integer? m:String? None None"],
+    );
+    check(
         "\u{feff}[tools.a]\r\ncommand = [\"true\"]\r\n",
         &["a Write None None"],
     );
@@ -288,9 +304,9 @@ fn definitions() {
 fn a_schema_and_the_short_form_mean_the_same() {
     let short = "[tools.a]\ncommand=['x']\nparameters = { p = 'string', n = 'integer?' }";
     let long = "[tools.a]\ncommand=['x']\n[tools.a.parameters]\ntype='object'\nrequired=['p']\nproperties={p={type='string'},n={type='integer'}}";
-    let spec = |file: &str| read_tools(file, PATH).unwrap().tools[0].spec().clone();
+    let spec = |file: &str| shown(&read_tools(file, PATH).unwrap().tools[0]);
     assert_eq!(spec(short), spec(long));
-    assert_eq!(spec(short).effect, Effect::Write);
+    assert_eq!(spec(short), "a Write p:String n:Integer? None None");
 }
 
 #[tokio::test]
@@ -322,6 +338,44 @@ async fn tools_of_a_file_run() {
     assert_eq!(
         results[1].error.as_deref(),
         Some("timed out after 100 ms; the command was stopped")
+    );
+}
+
+#[tokio::test]
+async fn calls_are_held_against_the_whole_schema() {
+    let file = r#"
+    [tools.measure]
+    command = ["printf", "%s %s", "{unit}", "{size}"]
+    effect = "read"
+    [tools.measure.parameters]
+    unit = { enum = ["mm", "inch"] }
+    size = { type = "integer", minimum = 1 }
+    years = { type = "object", additionalProperties = { type = "string" }, optional = true }
+    "#;
+    let toolbox = Toolbox::new(read_tools(file, PATH).unwrap().tools).unwrap();
+    let mut run = Run::builder(toolbox)
+        .gate(AllowAll)
+        .directory_in(std::env::temp_dir())
+        .environment([("PATH", "/usr/local/bin:/usr/bin:/bin")])
+        .build()
+        .unwrap();
+    let mut turn = run.turn();
+    for (unit, size, year) in [("mm", "03", "2024"), ("cm", "0", "1"), ("mm", "1", "a//b")] {
+        turn.feed(format!(
+            "!!!GADGET_START:measure\n!!!ARG:unit\n{unit}\n!!!ARG:size\n{size}\n!!!ARG:years/{year}\nx\n!!!GADGET_END\n"
+        ));
+    }
+    let results = turn.finish(Stop::Natural).await;
+    assert_eq!(results[0].output.as_deref(), Some("mm 03"));
+    assert_eq!(
+        results[1].error.as_deref(),
+        Some(
+            "wrong arguments: `unit`: expected one of `mm` and `inch`, found `cm`; `size`: expected a whole number of at least 1, found `0`"
+        )
+    );
+    assert_eq!(
+        results[2].error.as_deref(),
+        Some("Empty pointer segment: years/a//b")
     );
 }
 

@@ -83,7 +83,7 @@ fn of_file(file: &str) -> Vec<Example> {
                 examples.push(example(place, &fence));
                 last_end = fence.end;
             }
-            "events" | "json" | "text" | "refused" | "near" if is_next => {
+            "events" | "json" | "text" | "refused" | "near" | "schema" if is_next => {
                 let example = examples.last_mut().expect("an input before an expectation");
                 example.expectations.push((first.clone(), fence.content));
                 last_end = fence.end;

@@ -5,7 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
-use plaincall_call::Document;
+use plaincall_call::{Document, ToolSpec, bind};
 use plaincall_syntax::{Call, RenderError, escape, near_misses, render, unescape};
 use plaincall_testkit::examples::{self, Example, Operation};
 use plaincall_testkit::{merged, split};
@@ -90,10 +90,14 @@ fn calls_are_as_specified() {
             .unwrap_or_else(|error| panic!("{}: {error}", example.place));
         let document =
             Document::parse(&example.input, &example.dialect).expect("the dialect works");
-        let document = serde_json::to_value(&document).expect("a document is always JSON");
-        let segments = document["segments"].as_array().expect("segments");
-        let calls = segments.iter().filter(|segment| segment["type"] == "call");
-        let found: Value = calls.map(|segment| segment["call"].clone()).collect();
+        let found: Value = if let Some(schema) = example.expectation("schema") {
+            read_by(&document, schema)
+        } else {
+            let document = serde_json::to_value(&document).expect("a document is always JSON");
+            let segments = document["segments"].as_array().expect("segments");
+            let calls = segments.iter().filter(|segment| segment["type"] == "call");
+            calls.map(|segment| segment["call"].clone()).collect()
+        };
         if !agrees(&expected, &found) {
             failures.push(format!(
                 "{}:\n--- expected\n{expected:#}\n--- found\n{found:#}",
@@ -109,6 +113,26 @@ fn calls_are_as_specified() {
         failures.len()
     );
     assert!(count > 50, "the examples were not found");
+}
+
+/// Each call read by a schema: its `parameters`, or its `problems`.
+fn read_by(document: &Document, schema: &str) -> Value {
+    let schema = serde_json::from_str(schema).expect("a schema is JSON");
+    document
+        .calls()
+        .map(|call| {
+            let tool = ToolSpec::new(call.name.as_str())
+                .parameters_from_schema(&schema)
+                .expect("a schema of an object");
+            match bind(&tool, call) {
+                Ok(arguments) => serde_json::json!({"parameters": arguments.to_value()}),
+                Err(problems) => {
+                    let problems = problems.iter().map(ToString::to_string);
+                    serde_json::json!({"problems": problems.collect::<Vec<_>>()})
+                }
+            }
+        })
+        .collect()
 }
 
 /// Runs every example of `operation` and compares what `run` gives with its expectation of this `name`.

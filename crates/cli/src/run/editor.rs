@@ -108,7 +108,8 @@ fn read(text: &str, before: &Value, spec: &ToolSpec) -> Result<Option<Edited>, S
     let pairs = pairs
         .iter()
         .map(|(pointer, text)| (pointer.as_str(), text.as_str()));
-    let arguments = Arguments::from_pairs(pairs).map_err(|error| wrong(error.to_string()))?;
+    let arguments =
+        Arguments::from_pairs_for(spec, pairs).map_err(|error| wrong(error.to_string()))?;
     let bound = bind_arguments(spec, &arguments).map_err(|problems| {
         let messages: Vec<&str> = problems
             .iter()

@@ -1,7 +1,7 @@
 //! The parameters of a tool: a JSON Schema as a table, or the short form.
 //!
 //! ```toml
-//! parameters = { path = "string", limit = "integer?" }
+//! parameters = { path = "string", limit = "integer?", unit = { enum = ["mm", "inch"], optional = true } }
 //!
 //! [tools.read.parameters]
 //! type = "object"
@@ -9,9 +9,10 @@
 //! required = ["path"]
 //! ```
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use plaincall_call::{Parameter, ParameterKind, ToolSpec};
+use plaincall_call::{Parameter, ParameterKind, Schema, ToolSpec};
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -60,6 +61,15 @@ pub(super) fn parameter_span(entry: &Entry<'_, '_>, name: &str) -> Range<usize> 
     }
 }
 
+/// Where a place in the schema of the parameters stands; in the short form their names come first.
+pub(super) fn schema_span(entry: &Entry<'_, '_>, at: &str) -> Range<usize> {
+    let segments = at.split('/').skip(1);
+    match entry.value().as_table() {
+        Some(table) if is_schema(table) => span_at(entry, segments),
+        _ => span_at(entry, segments.skip(1)),
+    }
+}
+
 /// A parameter of the short form could be called `type` too, but it would hardly be an object.
 fn is_schema(table: &DeTable<'_>) -> bool {
     table
@@ -78,6 +88,11 @@ fn short_form(
 ) -> Option<ToolSpec> {
     let before = mistakes.count();
     for (name, value) in table {
+        if let DeValue::Table(schema) = value.get_ref() {
+            let parameter = with_schema(name, schema, mistakes);
+            spec = parameter.into_iter().fold(spec, ToolSpec::parameter);
+            continue;
+        }
         let parameter = value
             .get_ref()
             .as_str()
@@ -87,11 +102,45 @@ fn short_form(
         } else {
             let (name, found) = (name.get_ref(), kind(value.get_ref()));
             mistakes.add(value.span(), format!(
-                "the parameter `{name}` is {found}; write string, number, integer, boolean, array, object or any, with `?` if a call may leave it out"
+                "the parameter `{name}` is {found}; write string, number, integer, boolean, array, object or any, with `?` if a call may leave it out, or a JSON Schema as a table"
             ));
         }
     }
     (mistakes.count() == before).then_some(spec)
+}
+
+/// A parameter whose table is a JSON Schema, with `optional` beside its keywords.
+fn with_schema(
+    name: &Spanned<Cow<'_, str>>,
+    table: &DeTable<'_>,
+    mistakes: &mut Mistakes<'_>,
+) -> Option<Parameter> {
+    let mut is_optional = false;
+    let mut keywords = Map::new();
+    for (key, value) in table {
+        if key.get_ref() == "optional" {
+            let Some(given) = value.get_ref().as_bool() else {
+                mistakes.add(value.span(), "`optional` is true or false");
+                return None;
+            };
+            is_optional = given;
+        } else {
+            let value = json(value.span(), value.get_ref(), mistakes)?;
+            keywords.insert(key.get_ref().clone().into_owned(), value);
+        }
+    }
+    let schema = Value::Object(keywords);
+    if let Err(error) = Schema::new(schema.clone()).check() {
+        let span = span_in(name.span(), table, error.at.split('/').skip(1));
+        mistakes.add(span, error.message);
+        return None;
+    }
+    let parameter = Parameter::from_schema(name.get_ref().as_ref(), schema);
+    Some(if is_optional {
+        parameter.optional()
+    } else {
+        parameter
+    })
 }
 
 fn short(name: &str, text: &str) -> Option<Parameter> {
@@ -148,10 +197,29 @@ fn json(span: Range<usize>, value: &DeValue<'_>, mistakes: &mut Mistakes<'_>) ->
 
 /// Where the end of a JSON Pointer stands: the key if it ends at one, as far as the file has it.
 fn span_at<'s>(entry: &Entry<'_, '_>, segments: impl Iterator<Item = &'s str>) -> Range<usize> {
-    let mut span = entry.key_span();
-    let mut value = entry.value();
+    match entry.value() {
+        DeValue::Table(table) => span_in(entry.key_span(), table, segments),
+        _ => entry.key_span(),
+    }
+}
+
+/// The same from a table on, whose key stands at `span`.
+fn span_in<'s>(
+    mut span: Range<usize>,
+    table: &DeTable<'_>,
+    mut segments: impl Iterator<Item = &'s str>,
+) -> Range<usize> {
+    let Some(first) = segments.next() else {
+        return span;
+    };
+    let first = unescaped(first);
+    let Some((key, value)) = table.iter().find(|(key, _)| *key.get_ref() == first) else {
+        return span;
+    };
+    span = key.span();
+    let mut value = value.get_ref();
     for segment in segments {
-        let segment = segment.replace("~1", "/").replace("~0", "~");
+        let segment = unescaped(segment);
         let next = match value {
             DeValue::Table(table) => {
                 let mut entries = table.iter();
@@ -171,4 +239,8 @@ fn span_at<'s>(entry: &Entry<'_, '_>, segments: impl Iterator<Item = &'s str>) -
         (span, value) = next;
     }
     span
+}
+
+fn unescaped(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
 }

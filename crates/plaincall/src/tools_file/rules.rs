@@ -259,7 +259,7 @@ fn check_pointer(argument: &Entry<'_, '_>, about: &[&Known<'_>], mistakes: &mut 
     let found: Vec<_> = specs.iter().filter_map(|spec| spec.get(&name)).collect();
     if found.is_empty() {
         let names = || {
-            let all = specs.iter().flat_map(|spec| &spec.parameters);
+            let all = specs.iter().flat_map(|spec| spec.parameters());
             all.map(|parameter| parameter.name.as_str())
         };
         let message = format!(
@@ -267,7 +267,7 @@ fn check_pointer(argument: &Entry<'_, '_>, about: &[&Known<'_>], mistakes: &mut 
             perhaps(&name, names())
         );
         mistakes.add(argument.key_span(), message);
-    } else if rest.is_some() && found.iter().all(|parameter| parameter.kind.is_scalar()) {
+    } else if rest.is_some() && found.iter().all(|parameter| parameter.is_scalar()) {
         let message = format!("`{name}` is a single value, so nothing stands at `{pointer}`");
         mistakes.add(argument.key_span(), message);
     }

@@ -183,7 +183,10 @@ fn named_parameters(spec: &ToolSpec, error: &SpecError) -> String {
     };
     match name {
         Some(name) if spec.get(name).is_none() => {
-            let names = spec.parameters.iter().map(|one| format!("`{}`", one.name));
+            let names = spec
+                .parameters()
+                .iter()
+                .map(|one| format!("`{}`", one.name));
             let names: Vec<String> = names.collect();
             match names.as_slice() {
                 [] => "; the tool has no parameters".to_owned(),
@@ -271,6 +274,12 @@ fn span_in_spec(table: &Table<'_, '_>, error: &SpecError) -> std::ops::Range<usi
             let entry = table.get("parameters");
             entry.map_or(table.name_span(), |entry| {
                 parameters::parameter_span(&entry, name)
+            })
+        }
+        (Some("properties"), Some(_)) => {
+            let entry = table.get("parameters");
+            entry.map_or(table.name_span(), |entry| {
+                parameters::schema_span(&entry, &error.at)
             })
         }
         (Some(key), _) => table

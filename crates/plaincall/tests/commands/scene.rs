@@ -12,10 +12,9 @@ pub(crate) fn spec(arguments: &[(&str, &str)]) -> ToolSpec {
     ["a", "b", "c"]
         .into_iter()
         .fold(ToolSpec::new("t"), |spec, name| {
-            spec.parameter(Parameter {
-                required: arguments.iter().any(|(argument, _)| *argument == name),
-                ..Parameter::new(name, ParameterKind::String)
-            })
+            let mut parameter = Parameter::new(name, ParameterKind::String);
+            parameter.required = arguments.iter().any(|(argument, _)| *argument == name);
+            spec.parameter(parameter)
         })
 }
 

@@ -1,0 +1,136 @@
+//! The arguments of a block call as a tool's schema reads them (`spec/block.md` 7.7.1).
+
+use crate::argument_error::enumerated;
+use crate::arguments::Arguments;
+use crate::bind::{Problem, Problems, Undeclared, first_pointer};
+use crate::pointer::escape;
+use crate::schema::{Kinds, Misfit, Place, SchemaReader};
+use crate::tool::ToolSpec;
+use crate::tree::{Node, NodeIndex, ROOT};
+
+/// Decides for every value how it is read; what does not fit goes to `problems`.
+pub(crate) fn bind_block(
+    tool: &ToolSpec,
+    written: &Arguments,
+    problems: &mut Problems,
+) -> Arguments {
+    let reader = tool.schema().reader();
+    let mut walk = Walk {
+        reader: &reader,
+        arguments: written.clone(),
+        problems,
+    };
+    let root = walk.reader.narrow(&reader.root(), written, ROOT);
+    let mut undeclared = Undeclared::new(tool);
+    let members: Vec<(String, NodeIndex)> = written
+        .tree()
+        .root()
+        .map(|(key, node)| (key.to_owned(), node))
+        .collect();
+    for (key, node) in members {
+        if tool.get(&key).is_none() && !root.declares(&key) {
+            let (pointer, span) = first_pointer(written, node);
+            walk.problems.push(undeclared.problem(pointer, span));
+            continue;
+        }
+        let place = reader.member(&root, &key);
+        walk.node(node, &place, &escape(&key), &root);
+    }
+    walk.arguments
+}
+
+struct Walk<'w, 's> {
+    reader: &'w SchemaReader<'s>,
+    arguments: Arguments,
+    problems: &'w mut Problems,
+}
+
+impl<'s> Walk<'_, 's> {
+    /// Recurses as deep as pointers go.
+    fn node(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str, parent: &Place<'s>) {
+        if place.alternatives.is_empty() {
+            self.not_allowed(node, pointer, parent);
+            return;
+        }
+        let is_list = match self.arguments.tree().node(node) {
+            Some(Node::Leaf(leaf)) => {
+                self.leaf(*leaf, place);
+                return;
+            }
+            Some(Node::Array(_)) => true,
+            Some(Node::Object(_)) => false,
+            None => return,
+        };
+        if is_list && place.has_keys_only() {
+            self.arguments.tree_mut().make_object(node);
+        }
+        let kinds = place.kinds();
+        let (has_its_kind, found) = if is_list {
+            (kinds.has_any(Kinds::LIST | Kinds::OBJECT), "a list")
+        } else {
+            (kinds.has(Kinds::OBJECT), "an object")
+        };
+        if !has_its_kind {
+            let (_, span) = first_pointer(&self.arguments, node);
+            let misfit = Misfit {
+                expected: place.in_words(),
+                found: found.to_owned(),
+                is_inside: false,
+            };
+            self.problems.misfit(pointer, span, &misfit);
+            return;
+        }
+        let place = self.reader.narrow(place, &self.arguments, node);
+        match self.arguments.tree().node(node) {
+            Some(Node::Array(items)) => {
+                for (index, item) in items.clone().into_iter().enumerate() {
+                    let below = self.reader.item(&place, index);
+                    self.node(item, &below, &format!("{pointer}/{index}"), &place);
+                }
+            }
+            Some(Node::Object(object)) => {
+                let members: Vec<(String, NodeIndex)> = object
+                    .members()
+                    .map(|(key, member)| (key.to_owned(), member))
+                    .collect();
+                for (key, member) in members {
+                    let below = self.reader.member(&place, &key);
+                    let pointer = format!("{pointer}/{}", escape(&key));
+                    self.node(member, &below, &pointer, &place);
+                }
+            }
+            Some(Node::Leaf(_)) | None => {}
+        }
+    }
+
+    fn leaf(&mut self, leaf: usize, place: &Place<'s>) {
+        let Some(value) = self.arguments.leaf(leaf) else {
+            return;
+        };
+        let spelling = self.reader.spelling(place, self.arguments.text(value));
+        if let Some(misfit) = &spelling.misfit {
+            self.problems.misfit(&value.pointer, value.span, misfit);
+        }
+        if let Some(value) = self.arguments.leaf_mut(leaf) {
+            value.reading = spelling.reading;
+        }
+    }
+
+    fn not_allowed(&mut self, node: NodeIndex, pointer: &str, parent: &Place<'s>) {
+        let (_, span) = first_pointer(&self.arguments, node);
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in parent.properties() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let takes = if names.is_empty() {
+            String::new()
+        } else {
+            format!("; what may stand there is {}", enumerated(&names))
+        };
+        let message = format!("`{pointer}` may not stand there{takes}");
+        self.problems
+            .push(Problem::new("undeclared_argument", pointer, span, message));
+    }
+}

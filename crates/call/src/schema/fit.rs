@@ -1,0 +1,202 @@
+//! Whether a value, or what stands in the arguments, can be what a schema allows.
+//!
+//! Only what reading understands is looked at: a "no" is sure, a "yes" is not.
+
+use serde_json::Value;
+
+use super::alternative::{Alternative, Keywords};
+use super::bounds::{is_same, keeps_bounds};
+use super::kinds::Kinds;
+use super::place::{Place, SchemaReader};
+use super::spelling::candidates;
+use crate::arguments::Arguments;
+use crate::tree::{Node, NodeIndex};
+
+impl<'s> SchemaReader<'s> {
+    /// Whether an alternative allows the value. Recurses as deep as the value does.
+    pub(crate) fn allows(&self, place: &Place<'s>, value: &Value) -> bool {
+        place
+            .alternatives
+            .iter()
+            .any(|alternative| self.is_fitting(alternative, value))
+    }
+
+    pub(crate) fn is_fitting(&self, alternative: &Alternative<'s>, value: &Value) -> bool {
+        if !self.step() {
+            return true;
+        }
+        if !alternative
+            .all
+            .iter()
+            .all(|keywords| keeps(keywords, value))
+        {
+            return false;
+        }
+        let is_fitting_below = |schemas: Vec<&'s Value>, value: &Value| {
+            schemas.is_empty() || self.allows(&self.place(schemas), value)
+        };
+        match value {
+            Value::Object(members) => {
+                alternative
+                    .required()
+                    .all(|name| members.contains_key(name))
+                    && members
+                        .iter()
+                        .all(|(key, member)| is_fitting_below(alternative.member(key), member))
+            }
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .all(|(index, item)| is_fitting_below(alternative.item(index), item)),
+            _ => true,
+        }
+    }
+
+    /// Leaves the alternatives that a value may be; all if it can be none of them.
+    pub(crate) fn narrow_to(&self, place: &Place<'s>, value: &Value) -> Place<'s> {
+        let alternatives: Vec<Alternative<'s>> = place
+            .alternatives
+            .iter()
+            .filter(|alternative| self.is_fitting(alternative, value))
+            .cloned()
+            .collect();
+        if alternatives.is_empty() {
+            place.clone()
+        } else {
+            Place { alternatives }
+        }
+    }
+
+    /// Leaves the alternatives that what stands at a node may be. If it can be none of them, those whose constants
+    /// it has; failing that, all.
+    pub(crate) fn narrow(
+        &self,
+        place: &Place<'s>,
+        arguments: &Arguments,
+        node: NodeIndex,
+    ) -> Place<'s> {
+        if place.alternatives.len() < 2 {
+            return place.clone();
+        }
+        let left = |may_be: &dyn Fn(&Alternative<'s>) -> bool| -> Vec<Alternative<'s>> {
+            place
+                .alternatives
+                .iter()
+                .filter(|alternative| may_be(alternative))
+                .cloned()
+                .collect()
+        };
+        let mut alternatives = left(&|one| self.may_hold(one, arguments, node));
+        if alternatives.is_empty() {
+            alternatives = left(&|one| self.has_constants(one, arguments, node));
+        }
+        if alternatives.is_empty() {
+            place.clone()
+        } else {
+            Place { alternatives }
+        }
+    }
+
+    /// Whether what stands at a node may be this. Recurses as deep as pointers go.
+    fn may_hold(
+        &self,
+        alternative: &Alternative<'s>,
+        arguments: &Arguments,
+        node: NodeIndex,
+    ) -> bool {
+        if !self.step() {
+            return true;
+        }
+        let may_hold_below = |schemas: Vec<&'s Value>, node: NodeIndex| {
+            let any = |place: &Place<'s>| {
+                place
+                    .alternatives
+                    .iter()
+                    .any(|below| self.may_hold(below, arguments, node))
+            };
+            schemas.is_empty() || any(&self.place(schemas))
+        };
+        let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
+        match arguments.tree().node(node) {
+            Some(Node::Leaf(leaf)) => {
+                let Some(leaf) = arguments.leaf(*leaf) else {
+                    return true;
+                };
+                alternative.kinds().is_none()
+                    || candidates(kinds, arguments.text(leaf))
+                        .any(|(_, value)| self.is_fitting(alternative, &value))
+            }
+            Some(Node::Object(object)) => {
+                kinds.has(Kinds::OBJECT)
+                    && alternative
+                        .required()
+                        .all(|name| object.get(name).is_some())
+                    && object
+                        .members()
+                        .all(|(key, member)| may_hold_below(alternative.member(key), member))
+            }
+            Some(Node::Array(items)) if kinds.has(Kinds::LIST) => items
+                .iter()
+                .enumerate()
+                .all(|(index, item)| may_hold_below(alternative.item(index), *item)),
+            Some(Node::Array(items)) => {
+                kinds.has(Kinds::OBJECT)
+                    && items.iter().enumerate().all(|(index, item)| {
+                        may_hold_below(alternative.member(&index.to_string()), *item)
+                    })
+            }
+            None => true,
+        }
+    }
+
+    /// Whether the members that can be one value only are that value.
+    fn has_constants(
+        &self,
+        alternative: &Alternative<'s>,
+        arguments: &Arguments,
+        node: NodeIndex,
+    ) -> bool {
+        let Some(Node::Object(object)) = arguments.tree().node(node) else {
+            return false;
+        };
+        let mut constants = alternative
+            .properties()
+            .filter(|(_, schema)| schema.get("const").is_some() || schema.get("enum").is_some())
+            .peekable();
+        constants.peek().is_some()
+            && constants.all(|(name, schema)| {
+                object.get(name).is_some_and(|member| {
+                    self.place([schema])
+                        .alternatives
+                        .iter()
+                        .any(|one| self.may_hold(one, arguments, member))
+                })
+            })
+    }
+}
+
+/// Whether a value is what the keywords of one schema say about it, without its parts.
+fn keeps(keywords: &Keywords, value: &Value) -> bool {
+    let by_type = || {
+        let types = keywords.get("type");
+        let names = match types {
+            Some(Value::Array(names)) => names.as_slice(),
+            Some(name) => std::slice::from_ref(name),
+            None => return true,
+        };
+        names.iter().any(|name| {
+            let kinds = name.as_str().and_then(Kinds::named).unwrap_or(Kinds::ALL);
+            kinds.has(Kinds::of(value))
+        })
+    };
+    let is_one_of = |values: &[Value]| values.iter().any(|one| is_same(one, value));
+    by_type()
+        && keywords
+            .get("enum")
+            .and_then(Value::as_array)
+            .is_none_or(|values| is_one_of(values))
+        && keywords
+            .get("const")
+            .is_none_or(|constant| is_same(constant, value))
+        && keeps_bounds(keywords, value)
+}

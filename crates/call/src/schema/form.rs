@@ -1,0 +1,164 @@
+//! Whether a schema is well formed, as far as reading looks at it.
+
+use serde_json::{Map, Value};
+
+use super::kinds::Kinds;
+use super::resolve::resolve;
+use crate::pointer::escape;
+use crate::spec_error::SpecError;
+
+/// Schemas inside each other.
+const DEEPEST: usize = 128;
+
+const SCHEMAS_BY_NAME: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependencies",
+];
+const LISTS_OF_SCHEMAS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const SCHEMAS: [&str; 11] = [
+    "additionalProperties",
+    "additionalItems",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "contains",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+    "items",
+];
+const LIMITS: [&str; 6] = [
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+];
+
+pub(super) fn check(root: &Value) -> Result<(), SpecError> {
+    Check { root }.schema(root, "", 0)
+}
+
+struct Check<'s> {
+    root: &'s Value,
+}
+
+impl<'s> Check<'s> {
+    fn schema(&self, schema: &'s Value, at: &str, depth: usize) -> Result<(), SpecError> {
+        if depth > DEEPEST {
+            let message = format!("schemas stand in each other more than {DEEPEST} deep");
+            return Err(SpecError::new(at, message));
+        }
+        let keywords = match schema {
+            Value::Bool(_) => return Ok(()),
+            Value::Object(keywords) => keywords,
+            _ => {
+                let message = "it must be a JSON Schema: an object, true or false";
+                return Err(SpecError::new(at, message));
+            }
+        };
+        for (name, value) in keywords {
+            let at = format!("{at}/{}", escape(name));
+            self.keyword(name, value, &at, depth)?;
+        }
+        Ok(())
+    }
+
+    fn keyword(
+        &self,
+        name: &str,
+        value: &'s Value,
+        at: &str,
+        depth: usize,
+    ) -> Result<(), SpecError> {
+        let fault = match (name, value) {
+            ("type", _) if !names_types(value) => {
+                "it must be one of string, number, integer, boolean, array, object and null, or a list of them"
+            }
+            ("required", _) if !is_list_of_names(value) => "it must be a list of names of members",
+            ("enum", value) if !value.is_array() => "it must be a list of values",
+            ("$ref", Value::String(reference)) => return self.reference(reference, at),
+            ("$ref", _) => "it must be a text that says where the schema stands",
+            ("items", Value::Array(list)) => return self.list(list, at, depth),
+            (name, Value::Object(members)) if SCHEMAS_BY_NAME.contains(&name) => {
+                return self.named(name, members, at, depth);
+            }
+            (name, _) if SCHEMAS_BY_NAME.contains(&name) => {
+                "it must be an object: names, each with its schema"
+            }
+            (name, Value::Array(list)) if LISTS_OF_SCHEMAS.contains(&name) && !list.is_empty() => {
+                return self.list(list, at, depth);
+            }
+            (name, _) if LISTS_OF_SCHEMAS.contains(&name) => {
+                "it must be a list of schemas with at least one in it"
+            }
+            (name, _) if SCHEMAS.contains(&name) => return self.schema(value, at, depth + 1),
+            (name, value) if LIMITS.contains(&name) && !is_count(value) => {
+                "it must be a whole number from 0"
+            }
+            _ => return Ok(()),
+        };
+        Err(SpecError::new(at, fault))
+    }
+
+    fn named(
+        &self,
+        name: &str,
+        members: &'s Map<String, Value>,
+        at: &str,
+        depth: usize,
+    ) -> Result<(), SpecError> {
+        members
+            .iter()
+            // The old `dependencies` may list names too.
+            .filter(|(_, member)| name != "dependencies" || !member.is_array())
+            .try_for_each(|(key, member)| {
+                self.schema(member, &format!("{at}/{}", escape(key)), depth + 1)
+            })
+    }
+
+    fn list(&self, list: &'s [Value], at: &str, depth: usize) -> Result<(), SpecError> {
+        list.iter().enumerate().try_for_each(|(index, schema)| {
+            self.schema(schema, &format!("{at}/{index}"), depth + 1)
+        })
+    }
+
+    fn reference(&self, reference: &str, at: &str) -> Result<(), SpecError> {
+        if resolve(self.root, reference).is_some() {
+            return Ok(());
+        }
+        let message = if reference.starts_with('#') {
+            format!("nothing stands at {reference}")
+        } else {
+            format!("{reference} leads out of this schema: write the schema itself into `$defs`")
+        };
+        Err(SpecError::new(at, message))
+    }
+}
+
+fn names_types(value: &Value) -> bool {
+    let is_name = |name: &Value| name.as_str().and_then(Kinds::named).is_some();
+    match value {
+        Value::Array(names) => !names.is_empty() && names.iter().all(is_name),
+        name => is_name(name),
+    }
+}
+
+fn is_list_of_names(value: &Value) -> bool {
+    value
+        .as_array()
+        .is_some_and(|names| names.iter().all(Value::is_string))
+}
+
+fn is_count(value: &Value) -> bool {
+    value.as_u64().is_some()
+        || value
+            .as_f64()
+            .is_some_and(|count| count >= 0.0 && count.fract() == 0.0)
+}

@@ -1,0 +1,139 @@
+//! Sets of the types that JSON Schema names.
+
+use std::ops::{BitAnd, BitOr, BitOrAssign};
+
+use serde_json::{Map, Value};
+
+/// Keywords that only make sense for an object.
+const FOR_OBJECTS: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "required",
+    "propertyNames",
+    "minProperties",
+];
+/// Keywords that only make sense for a list.
+const FOR_LISTS: [&str; 5] = [
+    "items",
+    "prefixItems",
+    "contains",
+    "minItems",
+    "uniqueItems",
+];
+
+/// A set of types. A number is whole or has a fraction; `integer` is the first, `number` is both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const NULL: Self = Self(1);
+    pub(crate) const BOOLEAN: Self = Self(2);
+    pub(crate) const WHOLE: Self = Self(4);
+    pub(crate) const FRACTION: Self = Self(8);
+    pub(crate) const STRING: Self = Self(16);
+    pub(crate) const LIST: Self = Self(32);
+    pub(crate) const OBJECT: Self = Self(64);
+    pub(crate) const ALL: Self = Self(127);
+    pub(crate) const NUMBER: Self = Self(4 | 8);
+
+    pub(crate) const fn has(self, kinds: Self) -> bool {
+        self.0 & kinds.0 == kinds.0
+    }
+
+    pub(crate) const fn has_any(self, kinds: Self) -> bool {
+        self.0 & kinds.0 != 0
+    }
+
+    pub(crate) const fn without(self, kinds: Self) -> Self {
+        Self(self.0 & !kinds.0)
+    }
+
+    /// The types of this name in JSON Schema.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "null" => Self::NULL,
+            "boolean" => Self::BOOLEAN,
+            "integer" => Self::WHOLE,
+            "number" => Self::NUMBER,
+            "string" => Self::STRING,
+            "array" => Self::LIST,
+            "object" => Self::OBJECT,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::NULL,
+            Value::Bool(_) => Self::BOOLEAN,
+            Value::Number(number) => match number.as_f64() {
+                Some(float) if number.is_f64() && float.fract() != 0.0 => Self::FRACTION,
+                _ => Self::WHOLE,
+            },
+            Value::String(_) => Self::STRING,
+            Value::Array(_) => Self::LIST,
+            Value::Object(_) => Self::OBJECT,
+        }
+    }
+
+    /// What `type`, `enum` and `const` leave; `None` if they say nothing.
+    pub(crate) fn stated(keywords: &Map<String, Value>) -> Option<Self> {
+        let by_type = match keywords.get("type") {
+            Some(Value::String(name)) => Self::named(name),
+            Some(Value::Array(names)) => names
+                .iter()
+                .map(|name| name.as_str().and_then(Self::named))
+                .try_fold(Self::NONE, |all, one| one.map(|one| all | one)),
+            _ => None,
+        };
+        let of_all = |values: &[Value]| {
+            values
+                .iter()
+                .fold(Self::NONE, |all, value| all | Self::of(value))
+        };
+        let by_enum = keywords
+            .get("enum")
+            .and_then(Value::as_array)
+            .map(|values| of_all(values));
+        let by_const = keywords.get("const").map(Self::of);
+        [by_type, by_enum, by_const]
+            .into_iter()
+            .flatten()
+            .reduce(|one, other| one & other)
+    }
+
+    /// What keywords that make sense for one type only say about it.
+    pub(crate) fn implied(keywords: &Map<String, Value>) -> Option<Self> {
+        if FOR_OBJECTS.iter().any(|name| keywords.contains_key(*name)) {
+            Some(Self::OBJECT)
+        } else if FOR_LISTS.iter().any(|name| keywords.contains_key(*name)) {
+            Some(Self::LIST)
+        } else {
+            None
+        }
+    }
+}
+
+impl BitOr for Kinds {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Kinds {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl BitAnd for Kinds {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}

@@ -1,0 +1,272 @@
+//! What a schema says about one place in the arguments.
+
+use std::cell::Cell;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::alternative::{Alternative, Keywords};
+use super::kinds::Kinds;
+use super::resolve::resolve;
+
+/// More alternatives at one place than this, and the place counts as open.
+const MOST_ALTERNATIVES: usize = 256;
+/// More schemas inside each other without a step into the value than this, and the place counts as open.
+const DEEPEST: usize = 64;
+/// Schemas looked at for one call. When they are used up, everything counts as open.
+const MOST_STEPS: u32 = 2_000_000;
+
+/// What `nullable` of `OpenAPI` allows beside the rest.
+static NULL: LazyLock<Keywords> =
+    LazyLock::new(|| Keywords::from_iter([("const".to_owned(), Value::Null)]));
+
+/// A schema that is being read, with a bound on the work.
+#[derive(Debug)]
+pub(crate) struct SchemaReader<'s> {
+    root: &'s Value,
+    steps: Cell<u32>,
+}
+
+/// What may stand at a place: any of the alternatives. None at all, and nothing may.
+#[derive(Clone, Debug)]
+pub(crate) struct Place<'s> {
+    pub(crate) alternatives: Vec<Alternative<'s>>,
+}
+
+/// A schema leads to itself without a step into the value, so it says nothing more; or there is too much to look at.
+enum Stop {
+    Cycle,
+    TooMuch,
+}
+
+impl<'s> Place<'s> {
+    /// Anything may stand there.
+    fn open() -> Self {
+        Self {
+            alternatives: vec![Alternative::default()],
+        }
+    }
+
+    /// The types that are allowed: all where an alternative says nothing about them.
+    pub(crate) fn kinds(&self) -> Kinds {
+        self.alternatives
+            .iter()
+            .map(|alternative| alternative.kinds().unwrap_or(Kinds::ALL))
+            .fold(Kinds::NONE, |all, one| all | one)
+    }
+
+    /// Whether nothing is said about the types.
+    pub(crate) fn is_open(&self) -> bool {
+        self.alternatives
+            .iter()
+            .any(|alternative| alternative.kinds().is_none())
+    }
+
+    /// Whether a segment that counts items is a key here.
+    pub(crate) fn has_keys_only(&self) -> bool {
+        let kinds = self.kinds();
+        kinds.has(Kinds::OBJECT) && !kinds.has(Kinds::LIST)
+    }
+
+    /// What may stand there, in words.
+    pub(crate) fn in_words(&self) -> String {
+        super::words::in_words(self)
+    }
+
+    /// The members that any alternative names.
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&'s str, &'s Value)> {
+        self.alternatives.iter().flat_map(Alternative::properties)
+    }
+
+    /// The members that every alternative demands.
+    pub(crate) fn required_always(&self) -> impl Iterator<Item = &'s str> {
+        let (first, others) = match self.alternatives.split_first() {
+            Some((first, others)) => (Some(first), others),
+            None => (None, &[][..]),
+        };
+        let first = first.into_iter().flat_map(Alternative::required);
+        first.filter(move |name| {
+            let demands = |other: &Alternative<'_>| other.required().any(|one| one == *name);
+            others.iter().all(demands)
+        })
+    }
+
+    /// The first value of a keyword that demands nothing.
+    pub(crate) fn annotation(&self, keyword: &str) -> Option<&'s Value> {
+        self.alternatives
+            .iter()
+            .flat_map(|alternative| &alternative.all)
+            .find_map(|keywords| keywords.get(keyword))
+    }
+
+    /// Whether every value that is allowed is listed.
+    pub(crate) fn is_listed(&self) -> bool {
+        let lists = |alternative: &Alternative<'_>| {
+            alternative
+                .all
+                .iter()
+                .any(|keywords| keywords.contains_key("enum") || keywords.contains_key("const"))
+        };
+        !self.alternatives.is_empty() && self.alternatives.iter().all(lists)
+    }
+
+    /// Whether an alternative says that there may be a member `key`.
+    pub(crate) fn declares(&self, key: &str) -> bool {
+        self.alternatives.iter().any(|one| one.declares(key))
+    }
+
+    /// Whether an alternative names the member letter by letter.
+    pub(crate) fn spells(&self, key: &str) -> bool {
+        self.alternatives.iter().any(|one| one.spells(key))
+    }
+}
+
+impl<'s> SchemaReader<'s> {
+    pub(crate) fn new(root: &'s Value) -> Self {
+        Self {
+            root,
+            steps: Cell::new(MOST_STEPS),
+        }
+    }
+
+    /// What may stand at the root.
+    pub(crate) fn root(&self) -> Place<'s> {
+        self.place([self.root])
+    }
+
+    /// What may stand under a key.
+    pub(crate) fn member(&self, place: &Place<'s>, key: &str) -> Place<'s> {
+        self.below(place, |alternative| alternative.member(key))
+    }
+
+    /// What may stand at an index of a list.
+    pub(crate) fn item(&self, place: &Place<'s>, index: usize) -> Place<'s> {
+        self.below(place, |alternative| alternative.item(index))
+    }
+
+    fn below(
+        &self,
+        place: &Place<'s>,
+        step: impl Fn(&Alternative<'s>) -> Vec<&'s Value>,
+    ) -> Place<'s> {
+        let mut found: Vec<Alternative<'s>> = Vec::new();
+        for alternative in &place.alternatives {
+            for below in self.place(step(alternative)).alternatives {
+                if !found.iter().any(|known| known.is_same(&below)) {
+                    found.push(below);
+                }
+            }
+            if found.len() > MOST_ALTERNATIVES {
+                return Place::open();
+            }
+        }
+        Place {
+            alternatives: found,
+        }
+    }
+
+    /// The place where all of the schemas hold.
+    pub(crate) fn place(&self, schemas: impl IntoIterator<Item = &'s Value>) -> Place<'s> {
+        let mut alternatives = vec![Alternative::default()];
+        for schema in schemas {
+            let found = self
+                .alternatives(schema, &mut Vec::new())
+                .and_then(|found| both(&alternatives, &found));
+            match found {
+                Ok(found) => alternatives = found,
+                Err(Stop::Cycle) => {}
+                Err(Stop::TooMuch) => return Place::open(),
+            }
+        }
+        Place { alternatives }
+    }
+
+    /// Takes a step of the work; `false` if all are taken.
+    pub(crate) fn step(&self) -> bool {
+        let left = self.steps.get();
+        self.steps.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    /// The alternatives of one schema. Recurses at most `DEEPEST` deep.
+    fn alternatives(
+        &self,
+        schema: &'s Value,
+        trail: &mut Vec<&'s Value>,
+    ) -> Result<Vec<Alternative<'s>>, Stop> {
+        if trail.len() >= DEEPEST || !self.step() {
+            return Err(Stop::TooMuch);
+        }
+        let keywords = match schema {
+            Value::Bool(false) => return Ok(Vec::new()),
+            Value::Object(keywords) => keywords,
+            _ => return Ok(vec![Alternative::default()]),
+        };
+        if trail.iter().any(|known| std::ptr::eq(*known, schema)) {
+            return Err(Stop::Cycle);
+        }
+        trail.push(schema);
+        let found = self.combined(keywords, trail);
+        trail.pop();
+        found
+    }
+
+    fn combined(
+        &self,
+        keywords: &'s Keywords,
+        trail: &mut Vec<&'s Value>,
+    ) -> Result<Vec<Alternative<'s>>, Stop> {
+        let mut found = vec![Alternative {
+            all: vec![keywords],
+        }];
+        let list = |name: &str| keywords.get(name).and_then(Value::as_array);
+        let target = keywords
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| resolve(self.root, reference));
+        for schema in target
+            .into_iter()
+            .chain(list("allOf").into_iter().flatten())
+        {
+            match self.alternatives(schema, trail) {
+                Ok(more) => found = both(&found, &more)?,
+                Err(Stop::Cycle) => {}
+                Err(Stop::TooMuch) => return Err(Stop::TooMuch),
+            }
+        }
+        for members in ["anyOf", "oneOf"].into_iter().filter_map(list) {
+            let mut any = Vec::new();
+            let mut is_cycle = members.is_empty();
+            for member in members {
+                match self.alternatives(member, trail) {
+                    Ok(more) => any.extend(more),
+                    // It is allowed if another member allows it, so it adds nothing.
+                    Err(Stop::Cycle) => is_cycle = true,
+                    Err(Stop::TooMuch) => return Err(Stop::TooMuch),
+                }
+            }
+            if !any.is_empty() || !is_cycle {
+                found = both(&found, &any)?;
+            }
+        }
+        if keywords.get("nullable") == Some(&Value::Bool(true)) {
+            found.push(Alternative { all: vec![&NULL] });
+        }
+        Ok(found)
+    }
+}
+
+/// Every one of the first together with every one of the second.
+fn both<'s>(
+    one: &[Alternative<'s>],
+    two: &[Alternative<'s>],
+) -> Result<Vec<Alternative<'s>>, Stop> {
+    if one.len().saturating_mul(two.len()) > MOST_ALTERNATIVES {
+        return Err(Stop::TooMuch);
+    }
+    let with_all = |first: &Alternative<'s>| {
+        let first = first.clone();
+        two.iter().map(move |second| first.and(second))
+    };
+    Ok(one.iter().flat_map(with_all).collect())
+}

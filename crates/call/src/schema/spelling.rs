@@ -1,0 +1,139 @@
+//! What a text is at a place of a schema (`spec/block.md` 7.7.1).
+
+use serde_json::Value;
+
+use super::kinds::Kinds;
+use super::place::{Place, SchemaReader};
+use super::words::in_words;
+use crate::argument_error::quoted;
+use crate::json_text;
+use crate::reading::{Reading, decimal};
+
+/// What was expected and what was found.
+#[derive(Debug)]
+pub(crate) struct Misfit {
+    pub(crate) expected: String,
+    pub(crate) found: String,
+    /// Whether the type is right, and something inside a list or an object is not.
+    pub(crate) is_inside: bool,
+}
+
+/// How a text is read, and whether what comes of it is allowed.
+#[derive(Debug)]
+pub(crate) struct Spelling {
+    pub(crate) reading: Reading,
+    pub(crate) misfit: Option<Misfit>,
+}
+
+/// What a text may be, given the types that are allowed, in the order in which they are tried: null before a string,
+/// a string before anything that would be doubtful beside it.
+pub(crate) fn candidates(kinds: Kinds, text: &str) -> impl Iterator<Item = (Reading, Value)> {
+    let readings = [
+        (Kinds::NULL, Reading::Null),
+        (Kinds::STRING, Reading::String),
+        (Kinds::BOOLEAN, Reading::Boolean),
+        (Kinds::FRACTION, Reading::Number),
+        (Kinds::WHOLE, Reading::Integer),
+        (Kinds::LIST | Kinds::OBJECT, Reading::Json),
+    ];
+    readings
+        .into_iter()
+        .filter(move |(kind, _)| kinds.has_any(*kind))
+        .filter_map(move |(_, reading)| Some((reading, reading.fitting(text)?)))
+        // Scalars are read from one line, in their own way.
+        .filter(move |(reading, value)| {
+            let has_parts = value.is_array() || value.is_object();
+            *reading != Reading::Json || (has_parts && kinds.has(Kinds::of(value)))
+        })
+}
+
+impl<'s> SchemaReader<'s> {
+    /// How the text of a value is read at a place.
+    pub(crate) fn spelling(&self, place: &Place<'s>, text: &str) -> Spelling {
+        let fitting = |reading| Spelling {
+            reading,
+            misfit: None,
+        };
+        let stated = Place {
+            alternatives: place
+                .alternatives
+                .iter()
+                .filter(|alternative| alternative.kinds().is_some())
+                .cloned()
+                .collect(),
+        };
+        let kinds = stated.kinds();
+        if let Some((reading, _)) =
+            candidates(kinds, text).find(|(_, value)| self.allows(&stated, value))
+        {
+            return fitting(reading);
+        }
+        if place.is_open() {
+            return fitting(Reading::Coerced);
+        }
+        // What does not fit stays a string where a string is allowed, or where it is nothing else.
+        let nearest = if kinds.has(Kinds::STRING) {
+            None
+        } else {
+            candidates(kinds, text).next()
+        };
+        let is_inside = nearest
+            .as_ref()
+            .is_some_and(|(reading, _)| *reading == Reading::Json);
+        Spelling {
+            reading: nearest.map_or(Reading::String, |(reading, _)| reading),
+            misfit: Some(misfit(&stated, kinds, text, is_inside)),
+        }
+    }
+
+    /// How a value that stands as JSON is read at a place.
+    pub(crate) fn json_spelling(&self, place: &Place<'s>, value: &Value, text: &str) -> Spelling {
+        let reading = match (value, Reading::Integer.fitting(text)) {
+            (Value::String(_), _) => Reading::String,
+            (Value::Number(_), Some(_)) if !place.kinds().has(Kinds::FRACTION) => Reading::Integer,
+            _ => Reading::Json,
+        };
+        if place.is_open() || self.allows(place, value) {
+            return Spelling {
+                reading,
+                misfit: None,
+            };
+        }
+        let kinds = place.kinds();
+        let has_parts = value.is_array() || value.is_object();
+        let mut misfit = misfit(place, kinds, text, has_parts && kinds.has(Kinds::of(value)));
+        misfit.found = quoted(text);
+        Spelling {
+            reading,
+            misfit: Some(misfit),
+        }
+    }
+}
+
+fn misfit(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> Misfit {
+    let mut found = quoted(text);
+    let mut expected = in_words(place);
+    if let Some(number) = decimal(text) {
+        if kinds.without(Kinds::NULL) == Kinds::WHOLE
+            && number.is_whole()
+            && number.integer().is_none()
+        {
+            "a whole number of at most 64 bits".clone_into(&mut expected);
+        } else if kinds.has(Kinds::NUMBER)
+            && number.float().is_none()
+            && (number.has_point || number.integer().is_none())
+        {
+            "a number with no more digits than a 64-bit number keeps".clone_into(&mut expected);
+        }
+    }
+    let is_json =
+        kinds.has_any(Kinds::LIST | Kinds::OBJECT) && text.trim_start().starts_with(['[', '{']);
+    if is_json && let Err(error) = json_text::parse(text) {
+        found = format!("JSON that cannot be used: {error}");
+    }
+    Misfit {
+        expected,
+        found,
+        is_inside,
+    }
+}

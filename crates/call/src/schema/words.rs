@@ -1,0 +1,114 @@
+//! What a schema allows, in words.
+
+use serde_json::Value;
+
+use super::alternative::Alternative;
+use super::kinds::Kinds;
+use super::place::Place;
+use crate::argument_error::quoted;
+
+/// Members of an enumeration that are named; of more, only how many there are is told.
+const NAMED: usize = 20;
+
+/// What may stand at a place: `a whole number or null`.
+pub(crate) fn in_words(place: &Place<'_>) -> String {
+    let constants = place
+        .alternatives
+        .iter()
+        .map(constants)
+        .collect::<Option<Vec<_>>>();
+    if let Some(constants) = constants.filter(|all| !all.is_empty()) {
+        return of_constants(&constants.concat());
+    }
+    let kinds = place.kinds();
+    let mut words: Vec<String> = [
+        (Kinds::STRING, "a text"),
+        (Kinds::NUMBER, "a number"),
+        (Kinds::WHOLE, "a whole number"),
+        (Kinds::BOOLEAN, "true or false"),
+        (Kinds::LIST, "a list"),
+        (Kinds::OBJECT, "an object"),
+        (Kinds::NULL, "null"),
+    ]
+    .into_iter()
+    .filter(|(kind, _)| kinds.has(*kind) && (*kind != Kinds::WHOLE || !kinds.has(Kinds::NUMBER)))
+    .map(|(_, word)| word.to_owned())
+    .collect();
+    if kinds == Kinds::ALL {
+        words = vec!["any value".to_owned()];
+    }
+    if let ([word], [alternative]) = (words.as_mut_slice(), place.alternatives.as_slice()) {
+        word.push_str(&bounds(alternative));
+    }
+    match words.split_last() {
+        None => "nothing".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+/// The values that an alternative lists; `None` if it lists none.
+fn constants<'s>(alternative: &Alternative<'s>) -> Option<Vec<&'s Value>> {
+    let listed = |keyword: &str| {
+        alternative
+            .all
+            .iter()
+            .find_map(|keywords| keywords.get(keyword))
+    };
+    match (listed("const"), listed("enum")) {
+        (Some(constant), _) => Some(vec![constant]),
+        (None, Some(Value::Array(values))) => Some(values.iter().collect()),
+        _ => None,
+    }
+}
+
+fn of_constants(values: &[&Value]) -> String {
+    let shown = |value: &&Value| match value {
+        Value::String(text) => quoted(text),
+        other => quoted(&other.to_string()),
+    };
+    let named: Vec<String> = values.iter().take(NAMED).map(shown).collect();
+    let more = values.len().saturating_sub(NAMED);
+    match named.split_last() {
+        None => "nothing".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some(_) if more > 0 => format!("one of {} and {more} more", named.join(", ")),
+        Some((last, others)) => format!("one of {} and {last}", others.join(", ")),
+    }
+}
+
+/// ` of at least 1 and at most 5`.
+fn bounds(alternative: &Alternative<'_>) -> String {
+    let limit = |name: &str| {
+        alternative
+            .all
+            .iter()
+            .find_map(|keywords| keywords.get(name).filter(|limit| limit.is_number()))
+    };
+    let words: Vec<String> = [
+        ("minimum", "of at least", ""),
+        ("exclusiveMinimum", "above", ""),
+        ("maximum", "of at most", ""),
+        ("exclusiveMaximum", "below", ""),
+        ("minLength", "of at least", " characters"),
+        ("maxLength", "of at most", " characters"),
+        ("minItems", "of at least", " items"),
+        ("maxItems", "of at most", " items"),
+    ]
+    .into_iter()
+    .filter_map(|(name, word, unit)| {
+        let limit = limit(name)?;
+        let unit = if limit.as_u64() == Some(1) {
+            unit.trim_end_matches('s')
+        } else {
+            unit
+        };
+        Some(format!("{word} {limit}{unit}"))
+    })
+    .collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", words.join(" and "))
+    }
+}

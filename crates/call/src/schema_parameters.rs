@@ -1,0 +1,78 @@
+//! The parameters of a tool from a JSON Schema.
+
+use serde_json::Value;
+
+use crate::pointer::escape;
+use crate::schema::{Kinds, Place, Schema};
+use crate::spec_error::SpecError;
+use crate::tool::{Parameter, ToolSpec};
+
+impl ToolSpec {
+    /// Sets the parameters from a JSON Schema.
+    ///
+    /// The schema is an object's: each of its `properties` is a parameter. Arguments that it does not declare are wrong
+    /// unless `patternProperties` or `additionalProperties` allow them.
+    ///
+    /// ```
+    /// use plaincall_call::{ParameterKind, ToolSpec};
+    ///
+    /// let schema = serde_json::json!({
+    ///     "type": "object",
+    ///     "properties": {"path": {"type": "string"}, "lines": {"type": "integer", "minimum": 1}},
+    ///     "required": ["path"],
+    /// });
+    /// let tool = ToolSpec::new("read-file").parameters_from_schema(&schema)?;
+    /// assert_eq!(tool.parameters()[1].kind, ParameterKind::Integer);
+    /// assert!(!tool.parameters()[1].required);
+    /// # Ok::<(), plaincall_call::SpecError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Refuses, with its place, what is no schema or not that of an object.
+    pub fn parameters_from_schema(self, schema: &Value) -> Result<Self, SpecError> {
+        if !schema.is_object() {
+            let message = "the parameters must be a JSON Schema: an object";
+            return Err(SpecError::new("", message));
+        }
+        let schema = Schema::new(schema.clone());
+        schema.check()?;
+        let reader = schema.reader();
+        let root = reader.root();
+        if !root.kinds().has(Kinds::OBJECT) {
+            let message = "the arguments of a tool are an object: write `\"type\": \"object\"`";
+            return Err(SpecError::new("/type", message));
+        }
+        let mut parameters: Vec<Parameter> = Vec::new();
+        for alternative in &root.alternatives {
+            for (name, property) in alternative.properties() {
+                if parameters.iter().any(|known| known.name == name) {
+                    continue;
+                }
+                let forms = root.alternatives.iter().filter(|one| one.declares(name));
+                let forms = Place {
+                    alternatives: forms.cloned().collect(),
+                };
+                let place = reader.member(&forms, name);
+                if place.kinds() == Kinds::NONE {
+                    let at = format!("/properties/{}", escape(name));
+                    let message = "no value is right for it: leave the parameter out";
+                    return Err(SpecError::new(at, message));
+                }
+                let mut parameter = Parameter::at(name, &place, property.clone());
+                parameter.required = root.required_always().any(|one| one == name);
+                parameters.push(parameter);
+            }
+        }
+        let unknown = root.required_always().find(|name| !root.declares(name));
+        if let Some(name) = unknown {
+            let message = format!("`{name}` is not among the properties");
+            return Err(SpecError::new("/required", message));
+        }
+        Ok(self.with_schema(schema.clone(), parameters))
+    }
+
+    /// The parameters as a JSON Schema.
+    pub fn to_schema(&self) -> Value {
+        self.schema().document().clone()
+    }
+}

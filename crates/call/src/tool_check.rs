@@ -1,0 +1,149 @@
+//! Whether a tool's definition is consistent.
+
+use std::collections::HashSet;
+
+use plaincall_syntax::is_blank;
+
+use crate::pointer::{escape, is_bad_index};
+use crate::spec_error::SpecError;
+use crate::tool::{ParameterKind, ToolSpec};
+
+impl ToolSpec {
+    /// Whether the definition is consistent, so that its tool can be called in both syntaxes.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: a name that no call can spell, a parameter declared twice, a name in
+    /// `positional` or `body` that is no parameter or not one of a fitting kind, a required list or object for which
+    /// the line of an emoji call has no room, a schema that cannot be validated.
+    pub fn check(&self) -> Result<(), SpecError> {
+        check_tool_name(&self.name)?;
+        self.schema().check()?;
+        let mut seen = HashSet::new();
+        for parameter in self.parameters() {
+            let at = format!("/parameters/{}", escape(&parameter.name));
+            if let Some(reason) = unusable_key(&parameter.name) {
+                return Err(SpecError::new(
+                    at,
+                    format!("the name of a parameter {reason}"),
+                ));
+            }
+            if !seen.insert(parameter.name.as_str()) {
+                return Err(SpecError::new(at, "two parameters have this name"));
+            }
+        }
+        self.check_body()?;
+        self.check_positional()?;
+        self.validator().check(self.schema())
+    }
+
+    fn check_body(&self) -> Result<(), SpecError> {
+        let Some(name) = &self.body else {
+            return Ok(());
+        };
+        match self.get(name) {
+            Some(parameter) if parameter.kind == ParameterKind::String => Ok(()),
+            Some(parameter) => Err(SpecError::new(
+                "/body",
+                format!(
+                    "`{name}` takes {}: the body is a text, so its parameter must be a string",
+                    parameter.kind.in_words()
+                ),
+            )),
+            None => Err(SpecError::new(
+                "/body",
+                format!("`{name}` is no parameter of this tool"),
+            )),
+        }
+    }
+
+    fn check_positional(&self) -> Result<(), SpecError> {
+        let Some(names) = &self.positional else {
+            return self.check_default_line();
+        };
+        let mut seen = HashSet::new();
+        for (index, name) in names.iter().enumerate() {
+            let fault = match self.get(name) {
+                None => Some("is no parameter of this tool".to_owned()),
+                Some(_) if self.body.as_ref() == Some(name) => {
+                    Some("is the body already".to_owned())
+                }
+                Some(_) if !seen.insert(name) => Some("stands here twice".to_owned()),
+                Some(parameter) if !parameter.is_scalar() => Some(format!(
+                    "takes {}: the line has room for single values only",
+                    parameter.kind.in_words()
+                )),
+                Some(_) => None,
+            };
+            if let Some(fault) = fault {
+                return Err(SpecError::new(
+                    format!("/positional/{index}"),
+                    format!("`{name}` {fault}"),
+                ));
+            }
+        }
+        let is_placed = |name: &String| names.contains(name) || self.body.as_ref() == Some(name);
+        match self
+            .parameters()
+            .iter()
+            .find(|one| one.required && !is_placed(&one.name))
+        {
+            Some(parameter) => Err(SpecError::new(
+                "/positional",
+                format!(
+                    "`{}` is required and stands neither here nor in the body",
+                    parameter.name
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// A list is written with `]`, which ends the line of an emoji call, and so is most of what objects hold.
+    fn check_default_line(&self) -> Result<(), SpecError> {
+        let has_parts = |kind| matches!(kind, ParameterKind::Array | ParameterKind::Object);
+        let usage = self.usage();
+        let mut line = usage.line.iter().map(|item| item.parameter);
+        match line.find(|parameter| has_parts(parameter.kind)) {
+            Some(parameter) => Err(SpecError::new(
+                format!("/parameters/{}", escape(&parameter.name)),
+                format!(
+                    "`{}` takes {} and is required, so with `body` it would stand on the line of an emoji call, which has room for single values only: make it optional, or leave out `body`, and all arguments are one JSON object",
+                    parameter.name,
+                    parameter.kind.in_words()
+                ),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A name that both syntaxes read as the name of a tool.
+fn check_tool_name(name: &str) -> Result<(), SpecError> {
+    let begins_well = name.starts_with(|first: char| first.is_alphanumeric() || first == '_');
+    let is_wrong =
+        |c: char| is_blank(c) || c.is_control() || c.is_whitespace() || "\"'`:[]".contains(c);
+    if begins_well && !name.contains(is_wrong) {
+        return Ok(());
+    }
+    Err(SpecError::new(
+        "/name",
+        format!(
+            "{name:?} cannot be the name of a tool: it begins with a letter, a digit or `_` and holds no blank, quote, colon or bracket"
+        ),
+    ))
+}
+
+/// Why a key cannot be written as a pointer; ends the sentence "the name of a parameter …".
+pub(crate) fn unusable_key(key: &str) -> Option<&'static str> {
+    if key.is_empty() {
+        Some("must not be empty")
+    } else if key.contains(is_blank) {
+        Some("must not hold a blank: behind a blank a pointer line would hold a value")
+    } else if key.contains(['\n', '\r']) {
+        Some("must not hold a line end")
+    } else if is_bad_index(key) {
+        Some("must not look like the index of a list")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,159 @@
+//! Definitions of tools in the JSON of others.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+use plaincall_call::{Effect, read_tool_definitions};
+use serde_json::{Value, json};
+
+/// Each definition reads as `name(parameters): description`.
+fn check(document: &Value, expected: &[&str]) {
+    let tools = read_tool_definitions(&document.to_string())
+        .unwrap_or_else(|error| panic!("{document}: {error}"));
+    let found: Vec<String> = tools
+        .iter()
+        .map(|tool| {
+            assert_eq!(tool.effect, Effect::Write, "{document}");
+            let parameters: Vec<String> = tool
+                .parameters()
+                .iter()
+                .map(|one| {
+                    let optional = if one.required { "" } else { "?" };
+                    format!("{}: {}{optional}", one.name, one.kind.name())
+                })
+                .collect();
+            format!(
+                "{}({}): {}",
+                tool.name,
+                parameters.join(", "),
+                tool.description
+            )
+        })
+        .collect();
+    assert_eq!(found, expected, "{document}");
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "unit": {"enum": ["c", "f"]}},
+        "required": ["city"],
+    })
+}
+
+const WEATHER: &str = "weather(city: string, unit: string?): Tells it.";
+
+#[test]
+fn in_every_form() {
+    let function = json!({"name": "weather", "description": "Tells it.", "parameters": schema(), "strict": true});
+    let mut flat = function.clone();
+    flat["type"] = "function".into();
+    let mcp = json!({"name": "weather", "title": "Weather", "description": "Tells it.", "inputSchema": schema(),
+        "outputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true, "idempotentHint": true, "destructiveHint": false}});
+    let anthropic = json!({"name": "weather", "description": "Tells it.", "input_schema": schema(), "cache_control": {"type": "ephemeral"}});
+    for tool in [
+        json!({"type": "function", "function": function}),
+        flat,
+        function,
+        mcp,
+        anthropic,
+    ] {
+        check(&tool, &[WEATHER]);
+        check(&json!([tool]), &[WEATHER]);
+        check(
+            &json!({"model": "m", "tools": [tool], "nextCursor": null}),
+            &[WEATHER],
+        );
+        check(
+            &json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}),
+            &[WEATHER],
+        );
+    }
+    check(&json!([]), &[]);
+    check(&json!({"name": "now"}), &["now(): "]);
+    check(
+        &json!([{"name": "a", "description": null, "parameters": null}, {"type": "custom", "name": "b", "input_schema": {"type": "object"}}]),
+        &["a(): ", "b(): "],
+    );
+    // As generators write it: definitions, titles, defaults, null beside others.
+    check(
+        &json!({"name": "plan", "inputSchema": {
+            "$schema": "http://json-schema.org/draft-07/schema#", "title": "Plan", "type": "object",
+            "definitions": {"Step": {"type": "object", "properties": {"do": {"type": "string"}}, "required": ["do"]}},
+            "properties": {
+                "steps": {"title": "Steps", "type": "array", "items": {"$ref": "#/definitions/Step"}},
+                "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null},
+                "first": {"allOf": [{"$ref": "#/definitions/Step"}], "description": "The first."},
+            },
+            "required": ["steps"], "additionalProperties": false,
+        }}),
+        &["plan(steps: array, note: string?, first: object?): "],
+    );
+}
+
+/// `expected` is every place of a mistake with a part of what is said about it.
+fn mistakes(document: &str, expected: &[(&str, &str)]) {
+    let error = read_tool_definitions(document).expect_err("a mistake");
+    let places: Vec<&str> = error.mistakes.iter().map(|one| one.at.as_str()).collect();
+    let expected_places: Vec<&str> = expected.iter().map(|(at, _)| *at).collect();
+    assert_eq!(places, expected_places, "{document}: {error}");
+    for (mistake, (_, part)) in error.mistakes.iter().zip(expected) {
+        assert!(mistake.message.contains(part), "{document}: {mistake}");
+    }
+}
+
+#[test]
+fn mistakes_have_places() {
+    mistakes("", &[("", "no JSON")]);
+    mistakes("[", &[("", "no JSON")]);
+    mistakes("5", &[("", "list of tools")]);
+    mistakes(r#"{"tools": {}}"#, &[("/tools", "list of tools")]);
+    mistakes(r#"{"result": {}}"#, &[("/result", "`tools`")]);
+    mistakes(
+        r#"[{"name": "a"}, 5, {}, {"name": 1}]"#,
+        &[("/1", "an object"), ("/2", "`name`"), ("/3/name", "a text")],
+    );
+    mistakes(
+        r#"{"tools": [{"type": "function", "function": 5}, {"type": "web_search_2025", "name": "w"}]}"#,
+        &[
+            ("/tools/0/function", "an object"),
+            ("/tools/1/type", "provider"),
+        ],
+    );
+    mistakes(
+        r#"[{"type": "function", "function": {"name": "a b"}}, {"name": "c", "description": 5}]"#,
+        &[
+            ("/0/function/name", "name of a tool"),
+            ("/1/description", "a text"),
+        ],
+    );
+    mistakes(
+        r#"[{"name": "a", "parameters": {"type": "array"}}, {"name": "b", "inputSchema": {"properties": {"x": {"type": "text"}}}}]"#,
+        &[
+            ("/0/parameters/type", "object"),
+            ("/1/inputSchema/properties/x/type", "one of"),
+        ],
+    );
+    mistakes(
+        r#"[{"name": "a", "parameters": {}, "input_schema": {}}, {"name": "b"}, {"name": "b"}]"#,
+        &[("/0/input_schema", "already"), ("/2", "too")],
+    );
+    mistakes(
+        r#"[{"name": "a", "input_schema": {"properties": {"x y": {"type": "string"}}}}]"#,
+        &[("/0/input_schema/properties/x y", "blank")],
+    );
+    mistakes(r#"[{"name": "a", "name": "b"}]"#, &[("", "twice")]);
+}
+
+/// What only the compiler of schemas finds.
+#[cfg(feature = "jsonschema")]
+#[test]
+fn schemas_that_cannot_be_validated() {
+    mistakes(
+        r#"[{"name": "a", "parameters": {"properties": {"x": {"type": "string", "pattern": "("}}}}]"#,
+        &[("/0/parameters/properties/x/pattern", "no JSON Schema")],
+    );
+    mistakes(
+        r#"[{"name": "a", "parameters": {"properties": {"x": {"minimum": "1"}}}}]"#,
+        &[("/0/parameters/properties/x/minimum", "no JSON Schema")],
+    );
+}

@@ -1,0 +1,196 @@
+//! Any schema, any arguments: nothing panics, no digit is lost, what can be written comes back.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+use plaincall_call::{Arguments, Schema, ToolSpec, bind_arguments, flatten, read_tool_definitions};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Texts that are something else to somebody.
+fn texts() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "",
+            " ",
+            "null",
+            "true",
+            "false",
+            "5",
+            "007",
+            "+5",
+            "-0",
+            "1.0",
+            "1.50",
+            "1e3",
+            "18446744073709551616",
+            "3.14159265358979323846",
+            "a",
+            " a ",
+            "[]",
+            "{}",
+            "[1, \"2\"]",
+            "{\"a\": 1}",
+            "{\"a\":",
+            "5\n",
+            "\"5\"",
+        ])
+        .prop_map(str::to_owned),
+        "[ -~]{0,6}",
+        "-?[0-9]{1,21}(\\.[0-9]{1,19})?",
+    ]
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-3_i8..3).prop_map(Value::from),
+        prop::sample::select(vec![0.5, 1.0, 1e22]).prop_map(Value::from),
+        texts().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::vec((keys(), inner), 0..3)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn keys() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a", "b", "0", "1", "12", "007", "x/y", "a b", ""])
+        .prop_map(str::to_owned)
+}
+
+fn schemas() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        prop::sample::select(vec![
+            json!({}),
+            json!(true),
+            json!({"type": "string"}),
+            json!({"type": "integer"}),
+            json!({"type": "number"}),
+            json!({"type": "boolean"}),
+            json!({"type": "null"}),
+            json!({"type": "array"}),
+            json!({"type": "object"}),
+            json!({"type": ["string", "null"]}),
+            json!({"type": "integer", "nullable": true}),
+            json!({"enum": [1, "1", null]}),
+            json!({"const": "a"}),
+            json!({"const": 5}),
+            json!({"type": "string", "maxLength": 2}),
+            json!({"type": "integer", "minimum": 1}),
+            json!({"$ref": "#/$defs/node"}),
+            json!({"$ref": "#"}),
+        ]),
+        values().prop_map(|value| json!({"const": value})),
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        let list = || prop::collection::vec(inner.clone(), 1..3);
+        let members = || {
+            prop::collection::vec((keys(), inner.clone()), 0..3)
+                .prop_map(|members| Value::Object(members.into_iter().collect()))
+        };
+        prop_oneof![
+            list().prop_map(|all| json!({"allOf": all})),
+            list().prop_map(|any| json!({"anyOf": any})),
+            list().prop_map(|one| json!({"oneOf": one})),
+            list().prop_map(|first| json!({"prefixItems": first})),
+            inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+            (members(), inner.clone()).prop_map(|(members, rest)| json!({"type": "object", "properties": members, "additionalProperties": rest})),
+            (members(), any::<bool>()).prop_map(|(members, open)| json!({"properties": members, "additionalProperties": open})),
+            (inner.clone(), inner.clone()).prop_map(|(one, two)| json!({"type": "object", "patternProperties": {"^[0-9]+$": one, "^a": two}})),
+        ]
+    })
+}
+
+/// A schema of arguments; what it takes is called `p` and `q`.
+fn roots() -> impl Strategy<Value = Value> {
+    (schemas(), schemas(), schemas()).prop_map(|(p, q, node)| {
+        json!({"type": "object", "$defs": {"node": node}, "properties": {"p": p, "q": q}})
+    })
+}
+
+fn pointers() -> impl Strategy<Value = String> {
+    ("[pq]", prop::collection::vec(keys(), 0..3)).prop_map(|(name, keys)| {
+        let escaped = keys
+            .iter()
+            .map(|key| format!("/{}", key.replace('/', "~1")));
+        format!("{name}{}", escaped.collect::<String>())
+    })
+}
+
+/// Every number of a value, as it is written in JSON.
+fn numbers(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Number(number) => found.push(number.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| numbers(item, found)),
+        Value::Object(members) => members.values().for_each(|member| numbers(member, found)),
+        _ => {}
+    }
+}
+
+/// The digits of a number without sign, point, exponent and zeros at either end.
+fn digits(text: &str) -> String {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_matches('0').to_owned()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_read_loses_no_digit(root in roots(), pairs in prop::collection::vec((pointers(), texts()), 0..5)) {
+        let Ok(tool) = ToolSpec::new("t").parameters_from_schema(&root) else {
+            return Ok(());
+        };
+        let borrowed = pairs.iter().map(|(pointer, text)| (pointer.as_str(), text.as_str()));
+        let Ok(arguments) = Arguments::from_pairs_for(&tool, borrowed) else {
+            return Ok(());
+        };
+        prop_assert_eq!(arguments.len(), pairs.len());
+        let Ok(bound) = bind_arguments(&tool, &arguments) else {
+            return Ok(());
+        };
+        prop_assert_eq!(&bound, &arguments);
+        let value = bound.to_value();
+        let mut found = Vec::new();
+        numbers(&value, &mut found);
+        for number in found {
+            let digits = digits(&number);
+            prop_assert!(pairs.iter().any(|(_, text)| text.replace(['.', '+', '-'], "").contains(&digits)), "{number} {pairs:?}");
+        }
+        // Binding what was bound changes nothing.
+        prop_assert_eq!(bind_arguments(&tool, &bound).map(|again| again.to_value()), Ok(value));
+    }
+
+    #[test]
+    fn what_can_be_written_comes_back(root in roots(), p in values(), q in values()) {
+        let Ok(tool) = ToolSpec::new("t").parameters_from_schema(&root) else {
+            return Ok(());
+        };
+        let value = json!({"p": p, "q": q});
+        let object = value.as_object().expect("an object");
+        let Ok(pairs) = flatten(object, Some(&tool)) else {
+            return Ok(());
+        };
+        let borrowed = pairs.iter().map(|(pointer, text)| (pointer.as_str(), text.as_str()));
+        let arguments = Arguments::from_pairs_for(&tool, borrowed).expect("pointers that can be placed");
+        // What only validation finds, such as a length, may still be wrong with it.
+        if let Ok(bound) = bind_arguments(&tool, &arguments) {
+            prop_assert_eq!(bound.to_value(), value);
+        }
+    }
+
+    #[test]
+    fn any_json_is_a_schema_or_a_mistake(document in values(), root in schemas()) {
+        let _ = Schema::new(document.clone()).check();
+        let _ = ToolSpec::new("t").parameters_from_schema(&document);
+        let _ = ToolSpec::new("t").parameters_from_schema(&root);
+        let _ = read_tool_definitions(&json!({"tools": [document]}).to_string());
+        let _ = read_tool_definitions(&json!([{"name": "t", "inputSchema": root}]).to_string());
+    }
+}

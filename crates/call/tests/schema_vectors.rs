@@ -1,0 +1,244 @@
+//! Reading and validation by schemas: the vectors in `schemas/`, and schemas that mean harm.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+use plaincall_call::{Document, Problem, ToolSpec, bind, flatten};
+use plaincall_syntax::{Call, Dialect, render};
+use serde_json::{Map, Value, json};
+
+const READING: &str = include_str!("schemas/reading.txt");
+#[cfg(feature = "jsonschema")]
+const VALIDATION: &str = include_str!("schemas/validation.txt");
+
+fn tool(schema: &Value) -> ToolSpec {
+    let tool = ToolSpec::new("t")
+        .parameters_from_schema(schema)
+        .unwrap_or_else(|error| panic!("{schema}: {error}"));
+    tool.check()
+        .unwrap_or_else(|error| panic!("{schema}: {error}"));
+    tool
+}
+
+/// The text of a block call with these arguments.
+fn written(pairs: &[(&str, &str)], dialect: &Dialect) -> String {
+    let call = Call::Block {
+        name: "t",
+        id: None,
+        dependencies: Vec::new(),
+        arguments: pairs.to_vec(),
+    };
+    render(&call, dialect).unwrap_or_else(|_| {
+        let lines = pairs
+            .iter()
+            .map(|(pointer, text)| format!("!!!ARG:{pointer}\n{text}\n"));
+        format!(
+            "!!!GADGET_START:t\n{}!!!GADGET_END\n",
+            lines.collect::<String>()
+        )
+    })
+}
+
+fn read(tool: &ToolSpec, text: &str, dialect: &Dialect) -> Result<Value, Vec<Problem>> {
+    let document = Document::parse(text, dialect).expect("a dialect that works");
+    let call = document.calls().next().expect("a call");
+    bind(tool, call).map(|arguments| arguments.to_value())
+}
+
+/// One case: what is written, and what comes of it.
+struct Case<'c> {
+    tool: &'c ToolSpec,
+    form: &'c str,
+    written: &'c str,
+    expected: Result<&'c str, Vec<&'c str>>,
+    comes_back: bool,
+}
+
+fn check(case: &Case<'_>) {
+    let Case {
+        tool,
+        form,
+        written: text,
+        ..
+    } = case;
+    let shown = format!("{}\n{form} {text}", tool.to_schema());
+    let found = match *form {
+        "line" => read(tool, &format!("🛠️[t {text}]🛠️[/end]"), &Dialect::emoji()),
+        "body" => read(tool, &format!("🛠️[t]\n{text}🛠️[/end]"), &Dialect::emoji()),
+        _ => {
+            let object: Map<String, Value> =
+                serde_json::from_str(text).unwrap_or_else(|error| panic!("{shown}: {error}"));
+            let pairs: Vec<(&str, &str)> = object
+                .iter()
+                .map(|(pointer, text)| (pointer.as_str(), text.as_str().expect("a text")))
+                .collect();
+            let text = written(&pairs, &Dialect::block());
+            let found = read(tool, &text, &Dialect::block());
+            for problem in found.as_ref().err().into_iter().flatten() {
+                let at = text.get(problem.span.range()).expect("a place in the text");
+                let value = object.get(&problem.pointer).and_then(Value::as_str);
+                if problem.code == "wrong_type" && value.is_some() {
+                    assert_eq!(Some(at), value, "{shown}");
+                }
+            }
+            found
+        }
+    };
+    match &case.expected {
+        Ok(expected) => {
+            let found = found.unwrap_or_else(|problems| panic!("{shown}: {problems:?}"));
+            let expected: Value =
+                serde_json::from_str(expected).unwrap_or_else(|error| panic!("{shown}: {error}"));
+            assert_eq!(found.to_string(), expected.to_string(), "{shown}");
+            comes_back(tool, &found, case.comes_back, &shown);
+        }
+        Err(expected) => {
+            let problems = found
+                .err()
+                .unwrap_or_else(|| panic!("{shown}: nothing is wrong"));
+            let found: Vec<&str> = problems.iter().map(|one| one.message.as_str()).collect();
+            assert_eq!(&found, expected, "{shown}");
+        }
+    }
+}
+
+/// Writes the arguments and reads them again, as a block call and as JSON.
+fn comes_back(tool: &ToolSpec, value: &Value, expected: bool, shown: &str) {
+    let object = value.as_object().expect("an object");
+    let dialect = Dialect::block().escaped();
+    match flatten(object, Some(tool)) {
+        Ok(pairs) => {
+            assert!(expected, "{shown}: {pairs:?}");
+            let pairs: Vec<(&str, &str)> =
+                pairs.iter().map(|(one, two)| (&**one, &**two)).collect();
+            let text = written(&pairs, &dialect);
+            assert_eq!(
+                read(tool, &text, &dialect).as_ref(),
+                Ok(value),
+                "{shown}\n{text}"
+            );
+        }
+        Err(error) => assert!(!expected, "{shown}: {error}"),
+    }
+    if tool
+        .usage()
+        .to_string()
+        .ends_with("(body: one JSON object)")
+    {
+        let text = format!("🛠️[t]\n{value}\n🛠️[/end]");
+        assert_eq!(
+            read(tool, &text, &Dialect::emoji()).as_ref(),
+            Ok(value),
+            "{shown}\n{text}"
+        );
+    }
+}
+
+fn check_all(vectors: &str) -> usize {
+    let mut cases = 0;
+    let mut current = None;
+    let mut lines = vectors.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(schema) = line.strip_prefix("schema ") {
+            let schema =
+                serde_json::from_str(schema).unwrap_or_else(|error| panic!("{schema}: {error}"));
+            current = Some(tool(&schema));
+            continue;
+        }
+        let (form, rest) = match line.split_once(' ') {
+            Some((form @ ("line" | "body"), rest)) => (form, rest),
+            _ => ("", line),
+        };
+        let split = |sign: &str| rest.split_once(&format!(" {sign} "));
+        let (written, expected, comes_back) = if let Some((written, problem)) = split("!!") {
+            let mut problems = vec![problem];
+            while let Some(problem) = lines.peek().and_then(|line| line.strip_prefix("!! ")) {
+                problems.push(problem);
+                lines.next();
+            }
+            (written, Err(problems), false)
+        } else if let Some((written, value)) = split("~>") {
+            (written, Ok(value), false)
+        } else {
+            let (written, value) = split("=>").unwrap_or_else(|| panic!("no sign in {line}"));
+            (written, Ok(value), true)
+        };
+        check(&Case {
+            tool: current.as_ref().expect("a schema first"),
+            form,
+            written,
+            expected,
+            comes_back,
+        });
+        cases += 1;
+    }
+    cases
+}
+
+#[test]
+fn reading() {
+    let cases = check_all(READING);
+    assert!(cases > 150, "{cases}");
+}
+
+#[cfg(feature = "jsonschema")]
+#[test]
+fn validation() {
+    let cases = check_all(VALIDATION);
+    assert!(cases > 30, "{cases}");
+}
+
+/// Schemas that are built to be slow or deep are read in bounded work: without a bound this would not end.
+#[test]
+fn schemas_that_mean_harm() {
+    // Every level of `anyOf` doubles what may stand there.
+    let mut doubling = json!({"type": "string"});
+    for _ in 0..40 {
+        doubling = json!({"anyOf": [doubling.clone(), {"type": "integer"}]});
+        doubling = json!({"allOf": [doubling]});
+    }
+    let mut bombs = json!({"d0": {"type": "string"}});
+    for level in 1..60 {
+        let below = json!({"$ref": format!("#/$defs/d{}", level - 1)});
+        bombs[format!("d{level}")] =
+            json!({"allOf": [{"anyOf": [below, {"type": "null"}]}, {"anyOf": [below, below]}]});
+    }
+    let mutual = json!({"a": {"properties": {"x": {"$ref": "#/$defs/b"}}}, "b": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}});
+    let many: Vec<Value> = (0..2000)
+        .map(|number| json!({"properties": {"k": {"const": number}}}))
+        .collect();
+    let wide = json!({"type": "object", "oneOf": many});
+    for schema in [
+        json!({"properties": {"x": doubling}}),
+        json!({"$defs": bombs, "properties": {"x": {"$ref": "#/$defs/d59"}}}),
+        json!({"$defs": mutual, "properties": {"x": {"$ref": "#/$defs/a"}}}),
+        json!({"properties": {"x": {"type": "array", "items": wide}}}),
+        json!({"properties": {"x": {"patternProperties": {"^(a+)+$": {"type": "string"}, "a*a*a*a*a*a*b": {}}}}}),
+    ] {
+        // Not `check`: compiling for validation is not what is bounded here.
+        let Ok(tool) = ToolSpec::new("t").parameters_from_schema(&schema) else {
+            continue;
+        };
+        let tool = tool.validate_with(std::sync::Arc::new(Nothing));
+        let items: Vec<String> = (0..500)
+            .map(|at| format!("!!!ARG:x/{at}/k\n{at}\n"))
+            .collect();
+        let deep = format!("!!!ARG:x{}\n1\n", "/x".repeat(60));
+        let long = format!("!!!ARG:x/{}\n1\n", "a".repeat(3000));
+        let json = format!("!!!ARG:x\n{}1{}\n", "[".repeat(100), "]".repeat(100));
+        for arguments in [items.concat(), deep, long, json, "!!!ARG:x\n5\n".to_owned()] {
+            let text = format!("!!!GADGET_START:t\n{arguments}!!!GADGET_END");
+            let _ = read(&tool, &text, &Dialect::block());
+        }
+    }
+}
+
+struct Nothing;
+
+impl plaincall_call::Validate for Nothing {
+    fn validate(&self, _arguments: &Value) -> Vec<plaincall_call::Violation> {
+        Vec::new()
+    }
+}
