@@ -16,7 +16,7 @@ use crate::pointer::escape;
 use crate::reading::Reading;
 use crate::schema::{Misfit, Place, SchemaReader};
 use crate::tool::ToolSpec;
-use crate::usage::{Usage, UsageBody};
+use crate::usage::{Usage, UsageBody, UsageItem};
 
 /// Binds the call; what does not fit goes to `problems`.
 pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
@@ -135,6 +135,27 @@ fn positional(
             message,
         ));
     }
+}
+
+/// The arguments that the line of a call gives; `None` if it is wrong or one that stands there is missing.
+pub(crate) fn bind_line(tool: &ToolSpec, usage: &Usage<'_>, raw_args: &str) -> Option<Arguments> {
+    let line = Line {
+        text: raw_args,
+        span: Span::default(),
+    };
+    let mut arguments = Arguments::default();
+    let mut problems = Problems::default();
+    let reader = tool.schema().reader();
+    positional(
+        usage,
+        &line,
+        &(&reader, &reader.root()),
+        &mut arguments,
+        &mut problems,
+    );
+    let is_there = |item: &UsageItem<'_>| arguments.has_member(&item.parameter.name);
+    let mut required = usage.line.iter().filter(|item| item.parameter.required);
+    (problems.first().is_none() && required.all(is_there)).then_some(arguments)
 }
 
 fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) -> Problem {

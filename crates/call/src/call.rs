@@ -190,6 +190,12 @@ impl ToolCall {
         Ok(())
     }
 
+    /// Whether it has an error that no schema can mend.
+    pub(crate) fn has_lasting_error(&self) -> bool {
+        let mut errors = self.findings.iter().filter(|one| one.spoils_arguments());
+        errors.any(|error| !PointerError::is_mendable(error.code))
+    }
+
     /// The arguments as the schema of the tool places them, if that mends all errors that the call has.
     pub(crate) fn mended(&self, tool: &ToolSpec) -> Option<Arguments> {
         let mut errors = self.findings.iter().filter(|one| one.spoils_arguments());

@@ -6,6 +6,7 @@
 //! - [`Arguments`]: the text of every value, read as what is asked for.
 //! - [`ToolSpec`]: what a tool takes, with the [`Schema`] of its arguments; [`bind`] holds a call against it.
 //! - [`read_tool_definitions`]: tools as other programs define them.
+//! - [`JsonStream`]: the arguments of a call as JSON text, while the model still writes them.
 //!
 //! The feature `jsonschema` adds the validation of whole schemas.
 //!
@@ -27,7 +28,11 @@ mod finding;
 mod flatten;
 mod flatten_for;
 mod ids;
+mod json_doubt;
+mod json_shape;
+mod json_stream;
 mod json_text;
+mod json_write;
 mod limits;
 mod openai;
 mod pointer;
@@ -56,6 +61,8 @@ pub use document::{Document, DocumentBuilder, Segment};
 pub use finding::Finding;
 pub use flatten::{FlattenError, flatten};
 pub use ids::{Assigned, Ids};
+pub use json_shape::{EmojiBody, EmojiShape, ExpectedParts, ExpectedValue, Shape, UnknownShape};
+pub use json_stream::{JsonStream, NotClosed};
 pub use limits::Limits;
 pub use openai::{LeftOut, OpenAiCall, OpenAiCalls, OpenAiFunction, openai_calls};
 pub use plaincall_syntax::{Severity, Span, Syntax, Termination};

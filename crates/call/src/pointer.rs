@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use plaincall_syntax::is_blank;
 
+use crate::json_shape::{ExpectedParts, Shape};
 use crate::schema::{Place, SchemaReader};
 
 /// A pointer that is well formed.
@@ -157,6 +158,46 @@ impl<'t> Pointer<'t> {
             };
             keys.push(is_key);
             place = Cow::Owned(below);
+        }
+        Ok(Self {
+            text,
+            segments,
+            keys,
+        })
+    }
+
+    /// As [`by_schema`](Self::by_schema), where a shape says it.
+    pub(crate) fn in_shape(
+        text: &'t str,
+        depth: usize,
+        shape: &impl Shape,
+    ) -> Result<Self, PointerError> {
+        if text.split('/').any(str::is_empty) {
+            return Err(PointerError::empty_segment(text));
+        }
+        if text.split('/').nth(depth).is_some() {
+            return Err(PointerError::too_deep(text));
+        }
+        let segments: Vec<Cow<'t, str>> = text.split('/').map(unescape).collect();
+        let place: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
+        let mut keys = Vec::with_capacity(segments.len());
+        for (at, segment) in place.iter().enumerate() {
+            let (above, here) = (place.get(..at), place.get(..=at));
+            let here = here.unwrap_or_default();
+            if segment.contains(is_blank) && !shape.spells(here) {
+                return Err(PointerError::value_on_line(text));
+            }
+            // Only what looks like an index makes a difference.
+            let is_digits = is_index(segment) || is_bad_index(segment);
+            let is_key = is_digits
+                && matches!(
+                    shape.parts(above.unwrap_or_default()),
+                    ExpectedParts::Object { .. }
+                );
+            if !is_key && is_bad_index(segment) {
+                return Err(PointerError::invalid_index(segment));
+            }
+            keys.push(is_key);
         }
         Ok(Self {
             text,

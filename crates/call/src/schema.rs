@@ -2,6 +2,7 @@
 
 mod alternative;
 mod bounds;
+mod expected;
 mod fit;
 mod form;
 mod key_pattern;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::spec_error::SpecError;
 
+pub(crate) use expected::Expected;
 pub(crate) use kinds::Kinds;
 pub(crate) use place::{Place, SchemaReader};
 pub(crate) use spelling::Misfit;

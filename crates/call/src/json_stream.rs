@@ -1,0 +1,475 @@
+//! The arguments of a call as JSON text, while they are being written (`spec/json-stream.md`).
+//!
+//! Results of writing are dropped: a text in memory takes whatever it is given.
+
+use std::fmt::{self, Write};
+use std::mem;
+
+use plaincall_syntax::{Event, EventKind, Header, Severity, Slot};
+
+use crate::argument_error::quoted;
+use crate::arguments::Arguments;
+use crate::call::ToolCall;
+use crate::json_doubt::Doubt;
+use crate::json_shape::{EmojiBody, EmojiShape, ExpectedParts, ExpectedValue, Shape};
+use crate::json_write::{Rest, Written, write_escaped, write_key, write_node};
+use crate::limits::Limits;
+use crate::pointer::{Pointer, PointerError, is_index, shown};
+use crate::tree::{ROOT, Tree};
+
+/// Turns the parser's events of one call into deltas of the JSON text of its arguments (`spec/json-stream.md`).
+///
+/// It is given every event of the call, from its start on. Strings are written as they come, other values when they
+/// are complete. When the model goes on elsewhere before a list or object is known to be complete, nothing more is
+/// written until the call has ended. Then [`close`](Self::close) writes all that is missing.
+///
+/// All deltas together are exactly the text that `serde_json` writes for the bound arguments. A call that proves wrong
+/// leaves a text that is not closed, and so is no JSON.
+///
+/// It holds the keys of the call, and of its values only the text of one that is in doubt or not complete. Its time
+/// is linear in the call, however it is cut.
+///
+/// ```
+/// use plaincall_call::{Collected, Collector, JsonStream, Limits, Parameter, ParameterKind, ToolSpec, bind};
+/// use plaincall_syntax::{Dialect, Parser};
+///
+/// let tool = ToolSpec::new("write-file")
+///     .parameter(Parameter::new("lines", ParameterKind::Integer))
+///     .parameter(Parameter::new("content", ParameterKind::String));
+/// let mut parser = Parser::new(&Dialect::block())?;
+/// let mut collector = Collector::new(Limits::default());
+/// let mut stream = JsonStream::new(&tool, Limits::default());
+/// let mut deltas = Vec::new();
+/// let chunks = ["!!!GADGET_START:write-file\n!!!ARG:lines\n", "002\n!!!ARG:content\n", "one\n\"t", "wo\"\n!!!GADGET_END"];
+/// for chunk in chunks {
+///     let mut delta = String::new();
+///     let mut ended = None;
+///     for event in parser.feed(chunk) {
+///         stream.push(&event, &mut delta);
+///         if let Some(Collected::Finished(call)) = collector.push(&event) {
+///             ended = Some(call);
+///         }
+///     }
+///     if let Some(call) = ended
+///         && let Ok(arguments) = bind(&tool, &call)
+///     {
+///         stream.close(&call, &arguments, &mut delta).expect("the call is right");
+///     }
+///     deltas.push(delta);
+/// }
+/// assert_eq!(deltas, [r#"{"lines":"#, r#"2,"content":""#, r#"one\n\"t"#, r#"wo\""}"#]);
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct JsonStream<S> {
+    shape: S,
+    limits: Limits,
+    stage: Stage,
+    written: Written,
+    /// Every place that a pointer has named.
+    tree: Tree,
+    /// How many arguments have begun.
+    begun: usize,
+    /// How many members of the root have been written.
+    members: usize,
+    /// The lists and objects below the root that are open in the text, from the outside in.
+    open: Vec<Open>,
+    value: OpenValue,
+    /// The parameter that takes the body of an emoji call.
+    body: Option<EmojiBody>,
+    /// The pointer of the value, for messages.
+    pointer: String,
+    /// The bytes of the value so far.
+    value_len: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The call has not begun.
+    Before,
+    /// The text can go on.
+    Writing,
+    /// The text goes on when the call has ended.
+    Held,
+    /// Nothing more is written.
+    Wrong(String),
+    /// The call has ended.
+    Ended,
+}
+
+/// A list or object that is open in the text.
+#[derive(Clone, Debug)]
+struct Open {
+    key: Box<str>,
+    is_list: bool,
+    members: usize,
+    most: Option<usize>,
+}
+
+/// What becomes of the value that is being written by the model.
+#[derive(Clone, Debug)]
+enum OpenValue {
+    /// Nothing, for now.
+    Unwritten,
+    /// A string, which is open in the text.
+    String,
+    /// An optional body, which is a string once there is anything in it.
+    Body(String),
+    /// Its text is held: until it is known to be a string, or, without a doubt, until it is complete.
+    Waiting {
+        doubt: Option<Doubt>,
+        text: String,
+        place: Vec<Box<str>>,
+    },
+}
+
+/// Why a JSON text was not closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotClosed {
+    /// The call is wrong; the first error.
+    Wrong(String),
+    /// The arguments are not those whose beginning has been written: they were changed, or bound by other rules.
+    Different,
+}
+
+impl fmt::Display for NotClosed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wrong(error) => write!(formatter, "the call is wrong: {error}"),
+            Self::Different => formatter.write_str(
+                "the arguments differ from what has been written of them: give those of this call, bound to the tool that the text was begun for",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NotClosed {}
+
+impl<S: Shape> JsonStream<S> {
+    /// A stream for one call. The shape is what is known about its arguments: a [`ToolSpec`](crate::ToolSpec), or
+    /// [`UnknownShape`](crate::UnknownShape). The limits are those of the collector.
+    pub fn new(shape: S, limits: Limits) -> Self {
+        Self {
+            shape,
+            limits,
+            stage: Stage::Before,
+            written: Written::default(),
+            tree: Tree::default(),
+            begun: 0,
+            members: 0,
+            open: Vec::new(),
+            value: OpenValue::Unwritten,
+            body: None,
+            pointer: String::new(),
+            value_len: 0,
+        }
+    }
+
+    /// Takes the next event, and appends to `out` what can be written now.
+    ///
+    /// It does not look at what is in `out`, so the caller may take each delta away.
+    /// Events before the call's start and after its end change nothing.
+    pub fn push(&mut self, event: &Event<'_>, out: &mut String) {
+        let from = out.len();
+        if let Err(fault) = self.take(event, out) {
+            self.stage = Stage::Wrong(fault);
+            self.value = OpenValue::Unwritten;
+        }
+        self.count(out, from);
+    }
+
+    /// What is wrong with the call, as far as it shows already. From then on nothing more is written.
+    ///
+    /// A call without a fault may still be wrong: binding has the last word.
+    pub fn fault(&self) -> Option<&str> {
+        match &self.stage {
+            Stage::Wrong(fault) => Some(fault),
+            _ => None,
+        }
+    }
+
+    /// Appends the rest of the text to `out`, once the call has ended and its arguments are bound.
+    ///
+    /// Whether the text should be closed is for the caller to say: not, for instance, if the call
+    /// [may not be run](ToolCall::may_run). Closing a second time writes nothing.
+    ///
+    /// # Errors
+    /// Writes nothing if the call is wrong, or if the text of the arguments does not begin with what has been written.
+    pub fn close(
+        &mut self,
+        call: &ToolCall,
+        arguments: &Arguments,
+        out: &mut String,
+    ) -> Result<(), NotClosed> {
+        // What a schema mends is no error of the arguments that it gave.
+        let error = call.parse_error.as_deref();
+        let error = error.filter(|_| call.has_lasting_error() || arguments.unplaced() > 0);
+        if let Some(error) = error.or(self.fault()) {
+            return Err(NotClosed::Wrong(error.to_owned()));
+        }
+        let from = out.len();
+        let mut rest = Rest::new(self.written, out);
+        match write_node(arguments, ROOT, &mut rest) {
+            Ok(()) if rest.is_reached() => {}
+            Ok(()) | Err(fmt::Error) => return Err(NotClosed::Different),
+        }
+        self.stage = Stage::Ended;
+        self.count(out, from);
+        Ok(())
+    }
+
+    fn take(&mut self, event: &Event<'_>, out: &mut String) -> Result<(), String> {
+        match (&self.stage, &event.kind) {
+            (Stage::Before, EventKind::CallStart(header)) => self.begin(header, out),
+            (Stage::Writing | Stage::Held, kind) => match kind {
+                EventKind::ValueStart(Slot::Argument(pointer)) => {
+                    self.begin_argument(pointer.as_str(), out)
+                }
+                EventKind::ValueStart(Slot::Body) => {
+                    self.begin_body(out);
+                    Ok(())
+                }
+                EventKind::ValueDelta(piece) => self.add(piece, out),
+                EventKind::ValueEnd => self.end_value(out),
+                EventKind::Diagnostic(diagnostic) if diagnostic.severity() == Severity::Error => {
+                    Err(diagnostic.message())
+                }
+                EventKind::CallEnd(_) => {
+                    self.stage = Stage::Ended;
+                    Ok(())
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes what has been written: what stands in `out` from a place on.
+    fn count(&mut self, out: &str, from: usize) {
+        let delta = out.as_bytes().get(from..).unwrap_or_default();
+        self.written.add(delta);
+    }
+
+    fn begin(&mut self, header: &Header<'_>, out: &mut String) -> Result<(), String> {
+        self.stage = Stage::Writing;
+        let Some(raw_args) = header.raw_args() else {
+            return Ok(());
+        };
+        match self.shape.emoji(raw_args) {
+            EmojiShape::Whole => self.stage = Stage::Held,
+            EmojiShape::Wrong => {
+                return Err(format!(
+                    "the line does not fit the form of the call: found {}",
+                    quoted(raw_args)
+                ));
+            }
+            EmojiShape::Named { line, body } => {
+                for (key, node) in line.tree().root() {
+                    self.begin_member(key, out);
+                    let _ = write_node(&line, node, out);
+                }
+                self.body = body;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_argument(&mut self, written: &str, out: &mut String) -> Result<(), String> {
+        let message = |error: PointerError| error.message;
+        self.begun += 1;
+        if self.begun > self.limits.arguments {
+            return Err("Too many arguments".to_owned());
+        }
+        let (text, _) = shown(written);
+        self.value_len = 0;
+        self.pointer.clear();
+        self.pointer.push_str(text);
+        let pointer = Pointer::in_shape(text, self.limits.depth(), &self.shape).map_err(message)?;
+        let (_, known) = self.tree.locate(&pointer).map_err(message)?;
+        self.tree.insert(&pointer, self.begun).map_err(message)?;
+        self.value = OpenValue::Unwritten;
+        let place: Vec<&str> = pointer.segments.iter().map(|segment| &**segment).collect();
+        let expected = self.shape.value(&place);
+        if expected == ExpectedValue::Nothing {
+            return Err(nothing_at(text));
+        }
+        if expected == ExpectedValue::Later {
+            self.stage = Stage::Held;
+        }
+        if self.stage == Stage::Held {
+            return Ok(());
+        }
+
+        let on_way = self.open.iter().zip(&place);
+        let shared = on_way.take_while(|(open, key)| *open.key == ***key).count();
+        if known > shared {
+            // It was closed, because nothing more could come.
+            return Err(nothing_at(text));
+        }
+        if self
+            .open
+            .iter()
+            .skip(shared)
+            .any(|open| !open.is_complete())
+        {
+            self.stage = Stage::Held;
+            return Ok(());
+        }
+        while self.open.len() > shared
+            && let Some(open) = self.open.pop()
+        {
+            out.push(if open.is_list { ']' } else { '}' });
+        }
+        self.enter(&place, shared, out)?;
+        match expected {
+            _ if self.stage == Stage::Held => {}
+            ExpectedValue::Nothing | ExpectedValue::Later => {}
+            ExpectedValue::Text => {
+                out.push('"');
+                self.value = OpenValue::String;
+            }
+            ExpectedValue::TextOrNull => self.wait(&place, Some(Doubt::null())),
+            ExpectedValue::Guessed => self.wait(&place, Some(Doubt::guessed())),
+            ExpectedValue::Whole => self.wait(&place, None),
+        }
+        Ok(())
+    }
+
+    /// Opens what lies on the way to a place, behind the first `known` segments, and begins the member itself.
+    fn enter(&mut self, place: &[&str], known: usize, out: &mut String) -> Result<(), String> {
+        for depth in known..place.len() {
+            let (way, below) = place.split_at(depth + 1);
+            let Some(key) = way.last() else {
+                continue;
+            };
+            let Some(next) = below.first() else {
+                self.begin_member(key, out);
+                continue;
+            };
+            let (is_list, most) = match self.shape.parts(way) {
+                ExpectedParts::Nothing => return Err(nothing_at(&self.pointer)),
+                ExpectedParts::Later => {
+                    self.stage = Stage::Held;
+                    return Ok(());
+                }
+                ExpectedParts::ByPointers => (is_index(next), None),
+                ExpectedParts::Object { most } => (false, most),
+                ExpectedParts::List { most } if is_index(next) => (true, most),
+                ExpectedParts::List { .. } => {
+                    return Err(PointerError::invalid_index(next).message);
+                }
+            };
+            self.begin_member(key, out);
+            out.push(if is_list { '[' } else { '{' });
+            self.open.push(Open {
+                key: (*key).into(),
+                is_list,
+                members: 0,
+                most,
+            });
+        }
+        Ok(())
+    }
+
+    /// Writes what stands before a value: a comma, and in an object the key.
+    fn begin_member(&mut self, key: &str, out: &mut String) {
+        let (members, is_list) = if let Some(open) = self.open.last_mut() {
+            (&mut open.members, open.is_list)
+        } else {
+            if self.members == 0 {
+                out.push('{');
+            }
+            (&mut self.members, false)
+        };
+        if *members > 0 {
+            out.push(',');
+        }
+        *members += 1;
+        if !is_list {
+            let _ = write_key(key, out);
+        }
+    }
+
+    fn wait(&mut self, place: &[&str], doubt: Option<Doubt>) {
+        self.value = OpenValue::Waiting {
+            doubt,
+            text: String::new(),
+            place: place.iter().map(|segment| (*segment).into()).collect(),
+        };
+    }
+
+    fn begin_body(&mut self, out: &mut String) {
+        self.value_len = 0;
+        "body".clone_into(&mut self.pointer);
+        self.value = match self.body.take() {
+            None => OpenValue::Unwritten,
+            Some(body) if body.is_optional => OpenValue::Body(body.name),
+            Some(body) => {
+                self.begin_member(&body.name, out);
+                out.push('"');
+                OpenValue::String
+            }
+        };
+    }
+
+    fn add(&mut self, piece: &str, out: &mut String) -> Result<(), String> {
+        self.value_len = self.value_len.saturating_add(piece.len());
+        if self
+            .limits
+            .value_bytes
+            .is_some_and(|most| self.value_len > most)
+        {
+            return Err(PointerError::value_too_long(&self.pointer).message);
+        }
+        match &mut self.value {
+            OpenValue::Unwritten => {}
+            OpenValue::String => {
+                let _ = write_escaped(piece, out);
+            }
+            OpenValue::Body(name) => {
+                let name = mem::take(name);
+                self.begin_member(&name, out);
+                self.value = OpenValue::String;
+                out.push('"');
+                let _ = write_escaped(piece, out);
+            }
+            OpenValue::Waiting { doubt, text, .. } => {
+                text.push_str(piece);
+                if doubt.as_mut().is_some_and(|doubt| doubt.read(piece)) {
+                    out.push('"');
+                    let _ = write_escaped(text, out);
+                    self.value = OpenValue::String;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end_value(&mut self, out: &mut String) -> Result<(), String> {
+        match mem::replace(&mut self.value, OpenValue::Unwritten) {
+            OpenValue::Unwritten | OpenValue::Body(_) => {}
+            OpenValue::String => out.push('"'),
+            OpenValue::Waiting { text, place, .. } => {
+                let place: Vec<&str> = place.iter().map(|segment| &**segment).collect();
+                let Some(value) = self.shape.read(&place, &text) else {
+                    let found = quoted(&text);
+                    let pointer = &self.pointer;
+                    return Err(format!("`{pointer}`: found {found}, which does not fit"));
+                };
+                let _ = write!(out, "{value}");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Open {
+    fn is_complete(&self) -> bool {
+        self.most.is_some_and(|most| self.members >= most)
+    }
+}
+
+fn nothing_at(pointer: &str) -> String {
+    format!("`{pointer}`: nothing may stand there")
+}
