@@ -7,6 +7,8 @@
 //! - [`ToolSpec`]: what a tool takes, with the [`Schema`] of its arguments; [`bind`] holds a call against it.
 //! - [`read_tool_definitions`]: tools as other programs define them.
 //! - [`JsonStream`]: the arguments of a call as JSON text, while the model still writes them.
+//! - [`Foreign`]: text from outside, which enters a prompt only through [`PassageBuilder`]; [`EchoGuard`] knows a call
+//!   that a model has only copied from it.
 //!
 //! The feature `jsonschema` adds the validation of whole schemas.
 //!
@@ -23,10 +25,13 @@ mod collector;
 mod decimal;
 mod definitions;
 mod document;
+mod echo;
 mod expand;
 mod finding;
 mod flatten;
 mod flatten_for;
+mod folded;
+mod foreign;
 mod ids;
 mod json_doubt;
 mod json_shape;
@@ -35,6 +40,7 @@ mod json_text;
 mod json_write;
 mod limits;
 mod openai;
+mod passage;
 mod pointer;
 mod read;
 mod reading;
@@ -58,13 +64,16 @@ pub use coerce::{Coerced, coerce};
 pub use collector::{Collected, Collector, Started};
 pub use definitions::{DefinitionsError, read_tool_definitions};
 pub use document::{Document, DocumentBuilder, Segment};
+pub use echo::{Echo, EchoGuard, EchoListener};
 pub use finding::Finding;
 pub use flatten::{FlattenError, flatten};
+pub use foreign::{Foreign, ModelText, OwnText};
 pub use ids::{Assigned, Ids};
 pub use json_shape::{EmojiBody, EmojiShape, ExpectedParts, ExpectedValue, Shape, UnknownShape};
 pub use json_stream::{JsonStream, NotClosed};
 pub use limits::Limits;
 pub use openai::{LeftOut, OpenAiCall, OpenAiCalls, OpenAiFunction, openai_calls};
+pub use passage::{ForeignWriter, Origin, Part, Passage, PassageBuilder};
 pub use plaincall_syntax::{Severity, Span, Syntax, Termination};
 pub use schema::Schema;
 pub use spec_error::SpecError;

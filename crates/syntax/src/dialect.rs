@@ -3,10 +3,10 @@
 use std::fmt;
 
 use crate::event::Syntax;
-use crate::markers::{checked, emoji_end};
+use crate::markers::{Role, checked, emoji_end};
 
-/// The longest marker that is accepted, in bytes.
-pub(crate) const MARKER_LIMIT: usize = 64;
+/// The longest marker that is accepted, in bytes, its key included.
+pub const MARKER_LIMIT: usize = 64;
 /// The longest key that is accepted, in bytes.
 const KEY_LIMIT: usize = 32;
 
@@ -198,6 +198,43 @@ impl Dialect {
         dialect
     }
 
+    /// This dialect without a key.
+    pub fn without_key(&self) -> Self {
+        Self {
+            key: None,
+            ..self.clone()
+        }
+    }
+
+    /// Every marker of the dialect in every form that it accepts, its key included; canonical forms before repaired
+    /// ones.
+    ///
+    /// ```
+    /// use plaincall_syntax::{Dialect, MarkerUse};
+    ///
+    /// let markers = Dialect::block().keyed("k1").markers()?;
+    /// assert_eq!(markers[2].text, "!!!ARGk1:");
+    /// assert_eq!(markers[2].usage, MarkerUse::Argument);
+    /// # Ok::<(), plaincall_syntax::DialectError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work.
+    pub fn markers(&self) -> Result<Vec<MarkerForm>, DialectError> {
+        let form = |marker: crate::markers::Marker| MarkerForm {
+            usage: match marker.role {
+                Role::BlockStart => MarkerUse::Start(Syntax::Block),
+                Role::EmojiStart(_) => MarkerUse::Start(Syntax::Emoji),
+                Role::BlockEnd => MarkerUse::End(Syntax::Block),
+                Role::EmojiEnd(_) => MarkerUse::End(Syntax::Emoji),
+                Role::BlockArgument | Role::LineEnd => MarkerUse::Argument,
+                Role::ReasoningOpen | Role::ReasoningClose => MarkerUse::Reasoning,
+            },
+            text: marker.text.to_string(),
+        };
+        Ok(checked(self)?.into_iter().map(form).collect())
+    }
+
     /// Whether the dialect can work.
     ///
     /// # Errors
@@ -262,6 +299,28 @@ impl Dialect {
         }
         Ok(())
     }
+}
+
+/// One accepted form of a marker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkerForm {
+    /// The exact text, its key included.
+    pub text: String,
+    /// What it is for.
+    pub usage: MarkerUse,
+}
+
+/// What a marker is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkerUse {
+    /// It opens a call of this syntax.
+    Start(Syntax),
+    /// It ends a call of this syntax.
+    End(Syntax),
+    /// It opens an argument of the block syntax.
+    Argument,
+    /// It opens or closes reasoning.
+    Reasoning,
 }
 
 impl Default for Dialect {

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::{Dialect, DialectError};
-use crate::markers::{First, Found, Set, checked, split_last};
+use crate::dialect::{Dialect, DialectError, MARKER_LIMIT};
+use crate::markers::{First, Found, Marker, Set, checked, split_last};
 
-/// Escapes and unescapes texts for one dialect.
+/// Escapes and unescapes texts for one dialect, or for several at once.
 ///
 /// The escape is reversible for every text: [`unescape`](Self::unescape) of [`escape`](Self::escape) gives the text
 /// again. Escaped text holds no marker of the dialect, so a model's text around it is read as if it were not there.
@@ -33,7 +33,31 @@ impl Escaper {
     /// # Errors
     /// Refuses a dialect that cannot work.
     pub fn new(dialect: &Dialect) -> Result<Self, DialectError> {
-        let markers = checked(dialect)?;
+        Self::for_all(std::slice::from_ref(dialect))
+    }
+
+    /// The escape of several dialects at once: what it writes holds no marker of any of them, and it is as reversible
+    /// as the escape of one (`spec/foreign.md` 2). Dialects may share markers.
+    ///
+    /// ```
+    /// use plaincall_syntax::{Dialect, Escaper};
+    ///
+    /// let escaper = Escaper::for_all(&[Dialect::block(), Dialect::block().keyed("k1"), Dialect::emoji()])?;
+    /// assert_eq!(escaper.escape("!!!ARG:a !!!ARGk1:b 🛠[c]"), r"!!!ARG\:a !!!ARGk1\:b 🛠\[c]");
+    /// # Ok::<(), plaincall_syntax::DialectError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work.
+    pub fn for_all(dialects: &[Dialect]) -> Result<Self, DialectError> {
+        let mut markers: Vec<Marker> = Vec::new();
+        for dialect in dialects {
+            for marker in checked(dialect)? {
+                if markers.iter().all(|known| known.text != marker.text) {
+                    markers.push(marker);
+                }
+            }
+        }
         let ends: Vec<(Box<str>, char)> = markers
             .iter()
             .filter_map(|marker| split_last(&marker.text))
@@ -53,27 +77,98 @@ impl Escaper {
         let mut written = String::new();
         let mut copied = 0;
         let mut from = 0;
-        while let Some(at) = self.last.next(text.as_bytes(), from) {
-            let Some(next) = text.get(at..).and_then(|rest| rest.chars().next()) else {
-                break;
-            };
-            from = at + next.len_utf8();
-            // What has been written before `copied` ends with a backslash, which no marker holds.
-            let fresh = text.get(copied..at).unwrap_or_default();
-            let before = fresh.trim_end_matches('\\');
-            let completes =
-                |(stem, last): &(Box<str>, char)| *last == next && before.ends_with(&**stem);
-            if self.ends.iter().any(completes) {
-                written.push_str(fresh);
-                written.push('\\');
-                copied = at;
-            }
+        while let Some(at) = self.completed(text, copied, from) {
+            written.push_str(text.get(copied..at).unwrap_or_default());
+            written.push('\\');
+            copied = at;
+            from = text.ceil_char_boundary(at + 1);
         }
         if written.is_empty() {
             return Cow::Borrowed(text);
         }
         written.push_str(text.get(copied..).unwrap_or_default());
         Cow::Owned(written)
+    }
+
+    /// Escapes the next chunk of a text and appends it to `written`. However a text is cut, what is written for all of
+    /// its chunks is what [`escape`](Self::escape) writes for the whole. Takes time linear in the chunk, apart from the
+    /// length of the longest marker.
+    ///
+    /// ```
+    /// use plaincall_syntax::{Dialect, EscapeState, Escaper};
+    ///
+    /// let escaper = Escaper::new(&Dialect::block())?;
+    /// let (mut state, mut written) = (EscapeState::default(), String::new());
+    /// for chunk in ["see !!!A", "RG", ":x"] {
+    ///     escaper.escape_chunk(&mut state, chunk, &mut written);
+    /// }
+    /// assert_eq!(written, r"see !!!ARG\:x");
+    /// # Ok::<(), plaincall_syntax::DialectError>(())
+    /// ```
+    pub fn escape_chunk(&self, state: &mut EscapeState, chunk: &str, written: &mut String) {
+        let text = &mut state.before;
+        let mut given = text.len();
+        let mut from = given;
+        let mut fresh = 0;
+        text.push_str(chunk);
+        while let Some(at) = self.completed(text, fresh, from) {
+            written.push_str(text.get(given..at).unwrap_or_default());
+            written.push('\\');
+            (given, fresh) = (at, at);
+            from = text.ceil_char_boundary(at + 1);
+        }
+        written.push_str(text.get(given..).unwrap_or_default());
+        // Of the backslashes at the end it matters only whether there are any.
+        let plain_len = text
+            .get(fresh..)
+            .unwrap_or_default()
+            .trim_end_matches('\\')
+            .len();
+        let end = fresh + plain_len;
+        let has_backslashes = end < text.len();
+        text.truncate(end);
+        let keep = text.ceil_char_boundary(fresh.max(end.saturating_sub(MARKER_LIMIT)));
+        text.drain(..keep);
+        if has_backslashes {
+            text.push('\\');
+        }
+    }
+
+    /// Whether a marker could run from the end of `before` over the border into `after`, as far as the first
+    /// character of `after` tells.
+    pub fn may_join(&self, before: &str, after: &str) -> bool {
+        let Some(first) = after.chars().next() else {
+            return false;
+        };
+        self.ends.iter().any(|(stem, last)| {
+            let inner = stem
+                .char_indices()
+                .skip(1)
+                .map(|(at, next)| (stem.get(..at), next));
+            inner.chain([(Some(&**stem), *last)]).any(|(begun, next)| {
+                next == first && begun.is_some_and(|begun| before.ends_with(begun))
+            })
+        })
+    }
+
+    /// The first place at or after `from` whose character completes a marker in what stands before it from `fresh` on,
+    /// less the backslashes at its end.
+    fn completed(&self, text: &str, fresh: usize, mut from: usize) -> Option<usize> {
+        while let Some(at) = self.last.next(text.as_bytes(), from) {
+            let next = text.get(at..).and_then(|rest| rest.chars().next())?;
+            // What has been written before `fresh` ends with a backslash, which no marker holds.
+            let before = text
+                .get(fresh..at)
+                .unwrap_or_default()
+                .trim_end_matches('\\');
+            let completes =
+                |(stem, last): &(Box<str>, char)| *last == next && before.ends_with(&**stem);
+            if self.ends.iter().any(completes) {
+                return Some(at);
+            }
+            from = at + next.len_utf8();
+        }
+        None
     }
 
     /// Takes the escape's backslashes away: the inverse of [`escape`](Self::escape), and what the parser does to a
@@ -103,6 +198,13 @@ impl Escaper {
         plain.push_str(text.get(copied..).unwrap_or_default());
         Cow::Owned(plain)
     }
+}
+
+/// What the escape remembers from one chunk of a text to the next. A text begins with the default.
+#[derive(Clone, Debug, Default)]
+pub struct EscapeState {
+    /// The end of what has been written: as much as a marker may need, and one backslash if there are any behind it.
+    before: String,
 }
 
 /// Escapes one text. See [`Escaper::escape`].

@@ -37,8 +37,8 @@ mod span;
 
 pub use bytes::{ByteEvents, ByteParser};
 pub use diagnostic::{Code, Diagnostic, Severity};
-pub use dialect::{Dialect, DialectError};
-pub use escape::{Escaper, escape, unescape};
+pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
+pub use escape::{EscapeState, Escaper, escape, unescape};
 pub use event::{Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
 pub use near::{NearMiss, near_misses};
 pub use parser::{Events, Parser, parse};

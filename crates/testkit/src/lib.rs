@@ -9,6 +9,7 @@
 )]
 
 pub mod examples;
+pub mod foreign;
 pub mod merged;
 pub mod oracle;
 pub mod plan_oracle;

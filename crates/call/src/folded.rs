@@ -1,0 +1,216 @@
+//! Texts folded to what an echo is compared by (`spec/foreign.md` 4).
+
+use plaincall_syntax::{Dialect, DialectError, MarkerUse, Syntax};
+
+/// What stands for a marker in folded text. Control characters never come from a text.
+const START: char = '\u{1}';
+const ARGUMENT: char = '\u{2}';
+const END: char = '\u{3}';
+
+/// The markers to look for, folded. Longest first.
+#[derive(Clone, Debug)]
+pub(crate) struct Patterns(Vec<(String, MarkerUse)>);
+
+impl Patterns {
+    /// The markers of these dialects with and without their keys, and the default ones.
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work.
+    pub(crate) fn new(dialects: &[Dialect]) -> Result<Self, DialectError> {
+        let mut patterns: Vec<(String, MarkerUse)> = Vec::new();
+        let mut add = |dialect: &Dialect| {
+            for marker in dialect.markers()? {
+                let text: String = fold(&marker.text).collect();
+                let is_known = patterns.iter().any(|(known, _)| *known == text);
+                if !text.is_empty() && !is_known && marker.usage != MarkerUse::Reasoning {
+                    patterns.push((text, marker.usage));
+                }
+            }
+            Ok(())
+        };
+        for dialect in dialects {
+            add(dialect)?;
+            add(&dialect.without_key())?;
+        }
+        add(&Dialect::auto())?;
+        patterns.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        Ok(Self(patterns))
+    }
+
+    fn at_front(&self, text: &str) -> Option<(usize, MarkerUse)> {
+        let (pattern, usage) = self
+            .0
+            .iter()
+            .find(|(pattern, _)| text.starts_with(&**pattern))?;
+        Some((pattern.len(), *usage))
+    }
+}
+
+/// What stands at the place that is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Content,
+    /// The name on a header line of the block syntax.
+    Name,
+    /// What follows the name there: an id, dependencies.
+    AfterName,
+    /// A header of the emoji syntax.
+    Header,
+    /// The first character of a pointer.
+    Pointer,
+}
+
+/// A folded text that is being written.
+#[derive(Clone, Debug)]
+pub(crate) struct Folded {
+    text: String,
+    place: Place,
+    /// Whether a start marker has come. What stands before the first one is not kept.
+    has_begun: bool,
+}
+
+impl Folded {
+    pub(crate) const fn new() -> Self {
+        Self {
+            text: String::new(),
+            place: Place::Content,
+            has_begun: false,
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Adds one line, without its line end.
+    pub(crate) fn line(&mut self, line: &str, patterns: &Patterns) {
+        let folded: String = fold(line).collect();
+        for line in folded.split('\n') {
+            self.folded_line(line, patterns);
+            self.end_line();
+        }
+    }
+
+    /// Adds a start marker and a name.
+    pub(crate) fn start(&mut self, syntax: Syntax) {
+        self.marker(MarkerUse::Start(syntax));
+    }
+
+    pub(crate) fn argument(&mut self, pointer: &str, patterns: &Patterns) {
+        self.marker(MarkerUse::Argument);
+        self.line(pointer, patterns);
+    }
+
+    fn folded_line(&mut self, line: &str, patterns: &Patterns) {
+        // A text that is quoted as mail and Markdown quote it.
+        let is_quoted = self.place == Place::Content;
+        let mut rest = if is_quoted {
+            line.trim_start_matches('>')
+        } else {
+            line
+        };
+        while let Some(c) = rest.chars().next() {
+            let mut len = c.len_utf8();
+            if let Some((marker, usage)) = patterns.at_front(rest) {
+                self.marker(usage);
+                len = marker;
+            } else if self.has_begun {
+                self.content(c);
+            }
+            rest = rest.get(len..).unwrap_or_default();
+        }
+    }
+
+    fn marker(&mut self, usage: MarkerUse) {
+        let (token, place) = match usage {
+            MarkerUse::Start(Syntax::Block) => (START, Place::Name),
+            MarkerUse::Start(Syntax::Emoji) => (START, Place::Header),
+            MarkerUse::Argument => (ARGUMENT, Place::Pointer),
+            MarkerUse::End(_) => (END, Place::Content),
+            MarkerUse::Reasoning => return,
+        };
+        self.has_begun |= token == START;
+        if self.has_begun {
+            self.end_line();
+            self.text.push(token);
+            self.place = place;
+        }
+    }
+
+    fn content(&mut self, c: char) {
+        match (self.place, c) {
+            (Place::AfterName, _) => return,
+            (Place::Name, ':') => {
+                self.place = Place::AfterName;
+                return;
+            }
+            (Place::Pointer, '/') => {
+                self.place = Place::Content;
+                return;
+            }
+            (Place::Pointer, _) => self.place = Place::Content,
+            _ => {}
+        }
+        self.text.push(c);
+        if self.place == Place::Header && c == ']' {
+            self.end_line();
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.place = Place::Content;
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+    }
+}
+
+/// The characters that count, in one spelling each. `\n` written as two characters, as JSON writes it, is a line end.
+fn fold(text: &str) -> impl Iterator<Item = char> {
+    let mut chars = text.chars().peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let c = chars.next()?;
+            if c == '\\' {
+                match chars.peek() {
+                    Some('n') => {
+                        chars.next();
+                        return Some('\n');
+                    }
+                    Some('r' | 't') => {
+                        chars.next();
+                    }
+                    _ => {}
+                }
+            } else if let Some(c) = folded_char(c) {
+                return Some(c);
+            }
+        }
+    })
+}
+
+/// `None` for what is not seen.
+fn folded_char(c: char) -> Option<char> {
+    let from = |c: char, first: char, to: char| {
+        let code = u32::from(c).checked_sub(u32::from(first))?;
+        char::from_u32(u32::from(to) + code)
+    };
+    let c = match c {
+        // Tag characters and full-width forms are ASCII in other clothes.
+        '\u{E0020}'..='\u{E007E}' => from(c, '\u{E0020}', ' ')?,
+        '\u{FF01}'..='\u{FF5E}' => from(c, '\u{FF01}', '!')?,
+        '\n' => return Some(c),
+        c => c,
+    };
+    let is_unseen = c.is_whitespace()
+        || c.is_control()
+        || matches!(c,
+            '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
+            | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
+            | '\u{E0000}'..='\u{E0FFF}');
+    (!is_unseen).then(|| c.to_ascii_lowercase())
+}

@@ -1,0 +1,166 @@
+//! Foreign text: passages, and what must hold for them (`spec/foreign.md` 3), asked the slow and obvious way.
+
+use std::ops::Range;
+
+use plaincall_call::{Foreign, ModelText, Origin, OwnText, Passage, PassageBuilder};
+use plaincall_syntax::Dialect;
+
+use crate::examples;
+use crate::merged::{Kind, merged};
+
+/// Every form of dialect that foreign text may meet, in the words of `spec/README.md`.
+pub const FORMS: &[&str] = &[
+    "block",
+    "block escaped",
+    "block anywhere",
+    "block key=k3v9q2x8",
+    "block start=<<<START: end=<<<END: arg=@param:",
+    "block escaped start=ab end=ba! arg=::",
+    "block start=## end=#### arg=###",
+    "emoji",
+    "emoji strict",
+    "emoji self-closing",
+    "emoji escaped key=k1",
+    "auto",
+    "auto escaped",
+    "auto anywhere strict self-closing",
+    "auto reasoning=<think>,</think>",
+    "auto escaped reasoning=<think>,</think> in-reasoning",
+];
+
+/// The dialect that these words of `spec/README.md` name.
+///
+/// # Panics
+/// When a word has no meaning.
+pub fn dialect(words: &str) -> Dialect {
+    let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    examples::dialect(&words).unwrap_or_else(|word| panic!("what is {word:?}?"))
+}
+
+/// Where the markers of a dialect stand, wherever they may count.
+///
+/// # Panics
+/// When the dialect cannot work.
+pub fn markers_in(text: &str, dialect: &Dialect) -> Vec<Range<usize>> {
+    let markers = dialect.markers().expect("a dialect that works");
+    let at = |marker: &str| -> Vec<Range<usize>> {
+        let places = text.char_indices().map(|(at, _)| at);
+        let here = places.filter(|at| text[*at..].starts_with(marker));
+        here.map(|at| at..at + marker.len()).collect()
+    };
+    markers.iter().flat_map(|marker| at(&marker.text)).collect()
+}
+
+/// Where calls start: their headers.
+///
+/// # Panics
+/// When the dialect cannot work.
+pub fn headers_in(text: &str, dialect: &Dialect) -> Vec<Range<usize>> {
+    let events = merged(text, dialect).expect("a dialect that works");
+    let is_start = |kind: &Kind| matches!(kind, Kind::BlockCall { .. } | Kind::EmojiCall { .. });
+    let starts = events.into_iter().filter(|event| is_start(&event.kind));
+    starts.map(|event| event.span).collect()
+}
+
+/// Whether two stretches have a byte in common.
+pub fn overlap(one: &Range<usize>, two: &Range<usize>) -> bool {
+    one.start < two.end && two.start < one.end
+}
+
+/// What touches a foreign part although nothing may, if anything does.
+///
+/// # Panics
+/// When the dialect cannot work.
+pub fn breach(passage: &Passage, dialect: &Dialect) -> Option<String> {
+    let text = passage.text();
+    let foreign: Vec<Range<usize>> = passage
+        .parts()
+        .iter()
+        .filter(|part| part.origin == Origin::Foreign)
+        .map(|part| part.span.range())
+        .collect();
+    let touched = |span: &Range<usize>| foreign.iter().any(|part| overlap(part, span));
+    let marker = markers_in(text, dialect).into_iter().find(touched);
+    let header = headers_in(text, dialect).into_iter().find(touched);
+    marker
+        .map(|span| format!("the marker {:?} in {text:?}", &text[span]))
+        .or_else(|| header.map(|span| format!("the header {:?} in {text:?}", &text[span])))
+}
+
+/// One text of a passage.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// Who wrote it.
+    pub origin: Origin,
+    /// What it says.
+    pub text: String,
+}
+
+/// The chunks of a text that is cut after each of `sizes` characters in turn.
+pub fn chunks<'t>(text: &'t str, sizes: &[usize]) -> Vec<&'t str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    for &size in sizes.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let at = rest
+            .char_indices()
+            .nth(size)
+            .map_or(rest.len(), |(at, _)| at);
+        let (chunk, behind) = rest.split_at(at);
+        found.push(chunk);
+        rest = behind;
+    }
+    found
+}
+
+/// The passage of these texts; foreign texts come in chunks of so many characters, if sizes are given.
+///
+/// # Panics
+/// When a dialect cannot work.
+pub fn build(dialects: &[Dialect], texts: &[Text], sizes: Option<&[usize]>) -> Passage {
+    let mut builder = PassageBuilder::new(dialects).expect("dialects that work");
+    for Text { origin, text } in texts {
+        match (origin, sizes) {
+            (Origin::Own, _) => {
+                builder.own(OwnText::vouch(text.as_str()));
+            }
+            (Origin::Model, _) => {
+                builder.model(&ModelText::new(text.as_str()));
+            }
+            (Origin::Foreign, None) => {
+                builder.foreign(&Foreign::new(text.as_str()));
+            }
+            (Origin::Foreign, Some(sizes)) => {
+                let mut writer = builder.foreign_writer();
+                for chunk in chunks(text, sizes) {
+                    writer.chunk(&Foreign::new(chunk));
+                }
+            }
+        }
+    }
+    builder.finish()
+}
+
+/// The escape as `spec/common.md` 6.2 tells it, for the markers of several dialects.
+///
+/// # Panics
+/// When a dialect cannot work.
+pub fn naive_escape(text: &str, dialects: &[Dialect]) -> String {
+    let markers: Vec<String> = dialects
+        .iter()
+        .flat_map(|dialect| dialect.markers().unwrap())
+        .map(|marker| marker.text)
+        .collect();
+    let mut written = String::new();
+    for c in text.chars() {
+        let mut ahead = written.trim_end_matches('\\').to_owned();
+        ahead.push(c);
+        if markers.iter().any(|marker| ahead.ends_with(&**marker)) {
+            written.push('\\');
+        }
+        written.push(c);
+    }
+    written
+}

@@ -1,0 +1,260 @@
+//! The table of attacks, `attacks.toml`: each row is carried out, and the layer that it names must hold.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use plaincall_call::{
+    Completeness, Document, Echo, EchoGuard, Effect, Foreign, ModelText, OwnText, Passage,
+    PassageBuilder, ToolCall, ToolSpec, Unclosed,
+};
+use plaincall_syntax::{Dialect, near_misses};
+use serde::Deserialize;
+
+use plaincall_testkit::foreign::{breach, dialect, headers_in, markers_in, overlap};
+
+#[derive(Deserialize)]
+struct Table {
+    attack: Vec<Attack>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Attack {
+    id: String,
+    from: String,
+    does: String,
+    stopped_by: Layer,
+    #[serde(default = "default_dialect")]
+    dialect: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    pieces: Vec<(Writer, String)>,
+    #[serde(default)]
+    reply: String,
+    /// The text comes in chunks of one character.
+    #[serde(default)]
+    chunked: bool,
+    /// The text is written in Unicode tag characters.
+    #[serde(default)]
+    tagged: bool,
+    /// The text comes so often that a guard cannot keep it.
+    #[serde(default)]
+    flood: bool,
+    /// So many characters stand before it.
+    #[serde(default)]
+    fill: usize,
+    /// What SECURITY.md says about it.
+    #[serde(default)]
+    says: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+enum Layer {
+    #[serde(rename = "escape")]
+    Escape,
+    #[serde(rename = "keyed markers")]
+    KeyedMarkers,
+    #[serde(rename = "near-miss rules")]
+    NearMissRules,
+    #[serde(rename = "echo")]
+    Echo,
+    #[serde(rename = "gate")]
+    Gate,
+    #[serde(rename = "not defended")]
+    NotDefended,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Writer {
+    Own,
+    Model,
+    Foreign,
+}
+
+fn default_dialect() -> String {
+    "auto escaped".to_owned()
+}
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn table() -> Vec<Attack> {
+    let path = folder().join("tests/foreign/attacks.toml");
+    let text = std::fs::read_to_string(path).expect("the table");
+    let table: Table = toml::from_str(&text).expect("the table's form");
+    table.attack
+}
+
+impl Attack {
+    /// The pieces of its passage.
+    fn pieces(&self) -> Vec<(Writer, String)> {
+        if !self.pieces.is_empty() {
+            return self.pieces.clone();
+        }
+        let tagged = |c: char| match c {
+            '\n' => c,
+            c => char::from_u32(0xE_0000 + u32::from(c)).expect("ASCII"),
+        };
+        let text: String = if self.tagged {
+            self.text.chars().map(tagged).collect()
+        } else {
+            self.text.clone()
+        };
+        vec![(Writer::Foreign, "x".repeat(self.fill) + &text)]
+    }
+
+    fn passage(&self, dialect: &Dialect) -> Passage {
+        let mut builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(&self.id);
+        for (writer, text) in self.pieces() {
+            match writer {
+                Writer::Own => {
+                    builder.own(OwnText::vouch(text));
+                }
+                Writer::Model => {
+                    builder.model(&ModelText::new(text));
+                }
+                Writer::Foreign => {
+                    let mut foreign = builder.foreign_writer();
+                    for chunk in self.chunks(&text) {
+                        foreign.chunk(&Foreign::new(chunk));
+                    }
+                }
+            }
+        }
+        builder.finish()
+    }
+
+    fn chunks(&self, text: &str) -> Vec<String> {
+        if self.chunked {
+            text.chars().map(String::from).collect()
+        } else {
+            vec![text.to_owned()]
+        }
+    }
+
+    /// The passage as it would be without any care, and where its foreign parts stand.
+    fn careless(&self) -> (String, Vec<std::ops::Range<usize>>) {
+        let mut text = String::new();
+        let mut foreign = Vec::new();
+        for (writer, piece) in self.pieces() {
+            let start = text.len();
+            text.push_str(&piece);
+            if writer == Writer::Foreign {
+                foreign.push(start..text.len());
+            }
+        }
+        (text, foreign)
+    }
+
+    fn guard(&self, dialect: &Dialect) -> EchoGuard {
+        let mut guard = EchoGuard::new(std::slice::from_ref(dialect)).expect(&self.id);
+        if self.flood {
+            guard = guard.keep_at_most(self.text.len() * 2);
+        }
+        for _ in 0..if self.flood { 20 } else { 1 } {
+            for (_, text) in self.pieces() {
+                let mut listener = guard.listener();
+                for chunk in self.chunks(&text) {
+                    listener.chunk(&Foreign::new(chunk));
+                }
+            }
+        }
+        guard
+    }
+
+    /// The one call of the reply, which could be run.
+    fn call(&self, dialect: &Dialect) -> ToolCall {
+        let document = Document::parse(&self.reply, dialect).expect(&self.id);
+        let calls: Vec<&ToolCall> = document.calls().collect();
+        let [call] = calls.as_slice() else {
+            panic!("{}: {} calls in the reply", self.id, calls.len());
+        };
+        let verdict = call.may_run(Completeness::Complete, Unclosed::Reject);
+        assert_eq!(verdict, Ok(()), "{}", self.id);
+        (*call).clone()
+    }
+
+    fn carry_out(&self) {
+        let id = &self.id;
+        let dialect = dialect(&self.dialect);
+        let passage = self.passage(&dialect);
+        // Whatever the layer: nothing foreign ever counts.
+        assert_eq!(breach(&passage, &dialect), None, "{id}");
+        match self.stopped_by {
+            Layer::Escape => {
+                let (text, foreign) = self.careless();
+                let mut found = markers_in(&text, &dialect);
+                found.extend(headers_in(&text, &dialect));
+                let is_real = |span| foreign.iter().any(|part| overlap(part, span));
+                assert!(found.iter().any(is_real), "{id}: no attack at all");
+                assert_ne!(passage.text(), text, "{id}");
+            }
+            Layer::KeyedMarkers => {
+                assert_eq!(headers_in(&self.text, &dialect), [], "{id}");
+                let unkeyed = headers_in(&self.text, &dialect.without_key());
+                assert!(!unkeyed.is_empty(), "{id}: no attack at all");
+            }
+            Layer::NearMissRules => {
+                assert_eq!(headers_in(&self.text, &dialect), [], "{id}");
+                let named = near_misses(&self.text, &dialect).expect(id);
+                assert!(!named.is_empty(), "{id}: nothing is named");
+            }
+            Layer::Echo => {
+                let call = self.call(&dialect);
+                let expected = if self.flood {
+                    Echo::LostTrack
+                } else {
+                    Echo::Found { text: 0 }
+                };
+                assert_eq!(self.guard(&dialect).echo_of(&call), Some(expected), "{id}");
+                let deaf = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
+                assert_eq!(deaf.echo_of(&call), None, "{id}");
+            }
+            Layer::Gate => {
+                let call = self.call(&dialect);
+                assert_eq!(self.guard(&dialect).echo_of(&call), None, "{id}");
+                // A tool that says nothing of itself is asked about.
+                assert_eq!(ToolSpec::new(&*call.name).effect, Effect::Write, "{id}");
+            }
+            Layer::NotDefended => {
+                assert_eq!(passage.text(), self.text, "{id}: it is defended");
+                let security = folder().join("../../SECURITY.md");
+                let security = std::fs::read_to_string(security).expect("SECURITY.md");
+                let (_, plainly) = security
+                    .split_once("## What it does not defend")
+                    .expect("a section on what is not defended");
+                assert!(
+                    !self.says.is_empty() && plainly.contains(&self.says),
+                    "{id}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_attack_is_held_by_its_layer() {
+    for attack in table() {
+        attack.carry_out();
+    }
+}
+
+#[test]
+fn the_table_is_whole() {
+    let table = table();
+    assert!(table.len() >= 40, "{} rows", table.len());
+    let ids: BTreeSet<&str> = table.iter().map(|attack| &*attack.id).collect();
+    assert_eq!(ids.len(), table.len(), "an id stands twice");
+    let layers: BTreeSet<Layer> = table.iter().map(|attack| attack.stopped_by).collect();
+    assert_eq!(layers.len(), 6, "every layer has a row");
+    for attack in &table {
+        assert!(
+            attack.from.len() > 20 && attack.does.len() > 20,
+            "{}: says too little",
+            attack.id
+        );
+    }
+}

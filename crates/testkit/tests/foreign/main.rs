@@ -1,0 +1,15 @@
+//! Foreign text: the properties of `spec/foreign.md`, and a table of attacks.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by a panic"
+)]
+
+mod attacks;
+mod definition;
+mod dictionary;
+mod echoes;
+mod passages;
+mod time;
