@@ -1,5 +1,8 @@
 //! A call held against the definition of its tool.
 
+pub(crate) mod block;
+pub(crate) mod emoji;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -8,8 +11,8 @@ use plaincall_syntax::{Span, Syntax};
 
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
-use crate::bind_block::bind_block;
-use crate::bind_emoji::bind_emoji;
+use crate::bind::block::bind_block;
+use crate::bind::emoji::bind_emoji;
 use crate::call::ToolCall;
 use crate::schema::Misfit;
 use crate::tool::{Parameter, ToolSpec};

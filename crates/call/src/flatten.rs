@@ -10,7 +10,7 @@ use crate::flatten_for::for_tool;
 use crate::limits::Limits;
 use crate::pointer::{escape, is_index};
 use crate::tool::ToolSpec;
-use crate::tool_check::unusable_key;
+use crate::tool::check::unusable_key;
 
 /// What cannot be written so that it comes back the same.
 #[derive(Clone, Debug, PartialEq, Eq)]

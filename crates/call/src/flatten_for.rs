@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::argument_error::quoted;
 use crate::arguments::Arguments;
 use crate::bind::Problems;
-use crate::bind_block::bind_block;
+use crate::bind::block::bind_block;
 use crate::flatten::{FlattenError, Pairs, check_key, refuse, scalar_text};
 use crate::limits::Limits;
 use crate::pointer::{escape, is_bad_index, is_index};

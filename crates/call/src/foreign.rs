@@ -3,6 +3,10 @@
 //! None of them turns into another by itself, and a foreign text has no door but
 //! [`PassageBuilder`](crate::PassageBuilder), which escapes it.
 
+pub(crate) mod echo;
+mod folded;
+pub(crate) mod passage;
+
 use std::borrow::Cow;
 use std::fmt;
 

@@ -2,6 +2,10 @@
 //!
 //! Results of writing are dropped: a text in memory takes whatever it is given.
 
+mod doubt;
+pub(crate) mod shape;
+mod write;
+
 use std::fmt::{self, Write};
 use std::mem;
 
@@ -10,9 +14,9 @@ use plaincall_syntax::{Event, EventKind, Header, Severity, Slot};
 use crate::argument_error::quoted;
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
-use crate::json_doubt::Doubt;
-use crate::json_shape::{EmojiBody, EmojiShape, ExpectedParts, ExpectedValue, Shape};
-use crate::json_write::{Rest, Written, write_escaped, write_key, write_node};
+use crate::json_stream::doubt::Doubt;
+use crate::json_stream::shape::{EmojiBody, EmojiShape, ExpectedParts, ExpectedValue, Shape};
+use crate::json_stream::write::{Rest, Written, write_escaped, write_key, write_node};
 use crate::limits::Limits;
 use crate::pointer::{Pointer, PointerError, is_index, shown};
 use crate::tree::{ROOT, Tree};

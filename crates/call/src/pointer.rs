@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use plaincall_syntax::is_blank;
 
-use crate::json_shape::{ExpectedParts, Shape};
+use crate::json_stream::shape::{ExpectedParts, Shape};
 use crate::schema::{Place, SchemaReader};
 
 /// A pointer that is well formed.

@@ -5,8 +5,8 @@ use plaincall_syntax::is_blank;
 use crate::arguments::Arguments;
 use crate::flatten::{FlattenError, refuse};
 use crate::tool::ToolSpec;
+use crate::tool::usage::{Usage, UsageBody};
 use crate::tree::Node;
-use crate::usage::{Usage, UsageBody};
 
 /// The two texts of an emoji call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,10 @@
 //! What a tool is, as data.
 
+mod by_schema;
+pub(crate) mod check;
+pub(crate) mod definitions;
+pub(crate) mod usage;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -1,5 +1,8 @@
 //! What validates the arguments of a call when they have been read.
 
+#[cfg(feature = "jsonschema")]
+mod by_jsonschema;
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -96,7 +99,7 @@ impl Validator {
 )]
 fn compile(schema: &Schema) -> Compiled {
     #[cfg(feature = "jsonschema")]
-    return Some(crate::validate_jsonschema::compile(schema));
+    return Some(crate::validate::by_jsonschema::compile(schema));
     #[cfg(not(feature = "jsonschema"))]
     {
         let _ = schema;

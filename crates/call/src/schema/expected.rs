@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::alternative::{Alternative, Keywords};
 use super::kinds::Kinds;
 use super::place::{Place, SchemaReader};
-use crate::json_shape::{ExpectedParts, ExpectedValue};
+use crate::json_stream::shape::{ExpectedParts, ExpectedValue};
 use crate::pointer::is_index;
 
 /// What may stand at a place.

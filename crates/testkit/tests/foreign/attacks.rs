@@ -193,12 +193,12 @@ impl Attack {
                 assert_ne!(passage.text(), text, "{id}");
             }
             Layer::KeyedMarkers => {
-                assert_eq!(headers_in(&self.text, &dialect), [], "{id}");
+                assert!(headers_in(&self.text, &dialect).is_empty(), "{id}");
                 let unkeyed = headers_in(&self.text, &dialect.without_key());
                 assert!(!unkeyed.is_empty(), "{id}: no attack at all");
             }
             Layer::NearMissRules => {
-                assert_eq!(headers_in(&self.text, &dialect), [], "{id}");
+                assert!(headers_in(&self.text, &dialect).is_empty(), "{id}");
                 let named = near_misses(&self.text, &dialect).expect(id);
                 assert!(!named.is_empty(), "{id}: nothing is named");
             }

@@ -3,8 +3,8 @@
 use plaincall_syntax::{Dialect, DialectError, Syntax};
 
 use crate::call::ToolCall;
-use crate::folded::{Folded, Patterns};
 use crate::foreign::Foreign;
+use crate::foreign::folded::{Folded, Patterns};
 
 /// Remembers what looked like calls in the foreign texts of a conversation, and knows them again when a model writes
 /// them.

@@ -16,7 +16,7 @@ use crate::pointer::escape;
 use crate::reading::Reading;
 use crate::schema::{Misfit, Place, SchemaReader};
 use crate::tool::ToolSpec;
-use crate::usage::{Usage, UsageBody, UsageItem};
+use crate::tool::usage::{Usage, UsageBody, UsageItem};
 
 /// Binds the call; what does not fit goes to `problems`.
 pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::arguments::Arguments;
-use crate::bind_emoji::bind_line;
+use crate::bind::emoji::bind_line;
 use crate::coerce::coerce;
 use crate::schema::Expected;
 use crate::tool::ToolSpec;
-use crate::usage::UsageBody;
+use crate::tool::usage::UsageBody;
 
 /// What is known about a call's arguments while they are written (`spec/json-stream.md` 2).
 ///
@@ -131,6 +131,10 @@ impl ToolSpec {
     }
 }
 
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the methods by name have lifetimes that are not general enough"
+)]
 impl Shape for ToolSpec {
     fn value(&self, place: &[&str]) -> ExpectedValue {
         self.expects(place, |expected| expected.value())
