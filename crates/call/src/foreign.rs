@@ -10,13 +10,13 @@ pub(crate) mod passage;
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Text that came from outside: the result of a tool, a document, a user's words, the definition of a tool from
 /// somewhere else.
 ///
-/// What goes in does not come out again, except escaped into a [`Passage`](crate::Passage). There is no conversion
-/// from or to a text, and it cannot be printed:
+/// What goes in does not come out again, except escaped into a [`Passage`](crate::Passage), and into a record: it is
+/// written and read by serde as the text that it is. There is no conversion from or to a text, and it cannot be printed:
 ///
 /// ```
 /// use plaincall_call::{Foreign, PassageBuilder};
@@ -74,7 +74,8 @@ use serde::Serialize;
 /// # use plaincall_call::{Foreign, OwnText};
 /// let own = OwnText::vouch(Foreign::new("x"));
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Foreign<'t>(Cow<'t, str>);
 
 impl<'t> Foreign<'t> {
@@ -106,6 +107,11 @@ impl<'t> Foreign<'t> {
             .filter(|line| !line.is_empty())
             .collect();
         Self::new(words.join(" "))
+    }
+
+    /// The same, with a text of its own.
+    pub fn into_owned(self) -> Foreign<'static> {
+        Foreign(Cow::Owned(self.0.into_owned()))
     }
 
     /// Whether it holds this text, for instance the key of the markers, which is then no secret any more.

@@ -60,7 +60,8 @@ const STANDARD_INPUT: &str = "-";
 ///
 /// The rules of the tools file decide first which calls may run. Where they say nothing, tools that may change something
 /// (`effect = "write"`, or none given) ask on the terminal itself, never on the standard input. Without a terminal they
-/// are rejected, unless `--yes` allows them.
+/// are rejected, unless `--yes` allows them. A call that stands word for word in a file named with `--heard` is held for a
+/// person in any case.
 ///
 /// With `--log` a run that is cut off, by a crash, a kill or a power cut, can be taken up again by `--resume`. One that
 /// was called off and came to its end is over.
@@ -98,9 +99,17 @@ pub(crate) struct RunOptions {
 
     /// Let tools run that may change something, and calls about which a rule wants somebody to be asked, without asking.
     ///
-    /// A rule that denies a call still does. With `--resume` it holds too if the run began with it.
+    /// A rule that denies a call still does, and a call that stands in a text from outside is still asked about. With `--resume` it holds too if the run began with it.
     #[arg(long)]
     pub(crate) yes: bool,
+
+    /// A file that the model was given, such as a document; may be repeated.
+    ///
+    /// A call that stands in it word for word may only have been copied from it, so a person is asked about it, whatever
+    /// its tool does and whatever rules and `--yes` say. Without a terminal it is rejected. The log keeps what of the
+    /// file could be copied, so that `--resume` need not be told again; there it names further files.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) heard: Vec<PathBuf>,
 
     /// Run so many calls at the same time at most; 0 is any number.
     ///

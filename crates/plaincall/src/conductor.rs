@@ -4,6 +4,7 @@
 //! those who listen and for the log, and as [`Command`]s, for the driver. Nothing else changes it. So the inputs of a
 //! log, given again in their order, bring it back to where it was (`spec/log.md`, "Taking a run up again").
 
+mod ears;
 mod standing;
 
 use std::collections::VecDeque;
@@ -12,11 +13,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect};
+use plaincall_call::{Arguments, Effect, Foreign, ToolCall};
 use plaincall_plan::{
     Action, CallIndex, Limits, Order, Plan, RejectReason, Reply, State, ToolIndex,
 };
 
+use crate::echo::EchoOf;
 use crate::event::{
     Admission, AdmittedBy, Appeared, BackOff, Cancel, Completed, Delta, Moment, Over, RunEvent,
     Started, TurnBegin, TurnEnd,
@@ -29,10 +31,17 @@ use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
 use crate::turn::Stop;
 use crate::work::Ended;
+pub(crate) use ears::Ears;
 
 /// Something that happened outside.
 #[derive(Debug)]
 pub(crate) enum Input {
+    /// The model is given a text from outside.
+    Hear {
+        name: Arc<str>,
+        /// What of it counts.
+        text: Option<Arc<Foreign<'static>>>,
+    },
     /// A turn was opened.
     Open,
     /// A piece of the reply, and what it says.
@@ -91,6 +100,8 @@ pub(crate) struct Conductor {
     numbers: Vec<ToolIndex>,
     calls: Vec<Call>,
     turns: Vec<Turn>,
+    /// `None` if echoes are nothing special.
+    ears: Option<Ears>,
     /// Why the present turn was called off, perhaps before its first call.
     cancelled: Option<Arc<str>>,
     /// Whether the last cancellation came because the time of the turn was over.
@@ -117,6 +128,8 @@ pub(crate) struct Call {
     tool: Option<usize>,
     /// Set from the end of its text until it is started for the last time, so that they do not stay in memory.
     arguments: Option<Arc<Arguments>>,
+    /// The text from outside that it stands in.
+    pub(crate) echo: Option<EchoOf>,
     times: Times,
     /// How often it was started.
     pub(crate) attempts: u32,
@@ -149,7 +162,7 @@ enum Stage {
 }
 
 impl Conductor {
-    pub(crate) fn new(toolbox: Arc<Toolbox>, policy: Policy) -> Self {
+    pub(crate) fn new(toolbox: Arc<Toolbox>, policy: Policy, ears: Option<Ears>) -> Self {
         let mut plan = Plan::new(Limits {
             concurrent: NonZeroU32::new(policy.concurrent),
             calls_per_turn: policy.calls_per_turn,
@@ -174,6 +187,7 @@ impl Conductor {
             numbers,
             calls: Vec::new(),
             turns: Vec::new(),
+            ears,
             cancelled: None,
             is_overtime: false,
             called_off: 0,
@@ -188,6 +202,7 @@ impl Conductor {
     pub(crate) fn take(&mut self, input: Input, at: Duration) {
         // The plan refuses what comes too late, for instance the end of a call that was called off; that is right.
         match input {
+            Input::Hear { name, text } => self.hear(name, text, at),
             Input::Open => self.open(at),
             Input::Text { source, read } => {
                 if let Some(source) = source {
@@ -232,6 +247,7 @@ impl Conductor {
             self.over(Stop::Broken, Vec::new(), at);
             self.act(at);
         }
+        self.hear_results();
         self.cancelled = self.finisher.map(|call| {
             let name = self.calls.get(call.index()).map(|call| &*call.name);
             format!(
@@ -275,7 +291,8 @@ impl Conductor {
                     call,
                     tool,
                     arguments,
-                } => self.complete(CallIndex::new(call), tool, &arguments, at),
+                    written,
+                } => self.complete(CallIndex::new(call), tool, &arguments, &written, at),
                 Read::Wrong { call, reason } => {
                     let _ = self.plan.reject(CallIndex::new(call), reason);
                 }
@@ -307,6 +324,7 @@ impl Conductor {
             turn: self.turns.len().saturating_sub(1),
             tool: None,
             arguments: None,
+            echo: None,
             times: Times {
                 appeared: at,
                 ..Times::default()
@@ -319,7 +337,14 @@ impl Conductor {
         });
     }
 
-    fn complete(&mut self, call: CallIndex, tool: usize, arguments: &Arc<Arguments>, at: Duration) {
+    fn complete(
+        &mut self,
+        call: CallIndex,
+        tool: usize,
+        arguments: &Arc<Arguments>,
+        written: &ToolCall,
+        at: Duration,
+    ) {
         let Some((entry, number)) = self.calls.get_mut(call.index()).zip(self.numbers.get(tool))
         else {
             return;
@@ -335,6 +360,7 @@ impl Conductor {
         entry.times.complete = Some(at);
         entry.tool = Some(tool);
         entry.arguments = Some(Arc::clone(arguments));
+        self.compare(call, written);
         self.tell_of(call, at, |moment| {
             RunEvent::Waiting(Completed {
                 call: moment.call,
@@ -378,6 +404,10 @@ impl Conductor {
         arguments: Option<Arc<Arguments>>,
         at: Duration,
     ) {
+        // Whatever the gate has not decided itself is no decision about an echo.
+        if by != AdmittedBy::Gate && self.call(call).is_some_and(|call| call.echo.is_some()) {
+            return;
+        }
         // A call that was called off meanwhile needs no decision any more.
         if self.plan.admit(call).is_err() {
             return;
@@ -426,6 +456,7 @@ impl Conductor {
             self.finisher.get_or_insert(call);
         }
         self.record(call, status, output, error.map(Arc::from), None, at);
+        self.keep_for_next_turn(call);
         let _ = self.plan.ended(call, outcome);
         self.close_turn_of(call, at);
     }
@@ -467,7 +498,7 @@ impl Conductor {
         while let Some(action) = self.plan.next_action() {
             match action {
                 Action::Ready(call) => {
-                    self.tell_of(call, at, RunEvent::Ready);
+                    self.tell_ready(call, at);
                     self.commands.push_back(Command::Ask(call));
                 }
                 Action::Start(call) => {

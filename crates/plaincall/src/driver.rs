@@ -15,6 +15,7 @@ use std::future::pending;
 use std::hash::RandomState;
 use std::sync::Arc;
 
+use plaincall_call::Foreign;
 use plaincall_plan::CallIndex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -42,6 +43,11 @@ use crate::work::{Ended, Transform, in_words};
 /// What the driver is told.
 pub(crate) enum Message {
     Listen(Listener),
+    /// The model is given a text from outside; what of it counts.
+    Hear {
+        name: Arc<str>,
+        text: Option<Arc<Foreign<'static>>>,
+    },
     /// A turn was opened; there the spans of its calls belong.
     Open(Parent),
     /// A piece of the reply has been read.
@@ -300,6 +306,7 @@ impl Driver {
                     self.give(cancel_without_log(&error));
                 }
             }
+            Message::Hear { name, text } => self.give(Input::Hear { name, text }),
             Message::Fed { source, read } => self.give(Input::Text { source, read }),
             Message::Over { stop, read, reply } => {
                 if let Some((turn, _)) = self.conductor.last_turn() {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plaincall_call::Foreign;
 use serde::{Deserialize, Serialize};
 
+use crate::echo::EchoOf;
 use crate::policy::Policy;
 use crate::result::{CallResult, StatusCounts};
 use crate::source::Source;
@@ -22,6 +24,8 @@ pub enum RunEvent {
     Run(Box<RunBegin>),
     /// The run was taken up again from its log.
     Resumed(Resumed),
+    /// The model was given a text from outside.
+    Heard(Heard),
     /// A turn was opened.
     Turn(TurnBegin),
     /// The next piece of the reply has arrived.
@@ -32,7 +36,7 @@ pub enum RunEvent {
     /// waits, if only for a moment.
     Waiting(Completed),
     /// Nothing but the gate stands in the call's way.
-    Ready(Moment),
+    Ready(AtGate),
     /// The gate has let the call pass.
     Admitted(Admission),
     /// The tool has been started.
@@ -107,6 +111,22 @@ pub struct Resumed {
     pub at: Duration,
 }
 
+/// A text from outside that the model was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// Its number, from 0.
+    pub number: u32,
+    /// What it is called.
+    pub name: Arc<str>,
+    /// The part of it that a call could have been copied from, if there is any: from the line on that holds its first
+    /// start marker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Arc<Foreign<'static>>>,
+    /// When it was heard.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
 /// A turn was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnBegin {
@@ -168,6 +188,23 @@ pub struct Completed {
 /// Arguments as texts: pairs of JSON Pointer and value, in the order in which they were written. As JSON an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArgumentTexts(pub Vec<(String, String)>);
+
+/// A call that only the gate keeps from running.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtGate {
+    /// The call's place in order of appearance, from 0, unique over the conversation.
+    pub call: u32,
+    /// Its id.
+    pub id: Arc<str>,
+    /// The name of its tool, as written.
+    pub name: Arc<str>,
+    /// The text from outside that it stands in, word for word. Then no rule and no earlier answer lets it pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub echo: Option<EchoOf>,
+    /// When it happened.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
 
 /// Who let a call pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -364,7 +401,8 @@ impl RunEvent {
         match self {
             Self::Call(event) => Some(event.call),
             Self::Waiting(event) => Some(event.call),
-            Self::Ready(event) | Self::Retry(event) => Some(event.call),
+            Self::Ready(event) => Some(event.call),
+            Self::Retry(event) => Some(event.call),
             Self::Admitted(event) => Some(event.call),
             Self::Start(event) => Some(event.call),
             Self::BackOff(event) => Some(event.call),
@@ -378,11 +416,13 @@ impl RunEvent {
         match self {
             Self::Run(_) | Self::Missed(_) => Duration::ZERO,
             Self::Resumed(event) => event.at,
+            Self::Heard(event) => event.at,
             Self::Turn(event) => event.at,
             Self::Text(event) => event.at,
             Self::Call(event) => event.at,
             Self::Waiting(event) => event.at,
-            Self::Ready(event) | Self::Retry(event) => event.at,
+            Self::Ready(event) => event.at,
+            Self::Retry(event) => event.at,
             Self::Admitted(event) => event.at,
             Self::Start(event) => event.at,
             Self::BackOff(event) => event.at,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plaincall_call::{Arguments, Effect};
 
+use crate::echo::EchoOf;
 use crate::tool::BoxError;
 
 /// Decides whether a call that is ready may run: a policy, or a person.
@@ -68,6 +69,9 @@ pub struct Request {
     pub effect: Effect,
     /// What it is called with.
     pub arguments: Arc<Arguments>,
+    /// The text from outside that the call stands in, word for word: then the model may only have copied it, and it
+    /// runs only if this gate says so (`spec/running.md`, "Echoes").
+    pub echo: Option<EchoOf>,
 }
 
 /// What a gate decides.
@@ -119,13 +123,16 @@ impl Decision {
 }
 
 /// The gate of a run that has no other: tools that only read and tools that can be repeated may run, tools that
-/// write may not.
+/// write may not. Nor may [echoes](Request::echo).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOnly;
 
 impl ReadOnly {
     /// What it decides about a tool.
     pub(crate) fn decision(request: &Request) -> Decision {
+        if let Some(echo) = &request.echo {
+            return Decision::deny(echo.refusal());
+        }
         match request.effect {
             Effect::Read | Effect::Idempotent => Decision::Allow,
             Effect::Write => Decision::deny(format!(
@@ -142,12 +149,18 @@ impl Gate for ReadOnly {
     }
 }
 
-/// Lets every call run.
+/// Lets every call run but [echoes](Request::echo): a yes that was given beforehand is none to what a text from outside
+/// asks for. [`Policy::echoes`](crate::Policy::echoes) can let them run like all others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowAll;
 
 impl Gate for AllowAll {
-    fn decide<'a>(&'a self, _: &'a Request) -> GateFuture<'a> {
-        Box::pin(async { Ok(Decision::Allow) })
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+        Box::pin(async move {
+            Ok(match &request.echo {
+                None => Decision::Allow,
+                Some(echo) => Decision::deny(echo.refusal()),
+            })
+        })
     }
 }

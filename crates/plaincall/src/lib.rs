@@ -32,6 +32,8 @@
 //! - [`Run`]: one conversation. [`Turn`]: one reply, fed with text, finished with its results.
 //! - [`Policy`]: limits and order of a run. [`Rules`]: what may run and what may not, as data.
 //! - [`Gate`]: who decides about the rest. If nobody is asked, tools that [write](Effect::Write) may not.
+//! - [`Run::hear`]: texts from outside that the model was given. A call that it may have copied from one, or from a
+//!   result, waits for the gate.
 //! - [`RunEvents`] and [`Observer`]: what happens, as it happens; as JSON lines it is the record of a run.
 //! - [`Log`]: the record in a file, from which a run is taken up again after a crash ([`RunBuilder::log`],
 //!   [`Run::go_on`]). [`read_log`] reads it.
@@ -46,6 +48,7 @@ mod conductor;
 mod context;
 mod cut;
 mod driver;
+mod echo;
 mod event;
 mod events;
 mod gate;
@@ -78,9 +81,10 @@ pub use plaincall_syntax as syntax;
 pub use call::{Arguments, Effect, Limits, Parameter, ParameterKind, ToolSpec, Unclosed};
 pub use command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_OUTPUT_LIMIT};
 pub use context::{Context, DependencyResult};
+pub use echo::EchoOf;
 pub use event::{
-    Admission, AdmittedBy, Appeared, ArgumentTexts, BackOff, Cancel, Completed, Delta,
-    DirectoryBegin, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent, Started,
+    Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Cancel, Completed, Delta,
+    DirectoryBegin, Heard, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent, Started,
     TurnBegin, TurnEnd,
 };
 pub use events::{EVENT_QUEUE, Observer, RunEvents};
@@ -89,7 +93,10 @@ pub use gate::{
 };
 pub use log::{LOG_VERSION, LineEncoder, Log, LogError, Record, Storage, TornTail, read_log};
 pub use plaincall_plan::Order;
-pub use policy::{DEFAULT_CONCURRENT, DEFAULT_GATE_TIMEOUT, DEFAULT_RESULT_LIMIT, Policy, Writes};
+pub use policy::{
+    DEFAULT_CONCURRENT, DEFAULT_GATE_TIMEOUT, DEFAULT_HEARD_LIMIT, DEFAULT_RESULT_LIMIT, Echoes,
+    Policy, Writes,
+};
 pub use replay::{ResumeError, Unfinished};
 pub use result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times, TurnResults};
 pub use rules::{Pattern, Rule, Rules, Verdict};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plaincall_call::EchoGuard;
 use plaincall_plan::Order;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,9 @@ pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// How long a result is at most that goes back to the model whole if nothing is said, in bytes.
 pub const DEFAULT_RESULT_LIMIT: usize = 64 << 10;
+
+/// How much of the texts from outside is kept if nothing is said, in bytes.
+pub const DEFAULT_HEARD_LIMIT: usize = EchoGuard::KEPT_BYTES;
 
 /// What holds for all calls of a run (`spec/running.md`). The record of a run begins with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +52,16 @@ pub struct Policy {
     pub writes: Writes,
     /// How long a result is at most that goes back to the model whole, in bytes.
     pub result_limit: usize,
+    /// What becomes of calls that stand word for word in a text from outside.
+    #[serde(default, skip_serializing_if = "Echoes::are_held")]
+    pub echoes: Echoes,
+    /// How much of the texts from outside is kept to know such calls by, in bytes. When there is more, every call from
+    /// then on is treated as one.
+    #[serde(
+        default = "default_heard_limit",
+        skip_serializing_if = "is_default_heard_limit"
+    )]
+    pub heard_limit: usize,
 }
 
 impl Default for Policy {
@@ -63,6 +77,8 @@ impl Default for Policy {
             gate_timeout: DEFAULT_GATE_TIMEOUT,
             writes: Writes::default(),
             result_limit: DEFAULT_RESULT_LIMIT,
+            echoes: Echoes::default(),
+            heard_limit: DEFAULT_HEARD_LIMIT,
         }
     }
 }
@@ -76,6 +92,40 @@ pub enum Writes {
     AtOnce,
     /// When the reply is over, and only if it is whole.
     AtEndOfTurn,
+}
+
+/// What becomes of calls that stand word for word in a text from outside (`spec/running.md`, "Echoes").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Echoes {
+    /// They are held: only the gate can let them run, by an answer about this very call.
+    #[default]
+    Held,
+    /// They run like all other calls, and nobody looks for them. What a text from outside says is then as good as what
+    /// the model says.
+    LikeOthers,
+}
+
+impl Echoes {
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that serde asks for"
+    )]
+    fn are_held(&self) -> bool {
+        *self == Self::Held
+    }
+}
+
+const fn default_heard_limit() -> usize {
+    DEFAULT_HEARD_LIMIT
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde asks for"
+)]
+fn is_default_heard_limit(limit: &usize) -> bool {
+    *limit == DEFAULT_HEARD_LIMIT
 }
 
 mod order_name {

@@ -48,6 +48,8 @@ pub(crate) enum Read {
         call: u32,
         tool: usize,
         arguments: Arc<Arguments>,
+        /// The call as it was written.
+        written: Box<ToolCall>,
     },
     Wrong {
         call: u32,
@@ -165,6 +167,7 @@ impl Reader {
                         call: index,
                         tool,
                         arguments: Arc::new(arguments),
+                        written: call,
                     },
                     Err(reason) => Read::Wrong {
                         call: index,

@@ -165,6 +165,10 @@ impl Replay<'_> {
             RunEvent::LogFailed(_) | RunEvent::Missed(_) => {
                 return Err("such an event is never in a log".to_owned());
             }
+            RunEvent::Heard(heard) => {
+                let (name, text) = (Arc::clone(&heard.name), heard.text.clone());
+                self.give(Input::Hear { name, text }, heard.at);
+            }
             RunEvent::Turn(turn) => {
                 self.reader.open();
                 self.replayed.last_turn = Some(Unfinished {
@@ -335,6 +339,9 @@ impl Replay<'_> {
 /// Whether an event is the one of the log. Times and the words of messages may differ.
 fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
     match (event, recorded) {
+        (RunEvent::Heard(a), RunEvent::Heard(b)) => {
+            a.number == b.number && a.name == b.name && a.text == b.text
+        }
         (RunEvent::Turn(a), RunEvent::Turn(b)) => a.turn == b.turn,
         (RunEvent::Text(a), RunEvent::Text(b)) => a.source == b.source,
         (RunEvent::Call(a), RunEvent::Call(b)) => {
@@ -343,9 +350,8 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
         (RunEvent::Waiting(a), RunEvent::Waiting(b)) => {
             a.call == b.call && a.arguments == b.arguments
         }
-        (RunEvent::Ready(a), RunEvent::Ready(b)) | (RunEvent::Retry(a), RunEvent::Retry(b)) => {
-            a.call == b.call
-        }
+        (RunEvent::Ready(a), RunEvent::Ready(b)) => a.call == b.call && a.echo == b.echo,
+        (RunEvent::Retry(a), RunEvent::Retry(b)) => a.call == b.call,
         (RunEvent::Admitted(a), RunEvent::Admitted(b)) => {
             a.call == b.call && a.arguments == b.arguments
         }
@@ -363,11 +369,18 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
 fn told(event: &RunEvent) -> String {
     let of = |call: u32, id: &str, what: &str| format!("call {call} (`{id}`) {what}");
     match event {
+        RunEvent::Heard(heard) => format!(
+            "the model is given text {} (`{}`)",
+            heard.number, heard.name
+        ),
         RunEvent::Turn(turn) => format!("turn {} begins", turn.turn),
         RunEvent::Text(_) => "a piece of the reply arrives".to_owned(),
         RunEvent::Call(event) => of(event.call, &event.id, "appears"),
         RunEvent::Waiting(event) => of(event.call, &event.id, "is complete, with these arguments"),
-        RunEvent::Ready(event) => of(event.call, &event.id, "is ready"),
+        RunEvent::Ready(event) => match &event.echo {
+            Some(echo) => of(event.call, &event.id, &format!("is ready and {echo}")),
+            None => of(event.call, &event.id, "is ready"),
+        },
         RunEvent::Retry(event) => of(event.call, &event.id, "is tried again"),
         RunEvent::Admitted(event) => of(event.call, &event.id, "is admitted"),
         RunEvent::Start(event) => of(event.call, &event.id, "is started"),

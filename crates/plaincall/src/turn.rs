@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use plaincall_call::Foreign;
 use plaincall_syntax::{Event, Syntax};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -101,6 +102,12 @@ impl<'run> Turn<'run> {
             let source = is_wanted.then(|| chunk.into());
             self.run.send(Message::Fed { source, read });
         }
+    }
+
+    /// Says that the model is given a text from outside while it writes this reply; see [`Run::hear`]. What was read
+    /// before was written without it.
+    pub fn hear(&mut self, name: &str, text: &Foreign<'_>) {
+        self.run.hear(name, text);
     }
 
     /// Waits until the run has taken all that was fed, and not much of it waits to be written to the log.

@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Dependents, Effect, Order, Policy, Retry, Rule, Rules, Run, Stop, Tool, ToolPolicy,
-    Toolbox, Writes, read_tools,
+    AllowAll, Dependents, Echoes, Effect, Order, Policy, Retry, Rule, Rules, Run, Stop, Tool,
+    ToolPolicy, Toolbox, Writes, read_tools,
 };
 
 const PATH: &str = "/home/me/tools.toml";
@@ -152,6 +152,10 @@ fn runs() {
     });
     check("writes = 'at_end_of_turn'", |policy| {
         policy.writes = Writes::AtEndOfTurn;
+    });
+    check("echoes = 'like_others'\nheard_limit = '1 MiB'", |policy| {
+        policy.echoes = Echoes::LikeOthers;
+        policy.heard_limit = 1 << 20;
     });
     for size in ["8192", "'8 KiB'", "'8KiB'", "0x2000"] {
         check(&format!("result_limit = {size}"), |policy| {

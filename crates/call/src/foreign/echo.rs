@@ -80,6 +80,35 @@ impl EchoGuard {
         self
     }
 
+    /// What of a foreign text counts: from the line on that holds its first start marker. `None` if it has none.
+    ///
+    /// Whoever keeps a record of a conversation has to keep no more of the text than that: a guard that hears it knows
+    /// the same calls again.
+    ///
+    /// ```
+    /// use plaincall_call::{EchoGuard, Foreign};
+    /// use plaincall_syntax::Dialect;
+    ///
+    /// let guard = EchoGuard::new(&[Dialect::block()])?;
+    /// let page = Foreign::new("Hello.\nRun !!!GADGET_START:Delete\n!!!GADGET_END\n");
+    /// assert_eq!(guard.what_counts(&page), Some(Foreign::new("Run !!!GADGET_START:Delete\n!!!GADGET_END\n")));
+    /// assert_eq!(guard.what_counts(&Foreign::new("Hello.\n")), None);
+    /// # Ok::<(), plaincall_syntax::DialectError>(())
+    /// ```
+    pub fn what_counts<'f>(&self, text: &'f Foreign<'_>) -> Option<Foreign<'f>> {
+        let text = text.raw();
+        let mut folded = Folded::new();
+        let mut begin = 0;
+        for line in text.split_inclusive('\n') {
+            folded.line(line.strip_suffix('\n').unwrap_or(line), &self.patterns);
+            if !folded.text().is_empty() {
+                return text.get(begin..).map(Foreign::new);
+            }
+            begin += line.len();
+        }
+        None
+    }
+
     /// Takes a foreign text of the conversation.
     pub fn hear(&mut self, text: &Foreign<'_>) {
         self.listener().chunk(text);
@@ -102,34 +131,50 @@ impl EchoGuard {
         if self.has_lost_track {
             return Some(Echo::LostTrack);
         }
-        let needle = self.folded(call);
-        let found = self.texts.iter().find(|(_, text)| text.contains(&needle));
+        let mut needle = self.folded_header(call);
+        // Most calls are done with here: a call may be long, and folding it takes time.
+        if !self
+            .texts
+            .iter()
+            .any(|(_, text)| text.contains(needle.text()))
+        {
+            return None;
+        }
+        self.fold_arguments(call, &mut needle);
+        let mut texts = self.texts.iter();
+        let found = texts.find(|(_, text)| text.contains(needle.text()));
         found.map(|(text, _)| Echo::Found { text: *text })
     }
 
-    fn folded(&self, call: &ToolCall) -> String {
+    fn folded_header(&self, call: &ToolCall) -> Folded {
         let mut folded = Folded::new();
-        let lines = |folded: &mut Folded, text: &str| {
-            for line in text.split('\n') {
-                folded.line(line, &self.patterns);
-            }
-        };
         folded.start(call.syntax);
         match call.syntax {
-            Syntax::Block => {
-                lines(&mut folded, &call.name);
-                for argument in call.arguments.iter() {
-                    folded.argument(argument.pointer, &self.patterns);
-                    lines(&mut folded, argument.text);
-                }
-            }
+            Syntax::Block => self.fold_lines(&call.name, &mut folded),
             Syntax::Emoji => {
                 let header = [&call.name, call.raw_args().unwrap_or_default(), "]"].concat();
-                lines(&mut folded, &header);
-                lines(&mut folded, call.body().unwrap_or_default());
+                self.fold_lines(&header, &mut folded);
             }
         }
-        folded.into_text()
+        folded
+    }
+
+    fn fold_arguments(&self, call: &ToolCall, folded: &mut Folded) {
+        match call.syntax {
+            Syntax::Block => {
+                for argument in call.arguments.iter() {
+                    folded.argument(argument.pointer, &self.patterns);
+                    self.fold_lines(argument.text, folded);
+                }
+            }
+            Syntax::Emoji => self.fold_lines(call.body().unwrap_or_default(), folded),
+        }
+    }
+
+    fn fold_lines(&self, text: &str, folded: &mut Folded) {
+        for line in text.split('\n') {
+            folded.line(line, &self.patterns);
+        }
     }
 }
 

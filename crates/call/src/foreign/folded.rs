@@ -7,9 +7,40 @@ const START: char = '\u{1}';
 const ARGUMENT: char = '\u{2}';
 const END: char = '\u{3}';
 
-/// The markers to look for, folded. Longest first.
+/// The markers to look for.
 #[derive(Clone, Debug)]
-pub(crate) struct Patterns(Vec<(String, MarkerUse)>);
+pub(crate) struct Patterns {
+    /// Folded, longest first.
+    markers: Vec<(String, MarkerUse)>,
+    /// The bytes that they begin with.
+    first: Bytes,
+    /// The bytes with which something may begin, in a text that is not folded, that becomes a start marker.
+    start: Bytes,
+}
+
+/// A set of bytes. Most of a text is passed over by it.
+#[derive(Clone, Debug, Default)]
+struct Bytes([u64; 4]);
+
+impl Bytes {
+    fn insert(&mut self, byte: u8) {
+        if let Some(word) = self.0.get_mut(usize::from(byte >> 6)) {
+            *word |= 1 << (byte & 63);
+        }
+    }
+
+    fn insert_first_of(&mut self, c: char) {
+        let mut buffer = [0; 4];
+        if let Some(first) = c.encode_utf8(&mut buffer).bytes().next() {
+            self.insert(first);
+        }
+    }
+
+    fn contains(&self, byte: u8) -> bool {
+        let word = self.0.get(usize::from(byte >> 6));
+        word.is_some_and(|word| word >> (byte & 63) & 1 == 1)
+    }
+}
 
 impl Patterns {
     /// The markers of these dialects with and without their keys, and the default ones.
@@ -34,12 +65,40 @@ impl Patterns {
         }
         add(&Dialect::auto())?;
         patterns.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
-        Ok(Self(patterns))
+        let (mut first, mut start) = (Bytes::default(), Bytes::default());
+        for (text, usage) in &patterns {
+            let Some(c) = text.chars().next() else {
+                continue;
+            };
+            first.insert_first_of(c);
+            if matches!(usage, MarkerUse::Start(_)) {
+                for c in unfolded(c) {
+                    start.insert_first_of(c);
+                }
+            }
+        }
+        Ok(Self {
+            markers: patterns,
+            first,
+            start,
+        })
+    }
+
+    /// Whether a start marker may begin on this line, which is not folded.
+    fn may_start(&self, line: &str) -> bool {
+        line.bytes().any(|byte| self.start.contains(byte))
     }
 
     fn at_front(&self, text: &str) -> Option<(usize, MarkerUse)> {
+        if !text
+            .bytes()
+            .next()
+            .is_some_and(|byte| self.first.contains(byte))
+        {
+            return None;
+        }
         let (pattern, usage) = self
-            .0
+            .markers
             .iter()
             .find(|(pattern, _)| text.starts_with(&**pattern))?;
         Some((pattern.len(), *usage))
@@ -88,6 +147,9 @@ impl Folded {
 
     /// Adds one line, without its line end.
     pub(crate) fn line(&mut self, line: &str, patterns: &Patterns) {
+        if !self.has_begun && !patterns.may_start(line) {
+            return;
+        }
         let folded: String = fold(line).collect();
         for line in folded.split('\n') {
             self.folded_line(line, patterns);
@@ -193,8 +255,26 @@ fn fold(text: &str) -> impl Iterator<Item = char> {
     })
 }
 
+/// The characters that fold to this one.
+fn unfolded(c: char) -> impl Iterator<Item = char> {
+    let code = u32::from(c);
+    let others = [c.to_ascii_uppercase(), c]
+        .into_iter()
+        .filter(char::is_ascii_graphic)
+        .flat_map(|c| {
+            let code = u32::from(c);
+            [code, code + 0xE_0000, code + 0xFEE0]
+        });
+    std::iter::once(code)
+        .chain(others)
+        .filter_map(char::from_u32)
+}
+
 /// `None` for what is not seen.
 fn folded_char(c: char) -> Option<char> {
+    if c.is_ascii_graphic() {
+        return Some(c.to_ascii_lowercase());
+    }
     let from = |c: char, first: char, to: char| {
         let code = u32::from(c).checked_sub(u32::from(first))?;
         char::from_u32(u32::from(to) + code)
@@ -213,4 +293,18 @@ fn folded_char(c: char) -> Option<char> {
             | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
             | '\u{E0000}'..='\u{E0FFF}');
     (!is_unseen).then(|| c.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{folded_char, unfolded};
+
+    #[test]
+    fn every_character_that_folds_to_another_is_known() {
+        for c in char::MIN..=char::MAX {
+            if let Some(folded) = folded_char(c) {
+                assert!(unfolded(folded).any(|other| other == c), "{c:?}");
+            }
+        }
+    }
 }

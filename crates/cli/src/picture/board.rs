@@ -106,8 +106,8 @@ impl Board {
                     call.times.complete = Some(moment.at);
                 }
             }
-            RunEvent::Ready(moment) | RunEvent::Retry(moment) => {
-                if let Some(call) = self.call_mut(moment.call) {
+            RunEvent::Ready(_) | RunEvent::Retry(_) => {
+                if let Some(call) = event.call().and_then(|call| self.call_mut(call)) {
                     call.state = State::Ready;
                 }
             }

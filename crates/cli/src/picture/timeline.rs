@@ -321,7 +321,7 @@ mod tests {
             attempt: 1,
             at: at(10_400),
         }));
-        board.take(&RunEvent::Ready(moment(8, 10_800)));
+        board.take(&RunEvent::Retry(moment(8, 10_800)));
         let lines = super::timeline(&board, &[0, 1, 2], 60, &ASCII);
         let found: Vec<String> = lines.iter().map(Line::to_plain).collect();
         assert_eq!(

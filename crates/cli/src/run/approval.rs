@@ -1,5 +1,5 @@
 //! Who decides whether a call may run that no rule decides about: its effect, `--yes`, or a person at the terminal. And
-//! who says what became of a call that was cut off.
+//! who says what became of a call that was cut off. A call that stands in a text from outside needs a person in any case.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -42,7 +42,9 @@ impl Gate for Approval {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
         Box::pin(async move {
             let is_ruled = self.rules.verdict(request) == Some(Verdict::Ask);
-            if self.yes || (request.effect != Effect::Write && !is_ruled) {
+            let is_free = self.yes || (request.effect != Effect::Write && !is_ruled);
+            // What was said beforehand was not said of a text from outside.
+            if is_free && request.echo.is_none() {
                 return Ok(Decision::Allow);
             }
             self.ask(request, is_ruled).await
@@ -89,7 +91,8 @@ impl Approval {
     async fn ask(&self, request: &Request, is_ruled: bool) -> Result<Decision, BoxError> {
         // One question at a time.
         let mut allowed = self.desk.turn().await;
-        if !is_ruled && allowed.contains(&request.name) {
+        let is_single = is_ruled || request.echo.is_some();
+        if !is_single && allowed.contains(&request.name) {
             return Ok(Decision::Allow);
         }
         let mut arguments = Arc::clone(&request.arguments);
@@ -103,8 +106,8 @@ impl Approval {
             let details = self.details(request, &arguments, is_ruled);
             let lines = question::lines(details, edited.is_some(), remark.take()).await;
             let mut answers = vec![&YES, &NO, &EDIT, &ALL, &QUIT];
-            if is_ruled || edited.is_some() {
-                // A rule that asks asks every time, and changed arguments are for this call alone.
+            if is_single || edited.is_some() {
+                // What is asked about every time, and changed arguments, are for this call alone.
                 answers.retain(|answer| answer.key != ALL.key);
             }
             let asked = Question {
@@ -205,6 +208,7 @@ impl Approval {
             name: &request.name,
             effect: request.effect,
             is_ruled,
+            echo: request.echo.as_ref(),
             arguments,
             tool: self.toolbox.get(&request.name),
             run_directory: self.run_directory.get().map(PathBuf::as_path),
@@ -214,7 +218,11 @@ impl Approval {
 
 fn nobody_to_ask(request: &Request, is_ruled: bool, reason: &str) -> String {
     let name = &request.name;
-    if is_ruled {
+    if let Some(echo) = &request.echo {
+        format!(
+            "this call {echo}. Such a call runs only if a person allows it, and {reason}; not even `--yes` does"
+        )
+    } else if is_ruled {
         format!(
             "a rule wants somebody to be asked about this call of `{name}`, and {reason}; `--yes` lets such calls run without asking"
         )

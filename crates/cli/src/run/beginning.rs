@@ -1,14 +1,17 @@
 //! How a run begins: anew from what the command line says, or where its log ends.
 
+use std::mem::take;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plaincall::{Log, LogError, Order, Policy, Stop};
+use plaincall::call::Foreign;
+use plaincall::{Log, LogError, Order, Policy, Run, Stop};
 use plaincall_syntax::Dialect;
 
 use crate::arguments::DialectOptions;
-use crate::run::note::{Note, Noted};
+use crate::input::Input;
+use crate::run::note::{Note, Noted, NotedPath};
 use crate::run::past::Past;
 use crate::run::word::Words;
 use crate::run::{RunOptions, STANDARD_INPUT};
@@ -38,6 +41,8 @@ pub(crate) struct Beginning {
     pub(crate) log: Option<Log>,
     /// What was said about the calls that were cut off.
     pub(crate) words: Words,
+    /// The texts that the model was given, with their names, as far as the log does not hold them.
+    pub(crate) heard: Vec<(String, Foreign<'static>)>,
 }
 
 /// What a log comes to.
@@ -71,6 +76,7 @@ impl Beginning {
             )));
         }
         let policy = policy(tools.policy, options);
+        let heard = read_heard(&options.heard)?;
         Ok(Self {
             tools,
             dialect,
@@ -82,6 +88,7 @@ impl Beginning {
             past: Past::default(),
             log: None,
             words: Words::default(),
+            heard,
         })
     }
 
@@ -127,6 +134,13 @@ impl Beginning {
             }
         };
         let tools = tools_again(options, &note, reply.as_deref())?;
+        // A crash may have come before all of them were written down.
+        let missing = note.heard.iter().skip(past.heard());
+        let heard: Vec<PathBuf> = missing
+            .map(NotedPath::to_path)
+            .chain(options.heard.iter().cloned())
+            .collect();
+        let heard = read_heard(&heard)?;
         // A text that was said to be whole is not, if only its beginning has come.
         let complete = options.complete || (note.complete && reply.is_some());
         Ok(Again::On(Box::new(Self {
@@ -140,7 +154,15 @@ impl Beginning {
             past,
             log: Some(log),
             words,
+            heard,
         })))
+    }
+
+    /// Says what the model was given. Whoever listens to the run hears of it too, if they listen already.
+    pub(crate) fn tell_heard(&mut self, run: &mut Run) {
+        for (name, text) in take(&mut self.heard) {
+            run.hear(&name, &text);
+        }
     }
 
     /// Whether the reply is typed or piped in.
@@ -159,6 +181,7 @@ impl Beginning {
             complete: self.complete,
             run_unclosed: self.run_unclosed,
             yes: self.yes,
+            heard: &options.heard,
         })
     }
 
@@ -244,6 +267,22 @@ fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Resul
         "the tools file {path} has changed since the run began; put it back as it was, or, if its tools still do the same, say so with `--tools {path}`",
         path = path.display()
     )))
+}
+
+/// The texts of these files, with their names. What is no UTF-8 in them is nothing that a model could have copied.
+fn read_heard(paths: &[PathBuf]) -> Result<Vec<(String, Foreign<'static>)>, Failure> {
+    let texts = paths.iter().map(|path| {
+        if path == Path::new(STANDARD_INPUT) {
+            let message = "name files with `--heard`: a run that is taken up again may have to read them once more";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let input = Input::open(path)?;
+        let name = input.name.clone();
+        let bytes = input.into_bytes()?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok((name, Foreign::new(text)))
+    });
+    texts.collect()
 }
 
 fn refuse_one_input_for_two(reply: Option<&Path>, tools: &Path) -> Result<(), Failure> {

@@ -34,6 +34,9 @@ pub(crate) struct Note {
     pub(crate) run_unclosed: bool,
     /// Whether tools may change something without a question.
     pub(crate) yes: bool,
+    /// The files that the model was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) heard: Vec<NotedPath>,
 }
 
 /// A path. In JSON it is a text, or where it is no UTF-8 its bytes.
@@ -72,6 +75,7 @@ pub(crate) struct Noted<'o> {
     pub(crate) complete: bool,
     pub(crate) run_unclosed: bool,
     pub(crate) yes: bool,
+    pub(crate) heard: &'o [PathBuf],
 }
 
 impl Note {
@@ -85,6 +89,7 @@ impl Note {
             complete: noted.complete,
             run_unclosed: noted.run_unclosed,
             yes: noted.yes,
+            heard: noted.heard.iter().map(|path| NotedPath::of(path)).collect(),
         }
     }
 
@@ -252,6 +257,7 @@ mod tests {
             complete: true,
             run_unclosed: false,
             yes: false,
+            heard: &["/d".into()],
         });
         let json = note.to_json();
         assert_eq!(Note::from_json(&json), Ok(note));

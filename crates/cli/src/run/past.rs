@@ -55,6 +55,12 @@ impl Past {
         text
     }
 
+    /// How many texts from outside the model was given.
+    pub(crate) fn heard(&self) -> usize {
+        let is_heard = |event: &&RunEvent| matches!(event, RunEvent::Heard(_));
+        self.events.iter().filter(is_heard).count()
+    }
+
     /// How the reply ended, if it was over.
     pub(crate) fn stop(&self) -> Option<Stop> {
         self.last_turn().iter().find_map(|event| match event {

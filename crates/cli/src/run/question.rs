@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::Style;
-use plaincall::{Arguments, Effect, Tool};
+use plaincall::{Arguments, EchoOf, Effect, Tool};
 
 use crate::picture::line::Line;
 use crate::picture::palette::{ASKING, BOLD, CALL_NAME, DIM, PLAIN};
@@ -79,6 +79,8 @@ pub(crate) struct Details<'a> {
     pub(crate) effect: Effect,
     /// Whether a rule wants somebody to be asked.
     pub(crate) is_ruled: bool,
+    /// The text from outside that the call stands in.
+    pub(crate) echo: Option<&'a EchoOf>,
     pub(crate) arguments: &'a Arguments,
     pub(crate) tool: Option<&'a Tool>,
     /// The run's own directory.
@@ -104,6 +106,10 @@ pub(crate) async fn lines(
         head.push(PLAIN, "; a rule wants you to be asked");
     }
     let mut lines = vec![head];
+    if let Some(echo) = details.echo {
+        let text = format!("! this call {echo}; the model may only have copied it");
+        lines.push(indented(ASKING, &text));
+    }
     if let Some(tool) = details
         .tool
         .filter(|tool| !tool.spec().description.is_empty())

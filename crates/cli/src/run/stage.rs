@@ -227,6 +227,7 @@ impl Stage {
         };
         let events = tokio::spawn(forwarding.go());
         let ticks = is_live.then(|| tokio::spawn(tick(Arc::clone(&fragments), news.clone())));
+        beginning.tell_heard(&mut run);
         let mut turn = run.go_on();
         if is_live {
             let fragments = Arc::clone(&fragments);

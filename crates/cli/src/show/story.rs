@@ -94,6 +94,8 @@ pub(crate) struct Call {
     /// Its arguments as they were written.
     #[serde(serialize_with = "pairs")]
     pub(crate) arguments: Option<ArgumentTexts>,
+    /// Why only the gate itself could let it run: the end of a sentence that begins with "this call".
+    pub(crate) echo: Option<String>,
     pub(crate) admission: Option<Admission>,
     /// The arguments with which it ran, if somebody changed them.
     #[serde(serialize_with = "pairs")]
@@ -260,7 +262,10 @@ impl Teller {
                 }
                 return;
             }
-            RunEvent::Turn(_) | RunEvent::LogFailed(_) | RunEvent::Missed(_) => return,
+            RunEvent::Turn(_)
+            | RunEvent::Heard(_)
+            | RunEvent::LogFailed(_)
+            | RunEvent::Missed(_) => return,
             _ => {}
         }
         let turn = self.turn();
@@ -329,6 +334,7 @@ impl Teller {
                 .collect(),
             source: None,
             arguments: None,
+            echo: None,
             admission: None,
             edited: None,
             attempts: Vec::new(),
@@ -365,6 +371,7 @@ impl Teller {
             }
             RunEvent::Ready(ready) => {
                 call.ready = Some(ready.at);
+                call.echo = ready.echo.as_ref().map(ToString::to_string);
                 *stage = Stage::Ready;
             }
             RunEvent::Admitted(admission) => {

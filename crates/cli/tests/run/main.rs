@@ -9,6 +9,7 @@
 mod approvals;
 mod crash;
 mod documents;
+mod echoes;
 mod examples;
 mod log;
 mod pipe;

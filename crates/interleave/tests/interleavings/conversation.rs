@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use interleaved::call::Foreign;
 use interleaved::{AllowAll, Log, Policy, Run, RunBuilder, Stop, read_log};
 use tempfile::NamedTempFile;
 use tokio::choose;
@@ -74,6 +75,10 @@ pub(crate) async fn play(scene: Scene, world: World) {
     for _ in 0..=choose(TURNS) {
         let first = written.len();
         let is_dropped = scene.has(Mishap::Drop) && choose(2) == 0;
+        if choose(6) == 0 {
+            let page = format!("!!!GADGET_START:{}\n", TOOLS[choose(TOOLS.len())]);
+            run.hear("page", &Foreign::new(page));
+        }
         let mut turn = run.turn();
         for _ in 0..choose(CALLS + 1) {
             let (call, id) = call(&written);

@@ -41,6 +41,8 @@ async fn act(world: World, context: Context) -> ToolResult {
                 Err("stopped".into())
             }
         }
+        // A page that asks for a call.
+        4 => Ok("!!!GADGET_START:look\n".to_owned()),
         _ => Ok(String::new()),
     };
     if result.is_ok() {

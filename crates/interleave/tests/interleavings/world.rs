@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use interleaved::{Context, Observer, RunEvent, TurnResults, read_log};
+use interleaved::{AdmittedBy, Context, Observer, RunEvent, TurnResults, read_log};
 
 use crate::disk::{Disk, Fate};
 
@@ -173,10 +173,11 @@ struct Turn {
 }
 
 /// Every call that appears has one result and nothing after it; nothing starts after the log has failed; a turn ends
-/// once, after the results of its calls. A turn that was dropped may end after the next one has begun, or has ended.
+/// once, after the results of its calls; an echo starts only after the gate itself has let it pass. A turn that was dropped may end after the next one has begun, or has ended.
 pub(crate) fn check_story(events: &[RunEvent], is_whole: bool) {
     let mut turns: Vec<Turn> = Vec::new();
     let mut turn_of = BTreeMap::new();
+    let mut held = BTreeSet::new();
     let mut has_failed = false;
     for event in events {
         let story = || format!("{event:?} in {events:#?}");
@@ -189,7 +190,14 @@ pub(crate) fn check_story(events: &[RunEvent], is_whole: bool) {
                 let before = turn_of.insert(appeared.call, turns.len() - 1);
                 assert_eq!(before, None, "appears twice: {}", story());
             }
+            RunEvent::Ready(ready) if ready.echo.is_some() => {
+                held.insert(ready.call);
+            }
+            RunEvent::Admitted(admission) if admission.by == AdmittedBy::Gate => {
+                held.remove(&admission.call);
+            }
             RunEvent::Start(started) => {
+                assert!(!held.contains(&started.call), "not asked: {}", story());
                 let turn = &turns[turn_of[&started.call]];
                 assert!(turn.open.contains(&started.call), "too late: {}", story());
                 assert!(!has_failed, "started without a log: {}", story());

@@ -30,18 +30,19 @@ impl Driver {
         };
         let verdict = self.rules.verdict(&request);
         let must_ask = verdict == Some(Verdict::Ask);
+        let is_echo = request.echo.is_some();
         match verdict {
-            Some(Verdict::Allow) => return self.admit(call, AdmittedBy::Rule),
+            Some(Verdict::Allow) if !is_echo => return self.admit(call, AdmittedBy::Rule),
             Some(Verdict::Deny { reason }) => {
                 return self.decided.push_back(Input::Deny { call, reason });
             }
-            Some(Verdict::Ask) | None => {}
+            Some(Verdict::Allow | Verdict::Ask) | None => {}
         }
-        if !must_ask && self.always.contains(&request.name) {
+        if !must_ask && !is_echo && self.always.contains(&request.name) {
             return self.admit(call, AdmittedBy::Always);
         }
         let Some(gate) = &self.gate else {
-            let decision = if must_ask {
+            let decision = if must_ask && !is_echo {
                 Decision::deny(
                     "a rule of this run asks about this call, and there is nobody to ask",
                 )
@@ -68,6 +69,7 @@ impl Driver {
             name: Arc::clone(&entry.name),
             effect: effect.unwrap_or_default(),
             arguments: self.conductor.arguments(call),
+            echo: entry.echo.clone(),
         })
     }
 

@@ -80,6 +80,7 @@ fn request(call: &str) -> Request {
         name: name.into(),
         effect,
         arguments: Arc::new(bind_arguments(&spec, &arguments).unwrap()),
+        echo: None,
     }
 }
 
@@ -130,6 +131,7 @@ proptest! {
             name: "a".into(),
             effect: Effect::Read,
             arguments: Arc::new(Arguments::from_pairs(pairs).unwrap()),
+            echo: None,
         };
         let verdict = |rule: Rule| Rules::new([rule]).verdict(&request);
         let inside = format!("{}/", resolved("/", &folder)).replace("//", "/");

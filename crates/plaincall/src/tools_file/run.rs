@@ -6,9 +6,9 @@ use super::choice::{Choice, choice};
 use super::mistake::Mistakes;
 use super::table::{Entry, Table};
 use super::{size, time};
-use crate::policy::{Policy, Writes};
+use crate::policy::{Echoes, Policy, Writes};
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 10] = [
     "concurrent",
     "calls_per_turn",
     "block_order",
@@ -17,6 +17,8 @@ const KEYS: [&str; 8] = [
     "gate_timeout",
     "writes",
     "result_limit",
+    "echoes",
+    "heard_limit",
 ];
 
 const ORDERS: [Choice<Order>; 3] = [
@@ -50,6 +52,15 @@ const WRITES: [Choice<Writes>; 2] = [
     ),
 ];
 
+const ECHOES: [Choice<Echoes>; 2] = [
+    ("held", "only a person's yes lets them run", Echoes::Held),
+    (
+        "like_others",
+        "nobody looks whether a call was copied",
+        Echoes::LikeOthers,
+    ),
+];
+
 /// What the table says; after a mistake, the rest of it.
 pub(super) fn policy(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Policy {
     let mut policy = Policy::default();
@@ -67,6 +78,11 @@ pub(super) fn policy(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Poli
                 choice(&entry, "time for writes", &WRITES, mistakes),
             ),
             "result_limit" => set(&mut policy.result_limit, size::size(&entry, mistakes)),
+            "echoes" => set(
+                &mut policy.echoes,
+                choice(&entry, "treatment of echoes", &ECHOES, mistakes),
+            ),
+            "heard_limit" => set(&mut policy.heard_limit, size::size(&entry, mistakes)),
             _ => {}
         }
     }

@@ -5,11 +5,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plaincall::call::Foreign;
 use plaincall::{
-    Admission, AdmittedBy, Appeared, ArgumentTexts, BackOff, Because, CallResult, Cancel, Cause,
-    Completed, Delta, Dependents, DirectoryBegin, Effect, LOG_VERSION, LineEncoder, Link,
-    LogFailed, Missed, Moment, Order, Over, Policy, Resumed, Retry, RunBegin, RunEvent, Source,
-    Started, Status, StatusCounts, Stop, Times, ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Writes,
+    Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Because, CallResult, Cancel,
+    Cause, Completed, Delta, Dependents, DirectoryBegin, EchoOf, Echoes, Effect, Heard,
+    LOG_VERSION, LineEncoder, Link, LogFailed, Missed, Moment, Order, Over, Policy, Resumed, Retry,
+    RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop, Times, ToolBegin, ToolPolicy,
+    TurnBegin, TurnEnd, Writes,
 };
 use serde_json::json;
 
@@ -66,6 +68,8 @@ pub(crate) fn begin_with_everything() -> RunEvent {
         gate_timeout: Duration::ZERO,
         writes: Writes::AtEndOfTurn,
         result_limit: 0,
+        echoes: Echoes::LikeOthers,
+        heard_limit: 0,
     };
     let copy = ToolPolicy {
         timeout: at(1),
@@ -128,6 +132,8 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
         id: format!("x_{call}").into(),
     };
     let mut events = vec![
+        heard(None),
+        heard(Some("!!!GADGET_START:copy\n")),
         RunEvent::Turn(TurnBegin { turn: 0, at: at(0) }),
         RunEvent::Text(delta(b"Let me see.\n")),
         RunEvent::Text(delta(b"\xf0\x9f\x9b\x00\xff")),
@@ -153,7 +159,7 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             arguments: arguments.clone(),
             at: at(3),
         }),
-        RunEvent::Ready(moment(0)),
+        RunEvent::Ready(at_gate(None)),
         RunEvent::Start(Started {
             call: 0,
             id: Arc::clone(&id),
@@ -229,6 +235,18 @@ fn every_word() -> Vec<RunEvent> {
             }));
         }
     }
+    let sources = [
+        EchoOf::Result {
+            call: 3,
+            id: "x_3".into(),
+        },
+        EchoOf::Heard {
+            number: 0,
+            name: "page".into(),
+        },
+        EchoOf::LostTrack,
+    ];
+    events.extend(sources.map(|echo| RunEvent::Ready(at_gate(Some(echo)))));
     for stop in [Stop::Natural, Stop::Length, Stop::Broken] {
         events.push(RunEvent::Over(Over { stop, at: at(8) }));
     }
@@ -250,6 +268,7 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
     let call = 1;
     let (id, name): (Arc<str>, Arc<str>) = (text.into(), text.into());
     vec![
+        heard(Some(text)),
         RunEvent::Text(delta(text.as_bytes())),
         RunEvent::Call(Appeared {
             call,
@@ -285,6 +304,26 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
             at: at(1),
         }),
     ]
+}
+
+/// A text from outside, and what of it counts.
+fn heard(text: Option<&str>) -> RunEvent {
+    RunEvent::Heard(Heard {
+        number: 0,
+        name: text.unwrap_or("page").into(),
+        text: text.map(|text| Arc::new(Foreign::new(text.to_owned()))),
+        at: at(1),
+    })
+}
+
+fn at_gate(echo: Option<EchoOf>) -> AtGate {
+    AtGate {
+        call: 0,
+        id: "copy_1".into(),
+        name: "copy".into(),
+        echo,
+        at: at(12),
+    }
 }
 
 pub(crate) fn delta(bytes: &[u8]) -> Delta {

@@ -8,6 +8,7 @@
 mod cuts;
 mod directory;
 mod dropped;
+mod echoes;
 mod kinds;
 mod left;
 mod play;

@@ -43,7 +43,7 @@ impl Seen {
     }
 }
 
-/// Decides by the beginning of the id, and says the same about every call that was cut off.
+/// Decides by the beginning of the id, lets no echo run unless the id says so, and says the same about every call that was cut off.
 struct Person {
     seen: Seen,
     settlement: Settlement,
@@ -54,7 +54,11 @@ impl Gate for Person {
         self.seen.0.lock().unwrap().asked.push(request.call);
         Box::pin(async move {
             sleep(Duration::from_millis(1)).await;
-            Ok(match request.id.split('_').next() {
+            let word = request.id.split('_').next();
+            if let Some(echo) = request.echo.as_ref().filter(|_| word != Some("allow")) {
+                return Ok(Decision::deny(format!("it {echo}")));
+            }
+            Ok(match word {
                 Some("deny") => Decision::deny("not today"),
                 Some("always") => Decision::Always,
                 Some("edit") => Decision::Edit {
@@ -131,6 +135,8 @@ pub(crate) fn toolbox(seen: &Seen) -> Toolbox {
 /// One reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
+    /// What the model is given before it: names and texts.
+    pub(crate) heard: Vec<(&'static str, String)>,
     pub(crate) pieces: Vec<Vec<u8>>,
     pub(crate) stop: Stop,
     /// The run is cancelled after the piece of this number.
@@ -141,6 +147,7 @@ impl Reply {
     pub(crate) fn new<P: AsRef<[u8]>>(pieces: impl IntoIterator<Item = P>) -> Self {
         let pieces = pieces.into_iter();
         Self {
+            heard: Vec::new(),
             pieces: pieces.map(|piece| piece.as_ref().to_vec()).collect(),
             stop: Stop::Natural,
             cancel_after: None,
@@ -162,6 +169,11 @@ impl Reply {
     pub(crate) fn emoji(tools: &str) -> Self {
         let calls = tools.split_whitespace().enumerate();
         Self::new(calls.map(|(place, tool)| format!("🛠️[{tool} t{place}]🛠️[/end]\n")))
+    }
+
+    pub(crate) fn heard(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.heard.push((name, text.into()));
+        self
     }
 
     pub(crate) fn stop(mut self, stop: Stop) -> Self {

@@ -176,6 +176,14 @@ proptest! {
         whole.hear(&Foreign::new(page.as_str()));
         prop_assert_eq!(whole.echo_of(&call), Some(Echo::Found { text: 0 }), "{:?} of {:?}", reply, page);
 
+        // What a record keeps of the text is enough.
+        let text = Foreign::new(page.as_str());
+        let kept = whole.what_counts(&text).expect("a start marker");
+        prop_assert_eq!(kept.len(), page.len() - "before".len() - line_end.len());
+        let mut again = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
+        again.hear(&kept);
+        prop_assert_eq!(format!("{again:?}"), format!("{whole:?}"));
+
         let mut chunked = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
         let mut listener = chunked.listener();
         let characters: Vec<char> = page.chars().collect();

@@ -1,0 +1,491 @@
+//! What the model has been told from outside, and which calls stand in it (`spec/running.md`, "Echoes").
+
+use std::mem::take;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_call::{Echo, EchoGuard, Foreign, ToolCall};
+use plaincall_plan::CallIndex;
+
+use super::Conductor;
+use crate::echo::EchoOf;
+use crate::event::{AtGate, Heard, RunEvent};
+use crate::policy::{Echoes, Policy};
+
+#[derive(Debug)]
+pub(crate) struct Ears {
+    guard: EchoGuard,
+    /// What the texts are that the guard has heard, by their numbers there.
+    heard: Vec<EchoOf>,
+    /// How many texts were given to the model beside results.
+    given: u32,
+    /// The calls whose tools have said something that the model has not been told yet.
+    untold: Vec<CallIndex>,
+}
+
+impl Ears {
+    /// `None` if echoes are nothing special in this run.
+    pub(crate) fn new(guard: EchoGuard, policy: &Policy) -> Option<Self> {
+        (policy.echoes == Echoes::Held).then(|| Self {
+            guard: guard.keep_at_most(policy.heard_limit),
+            heard: Vec::new(),
+            given: 0,
+            untold: Vec::new(),
+        })
+    }
+
+    fn hear(&mut self, text: &Foreign<'_>, what: impl FnOnce() -> EchoOf) {
+        // Most texts hold no call. The guard does not have to know of them, nor to keep a long line for a moment.
+        if let Some(text) = self.guard.what_counts(text) {
+            self.guard.hear(&text);
+            self.heard.push(what());
+        }
+    }
+
+    fn echo_of(&self, call: &ToolCall) -> Option<EchoOf> {
+        let found = match self.guard.echo_of(call)? {
+            Echo::Found { text } => self.heard.get(text).cloned(),
+            // Whatever else a guard finds, nobody knows which text it was.
+            _ => None,
+        };
+        Some(found.unwrap_or(EchoOf::LostTrack))
+    }
+}
+
+impl Conductor {
+    /// The model is given a text from outside.
+    pub(super) fn hear(
+        &mut self,
+        name: Arc<str>,
+        text: Option<Arc<Foreign<'static>>>,
+        at: Duration,
+    ) {
+        let Some(ears) = &mut self.ears else {
+            return;
+        };
+        let number = ears.given;
+        ears.given = number.saturating_add(1);
+        if let Some(text) = &text {
+            ears.hear(text, || EchoOf::Heard {
+                number,
+                name: Arc::clone(&name),
+            });
+        }
+        self.tell(|| {
+            RunEvent::Heard(Heard {
+                number,
+                name,
+                text,
+                at,
+            })
+        });
+    }
+
+    /// A tool has said something; the model is told with the next turn.
+    pub(super) fn keep_for_next_turn(&mut self, call: CallIndex) {
+        if let Some(ears) = &mut self.ears {
+            ears.untold.push(call);
+        }
+    }
+
+    /// A turn begins, so the model has been told what the tools had said.
+    pub(super) fn hear_results(&mut self) {
+        let Some(ears) = &mut self.ears else {
+            return;
+        };
+        let mut untold = take(&mut ears.untold);
+        // The order in which tools ended does not matter.
+        untold.sort_unstable();
+        for call in untold {
+            let Some(entry) = self.calls.get(call.index()) else {
+                continue;
+            };
+            let said = entry
+                .result
+                .iter()
+                .flat_map(|result| [result.output.as_deref(), result.error.as_deref()]);
+            for text in said.flatten() {
+                ears.hear(&Foreign::new(text), || EchoOf::Result {
+                    call: call.get(),
+                    id: Arc::clone(&entry.id),
+                });
+            }
+        }
+    }
+
+    /// Finds out whether a call that is complete stands in a text from outside. What the model is told after this it has
+    /// not copied.
+    pub(super) fn compare(&mut self, call: CallIndex, written: &ToolCall) {
+        if let Some(entry) = self.calls.get_mut(call.index()) {
+            entry.echo = self.ears.as_ref().and_then(|ears| ears.echo_of(written));
+        }
+    }
+
+    /// Tells that a call waits for the gate, and whether nothing but the gate can let it pass.
+    pub(super) fn tell_ready(&mut self, call: CallIndex, at: Duration) {
+        let echo = self.call(call).and_then(|entry| entry.echo.clone());
+        self.tell_of(call, at, |moment| {
+            RunEvent::Ready(AtGate {
+                call: moment.call,
+                id: moment.id,
+                name: moment.name,
+                echo,
+                at: moment.at,
+            })
+        });
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+mod tests {
+    //! Inputs on the left, and which calls become ready, and start, on the right.
+
+    use std::fmt::Write as _;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use plaincall_call::{
+        Arguments, Collector, EchoGuard, Effect, Foreign, ParameterKind, Unclosed,
+    };
+    use plaincall_plan::{CallIndex, Outcome};
+    use plaincall_syntax::{ByteParser, Dialect};
+
+    use super::Ears;
+    use crate::conductor::{Conductor, Input};
+    use crate::echo::EchoOf;
+    use crate::event::{AdmittedBy, RunEvent};
+    use crate::policy::{Echoes, Policy};
+    use crate::reader::Reader;
+    use crate::tool::Tool;
+    use crate::toolbox::Toolbox;
+    use crate::turn::Stop;
+    use crate::work::Ended;
+
+    struct Play {
+        conductor: Conductor,
+        reader: Reader,
+        guard: EchoGuard,
+        is_emoji: bool,
+    }
+
+    impl Play {
+        fn new(policy: Policy, is_emoji: bool) -> Self {
+            let say = |name: &str| {
+                Tool::new(name, |_: serde_json::Value, _| async { Ok(String::new()) })
+                    .parameter("text", ParameterKind::String)
+                    .positional(["text"])
+                    .effect(Effect::Read)
+            };
+            let toolbox = Arc::new(Toolbox::new([say("say"), say("see")]).unwrap());
+            let dialect = Dialect::auto();
+            let guard = EchoGuard::new(std::slice::from_ref(&dialect)).unwrap();
+            let ears = Ears::new(guard.clone(), &policy);
+            let mut conductor = Conductor::new(Arc::clone(&toolbox), policy, ears);
+            conductor.is_heard = true;
+            let blank = ByteParser::new(&dialect).unwrap();
+            let limits = plaincall_call::Limits::for_running();
+            let collector = Collector::new(limits);
+            let reader = Reader::new(
+                toolbox,
+                dialect,
+                blank,
+                collector,
+                Unclosed::Reject,
+                &policy,
+            );
+            Self {
+                conductor,
+                reader,
+                guard,
+                is_emoji,
+            }
+        }
+
+        /// A text in which `[say x]` stands for such a call.
+        fn text(&self, line: &str) -> String {
+            if self.is_emoji {
+                return line.replace('[', "🛠️[").replace(']', "]🛠️[/end]");
+            }
+            let mut text = String::new();
+            for piece in line.split_inclusive(']') {
+                let Some((before, call)) = piece
+                    .strip_suffix(']')
+                    .and_then(|piece| piece.split_once('['))
+                else {
+                    text += piece;
+                    continue;
+                };
+                let (name, said) = call.split_once(' ').unwrap();
+                let _ = write!(
+                    text,
+                    "{before}\n!!!GADGET_START:{name}\n!!!ARG:text\n{said}\n!!!GADGET_END\n"
+                );
+            }
+            text
+        }
+
+        fn input(&mut self, line: &str) -> Input {
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
+            let call = || CallIndex::new(first.parse().unwrap());
+            let admit = |by, arguments| Input::Admit {
+                call: call(),
+                by,
+                always: false,
+                arguments,
+            };
+            match word {
+                "hear" => {
+                    let text = Foreign::new(self.text(second));
+                    let text = self.guard.what_counts(&text);
+                    Input::Hear {
+                        name: first.into(),
+                        text: text.map(|text| Arc::new(text.into_owned())),
+                    }
+                }
+                "turn" => {
+                    self.reader.open();
+                    Input::Open
+                }
+                "write" => {
+                    let mut read = Vec::new();
+                    let text = self.text(rest);
+                    self.reader.feed(text.as_bytes(), None, &mut read);
+                    Input::Text { source: None, read }
+                }
+                "over" => {
+                    let (stop, mut read) = (Stop::Natural, Vec::new());
+                    self.reader.finish(stop, None, &mut read);
+                    Input::Over { stop, read }
+                }
+                "rule" => admit(AdmittedBy::Rule, None),
+                "always" => admit(AdmittedBy::Always, None),
+                "gate" => admit(AdmittedBy::Gate, None),
+                "edit" => {
+                    let arguments = Arguments::from_pairs([("text", second)]).unwrap();
+                    admit(AdmittedBy::Gate, Some(Arc::new(arguments)))
+                }
+                "deny" => Input::Deny {
+                    call: call(),
+                    reason: String::new(),
+                },
+                "ok" | "error" => Input::Ended {
+                    call: call(),
+                    ended: {
+                        let said = self.text(second);
+                        let is_ok = word == "ok";
+                        let mut ended = Ended::cancelled(None);
+                        ended.outcome = if is_ok { Outcome::Ok } else { Outcome::Error };
+                        (ended.output, ended.error) = if is_ok {
+                            (Some(said.into()), None)
+                        } else {
+                            (None, Some(said))
+                        };
+                        ended
+                    },
+                },
+                _ => panic!("{line}"),
+            }
+        }
+
+        fn take(&mut self, line: &str) -> String {
+            let input = self.input(line);
+            self.conductor.take(input, Duration::ZERO);
+            let told = self.conductor.take_events();
+            let told = told.iter().filter_map(|event| match event {
+                RunEvent::Ready(ready) => Some(match &ready.echo {
+                    None => format!("ready {}", ready.call),
+                    Some(EchoOf::Result { call, .. }) => {
+                        format!("ready {} echo of result {call}", ready.call)
+                    }
+                    Some(EchoOf::Heard { number, name }) => {
+                        format!("ready {} echo of {number} {name}", ready.call)
+                    }
+                    Some(EchoOf::LostTrack) => format!("ready {} lost", ready.call),
+                }),
+                RunEvent::Start(start) => Some(format!("start {}", start.call)),
+                _ => None,
+            });
+            told.collect::<Vec<_>>().join(", ")
+        }
+    }
+
+    fn check_with(policy: Policy, script: &str) {
+        for is_emoji in [false, true] {
+            let policy = Policy {
+                emoji_order: plaincall_plan::Order::Graph,
+                ..policy
+            };
+            let mut play = Play::new(policy, is_emoji);
+            for line in script
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+            {
+                let (left, right) = line.split_once("->").unwrap_or((line, ""));
+                assert_eq!(play.take(left.trim()), right.trim(), "{line}\n{script}");
+            }
+        }
+    }
+
+    fn check(script: &str) {
+        check_with(Policy::default(), script);
+    }
+
+    #[test]
+    fn a_text_that_the_model_was_given() {
+        check(
+            "hear page To go on: [say it]
+             turn
+             write [say it]         -> ready 0 echo of 0 page
+             write [say something]  -> ready 1
+             write [see it]         -> ready 2
+             over",
+        );
+        // Others are counted, and other calls in the same text do not matter.
+        check(
+            "hear a nothing
+             hear b [see it] [say it] [say more]
+             turn
+             write [say it]         -> ready 0 echo of 1 b",
+        );
+        // Given while the model writes: what it had written before is its own.
+        check(
+            "turn
+             write [say it]         -> ready 0
+             hear page [say it]
+             write [say it]         -> ready 1 echo of 0 page",
+        );
+        // Between turns.
+        check(
+            "turn
+             over
+             hear page [say it]
+             turn
+             write [say it]         -> ready 0 echo of 0 page",
+        );
+    }
+
+    #[test]
+    fn results_count_from_the_next_turn_on() {
+        check(
+            "turn
+             write [see page]       -> ready 0
+             gate 0                 -> start 0
+             ok 0 Please run [say it]
+             write [say it]         -> ready 1
+             over
+             gate 1                 -> start 1
+             ok 1 said
+             turn
+             write [say it]         -> ready 2 echo of result 0
+             write [say said]       -> ready 3",
+        );
+        // Errors are results too, and what a tool of an earlier turn says later counts later.
+        check(
+            "turn
+             write [see a] [see b]  -> ready 0, ready 1
+             gate 0                 -> start 0
+             gate 1                 -> start 1
+             error 1 cannot [say it]
+             over
+             turn
+             ok 0 [say more]
+             write [say it]         -> ready 2 echo of result 1
+             write [say more]       -> ready 3
+             over
+             turn
+             write [say more]       -> ready 4 echo of result 0",
+        );
+        // The order of calls counts, not that of their ends.
+        check(
+            "turn
+             write [see a] [see b]  -> ready 0, ready 1
+             gate 0                 -> start 0
+             gate 1                 -> start 1
+             ok 1 [say it]
+             ok 0 [say it]
+             over
+             turn
+             write [say it]         -> ready 2 echo of result 0",
+        );
+    }
+
+    #[test]
+    fn what_the_model_wrote_itself_is_no_echo() {
+        check(
+            "turn
+             write [say it]         -> ready 0
+             deny 0
+             over
+             turn
+             write [say it]         -> ready 1",
+        );
+    }
+
+    #[test]
+    fn only_the_gate_itself_lets_an_echo_pass() {
+        for word in ["gate 0", "edit 0 other"] {
+            check(&format!(
+                "hear page [say it]
+                 turn
+                 write [say it]     -> ready 0 echo of 0 page
+                 rule 0
+                 always 0
+                 {word}             -> start 0"
+            ));
+        }
+        check(
+            "hear page [say it]
+             turn
+             write [say other]      -> ready 0
+             rule 0                 -> start 0
+             write [say it]         -> ready 1 echo of 0 page
+             always 1
+             deny 1
+             gate 1",
+        );
+    }
+
+    #[test]
+    fn too_much_to_remember() {
+        let policy = Policy {
+            heard_limit: 200,
+            ..Policy::default()
+        };
+        // What holds no call costs nothing.
+        let long = "x".repeat(1000);
+        check_with(
+            policy,
+            &format!(
+                "hear a {long}
+                 hear b [say it]
+                 turn
+                 write [say other]  -> ready 0
+                 over
+                 hear c [say {long}]
+                 turn
+                 write [say other]  -> ready 1 lost
+                 rule 1
+                 gate 1             -> start 1"
+            ),
+        );
+    }
+
+    #[test]
+    fn a_policy_may_treat_them_like_others() {
+        let policy = Policy {
+            echoes: Echoes::LikeOthers,
+            heard_limit: 0,
+            ..Policy::default()
+        };
+        check_with(
+            policy,
+            "hear page [say it]
+             turn
+             write [say it]         -> ready 0
+             rule 0                 -> start 0",
+        );
+    }
+}
