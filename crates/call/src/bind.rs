@@ -4,7 +4,7 @@ pub(crate) mod block;
 pub(crate) mod emoji;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use plaincall_syntax::{Span, Syntax};
@@ -14,6 +14,7 @@ use crate::arguments::Arguments;
 use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
 use crate::call::ToolCall;
+use crate::explain::rule::Reason;
 use crate::schema::Misfit;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
@@ -22,9 +23,7 @@ use crate::validate::Violation;
 /// One thing that is wrong with a call for its tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Its stable code: that of the finding for an error of the text, else `missing_argument`, `undeclared_argument`,
-    /// `wrong_type`, `wrong_value` (what validation finds), `unusable_schema`, `surplus_on_line`, `line_not_empty`,
-    /// `body_not_blank` or `body_not_json`.
+    /// Its stable code: that of the finding for an error of the text, else one of `spec/common.md` 11.1.
     pub code: &'static str,
     /// The pointer to the argument; empty for the call as a whole.
     pub pointer: String,
@@ -35,6 +34,9 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// The code of a call of a tool that is not there.
+    pub const UNKNOWN_TOOL: &'static str = "unknown_tool";
+
     pub(crate) fn new(code: &'static str, pointer: &str, span: Span, message: String) -> Self {
         Self {
             code,
@@ -89,23 +91,47 @@ impl fmt::Display for Problem {
 /// All problems at once, those of the text first, missing arguments last. Whether the call may run at all is another
 /// question: [`ToolCall::may_run`].
 pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>> {
-    let spoiled: Vec<Problem> = call
-        .findings
-        .iter()
-        .filter(|finding| finding.spoils_arguments())
-        .map(|finding| Problem::new(finding.code, "", finding.span, finding.message.clone()))
-        .collect();
-    let written = if spoiled.is_empty() {
-        Cow::Borrowed(&call.arguments)
-    } else {
-        Cow::Owned(call.mended(tool).ok_or(spoiled)?)
-    };
+    let written = written(tool, call)?;
     let mut problems = Problems::default();
+    let arguments = bind_written(tool, call, &written, &mut problems);
+    problems.into_result(arguments)
+}
+
+/// The arguments as the text and the schema of the tool place them.
+///
+/// # Errors
+/// What is wrong with the text, if the schema does not mend all of it.
+pub(crate) fn written<'c>(
+    tool: &ToolSpec,
+    call: &'c ToolCall,
+) -> Result<Cow<'c, Arguments>, Vec<Problem>> {
+    let spoiled: Vec<Problem> = problems_of_text(call).collect();
+    if spoiled.is_empty() {
+        Ok(Cow::Borrowed(&call.arguments))
+    } else {
+        Ok(Cow::Owned(call.mended(tool).ok_or(spoiled)?))
+    }
+}
+
+/// What is wrong with a call before any definition is looked at.
+pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = Problem> {
+    let spoiled = call.findings.iter().filter(|one| one.spoils_arguments());
+    spoiled.map(|finding| Problem::new(finding.code, "", finding.span, finding.message.clone()))
+}
+
+/// Binds what is written, and adds all that is wrong to `problems`.
+pub(crate) fn bind_written(
+    tool: &ToolSpec,
+    call: &ToolCall,
+    written: &Arguments,
+    problems: &mut Problems,
+) -> Arguments {
     let arguments = match call.syntax {
-        Syntax::Block => bind_block(tool, &written, &mut problems),
-        Syntax::Emoji => bind_emoji(tool, call, &mut problems),
+        Syntax::Block => bind_block(tool, written, problems),
+        Syntax::Emoji => bind_emoji(tool, call, problems),
     };
-    problems.completed(tool, call.syntax, call.header_span, arguments)
+    problems.complete(tool, call.syntax, call.header_span, &arguments);
+    arguments
 }
 
 /// Holds arguments that stand in no text against the definition of a tool, such as those of a call that somebody has
@@ -129,7 +155,8 @@ pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>>
 pub fn bind_arguments(tool: &ToolSpec, arguments: &Arguments) -> Result<Arguments, Vec<Problem>> {
     let mut problems = Problems::default();
     let arguments = bind_block(tool, arguments, &mut problems);
-    problems.completed(tool, Syntax::Block, Span::default(), arguments)
+    problems.complete(tool, Syntax::Block, Span::default(), &arguments);
+    problems.into_result(arguments)
 }
 
 /// What has been found so far.
@@ -140,9 +167,31 @@ pub(crate) struct Problems {
     inside: Vec<Problem>,
     /// Whether there is nothing that the rest of the checks could look at.
     is_hopeless: bool,
+    /// Why each value is what it is, by its number, if somebody wants to know.
+    reasons: Option<BTreeMap<usize, Reason>>,
 }
 
 impl Problems {
+    /// The same with the reasons for each value.
+    pub(crate) fn with_reasons() -> Self {
+        Self {
+            reasons: Some(BTreeMap::new()),
+            ..Self::default()
+        }
+    }
+
+    /// Why the value with this number is what it is.
+    pub(crate) fn reason(&mut self, leaf: usize, reason: impl FnOnce() -> Reason) {
+        if let Some(reasons) = &mut self.reasons {
+            reasons.insert(leaf, reason());
+        }
+    }
+
+    /// What is wrong, and the reasons.
+    pub(crate) fn into_parts(self) -> (Vec<Problem>, BTreeMap<usize, Reason>) {
+        (self.found, self.reasons.unwrap_or_default())
+    }
+
     pub(crate) fn push(&mut self, problem: Problem) {
         self.found.push(problem);
     }
@@ -167,18 +216,22 @@ impl Problems {
         self.is_hopeless = true;
     }
 
-    /// The arguments, if after the last checks nothing is wrong with them.
-    fn completed(
-        mut self,
+    /// The last checks.
+    fn complete(
+        &mut self,
         tool: &ToolSpec,
         syntax: Syntax,
         header_span: Span,
-        arguments: Arguments,
-    ) -> Result<Arguments, Vec<Problem>> {
+        arguments: &Arguments,
+    ) {
         if !self.is_hopeless {
-            self.missing(tool, syntax, header_span, &arguments);
-            self.validated(tool, header_span, &arguments);
+            self.missing(tool, syntax, header_span, arguments);
+            self.validated(tool, header_span, arguments);
         }
+    }
+
+    /// The arguments, if nothing is wrong with them.
+    fn into_result(self, arguments: Arguments) -> Result<Arguments, Vec<Problem>> {
         if self.found.is_empty() {
             Ok(arguments)
         } else {
@@ -268,7 +321,7 @@ impl Problems {
 }
 
 /// The pointers to what a pointer passes through.
-fn beginnings(pointer: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn beginnings(pointer: &str) -> impl Iterator<Item = &str> {
     pointer
         .match_indices('/')
         .filter_map(|(at, _)| pointer.get(..at))

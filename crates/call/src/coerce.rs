@@ -1,5 +1,7 @@
 //! What a value means where no schema says it.
 
+use std::fmt;
+
 use plaincall_syntax::is_blank;
 use serde_json::Value;
 
@@ -68,11 +70,150 @@ fn scalar(text: &str) -> Option<Coerced<'static>> {
     })
 }
 
+/// Why [`coerce`] leaves a text a string. It shows itself as the end of a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WhyText {
+    /// Nothing stands there.
+    Empty,
+    /// Nothing but blanks stands there.
+    Blank,
+    /// It holds a line end.
+    LineEnd,
+    /// It is the word `null`.
+    Null,
+    /// It may be the JSON of a list or an object.
+    Json,
+    /// It is `true` or `false` in other letters.
+    Capitals,
+    /// It is a number with a plus sign.
+    Plus,
+    /// It is a number with a leading zero.
+    LeadingZero,
+    /// It is a number with an exponent.
+    Exponent,
+    /// It is zero with a minus sign.
+    MinusZero,
+    /// It is a number with more digits than 64 bits keep.
+    Digits,
+    /// It is a word.
+    Word,
+}
+
+impl WhyText {
+    /// Why a text that is one stays one.
+    pub(crate) fn of(text: &str) -> Self {
+        let word = text.trim_matches(is_blank);
+        if text.contains('\n') {
+            return Self::LineEnd;
+        }
+        match word {
+            "" if text.is_empty() => return Self::Empty,
+            "" => return Self::Blank,
+            "null" => return Self::Null,
+            _ if word.starts_with(['[', '{']) => return Self::Json,
+            _ if word.eq_ignore_ascii_case("true") || word.eq_ignore_ascii_case("false") => {
+                return Self::Capitals;
+            }
+            _ => {}
+        }
+        let unsigned = word.strip_prefix('-').unwrap_or(word);
+        let is_number = |text: &str| {
+            let digits: Vec<&str> = text.split('.').collect();
+            let are_digits =
+                |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            digits.len() < 3 && digits.iter().all(are_digits)
+        };
+        let (mantissa, power) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, power)) => (mantissa, Some(power)),
+            None => (unsigned, None),
+        };
+        let has_leading_zero = || {
+            let mut bytes = mantissa.bytes();
+            bytes.next() == Some(b'0') && bytes.next().is_some_and(|byte| byte.is_ascii_digit())
+        };
+        match (power, word.strip_prefix('+')) {
+            (_, Some(number)) if is_number(number) => Self::Plus,
+            (Some(power), _) if is_number(mantissa) => {
+                let digits = power.strip_prefix(['+', '-']).unwrap_or(power);
+                if digits.contains('.') || !is_number(digits) {
+                    Self::Word
+                } else {
+                    Self::Exponent
+                }
+            }
+            _ if !is_number(unsigned) => Self::Word,
+            _ if has_leading_zero() => Self::LeadingZero,
+            _ if !unsigned.contains(|c| matches!(c, '1'..='9')) => Self::MinusZero,
+            _ => Self::Digits,
+        }
+    }
+}
+
+impl fmt::Display for WhyText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Empty => "it is empty",
+            Self::Blank => "it is nothing but blanks",
+            Self::LineEnd => "it holds a line end",
+            Self::Null => "`null` is null only where a schema allows it",
+            Self::Json => "JSON text is read only where a schema asks for it",
+            Self::Capitals => "only `true` and `false` in small letters are booleans",
+            Self::Plus => "it has a plus sign",
+            Self::LeadingZero => "it has a leading zero",
+            Self::Exponent => "it has an exponent",
+            Self::MinusZero => "it is zero with a minus sign",
+            Self::Digits => "as a number it would lose digits",
+            Self::Word => "it is neither a number nor `true` or `false`",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
 
-    use super::coerce;
+    use super::{WhyText, coerce};
+
+    #[test]
+    fn why_texts_stay_texts() {
+        let check = |text: &str, expected: WhyText| {
+            assert!(Value::from(coerce(text)).is_string(), "{text:?}");
+            assert_eq!(WhyText::of(text), expected, "{text:?}");
+        };
+        for (expected, texts) in [
+            (WhyText::Empty, &[""][..]),
+            (WhyText::Blank, &[" ", "\t "]),
+            (WhyText::LineEnd, &["5\n", "1\n2", "\n", "true\r\n"]),
+            (WhyText::Null, &["null", " null "]),
+            (WhyText::Json, &["[]", " {}", "[1"]),
+            (WhyText::Capitals, &["True", "FALSE"]),
+            (WhyText::Plus, &["+5", "+1.5", "+007"]),
+            (WhyText::LeadingZero, &["007", "-01", "00", "00.5", "-00"]),
+            (WhyText::Exponent, &["1e5", "-1.5E+3", "01e-3"]),
+            (WhyText::MinusZero, &["-0", "-0.00"]),
+            (
+                WhyText::Digits,
+                &[
+                    "18446744073709551616",
+                    "-9223372036854775809",
+                    "3.14159265358979323846",
+                    "9007199254740993.0",
+                ],
+            ),
+            (
+                WhyText::Word,
+                &[
+                    "hello", ".5", "5.", "0x10", "1_000", "NaN", "--5", "-", "1.2.3", "1e", "e5",
+                    "1e5e6", "1e1.5", "\"5\"", "\u{a0}5", "٣", "5\r", "+", "++5", "Null",
+                ],
+            ),
+        ] {
+            for text in texts {
+                check(text, expected);
+            }
+        }
+    }
 
     /// `expected` is JSON; a number in it must come out in the same notation.
     fn check(text: &str, expected: &str) {

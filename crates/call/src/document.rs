@@ -1,5 +1,7 @@
 //! A whole text, read: the wire form.
 
+pub(crate) mod bound;
+
 use plaincall_syntax::{Dialect, DialectError, Event, EventKind, Parser, Span, Syntax};
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
@@ -181,7 +183,7 @@ impl DocumentBuilder {
 }
 
 /// A span as it is written in JSON.
-struct Pair(Span);
+pub(crate) struct Pair(pub(crate) Span);
 
 impl Serialize for Pair {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -12,27 +12,62 @@ use crate::decimal::{Decimal, Notation};
 /// # Errors
 /// Says in a phrase what is wrong: no JSON, a key twice in one object, a number with more digits than are kept.
 pub(crate) fn parse(text: &str) -> Result<Value, String> {
-    let Unique(value) = serde_json::from_str(text).map_err(|error| phrase(&error))?;
+    parse_placed(text).map_err(|fault| fault.to_string())
+}
+
+/// The same with the place of what is wrong.
+pub(crate) fn parse_placed(text: &str) -> Result<Value, Fault> {
+    let Unique(value) = serde_json::from_str(text).map_err(|error| Fault::of(&error))?;
     match numbers(text).find(|number| !is_kept(number)) {
-        Some(number) => Err(format!(
-            "the number {number} has more digits than can be kept"
-        )),
+        Some(number) => Err(Fault {
+            message: format!("the number {number} has more digits than can be kept"),
+            place: None,
+        }),
         None => Ok(value),
+    }
+}
+
+/// Why a text cannot be read as JSON. It shows itself as a phrase with the place.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) message: String,
+    /// Line and column from 1, the column in bytes, if the place is known.
+    pub(crate) place: Option<(usize, usize)>,
+}
+
+impl Fault {
+    fn of(error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        match text.strip_suffix(&place) {
+            Some(cause) => Self {
+                message: match cause.strip_prefix("EOF while parsing ") {
+                    Some(part) => format!("it ends inside {part}"),
+                    None => cause.to_owned(),
+                },
+                place: Some((error.line(), error.column())),
+            },
+            None => Self {
+                message: text,
+                place: None,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)?;
+        match self.place {
+            Some((line, column)) => write!(formatter, " (line {line}, column {column} of it)"),
+            None => Ok(()),
+        }
     }
 }
 
 /// The message of an error of the JSON reader, its place in words.
 pub(crate) fn phrase(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let place_in_words = format!(" (line {}, column {} of it)", error.line(), error.column());
-    match text.strip_suffix(&place) {
-        Some(cause) => match cause.strip_prefix("EOF while parsing ") {
-            Some(part) => format!("it ends inside {part}{place_in_words}"),
-            None => format!("{cause}{place_in_words}"),
-        },
-        None => text,
-    }
+    Fault::of(error).to_string()
 }
 
 fn is_kept(number: &str) -> bool {

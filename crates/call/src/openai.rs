@@ -3,10 +3,9 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::bind::bind;
-use crate::call::{Completeness, ToolCall, Unclosed};
+use crate::call::{Completeness, NotRun, ToolCall, Unclosed};
 use crate::document::Document;
-use crate::tool::ToolSpec;
+use crate::tool::set::ToolSet;
 
 /// A document's calls in the form of the `OpenAI` API.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,13 +48,15 @@ pub struct LeftOut {
     pub id: String,
     /// Why it is left out, one sentence each; at least one.
     pub reasons: Vec<String>,
+    /// The reason, if it may not be run whatever its tool says.
+    pub not_run: Option<NotRun>,
 }
 
 /// The good calls of a document as the `tool_calls` of the `OpenAI` API, and those that are left out with the reasons.
 ///
-/// Left out is what [`ToolCall::may_run`] refuses, and what does not fit the definition that `find_tool` gives for its
-/// name. Without a definition the arguments of a block call are what coercion makes of them, and those of an emoji
-/// call are its `raw_args` and `body`.
+/// Left out is what [`ToolCall::may_run_as`] refuses, and with `tools` what names none of them or does not fit its
+/// definition. Without `tools` the arguments of a block call are what coercion makes of them, and those of an emoji call
+/// are its `raw_args` and `body`.
 ///
 /// ```
 /// use plaincall_call::{Completeness, Document, Unclosed, openai_calls};
@@ -63,7 +64,7 @@ pub struct LeftOut {
 ///
 /// let text = "!!!GADGET_START:Add\n!!!ARG:a\n5\n!!!GADGET_END\n!!!GADGET_START:Add\n!!!ARG:a\n1\n!!!ARG:a\n2\n!!!GADGET_END";
 /// let document = Document::parse(text, &Dialect::block())?;
-/// let calls = openai_calls(&document, Completeness::Complete, Unclosed::Reject, |_| None);
+/// let calls = openai_calls(&document, Completeness::Complete, Unclosed::Reject, None);
 /// assert_eq!(
 ///     serde_json::to_string(&calls.tool_calls)?,
 ///     r#"[{"id":"gadget_1","type":"function","function":{"name":"Add","arguments":"{\"a\":5}"}}]"#
@@ -71,20 +72,25 @@ pub struct LeftOut {
 /// assert_eq!(calls.left_out[0].reasons, ["Duplicate pointer: a"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn openai_calls<'t>(
+pub fn openai_calls(
     document: &Document,
     completeness: Completeness,
     unclosed: Unclosed,
-    find_tool: impl Fn(&str) -> Option<&'t ToolSpec>,
+    tools: Option<&ToolSet>,
 ) -> OpenAiCalls {
     let mut calls = OpenAiCalls {
         tool_calls: Vec::new(),
         left_out: Vec::new(),
     };
     for call in document.calls() {
-        let arguments = match call.may_run(completeness, unclosed) {
-            Ok(()) => arguments(call, find_tool(&call.name)),
-            Err(reason) => Err(vec![reason.to_string()]),
+        let tool = tools.and_then(|tools| tools.get(&call.name));
+        let may_run = match tool {
+            Some(tool) => call.may_run_as(tool, completeness, unclosed),
+            None => call.may_run(completeness, unclosed),
+        };
+        let arguments = match may_run {
+            Ok(()) => arguments(call, tools).map_err(|reasons| (reasons, None)),
+            Err(reason) => Err((vec![reason.to_string()], Some(reason))),
         };
         match arguments {
             Ok(arguments) => calls.tool_calls.push(OpenAiCall {
@@ -95,20 +101,21 @@ pub fn openai_calls<'t>(
                     arguments,
                 },
             }),
-            Err(reasons) => calls.left_out.push(LeftOut {
+            Err((reasons, not_run)) => calls.left_out.push(LeftOut {
                 index: call.index,
                 name: call.name.clone(),
                 id: call.id.clone(),
                 reasons,
+                not_run,
             }),
         }
     }
     calls
 }
 
-fn arguments(call: &ToolCall, tool: Option<&ToolSpec>) -> Result<String, Vec<String>> {
-    let value = match (tool, call.raw_args()) {
-        (Some(tool), _) => match bind(tool, call) {
+fn arguments(call: &ToolCall, tools: Option<&ToolSet>) -> Result<String, Vec<String>> {
+    let value = match (tools, call.raw_args()) {
+        (Some(tools), _) => match tools.bind(call) {
             Ok(arguments) => arguments.to_value(),
             Err(problems) => {
                 return Err(problems

@@ -22,7 +22,7 @@ use crate::spec_error::SpecError;
 pub(crate) use expected::Expected;
 pub(crate) use kinds::Kinds;
 pub(crate) use place::{Place, SchemaReader};
-pub(crate) use spelling::Misfit;
+pub(crate) use spelling::{Misfit, Spelling};
 
 /// A JSON Schema: any document, of any draft.
 ///

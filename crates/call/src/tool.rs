@@ -3,6 +3,7 @@
 mod by_schema;
 pub(crate) mod check;
 pub(crate) mod definitions;
+pub(crate) mod set;
 pub(crate) mod usage;
 
 use std::borrow::Cow;

@@ -4,7 +4,7 @@
 
 use plaincall_call::{
     Collected, Collector, Completeness, Document, Finding, Limits, NotRun, OpenAiCalls, Parameter,
-    ParameterKind, Syntax, ToolSpec, Unclosed, openai_calls,
+    ParameterKind, Syntax, ToolSet, ToolSpec, Unclosed, openai_calls,
 };
 use plaincall_syntax::{ByteParser, Dialect, Parser, parse};
 use serde_json::json;
@@ -287,7 +287,12 @@ fn openai_form() {
     let tool = ToolSpec::new("A")
         .parameter(Parameter::new("zip", ParameterKind::String))
         .parameter(Parameter::new("n", ParameterKind::String));
-    let find = |name: &str| (name == "A").then_some(&tool);
+    let set = ToolSet::new([
+        tool,
+        ToolSpec::new("B"),
+        ToolSpec::new("C").parameter(Parameter::new("x", ParameterKind::String)),
+    ]);
+    let set = set.expect("names that differ");
     let OpenAiCalls {
         tool_calls,
         left_out,
@@ -295,7 +300,7 @@ fn openai_form() {
         &document(text),
         Completeness::Complete,
         Unclosed::Reject,
-        find,
+        Some(&set),
     );
     assert_eq!(
         serde_json::to_value(&tool_calls).expect("JSON"),
@@ -312,7 +317,7 @@ fn openai_form() {
     assert_eq!(left_out[2].reasons, ["Pointer line cut off: x"]);
 
     let emoji = document("🛠️[a b]\nc🛠️[/end]");
-    let calls = openai_calls(&emoji, Completeness::Complete, Unclosed::Reject, |_| None);
+    let calls = openai_calls(&emoji, Completeness::Complete, Unclosed::Reject, None);
     assert_eq!(
         calls.tool_calls[0].function.arguments,
         r#"{"raw_args":"b","body":"c"}"#

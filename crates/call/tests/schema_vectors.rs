@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-use plaincall_call::{Document, Problem, ToolSpec, bind, flatten};
+use plaincall_call::{Document, Explanation, Problem, ToolSpec, bind, explain, flatten};
 use plaincall_syntax::{Call, Dialect, render};
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,44 @@ fn written(pairs: &[(&str, &str)], dialect: &Dialect) -> String {
 fn read(tool: &ToolSpec, text: &str, dialect: &Dialect) -> Result<Value, Vec<Problem>> {
     let document = Document::parse(text, dialect).expect("a dialect that works");
     let call = document.calls().next().expect("a call");
-    bind(tool, call).map(|arguments| arguments.to_value())
+    let found = bind(tool, call).map(|arguments| arguments.to_value());
+    is_explained(&explain(Some(tool), call), &found, text);
+    found
+}
+
+/// What is explained is what came of it: every value, and every problem once.
+fn is_explained(explanation: &Explanation, found: &Result<Value, Vec<Problem>>, text: &str) {
+    let Explanation {
+        arguments,
+        problems,
+    } = explanation;
+    match found {
+        Ok(value) => {
+            assert!(problems.is_empty(), "{text}: {problems:?}");
+            for argument in arguments {
+                let at = value.pointer(&format!("/{}", argument.pointer));
+                assert_eq!(argument.value.as_ref(), at, "{text}: {argument:?}");
+                assert!(at.is_some() && argument.problems.is_empty(), "{text}");
+            }
+            let members = value.as_object().expect("an object").keys();
+            for member in members {
+                let below = format!("{}/", member.replace('~', "~0").replace('/', "~1"));
+                let mut all = arguments.iter().map(|one| format!("{}/", one.pointer));
+                assert!(all.any(|it| it.starts_with(&below)), "{text}: {member}");
+            }
+        }
+        Err(expected) => {
+            let of_arguments = arguments.iter().flat_map(|one| &one.problems);
+            let mut told: Vec<&str> = of_arguments
+                .chain(problems)
+                .map(|it| &*it.message)
+                .collect();
+            let mut expected: Vec<&str> = expected.iter().map(|it| &*it.message).collect();
+            told.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(told, expected, "{text}");
+        }
+    }
 }
 
 /// One case: what is written, and what comes of it.

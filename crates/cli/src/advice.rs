@@ -71,6 +71,9 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
         "pointer_too_deep" => "nest arguments less deeply",
         "too_many_arguments" | "too_many_dependencies" => "divide the call into several",
         "value_too_long" => "put the value into a file, and name the file",
+        "missing_argument" if !is_emoji => {
+            "write it as a line with the argument marker and its pointer, and its value on the lines below"
+        }
         _ => return None,
     };
     Some(sentence.to_owned())

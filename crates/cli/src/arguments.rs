@@ -17,9 +17,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plaincall_syntax::Dialect;
 
 use crate::run::RunOptions;
+use crate::schemas::SchemaOption;
 use crate::show::ShowOptions;
 use crate::status::Failure;
-use crate::tools::ToolsOption;
 
 /// Tool calling for any model that can write text.
 ///
@@ -97,6 +97,9 @@ impl Color {
 /// without a gap, and its diagnostics. Spans count bytes. On a terminal it prints the text itself, while it arrives,
 /// with its calls set off.
 ///
+/// With `--schema` every call is held against the definition of its tool: its arguments are read as that says, and what
+/// does not fit, or names no tool, is a diagnostic.
+///
 /// `--format openai` has no place for the dependencies of a call: they are named on standard error, and the call is
 /// printed without them.
 ///
@@ -128,6 +131,12 @@ pub(crate) struct ParseOptions {
     #[arg(long, conflicts_with_all = ["format", "json", "jsonl"])]
     pub(crate) events: bool,
 
+    /// Say of each argument how its text became its value: the text, the value and the rule, for people.
+    ///
+    /// Without `--schema` the text alone decides. With `--json` the same is printed for programs, one JSON object a text.
+    #[arg(long, conflicts_with_all = ["format", "jsonl", "events"])]
+    pub(crate) explain: bool,
+
     /// Give the parser this many bytes at a time.
     ///
     /// What is found is always the same; only the events of text and values are cut differently.
@@ -142,7 +151,7 @@ pub(crate) struct ParseOptions {
     pub(crate) complete: bool,
 
     #[command(flatten)]
-    pub(crate) tools: ToolsOption,
+    pub(crate) schema: SchemaOption,
 
     #[command(flatten)]
     pub(crate) dialect: DialectOptions,
@@ -153,7 +162,14 @@ Events (`--events`): each object has `type` and `span`. The types are `text`, `r
 with `text`; `call_start` with `syntax`, `name` and `source`, and with `id` and `dependencies` (block) or `raw_args` \
 (emoji); `value_start` with `pointer` (an argument) or without (a body), and `source`; `value_end` with `source`; \
 `call_end` with `termination` and `source`; `diagnostic` with `code`, `severity` and `message`. The spans of all but \
-diagnostics cover the text without a gap.";
+diagnostics cover the text without a gap. With `--schema`, behind the end of each call: what the definition of its tool \
+finds as `diagnostic`, with `pointer` where it is about an argument, and `call` with `call`, the call as `--format json` \
+has it; its span is that of the whole call.
+
+Explanations (`--explain --json`): `calls`, each with `name`, `id`, `span`, `arguments` and `problems`. An argument has \
+`pointer`, `place` (`argument`, `word`, `line_from`, `body`, `json_member`; with `word` where words are counted, from 1), \
+`span`, `text`, `value` (absent if the text is nothing that may stand there), `rule` (its name), `reason` (its words), \
+`section` (where it is defined) and `problems`.";
 
 fn size(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "write a whole number from 1")
@@ -173,7 +189,8 @@ pub(crate) enum ParseFormat {
 /// Show what is wrong in a text, underlined in the source.
 ///
 /// It names every diagnostic with its line and column, what looks like a marker and is none, calls that the end of
-/// the text cut, and what to do about each.
+/// the text cut, and what to do about each. With `--schema` also calls of tools that are not there, and arguments that
+/// are missing or not what the definition of the tool asks for.
 ///
 /// Exit status: 0 without errors, warnings or not; 1 with errors, or if a file could not be read.
 #[derive(Args, Debug)]
@@ -191,6 +208,9 @@ pub(crate) struct CheckOptions {
     pub(crate) deny_warnings: bool,
 
     #[command(flatten)]
+    pub(crate) schema: SchemaOption,
+
+    #[command(flatten)]
     pub(crate) dialect: DialectOptions,
 }
 
@@ -200,7 +220,7 @@ pub(crate) enum CheckFormat {
     /// The source with what was found underlined.
     Text,
     /// One JSON object a text: `file`, `calls`, `errors`, `warnings`, and `diagnostics` with `code`, `severity`, `span`,
-    /// `line`, `column`, `message`, and where there is one `help` and `meant`.
+    /// `line`, `column`, `message`, and where there is one `pointer`, `help` and `meant`.
     Json,
 }
 
@@ -210,7 +230,8 @@ pub(crate) enum CheckFormat {
 /// that holds `tool_calls`); several values may follow each other. A whole document comes back with its text.
 ///
 /// A call that cannot be written so that it is read again as the same call is named on standard error with the
-/// reason; the others are written. A call that by what `parse` says the end of its text ended is left out and named
+/// reason; the others are written. With `--schema` the definition of its tool says how it is read, so a text may be any
+/// text, null and empty lists can be written, and what the tool would not take is refused. A call that by what `parse` says the end of its text ended is left out and named
 /// too: it may be half a call, and with an end marker it would look whole.
 ///
 /// Exit status: 0 if every call was written, else 1.
@@ -227,7 +248,7 @@ pub(crate) struct RenderOptions {
     pub(crate) complete: bool,
 
     #[command(flatten)]
-    pub(crate) tools: ToolsOption,
+    pub(crate) schema: SchemaOption,
 
     #[command(flatten)]
     pub(crate) dialect: DialectOptions,
@@ -258,7 +279,7 @@ pub(crate) struct ConvertOptions {
     pub(crate) drop_ids: bool,
 
     #[command(flatten)]
-    pub(crate) tools: ToolsOption,
+    pub(crate) schema: SchemaOption,
 
     #[command(flatten)]
     pub(crate) dialect: DialectOptions,

@@ -1,6 +1,6 @@
 //! `plaincall check`: what is wrong in a text, and what to do about it.
 
-use plaincall_call::{Document, Finding, Severity, Span, Syntax, Termination};
+use plaincall_call::{Document, Finding, Problem, Severity, Span, Syntax, Termination, ToolSet};
 use plaincall_syntax::{Code, Dialect, near_misses};
 use serde::Serialize;
 
@@ -15,12 +15,13 @@ use crate::status::{Failure, Outcome, Status, complain};
 
 pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     let dialect = options.dialect.dialect()?;
+    let tools = options.schema.load(&options.files)?;
     let mut status = Status::Good;
     for file in or_standard(&options.files) {
         let report = Input::open(&file).and_then(|input| {
             let name = input.name.clone();
             let source = Source::new(name, input.into_bytes()?);
-            Report::new(source, &dialect)
+            Report::new(source, &dialect, tools.as_ref())
         });
         let report = match report {
             Ok(report) => report,
@@ -60,12 +61,14 @@ struct Report {
 struct Found {
     finding: Finding,
     help: Option<String>,
-    /// The marker that was probably meant.
+    /// The marker or the name that was probably meant.
     meant: Option<String>,
+    /// The pointer to the argument that it is about, where a definition says it.
+    pointer: Option<String>,
 }
 
 impl Report {
-    fn new(source: Source, dialect: &Dialect) -> Result<Self, Failure> {
+    fn new(source: Source, dialect: &Dialect, tools: Option<&ToolSet>) -> Result<Self, Failure> {
         let document = Document::parse(&source.text, dialect).map_err(|error| refused(&error))?;
         let chosen = match document.syntax {
             Some(syntax) => dialect.for_syntax(syntax),
@@ -99,6 +102,7 @@ impl Report {
                 },
                 help: Some(format!("if a marker was meant, write `{meant}`")),
                 meant: Some(meant),
+                pointer: None,
             });
         }
         let calls = document.calls().count();
@@ -135,16 +139,21 @@ impl Report {
                 ),
             }
         });
-        let findings = document.diagnostics.into_iter();
-        let findings = findings.chain(not_closed).chain(not_utf8);
+        let (findings, problems) = match tools {
+            None => (document.diagnostics, Vec::new()),
+            Some(tools) => held(&document, tools),
+        };
+        let findings = findings.into_iter().chain(not_closed).chain(not_utf8);
         remarks.extend(findings.map(|finding| {
             Found {
                 help: advice(finding.code, document.syntax, &end_marker)
                     .filter(|_| !is_told(finding.span)),
                 finding,
                 meant: None,
+                pointer: None,
             }
         }));
+        remarks.extend(problems);
         remarks.sort_by_key(|found| found.finding.span.start);
         let errors = remarks
             .iter()
@@ -202,6 +211,7 @@ impl Report {
                 span: (self.source.in_bytes(start), self.source.in_bytes(end)),
                 line,
                 column,
+                pointer: found.pointer.as_deref(),
                 message: &found.finding.message,
                 help: found.help.as_deref(),
                 meant: found.meant.as_deref(),
@@ -215,6 +225,31 @@ impl Report {
             diagnostics: diagnostics.collect(),
         }
     }
+}
+
+/// What stands in the text and still holds, and what the definitions of the tools find.
+fn held(document: &Document, tools: &ToolSet) -> (Vec<Finding>, Vec<Found>) {
+    let bound = document.bind(tools);
+    let findings = bound.findings().cloned().collect();
+    let mut problems = Vec::new();
+    for call in bound.calls() {
+        for remark in call.remarks() {
+            let name = (remark.code() == Problem::UNKNOWN_TOOL).then_some(&call.call.name);
+            let nearest = name.and_then(|name| tools.nearest(name));
+            problems.push(Found {
+                help: advice(remark.code(), Some(call.call.syntax), ""),
+                meant: nearest.map(|tool| tool.name.clone()),
+                pointer: remark.pointer().map(str::to_owned),
+                finding: Finding {
+                    code: remark.code(),
+                    severity: remark.severity(),
+                    span: remark.span(),
+                    message: remark.message().to_owned(),
+                },
+            });
+        }
+    }
+    (findings, problems)
 }
 
 #[derive(Serialize)]
@@ -233,6 +268,8 @@ struct JsonRemark<'a> {
     span: (usize, usize),
     line: usize,
     column: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<&'a str>,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plaincall_call::{Completeness, Document, Segment, Syntax, ToolCall, Unclosed, bind};
+use plaincall_call::{Completeness, Document, Segment, Syntax, ToolCall, ToolSet, Unclosed, bind};
 use plaincall_syntax::Dialect;
 
 use crate::arguments::{ConvertOptions, SyntaxChoice, Target};
@@ -12,7 +12,6 @@ use crate::output::Output;
 use crate::reading::{escaper, read_bytes};
 use crate::source::Counter;
 use crate::status::{Failure, Outcome, Status, complain, remark};
-use crate::tools::Tools;
 use crate::translate::{in_block, in_emoji, sentences};
 
 pub(crate) fn convert(options: &ConvertOptions, output: &mut Output) -> Outcome {
@@ -28,7 +27,10 @@ pub(crate) fn convert(options: &ConvertOptions, output: &mut Output) -> Outcome 
         Target::Block => Syntax::Block,
         Target::Emoji => Syntax::Emoji,
     };
-    let tools = options.tools.load()?.unwrap_or_default();
+    let tools = options
+        .schema
+        .load(options.file.as_slice())?
+        .unwrap_or_default();
     let file = options.file.as_deref().unwrap_or(Path::new("-"));
     let input = Input::open(file)?;
     let bytes = input.into_bytes()?;
@@ -67,7 +69,7 @@ struct Conversion<'a> {
     /// The syntax that is written.
     syntax: Syntax,
     dialect: Dialect,
-    tools: &'a Tools,
+    tools: &'a ToolSet,
     drops_ids: bool,
 }
 
@@ -118,14 +120,16 @@ impl Conversion<'_> {
             // Closing it here would make a whole call of what may be half of one.
             return Err("it is not closed".to_owned());
         }
-        call.may_run(Completeness::Complete, Unclosed::Reject)
-            .map_err(|reason| reason.to_string())?;
-        let Some(tool) = self.tools.find(&call.name) else {
+        let Some(tool) = self.tools.get(&call.name) else {
+            call.may_run(Completeness::Complete, Unclosed::Reject)
+                .map_err(|reason| reason.to_string())?;
             return Err(
-                "its tool has no definition, which says how arguments are written (`--tools`)"
+                "its tool has no definition, which says how arguments are written (`--schema`)"
                     .to_owned(),
             );
         };
+        call.may_run_as(tool, Completeness::Complete, Unclosed::Reject)
+            .map_err(|reason| reason.to_string())?;
         let arguments = bind(tool, call).map_err(|problems| sentences(&problems))?;
         match self.syntax {
             Syntax::Block => in_block(tool, &arguments, &self.dialect),

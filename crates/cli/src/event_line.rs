@@ -1,6 +1,6 @@
 //! A parser's event as one line of JSON.
 
-use plaincall_call::Finding;
+use plaincall_call::{BoundCall, Finding, Remark};
 use plaincall_syntax::{Event, EventKind, Slot, Syntax};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -47,6 +47,40 @@ impl Serialize for EventLine<'_> {
         if has_source(event) {
             fields.serialize_entry("source", event.source())?;
         }
+        fields.end()
+    }
+}
+
+/// What a definition says about a call, as `parse --events` prints it.
+pub(crate) struct RemarkLine<'a>(pub(crate) Remark<'a>);
+
+impl Serialize for RemarkLine<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(remark) = self;
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("type", "diagnostic")?;
+        fields.serialize_entry("span", &(remark.span().start, remark.span().end))?;
+        if let Some(pointer) = remark.pointer() {
+            fields.serialize_entry("pointer", pointer)?;
+        }
+        fields.serialize_entry("code", remark.code())?;
+        fields.serialize_entry("severity", remark.severity().name())?;
+        fields.serialize_entry("message", remark.message())?;
+        fields.end()
+    }
+}
+
+/// A call that is held against its definition, as `parse --events` prints it behind its end.
+pub(crate) struct BoundLine<'a>(pub(crate) &'a BoundCall<'a>);
+
+impl Serialize for BoundLine<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(bound) = self;
+        let span = bound.call.span;
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("type", "call")?;
+        fields.serialize_entry("span", &(span.start, span.end))?;
+        fields.serialize_entry("call", bound)?;
         fields.end()
     }
 }

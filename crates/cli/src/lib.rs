@@ -10,8 +10,10 @@ mod draft;
 mod environment;
 mod event_line;
 mod excerpt;
+mod explain;
 mod forms;
 mod input;
+mod json_place;
 mod jsonl;
 mod output;
 mod parse;
@@ -20,6 +22,7 @@ mod reading;
 mod reference;
 mod render;
 mod run;
+mod schemas;
 mod screen;
 mod show;
 mod source;
@@ -28,7 +31,6 @@ mod tools;
 mod translate;
 mod view;
 mod visible;
-mod wire;
 
 use std::process::ExitCode;
 

@@ -3,20 +3,21 @@
 use std::num::NonZeroUsize;
 
 use plaincall_call::{
-    Completeness, Document, LeftOut, OpenAiCall, ToolCall, Unclosed, openai_calls,
+    BoundCall, BoundDocument, Collected, Collector, Completeness, Document, Limits, OpenAiCall,
+    ToolSet, Unclosed, openai_calls,
 };
-use plaincall_syntax::Dialect;
+use plaincall_syntax::{Dialect, Event};
+use serde::Serialize;
 
 use crate::arguments::{ParseFormat, ParseOptions};
-use crate::event_line::EventLine;
+use crate::event_line::{BoundLine, EventLine, RemarkLine};
+use crate::explain::Explainer;
 use crate::input::{Input, each};
 use crate::jsonl::{Answer, ErrorBody, ToolCallsBody, read_line};
 use crate::output::Output;
 use crate::reading::{parser, read, read_bytes};
 use crate::status::{Failure, Outcome, Status, complain};
-use crate::tools::Tools;
 use crate::view::View;
-use crate::wire::Wire;
 
 pub(crate) fn parse(options: &ParseOptions, output: &mut Output) -> Outcome {
     let command = Parse::new(options, output.is_terminal)?;
@@ -30,7 +31,7 @@ struct Parse {
     chunk: Option<NonZeroUsize>,
     form: Form,
     is_complete: bool,
-    tools: Option<Tools>,
+    tools: Option<ToolSet>,
 }
 
 #[derive(Clone, Copy)]
@@ -39,7 +40,16 @@ enum Form {
     Openai,
     Text,
     Events,
+    Explained { is_json: bool },
     Lines { is_openai: bool },
+}
+
+/// A document as it is printed: with definitions, each call is held against its own.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Wire<'d> {
+    Text(&'d Document),
+    Bound(BoundDocument<'d>),
 }
 
 impl Parse {
@@ -51,6 +61,9 @@ impl Parse {
         };
         let form = match format {
             _ if options.events => Form::Events,
+            _ if options.explain => Form::Explained {
+                is_json: options.json,
+            },
             ParseFormat::Text if options.jsonl => {
                 return Err(Failure::Usage(
                     "'--jsonl' prints one JSON object a line: '--format text' does not go with it"
@@ -69,7 +82,7 @@ impl Parse {
             chunk: options.chunk,
             form,
             is_complete: options.complete,
-            tools: options.tools.load()?,
+            tools: options.schema.load(&options.files)?,
         })
     }
 
@@ -88,7 +101,8 @@ impl Parse {
                 Ok(status)
             }
             Form::Text => {
-                let mut view = View::new(&self.dialect, output.has_color)?;
+                let tools = self.tools.as_ref();
+                let mut view = View::new(&self.dialect, tools, output.has_color)?;
                 input.for_each_chunk(self.chunk, |bytes| {
                     view.feed(bytes, output)?;
                     output.flush()
@@ -97,22 +111,60 @@ impl Parse {
                 Ok(Status::Good)
             }
             Form::Events => self.events(input, output),
+            Form::Explained { is_json } => {
+                let name = input.name.clone();
+                let bytes = input.into_bytes()?;
+                let document = read_bytes(&bytes, &self.dialect, self.chunk)?;
+                let explainer = Explainer {
+                    name: &name,
+                    bytes: &bytes,
+                    tools: self.tools.as_ref(),
+                };
+                if is_json {
+                    output.json_line(&explainer.json(&document))?;
+                } else {
+                    explainer.write(&document, output)?;
+                }
+                Ok(Status::Good)
+            }
             Form::Lines { is_openai } => self.lines(input, is_openai, output),
         }
     }
 
     fn events(&self, input: Input, output: &mut Output) -> Outcome {
         let mut parser = parser(&self.dialect)?;
+        let mut collector = Collector::new(Limits::for_reading());
         input.for_each_chunk(self.chunk, |bytes| {
             for event in parser.feed(bytes) {
-                output.json_line(&EventLine(&event))?;
+                self.event(&event, &mut collector, output)?;
             }
             output.flush()
         })?;
         for event in parser.finish() {
-            output.json_line(&EventLine(&event))?;
+            self.event(&event, &mut collector, output)?;
         }
         Ok(Status::Good)
+    }
+
+    /// Prints an event; behind the end of a call, also what the definitions say about it.
+    fn event(
+        &self,
+        event: &Event<'_>,
+        collector: &mut Collector,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        output.json_line(&EventLine(event))?;
+        let Some(tools) = &self.tools else {
+            return Ok(());
+        };
+        let Some(Collected::Finished(call)) = collector.push(event) else {
+            return Ok(());
+        };
+        let bound = BoundCall::new(&call, tools);
+        for remark in bound.remarks() {
+            output.json_line(&RemarkLine(remark))?;
+        }
+        output.json_line(&BoundLine(&bound))
     }
 
     fn lines(&self, input: Input, is_openai: bool, output: &mut Output) -> Outcome {
@@ -154,10 +206,10 @@ impl Parse {
         Ok(status)
     }
 
-    fn wire<'a>(&'a self, document: &'a Document) -> Wire<'a> {
-        Wire {
-            document,
-            tools: self.tools.as_ref(),
+    fn wire<'d>(&self, document: &'d Document) -> Wire<'d> {
+        match &self.tools {
+            None => Wire::Text(document),
+            Some(tools) => Wire::Bound(document.bind(tools)),
         }
     }
 
@@ -176,13 +228,16 @@ impl Parse {
         completeness: Completeness,
         place: &str,
     ) -> (Vec<OpenAiCall>, Status) {
-        let find_tool = |name: &str| self.tools.as_ref().and_then(|tools| tools.find(name));
-        let calls = openai_calls(document, completeness, Unclosed::Reject, find_tool);
+        let tools = self.tools.as_ref();
+        let calls = openai_calls(document, completeness, Unclosed::Reject, tools);
         let mut status = Status::Good;
         for call in document.calls() {
             let lost = match calls.left_out.iter().find(|one| one.index == call.index) {
                 Some(left_out) => {
-                    let reasons = self.reasons(call, completeness, left_out);
+                    let reasons = match &left_out.not_run {
+                        Some(reason) => reason.sentence(&self.dialect.end_marker(call.syntax)),
+                        None => left_out.reasons.join("; "),
+                    };
                     format!("is left out: {reasons}")
                 }
                 None if call.dependencies.is_empty() => continue,
@@ -200,13 +255,5 @@ impl Parse {
             ));
         }
         (calls.tool_calls, status)
-    }
-
-    /// Why a call is left out, with the end marker in force.
-    fn reasons(&self, call: &ToolCall, completeness: Completeness, left_out: &LeftOut) -> String {
-        match call.may_run(completeness, Unclosed::Reject) {
-            Err(reason) => reason.sentence(&self.dialect.end_marker(call.syntax)),
-            Ok(()) => left_out.reasons.join("; "),
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plaincall_call::{Syntax, flatten};
+use plaincall_call::{Syntax, ToolSet, flatten};
 use plaincall_syntax::{Call, Dialect};
 use serde_json::Value;
 
@@ -13,8 +13,7 @@ use crate::input::{Input, each};
 use crate::output::Output;
 use crate::reading::escaper;
 use crate::status::{Failure, Outcome, Status, complain};
-use crate::tools::Tools;
-use crate::translate::object_in_emoji;
+use crate::translate::{object_in_emoji, read_back};
 
 pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
     let mut writer = Writer::new(options)?;
@@ -29,7 +28,7 @@ struct Writer {
     options: DialectOptions,
     /// The syntax that is written: asked for, or that of the first call.
     syntax: Option<Syntax>,
-    tools: Option<Tools>,
+    tools: Option<ToolSet>,
     /// Whether the texts that documents come from are known to be whole.
     is_complete: bool,
     /// How many calls there have been.
@@ -43,7 +42,7 @@ impl Writer {
             syntax: dialect.syntax(),
             dialect,
             options: options.dialect.clone(),
-            tools: options.tools.load()?,
+            tools: options.schema.load(&options.files)?,
             is_complete: options.complete,
             count: 0,
         })
@@ -187,6 +186,13 @@ impl Writer {
                 syntax.name()
             )));
         }
+        let tool = match &self.tools {
+            None => None,
+            Some(tools) => {
+                let tool = tools.get(form.name());
+                Some(tool.ok_or_else(|| wrong(tools.unknown(form.name())))?)
+            }
+        };
         match form {
             Form::Emoji {
                 name,
@@ -198,15 +204,17 @@ impl Writer {
                     raw_args,
                     body,
                 };
-                plaincall_syntax::render(&call, &dialect).map_err(|error| wrong(error.to_string()))
+                let text = plaincall_syntax::render(&call, &dialect)
+                    .map_err(|error| wrong(error.to_string()))?;
+                if let Some(tool) = tool {
+                    read_back(tool, None, &text, &dialect).map_err(wrong)?;
+                }
+                Ok(text)
             }
-            Form::OpenAi {
-                name, arguments, ..
-            } if syntax == Syntax::Emoji => {
-                let tool = self.tools.as_ref().and_then(|tools| tools.find(name));
+            Form::OpenAi { arguments, .. } if syntax == Syntax::Emoji => {
                 let Some(tool) = tool else {
                     return Err(wrong(
-                        "the emoji syntax has no named arguments: the definition of the tool says how they are written, and `--tools` gives it"
+                        "the emoji syntax has no named arguments: the definition of the tool says how they are written, and `--schema` gives it"
                             .to_owned(),
                     ));
                 };
@@ -223,7 +231,6 @@ impl Writer {
                 name,
                 arguments,
             } => {
-                let tool = self.tools.as_ref().and_then(|tools| tools.find(name));
                 let pairs = flatten(arguments, tool).map_err(|error| wrong(error.to_string()))?;
                 let dependencies = match form {
                     Form::Block { dependencies, .. } => dependencies.as_slice(),
@@ -238,7 +245,13 @@ impl Writer {
                         .map(|(pointer, text)| (pointer.as_str(), text.as_str()))
                         .collect(),
                 };
-                plaincall_syntax::render(&call, &dialect).map_err(|error| wrong(error.to_string()))
+                let text = plaincall_syntax::render(&call, &dialect)
+                    .map_err(|error| wrong(error.to_string()))?;
+                if let Some(tool) = tool {
+                    let values = Value::Object(arguments.clone());
+                    read_back(tool, Some(&values), &text, &dialect).map_err(wrong)?;
+                }
+                Ok(text)
             }
         }
     }

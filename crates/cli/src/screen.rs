@@ -1,7 +1,7 @@
 //! The lines of a text on a terminal, and what stands below them.
 
 use anstyle::{AnsiColor, Style};
-use plaincall_call::{Finding, Syntax, Termination, ToolCall};
+use plaincall_call::{Remark, Severity, Syntax, Termination, ToolCall};
 use plaincall_syntax::Header;
 
 use crate::output::Output;
@@ -241,22 +241,16 @@ impl Screen {
         Ok(())
     }
 
-    pub(crate) fn note_finding(&mut self, finding: &Finding) {
-        let style = if finding.is_error() {
-            self.palette.error
-        } else {
-            self.palette.warning
+    pub(crate) fn note(&mut self, remark: Remark<'_>) {
+        let severity = remark.severity();
+        let style = match severity {
+            Severity::Error => self.palette.error,
+            Severity::Warning => self.palette.warning,
         };
-        let Finding {
-            code,
-            severity,
-            message,
-            ..
-        } = finding;
-        let message: String = message.chars().map(shown).collect();
+        let message: String = remark.message().chars().map(shown).collect();
         self.below.push(Below {
             style,
-            message: format!("{}[{code}]: {message}", severity.name()),
+            message: format!("{}[{}]: {message}", severity.name(), remark.code()),
             has_bar: self.part == Part::Call,
         });
     }

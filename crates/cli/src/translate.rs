@@ -22,7 +22,7 @@ pub(crate) fn in_block(
             arguments: pairs.to_vec(),
         };
         let text = render(&call, dialect).map_err(|error| error.to_string())?;
-        read_back(tool, &values, &text, dialect).map(|()| text)
+        read_back(tool, Some(&values), &text, dialect).map(|()| text)
     };
     // The texts as they were written are the better ones, as long as they say the same.
     let texts: Vec<(&str, &str)> = arguments
@@ -113,15 +113,23 @@ fn emoji(
         body,
     };
     let text = render(&call, dialect).map_err(|error| error.to_string())?;
-    read_back(tool, values, &text, dialect).map(|()| text)
+    read_back(tool, Some(values), &text, dialect).map(|()| text)
 }
 
-/// Whether what was written says the same to the tool.
-fn read_back(tool: &ToolSpec, values: &Value, text: &str, dialect: &Dialect) -> Result<(), String> {
+/// Whether what was written fits the tool, and says to it what `values` say, if they are known.
+///
+/// # Errors
+/// Says why not.
+pub(crate) fn read_back(
+    tool: &ToolSpec,
+    values: Option<&Value>,
+    text: &str,
+    dialect: &Dialect,
+) -> Result<(), String> {
     let document = Document::parse(text, dialect).map_err(|error| error.to_string())?;
     let call = document.calls().next().ok_or(DIFFERENT)?;
     let arguments = bind(tool, call).map_err(|problems| sentences(&problems))?;
-    if arguments.to_value() == *values {
+    if values.is_none_or(|values| arguments.to_value() == *values) {
         Ok(())
     } else {
         Err(DIFFERENT.to_owned())

@@ -6,7 +6,9 @@
 use std::collections::HashSet;
 
 use anstyle::Style;
-use plaincall_call::{Collected, Collector, Finding, Limits, Span};
+use plaincall_call::{
+    BoundCall, Collected, Collector, Finding, Limits, Remark, Span, ToolCall, ToolSet,
+};
 use plaincall_syntax::{ByteParser, Dialect, Event, EventKind, Slot};
 
 use crate::output::Output;
@@ -15,103 +17,124 @@ use crate::screen::Screen;
 use crate::status::Failure;
 
 /// A text that is being shown.
-pub(crate) struct View {
+pub(crate) struct View<'t> {
     parser: ByteParser,
+    shown: Shown<'t>,
+}
+
+/// What has been shown, and what is needed for the rest.
+struct Shown<'t> {
     collector: Collector,
     screen: Screen,
     /// What has been said about the call that is open.
     said: HashSet<(&'static str, Span)>,
+    /// The tools, if they are known.
+    tools: Option<&'t ToolSet>,
 }
 
-impl View {
-    pub(crate) fn new(dialect: &Dialect, has_color: bool) -> Result<Self, Failure> {
+impl<'t> View<'t> {
+    pub(crate) fn new(
+        dialect: &Dialect,
+        tools: Option<&'t ToolSet>,
+        has_color: bool,
+    ) -> Result<Self, Failure> {
         Ok(Self {
             parser: parser(dialect)?,
-            collector: Collector::new(Limits::for_reading()),
-            screen: Screen::new(has_color),
-            said: HashSet::new(),
+            shown: Shown {
+                collector: Collector::new(Limits::for_reading()),
+                screen: Screen::new(has_color),
+                said: HashSet::new(),
+                tools,
+            },
         })
     }
 
     /// Shows the next bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8], output: &mut Output) -> Result<(), Failure> {
-        let Self {
-            parser,
-            collector,
-            screen,
-            said,
-        } = self;
-        for event in parser.feed(bytes) {
-            show(&event, collector, screen, said, output)?;
+        for event in self.parser.feed(bytes) {
+            self.shown.event(&event, output)?;
         }
         Ok(())
     }
 
     /// Shows the last of it.
-    pub(crate) fn finish(self, output: &mut Output) -> Result<(), Failure> {
-        let Self {
-            parser,
-            mut collector,
-            mut screen,
-            mut said,
-        } = self;
-        for event in parser.finish() {
-            show(&event, &mut collector, &mut screen, &mut said, output)?;
+    pub(crate) fn finish(mut self, output: &mut Output) -> Result<(), Failure> {
+        for event in self.parser.finish() {
+            self.shown.event(&event, output)?;
         }
-        screen.end_line(output)
+        self.shown.screen.end_line(output)
     }
 }
 
-fn show(
-    event: &Event<'_>,
-    collector: &mut Collector,
-    screen: &mut Screen,
-    said: &mut HashSet<(&'static str, Span)>,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let collected = collector.push(event);
-    let source = event.source();
-    let palette = &screen.palette;
-    match &event.kind {
-        EventKind::Text(text) => screen.write(text, Style::new(), output)?,
-        EventKind::Reasoning(text) => {
-            let style = palette.reasoning;
-            screen.write(text, style, output)?;
+impl Shown<'_> {
+    fn event(&mut self, event: &Event<'_>, output: &mut Output) -> Result<(), Failure> {
+        let collected = self.collector.push(event);
+        self.part(event, output)?;
+        if let Some(Collected::Finished(call)) = collected {
+            self.end_call(&call);
         }
-        EventKind::Ignored(text) => {
-            let style = palette.ignored;
-            screen.write(text, style, output)?;
-        }
-        EventKind::CallStart(header) => {
-            screen.begin_call(output)?;
-            said.clear();
-            screen.header(header, output)?;
-        }
-        EventKind::ValueStart(Slot::Argument(pointer)) => {
-            let (place, marker) = (palette.place, palette.marker);
-            screen.parts(source, pointer.as_str(), [marker, place, marker], output)?;
-        }
-        EventKind::ValueDelta(text) => {
-            let style = palette.value;
-            screen.write(text, style, output)?;
-        }
-        EventKind::ValueStart(Slot::Body) | EventKind::ValueEnd | EventKind::CallEnd(_) => {
-            let style = palette.marker;
-            screen.write(source, style, output)?;
-        }
-        EventKind::Diagnostic(diagnostic) => {
-            let finding = Finding::from(diagnostic);
-            said.insert((finding.code, finding.span));
-            screen.note_finding(&finding);
-        }
-        _ => screen.write(source, Style::new(), output)?,
+        Ok(())
     }
-    if let Some(Collected::Finished(call)) = collected {
-        let new = |finding: &&Finding| !said.contains(&(finding.code, finding.span));
-        for finding in call.findings.iter().filter(new) {
-            screen.note_finding(finding);
+
+    fn part(&mut self, event: &Event<'_>, output: &mut Output) -> Result<(), Failure> {
+        let Self { screen, said, .. } = self;
+        let source = event.source();
+        let palette = &screen.palette;
+        match &event.kind {
+            EventKind::Text(text) => screen.write(text, Style::new(), output)?,
+            EventKind::Reasoning(text) => {
+                let style = palette.reasoning;
+                screen.write(text, style, output)?;
+            }
+            EventKind::Ignored(text) => {
+                let style = palette.ignored;
+                screen.write(text, style, output)?;
+            }
+            EventKind::CallStart(header) => {
+                screen.begin_call(output)?;
+                said.clear();
+                screen.header(header, output)?;
+            }
+            EventKind::ValueStart(Slot::Argument(pointer)) => {
+                let (place, marker) = (palette.place, palette.marker);
+                screen.parts(source, pointer.as_str(), [marker, place, marker], output)?;
+            }
+            EventKind::ValueDelta(text) => {
+                let style = palette.value;
+                screen.write(text, style, output)?;
+            }
+            EventKind::ValueStart(Slot::Body) | EventKind::ValueEnd | EventKind::CallEnd(_) => {
+                let style = palette.marker;
+                screen.write(source, style, output)?;
+            }
+            EventKind::Diagnostic(diagnostic) => {
+                let finding = Finding::from(diagnostic);
+                said.insert((finding.code, finding.span));
+                screen.note(Remark::Text(&finding));
+            }
+            _ => screen.write(source, Style::new(), output)?,
         }
-        screen.note_end(&call);
+        Ok(())
     }
-    Ok(())
+
+    /// Notes what is still to be said about a call.
+    fn end_call(&mut self, call: &ToolCall) {
+        let Self {
+            screen,
+            said,
+            tools,
+            ..
+        } = self;
+        let bound = tools.map(|tools| BoundCall::new(call, tools));
+        for finding in &call.findings {
+            let is_mended = bound.as_ref().is_some_and(|bound| bound.mends(finding));
+            if !is_mended && !said.contains(&(finding.code, finding.span)) {
+                screen.note(Remark::Text(finding));
+            }
+        }
+        for remark in bound.iter().flat_map(BoundCall::remarks) {
+            screen.note(remark);
+        }
+        screen.note_end(call);
+    }
 }

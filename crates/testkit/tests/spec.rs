@@ -5,7 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
-use plaincall_call::{Document, ToolSpec, bind};
+use plaincall_call::{Document, ToolSet, ToolSpec};
 use plaincall_syntax::{Call, RenderError, escape, near_misses, render, unescape};
 use plaincall_testkit::examples::{self, Example, Operation};
 use plaincall_testkit::{merged, split};
@@ -115,24 +115,27 @@ fn calls_are_as_specified() {
     assert!(count > 50, "the examples were not found");
 }
 
-/// Each call read by a schema: its `parameters`, or its `problems`.
+/// Each call as its wire form has it where the schema of its tool is known, and its `problems`.
 fn read_by(document: &Document, schema: &str) -> Value {
     let schema = serde_json::from_str(schema).expect("a schema is JSON");
-    document
-        .calls()
-        .map(|call| {
-            let tool = ToolSpec::new(call.name.as_str())
-                .parameters_from_schema(&schema)
-                .expect("a schema of an object");
-            match bind(&tool, call) {
-                Ok(arguments) => serde_json::json!({"parameters": arguments.to_value()}),
-                Err(problems) => {
-                    let problems = problems.iter().map(ToString::to_string);
-                    serde_json::json!({"problems": problems.collect::<Vec<_>>()})
-                }
-            }
-        })
-        .collect()
+    let mut tools = ToolSet::default();
+    for call in document.calls() {
+        let tool = ToolSpec::new(call.name.as_str())
+            .parameters_from_schema(&schema)
+            .expect("a schema of an object");
+        // Several calls may name one tool.
+        let _ = tools.add(tool);
+    }
+    let bound = document.bind(&tools);
+    let calls = bound.calls().iter().map(|call| {
+        let mut wire = serde_json::to_value(call).expect("a call is always JSON");
+        if let Err(problems) = &call.arguments {
+            let messages = problems.iter().map(ToString::to_string);
+            wire["problems"] = messages.collect::<Vec<_>>().into();
+        }
+        wire
+    });
+    calls.collect()
 }
 
 /// Runs every example of `operation` and compares what `run` gives with its expectation of this `name`.

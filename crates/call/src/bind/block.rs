@@ -3,6 +3,8 @@
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
 use crate::bind::{Problem, Problems, Undeclared, first_pointer};
+use crate::explain::TextPlace;
+use crate::explain::rule::{Reason, Rule};
 use crate::pointer::escape;
 use crate::schema::{Kinds, Misfit, Place, SchemaReader};
 use crate::tool::ToolSpec;
@@ -20,7 +22,10 @@ pub(crate) fn bind_block(
         arguments: written.clone(),
         problems,
     };
-    let root = walk.reader.narrow(&reader.root(), written, ROOT);
+    let root = reader.root();
+    let form = walk.reader.narrow(&root, written, ROOT);
+    let is_form = form.is_form_of(&root);
+    let root = form;
     let mut undeclared = Undeclared::new(tool);
     let members: Vec<(String, NodeIndex)> = written
         .tree()
@@ -31,10 +36,11 @@ pub(crate) fn bind_block(
         if tool.get(&key).is_none() && !root.declares(&key) {
             let (pointer, span) = first_pointer(written, node);
             walk.problems.push(undeclared.problem(pointer, span));
+            walk.not_declared(node);
             continue;
         }
         let place = reader.member(&root, &key);
-        walk.node(node, &place, &escape(&key), &root);
+        walk.node(node, &place, &escape(&key), &root, is_form);
     }
     walk.arguments
 }
@@ -47,14 +53,23 @@ struct Walk<'w, 's> {
 
 impl<'s> Walk<'_, 's> {
     /// Recurses as deep as pointers go.
-    fn node(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str, parent: &Place<'s>) {
+    ///
+    /// `is_form` says whether what is written has decided between several forms further out.
+    fn node(
+        &mut self,
+        node: NodeIndex,
+        place: &Place<'s>,
+        pointer: &str,
+        parent: &Place<'s>,
+        is_form: bool,
+    ) {
         if place.alternatives.is_empty() {
             self.not_allowed(node, pointer, parent);
             return;
         }
         let is_list = match self.arguments.tree().node(node) {
             Some(Node::Leaf(leaf)) => {
-                self.leaf(*leaf, place);
+                self.leaf(*leaf, place, is_form);
                 return;
             }
             Some(Node::Array(_)) => true,
@@ -80,12 +95,14 @@ impl<'s> Walk<'_, 's> {
             self.problems.misfit(pointer, span, &misfit);
             return;
         }
-        let place = self.reader.narrow(place, &self.arguments, node);
+        let form = self.reader.narrow(place, &self.arguments, node);
+        let is_form = is_form || form.is_form_of(place);
+        let place = form;
         match self.arguments.tree().node(node) {
             Some(Node::Array(items)) => {
                 for (index, item) in items.clone().into_iter().enumerate() {
                     let below = self.reader.item(&place, index);
-                    self.node(item, &below, &format!("{pointer}/{index}"), &place);
+                    self.node(item, &below, &format!("{pointer}/{index}"), &place, is_form);
                 }
             }
             Some(Node::Object(object)) => {
@@ -96,18 +113,23 @@ impl<'s> Walk<'_, 's> {
                 for (key, member) in members {
                     let below = self.reader.member(&place, &key);
                     let pointer = format!("{pointer}/{}", escape(&key));
-                    self.node(member, &below, &pointer, &place);
+                    self.node(member, &below, &pointer, &place, is_form);
                 }
             }
             Some(Node::Leaf(_)) | None => {}
         }
     }
 
-    fn leaf(&mut self, leaf: usize, place: &Place<'s>) {
+    fn leaf(&mut self, leaf: usize, place: &Place<'s>, is_form: bool) {
         let Some(value) = self.arguments.leaf(leaf) else {
             return;
         };
-        let spelling = self.reader.spelling(place, self.arguments.text(value));
+        let text = self.arguments.text(value);
+        let spelling = self.reader.spelling(place, text);
+        self.problems.reason(leaf, || Reason {
+            place: TextPlace::Argument,
+            rule: Rule::of(place, &spelling, text, is_form),
+        });
         if let Some(misfit) = &spelling.misfit {
             self.problems.misfit(&value.pointer, value.span, misfit);
         }
@@ -132,5 +154,16 @@ impl<'s> Walk<'_, 's> {
         let message = format!("`{pointer}` may not stand there{takes}");
         self.problems
             .push(Problem::new("undeclared_argument", pointer, span, message));
+        self.not_declared(node);
+    }
+
+    /// Says of all that stands at a node or below it that nothing may.
+    fn not_declared(&mut self, node: NodeIndex) {
+        for leaf in self.arguments.tree().leaves(node) {
+            self.problems.reason(leaf, || Reason {
+                place: TextPlace::Argument,
+                rule: Rule::NotDeclared,
+            });
+        }
     }
 }

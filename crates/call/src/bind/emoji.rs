@@ -11,6 +11,8 @@ use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::bind::{Problem, Problems, Undeclared, takes};
 use crate::call::ToolCall;
+use crate::explain::TextPlace;
+use crate::explain::rule::{Reason, Rule};
 use crate::json_text;
 use crate::pointer::escape;
 use crate::reading::Reading;
@@ -48,13 +50,12 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
         UsageBody::Parameter(parameter) => {
             // There is no other way to leave an optional body out.
             if parameter.required || !body.is_empty() {
-                place(
-                    &mut arguments,
-                    &parameter.name,
-                    body,
-                    body_span,
-                    Reading::String,
-                );
+                let name = &parameter.name;
+                problems.reason(arguments.len(), || Reason {
+                    place: TextPlace::Body,
+                    rule: Rule::Body,
+                });
+                place(&mut arguments, name, body, body_span, Reading::String);
             }
         }
         UsageBody::Nothing if body.contains(|c: char| !is_blank(c) && c != '\n' && c != '\r') => {
@@ -106,14 +107,23 @@ fn positional(
     problems: &mut Problems,
 ) {
     let mut words = line.words();
-    for item in &usage.line {
+    for (index, item) in usage.line.iter().enumerate() {
         let Some((at, word)) = words.next() else {
             return;
         };
         let text = if item.takes_rest { line.rest(at) } else { word };
         let span = line.span_of(at, text);
         let parameter = item.parameter;
-        let spelling = reader.spelling(&reader.member(root, &parameter.name), text);
+        let here = reader.member(root, &parameter.name);
+        let spelling = reader.spelling(&here, text);
+        problems.reason(arguments.len(), || Reason {
+            place: if item.takes_rest {
+                TextPlace::LineFrom(index + 1)
+            } else {
+                TextPlace::Word(index + 1)
+            },
+            rule: Rule::of(&here, &spelling, text, false),
+        });
         if let Some(misfit) = &spelling.misfit {
             problems.misfit(&parameter.pointer(), span, misfit);
         }
@@ -184,21 +194,21 @@ fn place(arguments: &mut Arguments, name: &str, text: &str, span: Span, reading:
     arguments.place_member(name, leaf).is_ok()
 }
 
-/// The members of a JSON object, each with its text.
-struct Members(Vec<(String, Box<RawValue>)>);
+/// The members of a JSON object, each with its text, which is a slice of the whole.
+struct Members<'b>(Vec<(String, &'b RawValue)>);
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct MembersVisitor;
 
         impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members;
+            type Value = Members<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a JSON object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Members, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Members<'de>, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = access.next_entry()? {
                     members.push(member);
@@ -255,14 +265,22 @@ fn json_body(
     );
     let root = reader.narrow_to(&root, &whole);
     let mut undeclared = Undeclared::new(tool);
+    let whole_span = span;
     for (name, raw) in members {
         let pointer = escape(&name);
+        let raw = raw.get();
+        // Where the body holds no escape, it stands in the input as it is.
+        let span = if whole_span.len() == body.len() {
+            let start = whole_span.start + (raw.as_ptr().addr() - body.as_ptr().addr());
+            Span::new(start, start + raw.len())
+        } else {
+            whole_span
+        };
         if tool.get(&name).is_none() && !root.declares(&name) {
             problems.push(undeclared.problem(&pointer, span));
             continue;
         }
         let here = reader.member(&root, &name);
-        let raw = raw.get();
         let value = match json_text::parse(raw) {
             Ok(value) => value,
             Err(error) => {
@@ -276,6 +294,10 @@ fn json_body(
             }
         };
         let spelling = reader.json_spelling(&here, &value, raw);
+        problems.reason(arguments.len(), || Reason {
+            place: TextPlace::JsonMember,
+            rule: Rule::of_json(&spelling),
+        });
         if let Some(misfit) = &spelling.misfit {
             problems.misfit(&pointer, span, misfit);
         }

@@ -62,6 +62,14 @@ impl<'s> Place<'s> {
             .any(|alternative| alternative.kinds().is_none())
     }
 
+    /// The alternatives that say something about the types.
+    pub(crate) fn stated(&self) -> Self {
+        let stated = |alternative: &&Alternative<'s>| alternative.kinds().is_some();
+        Self {
+            alternatives: self.alternatives.iter().filter(stated).cloned().collect(),
+        }
+    }
+
     /// Whether a segment that counts items is a key here.
     pub(crate) fn has_keys_only(&self) -> bool {
         let kinds = self.kinds();
@@ -71,6 +79,16 @@ impl<'s> Place<'s> {
     /// What may stand there, in words.
     pub(crate) fn in_words(&self) -> String {
         super::words::in_words(self)
+    }
+
+    /// Whether only some of another's alternatives are left.
+    pub(crate) fn is_form_of(&self, other: &Self) -> bool {
+        self.alternatives.len() < other.alternatives.len()
+    }
+
+    /// The values that are allowed, if all of them are listed.
+    pub(crate) fn constants(&self) -> Option<Vec<&'s Value>> {
+        super::words::constants(self)
     }
 
     /// The members that any alternative names.

@@ -54,14 +54,7 @@ impl<'s> SchemaReader<'s> {
             reading,
             misfit: None,
         };
-        let stated = Place {
-            alternatives: place
-                .alternatives
-                .iter()
-                .filter(|alternative| alternative.kinds().is_some())
-                .cloned()
-                .collect(),
-        };
+        let stated = place.stated();
         let kinds = stated.kinds();
         if let Some((reading, _)) =
             candidates(kinds, text).find(|(_, value)| self.allows(&stated, value))

@@ -12,13 +12,8 @@ const NAMED: usize = 20;
 
 /// What may stand at a place: `a whole number or null`.
 pub(crate) fn in_words(place: &Place<'_>) -> String {
-    let constants = place
-        .alternatives
-        .iter()
-        .map(constants)
-        .collect::<Option<Vec<_>>>();
-    if let Some(constants) = constants.filter(|all| !all.is_empty()) {
-        return of_constants(&constants.concat());
+    if let Some(constants) = constants(place) {
+        return of_constants(&constants);
     }
     let kinds = place.kinds();
     let mut words: Vec<String> = [
@@ -37,7 +32,11 @@ pub(crate) fn in_words(place: &Place<'_>) -> String {
     if kinds == Kinds::ALL {
         words = vec!["any value".to_owned()];
     }
-    if let ([word], [alternative]) = (words.as_mut_slice(), place.alternatives.as_slice()) {
+    // Bounds say nothing about null.
+    let bounded = words.len() - usize::from(kinds != Kinds::ALL && kinds.has(Kinds::NULL));
+    if let (1, Some(word), [alternative]) =
+        (bounded, words.first_mut(), place.alternatives.as_slice())
+    {
         word.push_str(&bounds(alternative));
     }
     match words.split_last() {
@@ -47,15 +46,21 @@ pub(crate) fn in_words(place: &Place<'_>) -> String {
     }
 }
 
+/// The values that are allowed, if all of them are listed.
+pub(crate) fn constants<'s>(place: &Place<'s>) -> Option<Vec<&'s Value>> {
+    let all: Option<Vec<_>> = place.alternatives.iter().map(listed).collect();
+    all.filter(|all| !all.is_empty()).map(|all| all.concat())
+}
+
 /// The values that an alternative lists; `None` if it lists none.
-fn constants<'s>(alternative: &Alternative<'s>) -> Option<Vec<&'s Value>> {
-    let listed = |keyword: &str| {
+fn listed<'s>(alternative: &Alternative<'s>) -> Option<Vec<&'s Value>> {
+    let stated = |keyword: &str| {
         alternative
             .all
             .iter()
             .find_map(|keywords| keywords.get(keyword))
     };
-    match (listed("const"), listed("enum")) {
+    match (stated("const"), stated("enum")) {
         (Some(constant), _) => Some(vec![constant]),
         (None, Some(Value::Array(values))) => Some(values.iter().collect()),
         _ => None,

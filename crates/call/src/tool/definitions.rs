@@ -17,6 +17,8 @@ const SCHEMAS: [&str; 3] = ["parameters", "inputSchema", "input_schema"];
 pub struct DefinitionsError {
     /// What is wrong, each with its place in the document; at least one.
     pub mistakes: Vec<SpecError>,
+    /// Where the text stops being JSON: line and column from 1, the column in bytes. Then there is one mistake.
+    pub json_place: Option<(usize, usize)>,
 }
 
 impl fmt::Display for DefinitionsError {
@@ -26,6 +28,9 @@ impl fmt::Display for DefinitionsError {
                 formatter.write_str("\n")?;
             }
             write!(formatter, "{mistake}")?;
+        }
+        if let Some((line, column)) = self.json_place {
+            write!(formatter, " (line {line}, column {column} of it)")?;
         }
         Ok(())
     }
@@ -60,17 +65,23 @@ impl std::error::Error for DefinitionsError {}
 /// All mistakes, each with the JSON Pointer to its place.
 pub fn read_tool_definitions(json: &str) -> Result<Vec<ToolSpec>, DefinitionsError> {
     let mut mistakes = Vec::new();
-    let tools = match json_text::parse(json.trim_start_matches('\u{feff}')) {
+    let mut json_place = None;
+    let tools = match json_text::parse_placed(json.trim_start_matches('\u{feff}')) {
         Ok(document) => tools(&document, &mut mistakes),
-        Err(error) => {
-            mistakes.push(SpecError::new("", format!("it is no JSON: {error}")));
+        Err(fault) => {
+            let message = format!("it is no JSON that can be used: {}", fault.message);
+            mistakes.push(SpecError::new("", message));
+            json_place = fault.place;
             Vec::new()
         }
     };
     if mistakes.is_empty() {
         Ok(tools)
     } else {
-        Err(DefinitionsError { mistakes })
+        Err(DefinitionsError {
+            mistakes,
+            json_place,
+        })
     }
 }
 
@@ -90,6 +101,10 @@ fn tools(document: &Value, mistakes: &mut Vec<SpecError>) -> Vec<ToolSpec> {
                     return Vec::new();
                 };
                 ("/result/tools", list.as_slice())
+            }
+            (None, None) if !object.contains_key("name") && !object.contains_key("function") => {
+                mistakes.push(SpecError::new("", no_definition(object)));
+                return Vec::new();
             }
             (None, None) => return Vec::from_iter(collected(tool(document, ""), mistakes)),
         },
@@ -113,6 +128,19 @@ fn tools(document: &Value, mistakes: &mut Vec<SpecError>) -> Vec<ToolSpec> {
         tools.push(tool);
     }
     tools
+}
+
+/// What is wrong with an object that holds no definition.
+fn no_definition(object: &Map<String, Value>) -> &'static str {
+    let is_schema = ["properties", "$schema", "$ref", "anyOf"]
+        .iter()
+        .any(|key| object.contains_key(*key))
+        || object.get("type").is_some_and(|kind| kind == "object");
+    if is_schema {
+        "it is a JSON Schema alone, and no tool is called by it: put it into a definition, as `parameters` beside a `name`"
+    } else {
+        "there is no definition of a tool in it: neither `tools`, a list of tools, nor the `name` of one"
+    }
 }
 
 fn collected(tool: Result<ToolSpec, SpecError>, mistakes: &mut Vec<SpecError>) -> Option<ToolSpec> {

@@ -76,6 +76,13 @@ fn check_shows_colours() {
 }
 
 #[test]
+fn explain_shows_colours() {
+    let (text, status) = shown(plaincall().args(["parse", "--explain"]), TEXT);
+    assert_eq!(status, Some(0));
+    assert_data_eq!(text, file!["terminal/explain.term"].raw());
+}
+
+#[test]
 fn colours_can_be_left_out() {
     let mut no_color = plaincall();
     no_color.env("NO_COLOR", "1");

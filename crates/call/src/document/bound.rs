@@ -1,0 +1,274 @@
+//! A document held against the tools that are known (`spec/common.md` 11.1).
+
+use std::collections::HashSet;
+
+use plaincall_syntax::{Severity, Span, Syntax};
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+
+use crate::arguments::Arguments;
+use crate::bind::Problem;
+use crate::call::ToolCall;
+use crate::document::{Document, Pair, Segment};
+use crate::finding::Finding;
+use crate::tool::set::ToolSet;
+
+/// A document of which every call is held against the definition of its tool: what `plaincall parse --schema` prints
+/// (`spec/common.md` 11.1).
+///
+/// ```
+/// use plaincall_call::{Document, Parameter, ParameterKind, ToolSet, ToolSpec};
+/// use plaincall_syntax::Dialect;
+///
+/// let zip = ToolSpec::new("find").parameter(Parameter::new("zip", ParameterKind::String));
+/// let tools = ToolSet::new([zip])?;
+/// let document = Document::parse("!!!GADGET_START:find\n!!!ARG:zip\n02134\n!!!GADGET_END", &Dialect::block())?;
+/// let bound = document.bind(&tools);
+/// assert!(bound.remarks().next().is_none());
+/// assert!(serde_json::to_string(&bound)?.contains(r#""parameters":{"zip":"02134"}"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct BoundDocument<'d> {
+    document: &'d Document,
+    /// One for each call, in order.
+    calls: Vec<BoundCall<'d>>,
+    /// What was found in the text and still holds, in order.
+    findings: Vec<&'d Finding>,
+}
+
+/// A call, and what its tool's definition makes of it.
+#[derive(Debug)]
+pub struct BoundCall<'d> {
+    /// The call.
+    pub call: &'d ToolCall,
+    /// Its arguments as the tool is to get them, or all that is wrong.
+    pub arguments: Result<Arguments, Vec<Problem>>,
+}
+
+/// Something worth a remark: found in the text, or by a definition.
+#[derive(Clone, Copy, Debug)]
+pub enum Remark<'d> {
+    /// In the text.
+    Text(&'d Finding),
+    /// By the definition of the tool.
+    Definition(&'d Problem),
+}
+
+impl Document {
+    /// Holds every call against the definition of its tool.
+    pub fn bind(&self, tools: &ToolSet) -> BoundDocument<'_> {
+        let calls: Vec<BoundCall<'_>> = self
+            .calls()
+            .map(|call| BoundCall::new(call, tools))
+            .collect();
+        let mut findings: Vec<&Finding> = Vec::with_capacity(self.diagnostics.len());
+        // Both are in the order of the text; a finding of a call lies inside it.
+        for finding in &self.diagnostics {
+            let at = calls.partition_point(|one| one.call.span.end < finding.span.end);
+            let is_mended = calls.get(at).is_some_and(|one| one.mends(finding));
+            if !is_mended {
+                findings.push(finding);
+            }
+        }
+        BoundDocument {
+            document: self,
+            calls,
+            findings,
+        }
+    }
+}
+
+impl<'d> BoundDocument<'d> {
+    /// One for each call, in order.
+    pub fn calls(&self) -> &[BoundCall<'d>] {
+        &self.calls
+    }
+
+    /// What was found in the text and no definition mends, in the order in which the spans end.
+    pub fn findings(&self) -> impl Iterator<Item = &'d Finding> {
+        self.findings.iter().copied()
+    }
+
+    /// Everything that is found, in the order in which the spans end: what the text says and no definition mends, and
+    /// what the definitions say.
+    pub fn remarks(&self) -> impl Iterator<Item = Remark<'_>> {
+        let text = self.findings.iter().map(|finding| Remark::Text(finding));
+        let definitions = self.calls.iter().flat_map(BoundCall::remarks);
+        let mut all: Vec<Remark<'_>> = text.chain(definitions).collect();
+        all.sort_by_key(|remark| remark.span().end);
+        all.into_iter()
+    }
+}
+
+impl<'d> BoundCall<'d> {
+    /// Holds a call against the definition of its tool.
+    pub fn new(call: &'d ToolCall, tools: &ToolSet) -> Self {
+        Self {
+            call,
+            arguments: tools.bind(call),
+        }
+    }
+
+    /// Whether the definition says that a finding is no error (`spec/block.md` 7.7.1).
+    pub fn mends(&self, finding: &Finding) -> bool {
+        self.arguments.is_ok()
+            && finding.spoils_arguments()
+            && self.call.span.start <= finding.span.start
+            && finding.span.end <= self.call.span.end
+    }
+
+    /// What the definition finds and the text does not say already.
+    pub fn remarks(&self) -> impl Iterator<Item = Remark<'_>> {
+        let problems = self.arguments.as_ref().err().into_iter().flatten();
+        let findings = self.call.findings.iter();
+        let said: HashSet<_> = findings.map(|one| (one.code, one.span)).collect();
+        problems
+            .filter(move |problem| !said.contains(&(problem.code, problem.span)))
+            .map(Remark::Definition)
+    }
+}
+
+impl<'d> Remark<'d> {
+    /// Its stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Text(finding) => finding.code,
+            Self::Definition(problem) => problem.code,
+        }
+    }
+
+    /// How bad it is.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Text(finding) => finding.severity,
+            Self::Definition(_) => Severity::Error,
+        }
+    }
+
+    /// Where it stands in the input.
+    pub fn span(&self) -> Span {
+        match self {
+            Self::Text(finding) => finding.span,
+            Self::Definition(problem) => problem.span,
+        }
+    }
+
+    /// One sentence.
+    pub fn message(&self) -> &'d str {
+        match self {
+            Self::Text(finding) => &finding.message,
+            Self::Definition(problem) => &problem.message,
+        }
+    }
+
+    /// The pointer to the argument that a definition speaks of.
+    pub fn pointer(&self) -> Option<&'d str> {
+        match self {
+            Self::Definition(problem) => Some(&*problem.pointer).filter(|it| !it.is_empty()),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+impl Serialize for Remark<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(finding) => finding.serialize(serializer),
+            Self::Definition(problem) => problem.serialize(serializer),
+        }
+    }
+}
+
+/// `{"code", "severity", "span", "pointer", "message"}`, without `pointer` for a call as a whole.
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("code", self.code)?;
+        fields.serialize_entry("severity", Severity::Error.name())?;
+        fields.serialize_entry("span", &Pair(self.span))?;
+        if !self.pointer.is_empty() {
+            fields.serialize_entry("pointer", &self.pointer)?;
+        }
+        fields.serialize_entry("message", &self.message)?;
+        fields.end()
+    }
+}
+
+impl Serialize for BoundDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut calls = self.calls.iter();
+        let segments: Vec<BoundSegment<'_>> = self
+            .document
+            .segments
+            .iter()
+            .map(|segment| match segment {
+                Segment::Call(_) => calls.next().map_or(BoundSegment::Other(segment), |call| {
+                    BoundSegment::Call(call)
+                }),
+                Segment::Text { .. } | Segment::Reasoning { .. } => BoundSegment::Other(segment),
+            })
+            .collect();
+        let remarks: Vec<Remark<'_>> = self.remarks().collect();
+        let mut fields = serializer.serialize_struct("Document", 3)?;
+        fields.serialize_field("syntax", &self.document.syntax.map(Syntax::name))?;
+        fields.serialize_field("segments", &segments)?;
+        fields.serialize_field("diagnostics", &remarks)?;
+        fields.end()
+    }
+}
+
+enum BoundSegment<'b> {
+    Call(&'b BoundCall<'b>),
+    Other(&'b Segment),
+}
+
+impl Serialize for BoundSegment<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bound = match self {
+            Self::Other(segment) => return segment.serialize(serializer),
+            Self::Call(bound) => bound,
+        };
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("type", "call")?;
+        fields.serialize_entry("span", &Pair(bound.call.span))?;
+        fields.serialize_entry("termination", bound.call.termination.name())?;
+        fields.serialize_entry("call", bound)?;
+        fields.end()
+    }
+}
+
+/// The keys of the call alone, with what the definition makes of its arguments.
+impl Serialize for BoundCall<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { call, arguments } = self;
+        let mut fields = serializer.serialize_map(None)?;
+        match call.syntax {
+            Syntax::Block => {
+                fields.serialize_entry("gadgetName", &call.name)?;
+                fields.serialize_entry("invocationId", &call.id)?;
+                fields.serialize_entry("dependencies", &call.dependencies)?;
+                if let Ok(arguments) = arguments {
+                    fields.serialize_entry("parameters", arguments)?;
+                }
+                fields.serialize_entry("parametersRaw", call.raw())?;
+                if let Some(first) = arguments.as_ref().err().and_then(|all| all.first()) {
+                    fields.serialize_entry("parseError", &first.message)?;
+                }
+            }
+            Syntax::Emoji => {
+                fields.serialize_entry("tool_name", &call.name)?;
+                fields.serialize_entry("raw_args", call.raw_args().unwrap_or_default())?;
+                fields.serialize_entry("body", call.body().unwrap_or_default())?;
+                match arguments {
+                    Ok(arguments) => fields.serialize_entry("arguments", arguments)?,
+                    Err(problems) => {
+                        let messages: Vec<&str> =
+                            problems.iter().map(|one| one.message.as_str()).collect();
+                        fields.serialize_entry("argumentsError", &messages.join("; "))?;
+                    }
+                }
+            }
+        }
+        fields.end()
+    }
+}

@@ -1,0 +1,172 @@
+//! The name that was probably meant, and what a model hears that has called a tool which is not there.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// How many tools a message for the model names.
+const NAMED_IN_A_SENTENCE: usize = 50;
+/// How much of a name it shows, in bytes.
+const LONGEST_SHOWN: usize = 100;
+/// Longer texts than this, in characters, are near to nothing.
+const LONGEST: usize = 256;
+
+/// The name that was probably meant: the one that takes the fewest changes, if it takes few, else one that begins so; of
+/// several the first. It is for a suggestion in a message, never to be taken instead of what is written.
+///
+/// A change adds a character, leaves one out, puts one in the place of another or changes two neighbours over; case does
+/// not count. `*` and `?` in what is written stand for what they stand for in a pattern.
+///
+/// ```
+/// use plaincall_call::nearest_name;
+///
+/// assert_eq!(nearest_name("raed_file", ["write_file", "read_file"]), Some("read_file"));
+/// assert_eq!(nearest_name("shell", ["write_file", "read_file"]), None);
+/// ```
+pub fn nearest_name<'n>(
+    written: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<&'n str> {
+    if written.chars().nth(LONGEST).is_some() {
+        return None;
+    }
+    let written: Vec<char> = written.chars().flat_map(char::to_lowercase).collect();
+    let letters = written.iter().filter(|c| !is_wildcard(**c)).count();
+    let most = (letters / 3).clamp(1, 3);
+    if letters == 0 {
+        return None;
+    }
+    let beginning: String = written.iter().collect();
+    let has_many = written.contains(&'*');
+    let found = names.into_iter().filter_map(|name| {
+        let len = name.chars().count();
+        let may_be_near = len <= LONGEST && (has_many || len.abs_diff(written.len()) <= most);
+        let changes = may_be_near.then(|| changes(&written, name));
+        let is_begun = letters >= 3 && name.starts_with(&beginning);
+        match changes {
+            Some(few) if few <= most && few < letters => Some((few, name)),
+            _ if is_begun => Some((usize::MAX, name)),
+            _ => None,
+        }
+    });
+    found
+        .min_by_key(|(changes, _)| *changes)
+        .map(|(_, name)| name)
+}
+
+/// What a model hears that has called a tool which is not there: the tools there are, and the nearest as a suggestion.
+///
+/// ```
+/// use plaincall_call::unknown_tool;
+///
+/// assert_eq!(
+///     unknown_tool("raed", ["read", "write"]),
+///     "there is no tool `raed`; the tools are `read`, `write`; perhaps `read` is meant"
+/// );
+/// ```
+pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut sentence = format!("there is no tool `{}`; ", shortened(written, LONGEST_SHOWN));
+    if names.is_empty() {
+        sentence.push_str("there are no tools at all");
+        return sentence;
+    }
+    sentence.push_str("the tools are ");
+    for (place, name) in names.iter().take(NAMED_IN_A_SENTENCE).enumerate() {
+        let comma = if place == 0 { "" } else { ", " };
+        let _ = write!(sentence, "{comma}`{}`", shortened(name, LONGEST_SHOWN));
+    }
+    if let more @ 1.. = names.len().saturating_sub(NAMED_IN_A_SENTENCE) {
+        let _ = write!(sentence, " and {more} more");
+    }
+    if let Some(name) = nearest_name(written, names) {
+        let _ = write!(
+            sentence,
+            "; perhaps `{}` is meant",
+            shortened(name, LONGEST_SHOWN)
+        );
+    }
+    sentence
+}
+
+/// The beginning of a text of at most so many bytes, with dots if that is not all.
+pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    match text.get(..text.floor_char_boundary(most)) {
+        Some(begin) if begin.len() < text.len() => Cow::Owned(format!("{begin}…")),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn is_wildcard(character: char) -> bool {
+    matches!(character, '*' | '?')
+}
+
+/// How many characters must be added, left out, put in place of others or changed over with their neighbours.
+fn changes(written: &[char], name: &str) -> usize {
+    let name: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
+    let mut rows: Vec<Vec<usize>> = vec![(0..=name.len()).collect()];
+    let at = |rows: &[Vec<usize>], row: usize, column: usize| {
+        let row = rows.get(row);
+        row.and_then(|row| row.get(column))
+            .copied()
+            .unwrap_or(usize::MAX / 2)
+    };
+    for (row, &one) in written.iter().enumerate() {
+        // A `*` may stand for nothing, and for as many characters as come.
+        let is_many = one == '*';
+        let mut next = vec![at(&rows, row, 0) + usize::from(!is_many)];
+        for (column, &two) in name.iter().enumerate() {
+            let left_out = at(&rows, row, column + 1) + usize::from(!is_many);
+            let added = next.last().copied().unwrap_or_default() + usize::from(!is_many);
+            let is_same = one == two || is_wildcard(one);
+            let changed = at(&rows, row, column) + usize::from(!is_same);
+            let mut least = left_out.min(added).min(changed);
+            let before = |characters: &[char], index: usize| {
+                index
+                    .checked_sub(1)
+                    .and_then(|index| characters.get(index))
+                    .copied()
+            };
+            if before(written, row) == Some(two) && before(&name, column) == Some(one) {
+                least = least.min(at(&rows, row.wrapping_sub(1), column.wrapping_sub(1)) + 1);
+            }
+            next.push(least);
+        }
+        rows.push(next);
+    }
+    rows.last()
+        .and_then(|row| row.last())
+        .copied()
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest_name;
+
+    #[test]
+    fn what_is_near() {
+        let names = ["command", "shell", "read-file", "read-folder", "a"];
+        for (written, expected) in [
+            ("comand", Some("command")),
+            ("comamnd", Some("command")),
+            ("Command", Some("command")),
+            ("commands", Some("command")),
+            ("program", None),
+            ("shel", Some("shell")),
+            ("sehll", Some("shell")),
+            ("raed-*", Some("read-file")),
+            ("read-fole", Some("read-file")),
+            ("reed-fol*", Some("read-folder")),
+            ("raed*lder", Some("read-folder")),
+            ("writ?-*", None),
+            ("read", Some("read-file")),
+            ("com", Some("command")),
+            ("co", None),
+            ("b", None),
+            ("*", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest_name(written, names), expected, "{written}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The tools that are known, by name.
+
+use std::collections::HashMap;
+
+use crate::arguments::Arguments;
+use crate::bind::{Problem, bind, problems_of_text};
+use crate::call::ToolCall;
+use crate::nearest::{nearest_name, unknown_tool};
+use crate::spec_error::SpecError;
+use crate::tool::ToolSpec;
+
+/// Definitions of tools with different names. A name means the tool that has exactly this name, or none.
+///
+/// ```
+/// use plaincall_call::{Document, Parameter, ParameterKind, ToolSet, ToolSpec};
+/// use plaincall_syntax::Dialect;
+///
+/// let read = ToolSpec::new("read-file").parameter(Parameter::new("path", ParameterKind::String));
+/// let tools = ToolSet::new([read])?;
+///
+/// let text = "!!!GADGET_START:read-fiel\n!!!ARG:path\na.txt\n!!!GADGET_END";
+/// let document = Document::parse(text, &Dialect::block())?;
+/// let problems = tools.bind(document.calls().next().expect("a call")).unwrap_err();
+/// assert_eq!(problems[0].message, "there is no tool `read-fiel`; the tools are `read-file`; perhaps `read-file` is meant");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ToolSet {
+    tools: Vec<ToolSpec>,
+    places: HashMap<String, usize>,
+}
+
+impl ToolSet {
+    /// A set of these tools.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn new(tools: impl IntoIterator<Item = ToolSpec>) -> Result<Self, SpecError> {
+        let mut set = Self::default();
+        for tool in tools {
+            set.add(tool)?;
+        }
+        Ok(set)
+    }
+
+    /// Adds a tool.
+    ///
+    /// # Errors
+    /// Refuses one whose name another has.
+    pub fn add(&mut self, tool: ToolSpec) -> Result<(), SpecError> {
+        if self.places.contains_key(&tool.name) {
+            let message = format!("another tool is called `{}` too", tool.name);
+            return Err(SpecError::new("/name", message));
+        }
+        self.places.insert(tool.name.clone(), self.tools.len());
+        self.tools.push(tool);
+        Ok(())
+    }
+
+    /// The tool with exactly this name.
+    pub fn get(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.get(*self.places.get(name)?)
+    }
+
+    /// The tools in the order in which they were added.
+    pub fn iter(&self) -> std::slice::Iter<'_, ToolSpec> {
+        self.tools.iter()
+    }
+
+    /// Holds a call against the definition of the tool that it names: [`bind`] where there is one.
+    ///
+    /// # Errors
+    /// All problems at once; `unknown_tool` and those of the text if there is no such tool.
+    pub fn bind(&self, call: &ToolCall) -> Result<Arguments, Vec<Problem>> {
+        if let Some(tool) = self.get(&call.name) {
+            return bind(tool, call);
+        }
+        let unknown = std::iter::once(self.problem(call));
+        Err(unknown.chain(problems_of_text(call)).collect())
+    }
+
+    /// The tool whose name was probably meant by one that is none: a suggestion, and nothing to act on.
+    pub fn nearest(&self, name: &str) -> Option<&ToolSpec> {
+        self.get(nearest_name(name, self.names())?)
+    }
+
+    /// What is to be said about a name that no tool has: what tools there are, and the nearest as a suggestion.
+    pub fn unknown(&self, name: &str) -> String {
+        unknown_tool(name, self.names())
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|tool| tool.name.as_str())
+    }
+
+    /// The problem of a call of a tool that is not there.
+    pub(crate) fn problem(&self, call: &ToolCall) -> Problem {
+        let message = self.unknown(&call.name);
+        Problem::new(Problem::UNKNOWN_TOOL, "", call.header_span, message)
+    }
+}
+
+impl<'a> IntoIterator for &'a ToolSet {
+    type Item = &'a ToolSpec;
+    type IntoIter = std::slice::Iter<'a, ToolSpec>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

@@ -1,0 +1,146 @@
+//! Definitions of tools from files, in whatever form they are.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plaincall::{Tool, ToolSpec};
+use plaincall_call::{ToolSet, read_tool_definitions};
+use serde::de::IgnoredAny;
+
+use crate::json_place::{character_at, place_of};
+use crate::source::Counter;
+use crate::status::Failure;
+use crate::tools::{self, SHOWN, has_mistakes, show};
+
+/// Where the definitions of the tools are.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Schema")]
+pub(crate) struct SchemaOption {
+    /// A file with the definitions of tools: a `tools.toml`, or JSON.
+    ///
+    /// JSON is a list of definitions as OpenAI, Anthropic or MCP write them, an object with such a list as `tools` (a
+    /// request, or what an MCP server answers to `tools/list`), or one definition. The file itself says which of these
+    /// it is, whatever its name. Several files can be named, each with a `--schema` of its own. Nothing in them is run,
+    /// and only the files that are named here are read. `--tools` is another name of this option.
+    #[arg(long, value_name = "FILE", visible_alias = "tools")]
+    schema: Vec<PathBuf>,
+}
+
+impl SchemaOption {
+    /// The tools, if a file is named. `texts` are the files that the command reads besides.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has mistakes; these are shown on standard error.
+    pub(crate) fn load(&self, texts: &[PathBuf]) -> Result<Option<ToolSet>, Failure> {
+        if self.schema.is_empty() {
+            return Ok(None);
+        }
+        self.refuse_one_input_for_two(texts)?;
+        let mut set = ToolSet::default();
+        let mut files: HashMap<String, &Path> = HashMap::new();
+        for path in &self.schema {
+            for tool in load(path)? {
+                let name = tool.name.clone();
+                if set.add(tool).is_err() {
+                    let other = files.get(&name).copied().unwrap_or(path);
+                    return Err(Failure::Broken(format!(
+                        "the tool `{name}` is defined in {} and in {}: leave one of the two out",
+                        other.display(),
+                        path.display()
+                    )));
+                }
+                files.insert(name, path);
+            }
+        }
+        Ok(Some(set))
+    }
+
+    fn refuse_one_input_for_two(&self, texts: &[PathBuf]) -> Result<(), Failure> {
+        let standard = Path::new("-");
+        let count = |paths: &[PathBuf]| paths.iter().filter(|path| *path == standard).count();
+        let is_text = texts.is_empty() || count(texts) > 0;
+        if count(&self.schema) + usize::from(is_text) > 1 && count(&self.schema) > 0 {
+            let message = "the standard input cannot be two things at once: name a file for the texts or for `--schema`";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// The definitions in a file.
+fn load(path: &Path) -> Result<Vec<ToolSpec>, Failure> {
+    let (name, text) = tools::read(path)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if text.trim().is_empty() {
+        return Err(Failure::Broken(format!(
+            "{name} is empty: there is no tool in it"
+        )));
+    }
+    if !is_json(text) {
+        let file = tools::parse(&name, text, path)?;
+        return Ok(file.tools.iter().map(Tool::spec).cloned().collect());
+    }
+    let found = match read_tool_definitions(text) {
+        Ok(found) => found,
+        Err(error) => {
+            let mut counter = Counter::new(text.as_bytes());
+            for mistake in error.mistakes.iter().take(SHOWN) {
+                let span = match error.json_place {
+                    Some((line, column)) => character_at(text, line, column),
+                    None => place_of(text, &mistake.at),
+                };
+                let position = counter.position(span.start);
+                show(&name, text, &mistake.to_string(), span, position);
+            }
+            let count = error.mistakes.len();
+            return Err(has_mistakes(&name, count, SHOWN, false));
+        }
+    };
+    if found.is_empty() {
+        return Err(Failure::Broken(format!("there is no tool in {name}")));
+    }
+    Ok(found)
+}
+
+/// Whether a text is JSON, or was probably meant as such. What begins with `{` is no TOML, and what begins with `[` is
+/// the head of a table there if a name follows.
+fn is_json(text: &str) -> bool {
+    let begin = text.trim_ascii_start();
+    let is_list_of_objects = || {
+        let inside = begin.strip_prefix('[').map(str::trim_ascii_start);
+        inside.is_some_and(|inside| inside.starts_with('{'))
+    };
+    begin.starts_with('{')
+        || is_list_of_objects()
+        || serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn what_is_json() {
+        for (text, expected) in [
+            ("{", true),
+            (" \n{\"a\": 1}", true),
+            ("[ {", true),
+            ("[]", true),
+            ("\"a\"", true),
+            ("null", true),
+            ("[tools.a]\ncommand = [\"true\"]", false),
+            ("[[rules]]\n", false),
+            ("# a comment\n[tools.a]", false),
+            ("[\"tools\".a]\n", false),
+            ("tools = {}", false),
+            ("no file of tools", false),
+        ] {
+            assert_eq!(is_json(text), expected, "{text:?}");
+        }
+    }
+}
