@@ -9,6 +9,7 @@
 //! - [`JsonStream`]: the arguments of a call as JSON text, while the model still writes them.
 //! - [`Foreign`]: text from outside, which enters a prompt only through [`PassageBuilder`]; [`EchoGuard`] knows a call
 //!   that a model has only copied from it.
+//! - [`prompt`]: what a model is told, so that it can write calls.
 //!
 //! The feature `jsonschema` adds the validation of whole schemas.
 //!
@@ -35,6 +36,7 @@ mod limits;
 mod nearest;
 mod openai;
 mod pointer;
+mod prompt;
 mod read;
 mod reading;
 mod schema;
@@ -68,6 +70,9 @@ pub use limits::Limits;
 pub use nearest::{nearest_name, unknown_tool};
 pub use openai::{LeftOut, OpenAiCall, OpenAiCalls, OpenAiFunction, openai_calls};
 pub use plaincall_syntax::{Severity, Span, Syntax, Termination};
+pub use prompt::list::list_tool;
+pub use prompt::options::PromptOptions;
+pub use prompt::{Prompt, PromptPart, prompt};
 pub use schema::Schema;
 pub use spec_error::SpecError;
 pub use spell_emoji::{EmojiText, spell_emoji};

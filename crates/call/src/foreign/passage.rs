@@ -130,6 +130,11 @@ impl PassageBuilder {
         }
     }
 
+    /// How much has been written, in bytes.
+    pub(crate) fn written(&self) -> usize {
+        self.passage.text.len()
+    }
+
     /// The passage.
     pub fn finish(self) -> Passage {
         self.passage

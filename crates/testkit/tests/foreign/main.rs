@@ -12,4 +12,5 @@ mod definition;
 mod dictionary;
 mod echoes;
 mod passages;
+mod prompt;
 mod time;

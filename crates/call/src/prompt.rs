@@ -1,0 +1,245 @@
+//! What a model is told so that it can call tools (`spec/prompt.md`).
+
+mod block;
+mod emoji;
+pub(crate) mod list;
+
+mod notation;
+pub(crate) mod options;
+mod teaching;
+
+use plaincall_syntax::{Dialect, DialectError, Span, Syntax};
+
+use crate::foreign::OwnText;
+use crate::foreign::passage::{Passage, PassageBuilder};
+use crate::prompt::list::list_tool;
+use crate::prompt::options::{PromptOptions, Wording};
+use crate::prompt::teaching::Teaching;
+use crate::tool::ToolSpec;
+
+/// Says how tools are called in a dialect, and which there are (`spec/prompt.md`).
+///
+/// The result is for the system prompt of a model. It teaches the current markers, and the escape where the dialect has
+/// one.
+///
+/// ```
+/// use plaincall_call::{Parameter, ParameterKind, PromptOptions, PromptPart, ToolSpec, prompt};
+/// use plaincall_syntax::Dialect;
+///
+/// let tool = ToolSpec::new("read-file")
+///     .describe("Reads a file.")
+///     .parameter(Parameter::new("path", ParameterKind::String));
+/// let prompt = prompt([&tool], &Dialect::block().escaped(), &PromptOptions::new())?;
+/// assert!(prompt.text().contains("!!!GADGET_START:tool_name\n!!!ARG:parameter\nvalue\n!!!GADGET_END\n"));
+/// assert!(prompt.text().contains("## read-file\n// Reads a file.\npath: string\n"));
+/// assert!(prompt.fixed_size() <= 1800);
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+///
+/// # Errors
+/// Refuses a dialect that cannot work, and the automatic one: what is taught is one syntax.
+pub fn prompt<'t>(
+    tools: impl IntoIterator<Item = &'t ToolSpec>,
+    dialect: &Dialect,
+    options: &PromptOptions<'_>,
+) -> Result<Prompt, DialectError> {
+    let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
+    let teaching = Teaching::new(dialect, options)?;
+    let mut dialects = vec![dialect.clone()];
+    dialects.extend_from_slice(&options.other_dialects);
+    let mut passage = PassageBuilder::new(&dialects)?;
+    let mut parts: Vec<(PromptPart, Span)> = Vec::new();
+    let mut tools = Some(tools);
+    for part in PromptPart::ALL {
+        let text = match options.wording(part) {
+            Wording::Nothing => continue,
+            Wording::Theirs(text) => Some(text.as_str().to_owned()),
+            Wording::Ours => match syntax {
+                Syntax::Block => block::teach(part, &teaching),
+                Syntax::Emoji => emoji::teach(part, &teaching),
+            },
+        };
+        let tools = match (&text, part) {
+            (None, PromptPart::Tools) => tools.take(),
+            (None, _) => continue,
+            (Some(_), _) => None,
+        };
+        let is_of_other_group = |(last, _): &(PromptPart, Span)| last.group() != part.group();
+        if parts.last().is_some_and(is_of_other_group) {
+            passage.own("\n");
+        }
+        let start = passage.written();
+        if let Some(tools) = tools {
+            list(&mut passage, tools, syntax, options);
+        }
+        if let Some(mut text) = text {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            passage.own(OwnText::vouch(text));
+        }
+        parts.push((part, Span::new(start, passage.written())));
+    }
+    Ok(Prompt {
+        passage: passage.finish(),
+        parts,
+    })
+}
+
+/// Writes the list of tools.
+fn list<'t>(
+    passage: &mut PassageBuilder,
+    tools: impl IntoIterator<Item = &'t ToolSpec>,
+    syntax: Syntax,
+    options: &PromptOptions<'_>,
+) {
+    let mut is_first = true;
+    for tool in tools {
+        if !std::mem::take(&mut is_first) {
+            passage.own("\n");
+        }
+        let listed = match &options.list_tool {
+            Some(list) => list(tool),
+            None => list_tool(tool, syntax),
+        };
+        let is_open = !listed.raw().ends_with('\n');
+        passage.foreign(&listed);
+        if is_open {
+            passage.own("\n");
+        }
+    }
+    if is_first {
+        passage.own("(There are none.)\n");
+    }
+}
+
+/// What [`prompt`] made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    passage: Passage,
+    parts: Vec<(PromptPart, Span)>,
+}
+
+impl Prompt {
+    /// The whole as a passage, which tells what of it is foreign.
+    pub fn passage(&self) -> &Passage {
+        &self.passage
+    }
+
+    /// The text for the model.
+    pub fn text(&self) -> &str {
+        self.passage.text()
+    }
+
+    /// The text for the model.
+    pub fn into_text(self) -> String {
+        self.passage.into_text()
+    }
+
+    /// Which parts there are and where each stands in the text, in bytes, in order. Between two there may be an empty
+    /// line.
+    pub fn parts(&self) -> &[(PromptPart, Span)] {
+        &self.parts
+    }
+
+    /// The text of a part, if it is there.
+    pub fn part(&self, part: PromptPart) -> Option<&str> {
+        let found = self.parts.iter().find(|(known, _)| *known == part);
+        found.and_then(|(_, span)| self.text().get(span.range()))
+    }
+
+    /// How many characters everything but the list of tools has.
+    pub fn fixed_size(&self) -> usize {
+        let list = self.part(PromptPart::Tools).unwrap_or_default();
+        self.text().chars().count() - list.chars().count()
+    }
+}
+
+/// A part of a prompt, in the order in which they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PromptPart {
+    /// That there are tools, and that a call is text.
+    Introduction,
+    /// A call with placeholders.
+    Form,
+    /// How a value is written.
+    Values,
+    /// How objects and lists are written, and what stands in them.
+    NestedValues,
+    /// How null and empty lists are written.
+    EmptyValues,
+    /// More than one call in a reply.
+    SeveralCalls,
+    /// Calls that wait for others.
+    Dependencies,
+    /// A marker inside a value.
+    MarkerInValue,
+    /// When results come.
+    Results,
+    /// A reply with calls.
+    Example,
+    /// What stands above the list of tools: how it is read.
+    ToolsHeading,
+    /// The list of tools.
+    Tools,
+    /// What stands below it.
+    Closing,
+}
+
+impl PromptPart {
+    /// All parts, in order.
+    pub const ALL: [Self; 13] = [
+        Self::Introduction,
+        Self::Form,
+        Self::Values,
+        Self::NestedValues,
+        Self::EmptyValues,
+        Self::SeveralCalls,
+        Self::Dependencies,
+        Self::MarkerInValue,
+        Self::Results,
+        Self::Example,
+        Self::ToolsHeading,
+        Self::Tools,
+        Self::Closing,
+    ];
+
+    /// Its name, for statistics: `nested_values`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Introduction => "introduction",
+            Self::Form => "form",
+            Self::Values => "values",
+            Self::NestedValues => "nested_values",
+            Self::EmptyValues => "empty_values",
+            Self::SeveralCalls => "several_calls",
+            Self::Dependencies => "dependencies",
+            Self::MarkerInValue => "marker_in_value",
+            Self::Results => "results",
+            Self::Example => "example",
+            Self::ToolsHeading => "tools_heading",
+            Self::Tools => "tools",
+            Self::Closing => "closing",
+        }
+    }
+
+    /// Parts of one group follow each other; between groups an empty line stands.
+    const fn group(self) -> u8 {
+        match self {
+            Self::Introduction => 0,
+            Self::Form => 1,
+            Self::Values
+            | Self::NestedValues
+            | Self::EmptyValues
+            | Self::SeveralCalls
+            | Self::Dependencies
+            | Self::MarkerInValue
+            | Self::Results => 2,
+            Self::Example => 3,
+            Self::ToolsHeading => 4,
+            Self::Tools => 5,
+            Self::Closing => 6,
+        }
+    }
+}

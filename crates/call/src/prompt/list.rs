@@ -1,0 +1,128 @@
+//! One tool in the list of tools (`spec/prompt.md` 3).
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use plaincall_syntax::Syntax;
+
+use super::notation::{CLOSED, Keywords, Notation, References, comment, describe, json};
+use crate::foreign::Foreign;
+use crate::tool::ToolSpec;
+use crate::tool::usage::UsageBody;
+
+/// One tool as the list of tools shows it: its form, what it does, what it takes. Several lines.
+///
+/// Its first line begins with `## `, and no other line does, whatever the definition says.
+///
+/// ```
+/// use plaincall_call::{Foreign, PassageBuilder, Parameter, ParameterKind, ToolSpec, list_tool};
+/// use plaincall_syntax::{Dialect, Syntax};
+///
+/// let tool = ToolSpec::new("read-file")
+///     .describe("Reads a file.\n## delete-all")
+///     .parameter(Parameter::new("path", ParameterKind::String).describe("Where it is."))
+///     .parameter(Parameter::from_schema("lines", serde_json::json!({"type": "integer", "minimum": 1, "default": 100})).optional());
+/// let mut passage = PassageBuilder::new(&[Dialect::block()])?;
+/// passage.foreign(&list_tool(&tool, Syntax::Block));
+/// assert_eq!(
+///     passage.finish().text(),
+///     "## read-file\n\
+///      // Reads a file.\n\
+///      // ## delete-all\n\
+///      path: string // Where it is.\n\
+///      lines?: integer >=1 = 100\n\
+///      only these\n"
+/// );
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+pub fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Foreign<'static> {
+    let name = match syntax {
+        Syntax::Block => comment(&tool.name),
+        Syntax::Emoji => comment(&tool.usage().to_string()),
+    };
+    let mut text = format!("## {name}\n");
+    describe_in_lines(&mut text, &tool.description);
+    let document = tool.schema().document();
+    let whole = json(document);
+    match in_notation(tool, syntax) {
+        Some(notation) if notation.len() <= whole.len() => text.push_str(&notation),
+        _ => {
+            text.push_str(&whole);
+            text.push('\n');
+        }
+    }
+    Foreign::new(text)
+}
+
+/// A description of several lines, each behind `//`.
+fn describe_in_lines(text: &mut String, description: &str) {
+    let is_line_end = |c| {
+        matches!(
+            c,
+            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    for line in description.split(is_line_end).map(comment) {
+        if !line.trim().is_empty() {
+            text.push_str("// ");
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+}
+
+/// The parameters; `None` if the schema refers to places for which there are no names.
+fn in_notation(tool: &ToolSpec, syntax: Syntax) -> Option<String> {
+    let document = tool.schema().document();
+    let mut keywords = Keywords::new(document.as_object()?);
+    let mut notation = Notation::new(References::of(document)?, syntax);
+    let mut text = String::new();
+    for definitions in ["$defs", "definitions"] {
+        keywords.take(definitions);
+    }
+    let description = keywords.take_text("description").unwrap_or_default();
+    if description != tool.description {
+        describe_in_lines(&mut text, &description);
+    }
+    if keywords.says_other_than_members() {
+        text.push_str(&notation.whole(keywords, 0));
+        text.push('\n');
+    } else {
+        keywords.take_if("type", |kind| kind == "object");
+        let given = names_with_room(tool, syntax);
+        let has_room = |name: &str| given.as_ref().is_none_or(|names| names.contains(name));
+        let members = notation.members(&mut keywords, 0, has_room);
+        let rest = notation.rest(&keywords).map(|rest| format!("& {rest}"));
+        let last = match (members.lines.is_empty(), members.is_closed) {
+            (true, true) => Some("(no parameters at all)"),
+            (true, false) if rest.is_none() => Some("(no parameters)"),
+            (true, false) => None,
+            (false, is_closed) => is_closed.then_some(CLOSED),
+        };
+        let lines = members.lines.into_iter();
+        for line in lines.chain(last.map(str::to_owned)).chain(rest) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    while let Some((name, mut words, description)) = notation.next_definition() {
+        describe(&mut words, &comment(&description));
+        let _ = writeln!(text, "{name} = {words}");
+    }
+    Some(text)
+}
+
+/// The parameters for which a call of the syntax has room; `None` means all.
+fn names_with_room(tool: &ToolSpec, syntax: Syntax) -> Option<HashSet<&str>> {
+    let usage = match syntax {
+        Syntax::Block => return None,
+        Syntax::Emoji => tool.usage(),
+    };
+    let body = match usage.body {
+        UsageBody::Json => return None,
+        UsageBody::Parameter(body) => Some(body),
+        UsageBody::Nothing => None,
+    };
+    let line = usage.line.iter().map(|item| item.parameter);
+    Some(line.chain(body).map(|one| one.name.as_str()).collect())
+}

@@ -1,0 +1,166 @@
+//! Values without parts.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::keywords::Keywords;
+use super::words::{Bind, Words, json};
+
+/// So many values stand beside each other with bars; more stand as a JSON list, which takes fewer tokens. Where the
+/// type goes without saying there is room for more.
+const BARS: usize = 2;
+const BARS_FOR_TYPE: usize = 4;
+
+/// `const` and `enum`: the values, `"a" | "b"`; many of them as `one of ["a","b"]`.
+pub(super) fn listed(keywords: &mut Keywords<'_>) -> Option<Words> {
+    let is_scalar = |value: &Value| !value.is_array() && !value.is_object();
+    let are_scalars = |value: &Value| {
+        let list = value.as_array();
+        list.is_some_and(|list| !list.is_empty() && list.iter().all(is_scalar))
+    };
+    let values = match keywords.take_if("const", is_scalar) {
+        Some(value) => vec![value.into_owned()],
+        None => match keywords.take_if("enum", are_scalars)?.into_owned() {
+            Value::Array(values) => values,
+            _ => return None,
+        },
+    };
+    let bars = if keywords.take_type_of_values(&values) {
+        BARS_FOR_TYPE
+    } else {
+        BARS
+    };
+    if values.len() > bars {
+        let text = format!("one of {}", json(&values.into()));
+        return Some(Words::atom(text));
+    }
+    let texts: Vec<String> = values.iter().map(json).collect();
+    let bind = match texts.len() {
+        1 => Bind::Atom,
+        _ => Bind::Any,
+    };
+    let text = texts.join(" | ");
+    Some(Words { text, bind })
+}
+
+/// `string email 1..50 chars /^a/`
+pub(super) fn string(keywords: &mut Keywords<'_>) -> Words {
+    let mut words = Words::atom("string");
+    if let Some(format) = format(keywords) {
+        words = words.then(&format!(" {format}"), Bind::Narrowed);
+    }
+    if let Some(bounds) = counts(keywords, "minLength", "maxLength") {
+        words = words.then(&format!(" {bounds} chars"), Bind::Narrowed);
+    }
+    if let Some(pattern) = keywords.take_text("pattern") {
+        words = words.then(&format!(" {}", spelled_pattern(&pattern)), Bind::Narrowed);
+    }
+    words
+}
+
+/// `integer 0..511 multiple of 7`. What narrows a number stays with the rest where both kinds of numbers are asked for.
+pub(super) fn number(name: &str, types: &[&str], keywords: &mut Keywords<'_>) -> Words {
+    let mut words = Words::atom(name);
+    if types.contains(&"integer") && types.contains(&"number") {
+        return words;
+    }
+    if !types.contains(&"string")
+        && let Some(format) = format(keywords)
+    {
+        words = words.then(&format!(" {format}"), Bind::Narrowed);
+    }
+    let limits = limits(keywords);
+    if !limits.is_empty() {
+        words = words.then(&limits, Bind::Narrowed);
+    }
+    if let Some(step) = keywords.take_if("multipleOf", Value::is_number) {
+        words = words.then(&format!(" multiple of {step}"), Bind::Narrowed);
+    }
+    words
+}
+
+/// A format that is one plain word.
+fn format(keywords: &mut Keywords<'_>) -> Option<String> {
+    let is_plain = |value: &Value| {
+        value.as_str().is_some_and(|word| {
+            word.starts_with(|first: char| first.is_ascii_lowercase())
+                && word
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        })
+    };
+    Some(keywords.take_if("format", is_plain)?.as_str()?.to_owned())
+}
+
+/// `/^a/`, or a JSON text where slashes or line ends would mislead.
+pub(super) fn spelled_pattern(pattern: &str) -> String {
+    let text = json(&pattern.into());
+    let escapes = pattern.matches(['\\', '"']).count();
+    let is_plain = text.len() == pattern.len() + escapes + 2;
+    if is_plain && !pattern.is_empty() && !pattern.contains('/') {
+        format!("/{pattern}/")
+    } else {
+        format!("pattern {text}")
+    }
+}
+
+/// `1..5`, `>=1`, `<=5`, or one figure for both.
+pub(super) fn counts(keywords: &mut Keywords<'_>, least: &str, most: &str) -> Option<String> {
+    let least = keywords.take_if(least, Value::is_u64);
+    let most = keywords.take_if(most, Value::is_u64);
+    Some(match (least, most) {
+        (Some(least), Some(most)) if least == most => least.to_string(),
+        (Some(least), Some(most)) => format!("{least}..{most}"),
+        (Some(least), None) => format!(">={least}"),
+        (None, Some(most)) => format!("<={most}"),
+        (None, None) => return None,
+    })
+}
+
+/// The limits of a number, each behind a blank. In draft 4 the exclusive ones are flags.
+fn limits(keywords: &mut Keywords<'_>) -> String {
+    let least = Limits::take(keywords, "minimum", "exclusiveMinimum");
+    let most = Limits::take(keywords, "maximum", "exclusiveMaximum");
+    let mut text = String::new();
+    if let (Some(least), Some(most)) = (&least.inclusive, &most.inclusive) {
+        let _ = write!(text, " {least}..{most}");
+    }
+    let is_range = !text.is_empty();
+    for (sign, limits) in [('>', least), ('<', most)] {
+        if let Some(limit) = limits.inclusive.filter(|_| !is_range) {
+            let _ = write!(text, " {sign}={limit}");
+        }
+        for limit in limits.exclusive {
+            let _ = write!(text, " {sign}{limit}");
+        }
+    }
+    text
+}
+
+/// The limits of a number on one side.
+struct Limits {
+    inclusive: Option<Value>,
+    exclusive: Vec<Value>,
+}
+
+impl Limits {
+    fn take(keywords: &mut Keywords<'_>, limit: &str, exclusive: &str) -> Self {
+        let mut limits = Self {
+            inclusive: None,
+            exclusive: Vec::new(),
+        };
+        if let Some(limit) = keywords.take_if(limit, Value::is_number) {
+            let flag = keywords.take_if(exclusive, Value::is_boolean);
+            if flag.is_some_and(|flag| *flag == Value::Bool(true)) {
+                limits.exclusive.push(limit.into_owned());
+            } else {
+                limits.inclusive = Some(limit.into_owned());
+            }
+        }
+        let limit = keywords.take_if(exclusive, Value::is_number);
+        limits.exclusive.extend(limit.map(Cow::into_owned));
+        limits
+    }
+}

@@ -1,0 +1,74 @@
+//! What of a dialect is taught: its markers, its escape, calls written in it.
+
+use plaincall_syntax::{Call, Dialect, DialectError, Escaper, MarkerUse, Syntax, render};
+
+use super::options::PromptOptions;
+
+/// What is taught.
+pub(super) struct Teaching<'d> {
+    dialect: &'d Dialect,
+    escaper: Escaper,
+    pub(super) start: String,
+    pub(super) end: String,
+    /// Empty in the emoji syntax.
+    pub(super) argument: String,
+    pub(super) with_dependencies: bool,
+    pub(super) one_call: bool,
+}
+
+impl<'d> Teaching<'d> {
+    pub(super) fn new(
+        dialect: &'d Dialect,
+        options: &PromptOptions<'_>,
+    ) -> Result<Self, DialectError> {
+        let markers = dialect.markers()?;
+        let marker = |is_meant: fn(MarkerUse) -> bool| {
+            let mut found = markers.iter().filter(|marker| is_meant(marker.usage));
+            found.next().map(|marker| marker.text.clone())
+        };
+        Ok(Self {
+            dialect,
+            escaper: Escaper::new(dialect)?,
+            start: marker(|usage| matches!(usage, MarkerUse::Start(_))).unwrap_or_default(),
+            end: dialect.end_marker(dialect.syntax().unwrap_or(Syntax::Block)),
+            argument: marker(|usage| usage == MarkerUse::Argument).unwrap_or_default(),
+            with_dependencies: !options.without_dependencies && !options.one_call,
+            one_call: options.one_call,
+        })
+    }
+
+    /// A marker as it is written inside a value; `None` if the dialect has no escape.
+    pub(super) fn escaped(&self, marker: &str) -> Option<String> {
+        let has_escape = self.dialect.is_escaped();
+        has_escape.then(|| self.escaper.escape(marker).into_owned())
+    }
+
+    /// The text of calls. Markers may be such that a call cannot be spelled; then there is none.
+    pub(super) fn calls(&self, calls: &[Call<'_>]) -> Option<String> {
+        let texts = calls.iter().map(|call| render(call, self.dialect));
+        texts.collect::<Result<String, _>>().ok()
+    }
+
+    /// Whether the markers count everywhere.
+    pub(super) fn counts_anywhere(&self) -> bool {
+        // A dialect says so by reading a call that it would otherwise spell.
+        let value = format!("a{}b", self.argument);
+        let call = Call::Block {
+            name: "a",
+            id: None,
+            dependencies: Vec::new(),
+            arguments: vec![("a", &value)],
+        };
+        render(&call, self.dialect).is_err()
+    }
+}
+
+/// When results come.
+pub(super) fn results(teaching: &Teaching<'_>) -> String {
+    if teaching.one_call {
+        "- After the call, stop. The result comes in the next message; never write or guess it."
+    } else {
+        "- After your calls, stop. The results come in the next message; never write or guess them."
+    }
+    .to_owned()
+}

@@ -1,0 +1,57 @@
+//! The examples of `spec/prompt.md`: a tool as JSON, and how it is listed.
+
+use plaincall_call::{PassageBuilder, ToolSpec, list_tool, read_tool_definitions};
+use plaincall_syntax::Dialect;
+use serde_json::Value;
+
+/// The fences of the file: their first words and their contents.
+fn fences(text: &str) -> Vec<(&str, String)> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(words) = line.strip_prefix("```") {
+            let content: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+            found.push((words, content.join("\n")));
+        }
+    }
+    found
+}
+
+fn tool(definition: &str) -> ToolSpec {
+    let tools =
+        read_tool_definitions(definition).unwrap_or_else(|error| panic!("{definition}: {error}"));
+    let tool = tools.into_iter().next().expect("a tool");
+    // What a definition of ours adds for the emoji syntax.
+    let value: Value = serde_json::from_str(definition).expect("JSON");
+    match value["body"].as_str() {
+        Some(body) => tool.body(body),
+        None => tool,
+    }
+}
+
+#[test]
+fn the_definition_holds() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/prompt.md");
+    let text = std::fs::read_to_string(path).expect("spec/prompt.md");
+    let fences = fences(&text);
+    let mut count = 0;
+    let mut fences = fences.iter();
+    while let Some((words, definition)) = fences.next() {
+        let dialect = match *words {
+            "list block" => Dialect::block(),
+            "list emoji" => Dialect::emoji(),
+            other => panic!("what is {other:?}?"),
+        };
+        let (kind, expected) = fences.next().expect("a listing");
+        assert_eq!(*kind, "text", "{definition}");
+        let mut passage =
+            PassageBuilder::new(std::slice::from_ref(&dialect)).expect("a dialect that works");
+        passage.foreign(&list_tool(
+            &tool(definition),
+            dialect.syntax().expect("a syntax"),
+        ));
+        assert_eq!(passage.finish().text().trim_end(), expected, "{definition}");
+        count += 1;
+    }
+    assert!(count >= 11, "{count} examples");
+}

@@ -1,0 +1,281 @@
+//! The examples in prompts: our parser reads them, their tools take them, and they give what they claim.
+
+use plaincall_call::{Document, PromptOptions, PromptPart, ToolCall, ToolSpec, bind, prompt};
+use plaincall_syntax::{Call, Dialect, Syntax, Termination, render, unescape};
+use serde_json::{Value, json};
+
+/// The dialects in which the examples are tried.
+fn dialects() -> Vec<Dialect> {
+    let blocks = [
+        Dialect::block(),
+        Dialect::block()
+            .start("<<<START:")
+            .end("<<<END")
+            .arg("@param:"),
+        Dialect::block().start("{{call ").end("{{end}}").arg("{{"),
+        Dialect::block().start("##").end("####").arg("###"),
+        Dialect::block().keyed("k3v9q2x8"),
+        Dialect::block().markers_anywhere(),
+        Dialect::block().reasoning("<think>", "</think>"),
+    ];
+    let emojis = [
+        Dialect::emoji(),
+        Dialect::emoji().strict(),
+        Dialect::emoji().self_closing(),
+        Dialect::emoji().keyed("k3v9q2x8"),
+        Dialect::emoji()
+            .reasoning("<think>", "</think>")
+            .in_reasoning(),
+    ];
+    let all: Vec<Dialect> = blocks.into_iter().chain(emojis).collect();
+    all.iter()
+        .cloned()
+        .chain(all.iter().cloned().map(Dialect::escaped))
+        .collect()
+}
+
+fn variants() -> Vec<PromptOptions<'static>> {
+    vec![
+        PromptOptions::new(),
+        PromptOptions::new().without_dependencies(),
+        PromptOptions::new().one_call(),
+    ]
+}
+
+/// The tools that the examples speak of.
+fn example_tools(syntax: Syntax) -> [ToolSpec; 3] {
+    let tool = |name: &str, schema: Value| {
+        let tool = ToolSpec::new(name).parameters_from_schema(&schema);
+        tool.expect("a tool")
+    };
+    let text = json!({"type": "string"});
+    let texts = json!({"type": "array", "items": text});
+    let save = match syntax {
+        Syntax::Block => tool(
+            "save_note",
+            json!({"properties": {"title": text, "text": text, "tags": texts}, "required": ["title", "text"], "additionalProperties": false}),
+        ),
+        Syntax::Emoji => tool(
+            "save_note",
+            json!({"properties": {"file": text, "text": text}, "required": ["file", "text"]}),
+        )
+        .body("text"),
+    };
+    let send = tool(
+        "send_mail",
+        json!({"properties": {
+        "to": {"type": "object", "properties": {"name": text, "email": text}, "additionalProperties": false},
+        "tags": texts, "files": texts, "reply_to": {"type": ["string", "null"]}}, "additionalProperties": false}),
+    );
+    // What the placeholders stand for.
+    let placeholder = match syntax {
+        Syntax::Block => tool(
+            "tool_name",
+            json!({"properties": {"parameter": text}, "required": ["parameter"]}),
+        ),
+        Syntax::Emoji => tool(
+            "tool_name",
+            json!({"properties": {"line": text, "text": text}, "required": ["line", "text"]}),
+        )
+        .body("text"),
+    };
+    [save, send, placeholder]
+}
+
+/// What an example gives: id, dependencies and arguments.
+fn claim(
+    syntax: Syntax,
+    name: &str,
+    has_ids: bool,
+) -> (Option<&'static str>, Vec<&'static str>, Value) {
+    match (syntax, name) {
+        (Syntax::Block, "save_note") => (
+            has_ids.then_some("n1"),
+            vec![],
+            json!({"title": "Plan for \"May\"", "text": "# Plan\n- Buy paint\n- Don't wait", "tags": ["home", "garden"]}),
+        ),
+        (Syntax::Block, "send_mail") => (
+            has_ids.then_some("m1"),
+            if has_ids { vec!["n1"] } else { vec![] },
+            json!({"to": {"name": "Ann Lee", "email": "ann@example.com"}, "files": [], "reply_to": null}),
+        ),
+        (Syntax::Block, _) => (None, vec![], json!({"parameter": "value"})),
+        (Syntax::Emoji, "save_note") => (
+            None,
+            vec![],
+            json!({"file": "plan.md", "text": "# Plan\n- Don't \"wait\"\n"}),
+        ),
+        (Syntax::Emoji, "send_mail") => (
+            None,
+            vec![],
+            json!({"to": {"name": "Ann"}, "tags": ["a", "b"], "files": [], "reply_to": null}),
+        ),
+        (Syntax::Emoji, _) => (None, vec![], json!({"line": "values", "text": "body\n"})),
+    }
+}
+
+fn check(call: &ToolCall, syntax: Syntax, has_ids: bool) {
+    let tools = example_tools(syntax);
+    let tool = tools.iter().find(|tool| tool.name == call.name);
+    let tool = tool.unwrap_or_else(|| panic!("an example calls {}", call.name));
+    let arguments = bind(tool, call).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let (id, dependencies, expected) = claim(syntax, &call.name, has_ids);
+    assert_eq!(arguments.to_value(), expected);
+    assert_eq!(call.termination, Termination::Explicit);
+    assert_eq!((!call.is_id_automatic).then_some(call.id.as_str()), id);
+    assert_eq!(call.dependencies, dependencies);
+}
+
+#[test]
+fn examples_give_what_they_claim() {
+    for dialect in dialects() {
+        let syntax = dialect.syntax().expect("a syntax");
+        for (at, options) in variants().iter().enumerate() {
+            let has_ids = at == 0;
+            let made = prompt([], &dialect, options).expect("a dialect that works");
+            let mut names = Vec::new();
+            for part in [PromptPart::Form, PromptPart::Example] {
+                let text = made
+                    .part(part)
+                    .unwrap_or_else(|| panic!("{dialect:?}: {part:?}"));
+                // Reasoning that the template has opened is over when a reply's calls begin.
+                let text = match &dialect {
+                    dialect if format!("{dialect:?}").contains("in_reasoning: true") => {
+                        format!("</think>{text}")
+                    }
+                    _ => text.to_owned(),
+                };
+                let document = Document::parse(&text, &dialect).expect("a dialect that works");
+                assert!(
+                    document.diagnostics.is_empty(),
+                    "{:?}\n{text}",
+                    document.diagnostics
+                );
+                for call in document.calls() {
+                    check(call, syntax, has_ids);
+                    names.push(call.name.clone());
+                }
+            }
+            let expected: &[&str] = if at == 2 {
+                &["tool_name", "send_mail"]
+            } else {
+                &["tool_name", "save_note", "send_mail"]
+            };
+            assert_eq!(names, expected, "{dialect:?}");
+        }
+    }
+}
+
+/// What is said of a marker in a value is what the escape does.
+#[test]
+fn the_escape_is_told_as_it_is() {
+    for dialect in dialects().into_iter().filter(Dialect::is_escaped) {
+        let made = prompt([], &dialect, &PromptOptions::new()).expect("a dialect that works");
+        let text = made
+            .part(PromptPart::MarkerInValue)
+            .expect("a sentence about it");
+        let told: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+        assert!(!told.is_empty());
+        let markers = dialect.markers().expect("markers");
+        for told in told {
+            let marker = unescape(told, &dialect).expect("a dialect that works");
+            assert_ne!(marker, told);
+            assert!(markers.iter().any(|known| known.text == marker), "{marker}");
+        }
+    }
+}
+
+/// In the plain dialect some values cannot be written; the prompt says which.
+#[test]
+fn what_a_plain_value_cannot_hold_is_told() {
+    let told = |dialect: &Dialect| {
+        let made = prompt([], dialect, &PromptOptions::new()).expect("a dialect that works");
+        let part = made.part(PromptPart::MarkerInValue);
+        part.expect("a sentence about it").to_owned()
+    };
+    let can_hold = |dialect: &Dialect, value: &str| {
+        let call = match dialect.syntax() {
+            Some(Syntax::Emoji) => Call::Emoji {
+                name: "a",
+                raw_args: "",
+                body: value,
+            },
+            _ => Call::Block {
+                name: "a",
+                id: None,
+                dependencies: Vec::new(),
+                arguments: vec![("a", value)],
+            },
+        };
+        render(&call, dialect).is_ok()
+    };
+    let block = Dialect::block();
+    assert!(told(&block).contains("No line of a value may begin with"));
+    assert!(!can_hold(&block, "a\n!!!ARG:b") && !can_hold(&block, "a!!!GADGET_END\nb"));
+    assert!(can_hold(&block, "a !!!ARG:b") && can_hold(&block, "a!!!GADGET_END b"));
+    let anywhere = Dialect::block().markers_anywhere();
+    assert!(told(&anywhere).contains("must not hold any"));
+    assert!(!can_hold(&anywhere, "a !!!ARG:b"));
+    let emoji = Dialect::emoji();
+    assert!(told(&emoji).contains(&emoji.end_marker(Syntax::Emoji)));
+    assert!(!can_hold(&emoji, "a 🛠️[/end] b") && can_hold(&emoji, "a 🛠️[b]"));
+}
+
+/// Paths, headers and other pieces of code in the sentences are right too.
+#[test]
+fn pieces_in_sentences_are_right() {
+    for dialect in dialects()
+        .into_iter()
+        .filter(|dialect| dialect.syntax() == Some(Syntax::Block))
+    {
+        let made = prompt([], &dialect, &PromptOptions::new()).expect("a dialect that works");
+        let pieces = |part: PromptPart| -> Vec<String> {
+            let text = made.part(part).expect("the part");
+            text.split('`')
+                .skip(1)
+                .step_by(2)
+                .map(str::to_owned)
+                .collect()
+        };
+        let header = pieces(PromptPart::Dependencies).pop().expect("a header");
+        let mut text = format!("{header}\n");
+        for path in pieces(PromptPart::NestedValues) {
+            text.push_str(&path);
+            text.push_str("\nx\n");
+        }
+        text.push_str(&dialect.end_marker(Syntax::Block));
+        let document = Document::parse(&text, &dialect).expect("a dialect that works");
+        let call = document.calls().next().expect("a call");
+        assert_eq!((call.name.as_str(), call.id.as_str()), ("tool_name", "id"));
+        assert_eq!(call.dependencies, ["dep1", "dep2"]);
+        assert_eq!(
+            serde_json::to_value(&call.arguments).expect("JSON"),
+            json!({"user": {"name": "x"}, "tags": ["x", "x"]})
+        );
+    }
+}
+
+/// Whoever reads the prompt itself finds the calls that are meant, and no others.
+#[test]
+fn nothing_else_is_a_call() {
+    let meant = [
+        PromptPart::Form,
+        PromptPart::Dependencies,
+        PromptPart::Example,
+    ];
+    for dialect in dialects() {
+        let made = prompt([], &dialect, &PromptOptions::new()).expect("a dialect that works");
+        let document = Document::parse(made.text(), &dialect).expect("a dialect that works");
+        for call in document.calls() {
+            let start = call.span.start;
+            let mut parts = made.parts().iter();
+            let found = parts.find(|(_, span)| span.range().contains(&start));
+            let (part, _) = found.expect("a part");
+            assert!(
+                meant.contains(part),
+                "{dialect:?}: {part:?}\n{}",
+                made.text()
+            );
+        }
+    }
+}
