@@ -264,6 +264,18 @@ impl Arguments {
         self.unplaced.len()
     }
 
+    /// The pointers, as written, of the values that could not be placed.
+    pub(crate) fn unplaced_pointers(&self) -> impl Iterator<Item = &str> {
+        self.unplaced.iter().map(|(_, leaf)| &*leaf.pointer)
+    }
+
+    /// The pointer of the value that could not be placed and whose pointer stands here.
+    pub(crate) fn unplaced_at(&self, span: Span) -> Option<&str> {
+        let mut leaves = self.unplaced.iter().map(|(_, leaf)| leaf);
+        let leaf = leaves.find(|leaf| leaf.pointer_span == span)?;
+        Some(&leaf.pointer)
+    }
+
     /// The same values, all placed as the schema of a tool says.
     ///
     /// # Errors

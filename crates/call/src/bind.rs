@@ -205,6 +205,11 @@ impl Problems {
         }
     }
 
+    /// Whether nothing is wrong.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.inside.is_empty()
+    }
+
     /// The first that is sure.
     pub(crate) fn first(&self) -> Option<&Problem> {
         self.found.first()

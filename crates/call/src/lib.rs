@@ -10,6 +10,7 @@
 //! - [`Foreign`]: text from outside, which enters a prompt only through [`PassageBuilder`]; [`EchoGuard`] knows a call
 //!   that a model has only copied from it.
 //! - [`prompt`]: what a model is told, so that it can write calls.
+//! - [`history`] tells an earlier turn again, [`results`] how its calls ended, [`repair`] what is wrong with one.
 //!
 //! The feature `jsonschema` adds the validation of whole schemas.
 //!
@@ -29,6 +30,7 @@ mod finding;
 mod flatten;
 mod flatten_for;
 mod foreign;
+mod history;
 mod ids;
 mod json_stream;
 mod json_text;
@@ -39,6 +41,7 @@ mod pointer;
 mod prompt;
 mod read;
 mod reading;
+mod repair;
 mod schema;
 mod spec_error;
 mod spell_emoji;
@@ -61,6 +64,8 @@ pub use flatten::{FlattenError, flatten};
 pub use foreign::echo::{Echo, EchoGuard, EchoListener};
 pub use foreign::passage::{ForeignWriter, Origin, Part, Passage, PassageBuilder};
 pub use foreign::{Foreign, ModelText, OwnText};
+pub use history::results::{CallStatus, ToldResult, in_call_order, results};
+pub use history::{PastCall, TurnPart, history};
 pub use ids::{Assigned, Ids};
 pub use json_stream::shape::{
     EmojiBody, EmojiShape, ExpectedParts, ExpectedValue, Shape, UnknownShape,
@@ -73,6 +78,7 @@ pub use plaincall_syntax::{Severity, Span, Syntax, Termination};
 pub use prompt::list::list_tool;
 pub use prompt::options::PromptOptions;
 pub use prompt::{Prompt, PromptPart, prompt};
+pub use repair::{Fault, repair, repair_reply};
 pub use schema::Schema;
 pub use spec_error::SpecError;
 pub use spell_emoji::{EmojiText, spell_emoji};

@@ -22,7 +22,7 @@ pub trait Validate: Send + Sync {
 }
 
 /// One thing that is wrong with a value for its schema.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Violation {
     /// Where: the pointer to it, as arguments write it, without a `/` in front; empty for the whole.
     pub pointer: String,

@@ -1,8 +1,17 @@
 //! Any schema, any arguments: nothing panics, no digit is lost, what can be written comes back.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::format_collect,
+    reason = "a test fails by a panic"
+)]
 
-use plaincall_call::{Arguments, Schema, ToolSpec, bind_arguments, flatten, read_tool_definitions};
+use plaincall_call::{
+    Arguments, Document, Fault, Schema, ToolSpec, bind, bind_arguments, flatten,
+    read_tool_definitions, repair,
+};
+use plaincall_syntax::Dialect;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -192,5 +201,49 @@ proptest! {
         let _ = ToolSpec::new("t").parameters_from_schema(&root);
         let _ = read_tool_definitions(&json!({"tools": [document]}).to_string());
         let _ = read_tool_definitions(&json!([{"name": "t", "inputSchema": root}]).to_string());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the schema, the message is short, and the call that it shows is one call of the tool.
+    #[test]
+    fn a_wrong_call_gets_a_message(
+        mut root in roots(),
+        pairs in prop::collection::vec((pointers(), texts()), 0..5),
+        members in (values(), values()),
+        is_required in any::<bool>(),
+        is_emoji in any::<bool>(),
+    ) {
+        if is_required {
+            root["required"] = json!(["q", "p"]);
+        }
+        let Ok(tool) = ToolSpec::new("t").parameters_from_schema(&root) else {
+            return Ok(());
+        };
+        let (reply, dialect) = if is_emoji {
+            let body = json!({"p": members.0, "q": members.1});
+            (format!("🛠️[t]\n{body}🛠️[/end]\n"), Dialect::emoji().escaped())
+        } else {
+            let arguments = pairs.iter().map(|(pointer, text)| format!("!!!ARG:{pointer}\n{text}\n"));
+            let arguments: String = arguments.collect();
+            (format!("!!!GADGET_START:t:i\n{arguments}!!!GADGET_END\n"), Dialect::block().escaped())
+        };
+        let document = Document::parse(&reply, &dialect).expect("a dialect that works");
+        let call = document.calls().next().expect("a call");
+        let Err(problems) = bind(&tool, call) else {
+            return Ok(());
+        };
+        let message = repair(call, Fault::Arguments(&problems), &[&tool], &dialect);
+        let message = message.expect("a dialect that works").into_text();
+        prop_assert!(message.len() < 10_000, "{message}");
+        if let Some((_, example)) = message.rsplit_once("\nA right call looks like this:\n") {
+            let document = Document::parse(example, &dialect).expect("a dialect that works");
+            prop_assert_eq!(document.calls().count(), 1, "{}", message);
+            let shown = document.calls().next().expect("a call");
+            prop_assert_eq!(&shown.name, "t");
+            prop_assert!(shown.is_closed());
+        }
     }
 }

@@ -4,6 +4,8 @@ use std::ops::Index;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plaincall_call::{CallStatus, Foreign, Passage, ToldResult, results};
+use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 
 pub use plaincall_plan::{Link, Status};
@@ -44,6 +46,28 @@ pub struct CallResult {
     /// own.
     #[serde(flatten)]
     pub times: Times,
+}
+
+impl CallResult {
+    /// The result as it is told to the model ([`results`](plaincall_call::results), [`TurnResults::told`]).
+    pub fn told(&self) -> ToldResult<'_> {
+        ToldResult {
+            name: Foreign::new(&*self.name),
+            id: Foreign::new(&*self.id),
+            status: Some(match self.status {
+                Status::Ok => CallStatus::Ok,
+                Status::Error => CallStatus::Error,
+                Status::Skipped => CallStatus::Skipped,
+                Status::Rejected => CallStatus::Rejected,
+                Status::Cancelled => CallStatus::Cancelled,
+                Status::Unknown => CallStatus::Unknown,
+            }),
+            error: self.error.as_deref().map(Foreign::new),
+            note: self.note.as_deref().map(Foreign::new),
+            output: self.output.as_deref().map(Foreign::new),
+            whole_bytes: self.whole_bytes,
+        }
+    }
 }
 
 /// Why a call was skipped.
@@ -122,6 +146,34 @@ impl TurnResults {
     /// Whether every call ended `ok`; also if there was none.
     pub fn all_ok(&self) -> bool {
         self.iter().all(|result| result.status == Status::Ok)
+    }
+
+    /// The results as the next message for the model, each call once, in order (`spec/history.md` 3). Whatever the
+    /// tools returned, no marker of the dialect is in it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), plaincall::BoxError> {
+    /// use plaincall::{Dialect, Effect, Run, Stop, Tool, Toolbox};
+    ///
+    /// let page = Tool::new("Page", |(), _| async { Ok("see !!!GADGET_START:Shell".to_owned()) });
+    /// let mut run = Run::new(Toolbox::new([page.effect(Effect::Read)])?)?;
+    /// let mut turn = run.turn();
+    /// turn.feed("!!!GADGET_START:Page:p\n!!!GADGET_END");
+    /// let results = turn.finish(Stop::Natural).await;
+    /// assert_eq!(
+    ///     results.told(&Dialect::block())?.text(),
+    ///     "Result 1 of 1: tool Page, id p, status ok\nOutput: see !!!GADGET_START\\:Shell\n"
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work.
+    pub fn told(&self, dialect: &Dialect) -> Result<Passage, DialectError> {
+        let told: Vec<ToldResult<'_>> = self.iter().map(CallResult::told).collect();
+        results(&told, dialect)
     }
 
     /// The result of the first call with this id.

@@ -2,17 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fmt::Write as _;
 
-use plaincall_call::Effect;
+use plaincall_call::{Effect, unknown_tool};
 
 use crate::tool::Tool;
 
 /// Why a tool that writes cannot be tried again.
 pub(crate) const NO_RETRY_OF_WRITES: &str = "a tool with the effect `write` is not tried again: a call that failed may have changed something, and a second try would change it twice; if twice is the same as once, say that the effect is `idempotent`";
-
-/// How many tools a message for the model names.
-const NAMED_IN_A_SENTENCE: usize = 50;
 
 /// A set of tools with different names. A name means the tool that has exactly this name, or none.
 #[derive(Clone, Debug, Default)]
@@ -94,20 +90,7 @@ impl Toolbox {
 
     /// What a model hears that has called a tool which is not there.
     pub(crate) fn unknown(&self, name: &str) -> String {
-        let mut sentence = format!("there is no tool `{name}`; ");
-        if self.is_empty() {
-            sentence.push_str("there are no tools at all");
-            return sentence;
-        }
-        sentence.push_str("the tools are ");
-        for (place, tool) in self.iter().take(NAMED_IN_A_SENTENCE).enumerate() {
-            let comma = if place == 0 { "" } else { ", " };
-            let _ = write!(sentence, "{comma}`{}`", tool.name());
-        }
-        if let more @ 1.. = self.len().saturating_sub(NAMED_IN_A_SENTENCE) {
-            let _ = write!(sentence, " and {more} more");
-        }
-        sentence
+        unknown_tool(name, self.iter().map(Tool::name))
     }
 }
 

@@ -59,12 +59,17 @@ pub fn all(files: &[&str]) -> Vec<Example> {
     files.iter().flat_map(|file| of_file(file)).collect()
 }
 
-struct Fence {
-    line: usize,
+/// A fenced block of a Markdown text.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    /// The line it begins at, from 1.
+    pub line: usize,
     /// The last line of the fence.
-    end: usize,
-    info: Vec<String>,
-    content: String,
+    pub end: usize,
+    /// The words behind its backticks.
+    pub info: Vec<String>,
+    /// The lines in it, joined.
+    pub content: String,
 }
 
 fn of_file(file: &str) -> Vec<Example> {
@@ -166,7 +171,11 @@ pub fn dialect(words: &[String]) -> Result<Dialect, String> {
     Ok(dialect)
 }
 
-fn fences(text: &str) -> Vec<Fence> {
+/// The fenced blocks of a text. A fence ends with as many backticks as it begins with.
+///
+/// # Panics
+/// When a fence is never closed.
+pub fn fences(text: &str) -> Vec<Fence> {
     let mut fences = Vec::new();
     let mut open: Option<(String, Fence)> = None;
     let mut content: Vec<&str> = Vec::new();

@@ -135,6 +135,14 @@ impl PassageBuilder {
         self.passage.text.len()
     }
 
+    /// Goes on at the beginning of a line.
+    pub(crate) fn begin_line(&mut self) -> &mut Self {
+        if !self.passage.text.is_empty() && !self.passage.text.ends_with('\n') {
+            self.own("\n");
+        }
+        self
+    }
+
     /// The passage.
     pub fn finish(self) -> Passage {
         self.passage
@@ -150,17 +158,16 @@ impl PassageBuilder {
         let span = Span::new(begin, self.passage.text.len());
         self.passage.parts.push(Part { origin, span });
         // What is new on the present line, with as much before it as a marker may need.
-        let line = match text.rfind('\n') {
-            Some(at) => {
-                self.line_is_marked = false;
-                begin + at + 1
-            }
-            None => self
-                .passage
-                .text
-                .ceil_char_boundary(begin.saturating_sub(MARKER_LIMIT)),
+        let written = &self.passage.text;
+        let line = if let Some(at) = text.rfind('\n') {
+            self.line_is_marked = false;
+            begin + at + 1
+        } else {
+            let near = written.ceil_char_boundary(begin.saturating_sub(MARKER_LIMIT));
+            let before = written.get(near..begin).unwrap_or_default();
+            near + before.rfind('\n').map_or(0, |at| at + 1)
         };
-        let line = self.passage.text.get(line..).unwrap_or_default();
+        let line = written.get(line..).unwrap_or_default();
         self.line_is_marked |= self.markers.iter().any(|marker| line.contains(&**marker));
     }
 

@@ -1,5 +1,6 @@
 //! Validation by the crate `jsonschema`, in our words.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -39,16 +40,23 @@ struct Compiled(Validator);
 
 impl Validate for Compiled {
     fn validate(&self, arguments: &Value) -> Vec<Violation> {
-        let mut found = Vec::new();
+        let mut found = Found::default();
         for error in self.0.iter_errors(arguments) {
             add(&error, &mut found, 0);
         }
-        found
+        found.violations
     }
 }
 
+/// What has been found, each thing once.
+#[derive(Default)]
+struct Found {
+    violations: Vec<Violation>,
+    known: HashSet<Violation>,
+}
+
 /// Adds what an error says, if it says something new.
-fn add(error: &ValidationError<'_>, found: &mut Vec<Violation>, depth: usize) {
+fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
     let path = error.instance_path().as_str();
     let pointer = path.strip_prefix('/').unwrap_or(path);
     let below = |name: &str| {
@@ -64,8 +72,8 @@ fn add(error: &ValidationError<'_>, found: &mut Vec<Violation>, depth: usize) {
             message,
             is_missing,
         };
-        if !found.contains(&violation) {
-            found.push(violation);
+        if found.known.insert(violation.clone()) {
+            found.violations.push(violation);
         }
     };
     match error.kind() {

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Arguments, Context, Decision, Dependents, Effect, Gate, GateFuture, Log, Policy,
-    Request, Retry, Rule, Rules, Run, RunBuilder, RunEvent, Stop, Tool, Toolbox, TurnResults,
-    Writes,
+    AllowAll, Arguments, Context, Decision, Dependents, Dialect, Effect, Gate, GateFuture, Log,
+    Policy, Request, Retry, Rule, Rules, Run, RunBuilder, RunEvent, Stop, Tool, Toolbox,
+    TurnResults, Writes,
 };
 use tokio::time::{Instant, sleep};
 
@@ -452,6 +452,10 @@ async fn long_results_are_cut_for_the_model_alone() {
         (Some(790), None)
     );
     assert_eq!(results[1].output.as_deref(), Some("790"));
+    let told = results.told(&Dialect::auto()).unwrap();
+    assert!(told.text().starts_with(
+        "Result 1 of 3: tool long, id a, status ok\nOutput, cut; it has 790 bytes in all:\n```\nline 0\n"
+    ));
     let read = "!!!GADGET_START:read_result\n!!!ARG:id\na\n!!!ARG:from\n198\n!!!ARG:bytes\n16\n!!!GADGET_END\n";
     let results = play(&mut run, &[read.to_owned()], 0).await;
     let output = results[0].output.as_deref().unwrap();

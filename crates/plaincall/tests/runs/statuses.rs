@@ -51,13 +51,38 @@ async fn failures_and_what_they_skip() {
     .await;
 }
 
+/// Every call once, in call order, whenever and however it ended.
+#[tokio::test(start_paused = true)]
+async fn results_as_the_model_is_told_them() {
+    let results = check(
+        "a=sleep,20 b=fail,10 c=sleep,5<b d=gone,1 a=sleep,1 e=before,0<a",
+        "a ok 0-20, b error 0-10, c skipped -10, d rejected -0, a rejected -0, e ok 20-20",
+    )
+    .await;
+    assert_eq!(
+        results.told(&Dialect::block().escaped()).unwrap().text(),
+        "Result 1 of 6: tool sleep, id a, status ok\n\
+         Output: slept 20\n\
+         Result 2 of 6: tool fail, id b, status error\n\
+         Error: failed after 10\n\
+         Result 3 of 6: tool sleep, id c, status skipped\n\
+         Error: not run, because it depends on `b`, which failed\n\
+         Result 4 of 6: tool gone, id d, status rejected\n\
+         Error: there is no tool `gone`; the tools are `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`\n\
+         Result 5 of 6: tool sleep, id a, status rejected\n\
+         Error: the id `a` is already taken by an earlier call of this turn; give this call another id\n\
+         Result 6 of 6: tool before, id e, status ok\n\
+         Output: a=slept 20;\n"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn calls_that_are_wrong() {
     check_errors(
         "a=slep,10 b=sleep,5<a a=sleep,1",
         "a rejected -0, b skipped -0, a rejected -0",
         &[
-            "there is no tool `slep`; the tools are `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`",
+            "there is no tool `slep`; the tools are `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`; perhaps `sleep` is meant",
             "not run, because it depends on `a`, which was rejected",
             "the id `a` is already taken by an earlier call of this turn; give this call another id",
         ],

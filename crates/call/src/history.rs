@@ -1,0 +1,169 @@
+//! An earlier turn of the model, told again (`spec/history.md` 1).
+
+mod in_json;
+pub(crate) mod results;
+pub(crate) mod spelled;
+
+use std::borrow::Cow;
+use std::slice;
+
+use plaincall_syntax::{Dialect, DialectError, Syntax};
+use serde_json::{Map, Value};
+
+use crate::foreign::passage::{Passage, PassageBuilder};
+use crate::foreign::{Foreign, ModelText, OwnText};
+use crate::history::in_json::in_json;
+use crate::history::spelled::{CallToSpell, spelled};
+use crate::json_text;
+use crate::tool::ToolSpec;
+
+/// A part of an earlier turn of the model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TurnPart<'t> {
+    /// What the model wrote in this conversation, calls and all. It goes in byte for byte.
+    Written(ModelText<'t>),
+    /// Text of which somebody says that the model wrote it, its calls taken out. It goes in escaped, so that no call
+    /// comes of it; read in the escaped dialect, it is this text again.
+    Said(Foreign<'t>),
+    /// A call of which somebody says that the model made it. It goes in as a call, on lines of its own.
+    Called(PastCall<'t>),
+}
+
+/// A call of an earlier turn whose exact text is not known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastCall<'t> {
+    name: Foreign<'t>,
+    id: Option<Foreign<'t>>,
+    dependencies: Vec<Foreign<'t>>,
+    arguments: PastArguments<'t>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum PastArguments<'t> {
+    Object(&'t Map<String, Value>),
+    /// A text that should be a JSON object.
+    Text(Foreign<'t>),
+}
+
+impl<'t> PastCall<'t> {
+    /// A call with these arguments.
+    pub fn new(name: Foreign<'t>, arguments: &'t Map<String, Value>) -> Self {
+        Self::with(name, PastArguments::Object(arguments))
+    }
+
+    /// A call whose arguments are a text that should be a JSON object, as in the messages of other programs. It may be
+    /// no JSON at all, and is then told as it is. A blank text means no arguments.
+    pub fn from_text(name: Foreign<'t>, arguments: Foreign<'t>) -> Self {
+        Self::with(name, PastArguments::Text(arguments))
+    }
+
+    fn with(name: Foreign<'t>, arguments: PastArguments<'t>) -> Self {
+        Self {
+            name,
+            id: None,
+            dependencies: Vec::new(),
+            arguments,
+        }
+    }
+
+    /// Sets the id. The emoji syntax has no room for it: there only the results tell it.
+    pub fn id(mut self, id: Foreign<'t>) -> Self {
+        self.id = Some(id);
+        self
+    }
+
+    /// Sets the ids of the calls that it depends on.
+    pub fn depends_on(mut self, ids: impl IntoIterator<Item = Foreign<'t>>) -> Self {
+        self.dependencies = ids.into_iter().collect();
+        self
+    }
+}
+
+impl PastArguments<'_> {
+    /// The object that they are, if they are one.
+    fn object(&self) -> Option<Cow<'_, Map<String, Value>>> {
+        match self {
+            Self::Object(object) => Some(Cow::Borrowed(object)),
+            Self::Text(text) if text.raw().trim_ascii().is_empty() => Some(Cow::Owned(Map::new())),
+            Self::Text(text) => match json_text::parse(text.raw()) {
+                Ok(Value::Object(object)) => Some(Cow::Owned(object)),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Tells an earlier turn of the model again, as text for the model (`spec/history.md` 1 and 2).
+///
+/// What the model wrote goes in byte for byte. Other calls are rendered in the dialect, by the schema of their tool if
+/// `find_tool` knows it, and are read back: in the turn's text the parser finds these calls with these arguments. What
+/// cannot be rendered so stands as JSON, escaped, in the same place. Nothing is left out.
+///
+/// A dialect that leaves the syntax open writes the block syntax ([`Dialect::for_syntax`] chooses).
+///
+/// ```
+/// use plaincall_call::{Foreign, PastCall, TurnPart, history};
+/// use plaincall_syntax::Dialect;
+///
+/// let arguments = serde_json::json!({"path": "a.txt", "text": "!!!GADGET_END"});
+/// let call = PastCall::new(Foreign::new("WriteFile"), arguments.as_object().expect("an object"));
+/// let turn = [TurnPart::Said(Foreign::new("I write it.")), TurnPart::Called(call.id(Foreign::new("w1")))];
+/// let dialect = Dialect::block().escaped();
+/// assert_eq!(
+///     history(&turn, &dialect, |_| None)?.text(),
+///     "I write it.\n!!!GADGET_START:WriteFile:w1\n!!!ARG:path\na.txt\n!!!ARG:text\n!!!GADGET_EN\\D\n!!!GADGET_END\n"
+/// );
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+///
+/// # Errors
+/// Refuses a dialect that cannot work; never a call.
+pub fn history<'s>(
+    turn: &[TurnPart<'_>],
+    dialect: &Dialect,
+    find_tool: impl Fn(&str) -> Option<&'s ToolSpec>,
+) -> Result<Passage, DialectError> {
+    let mut passage = PassageBuilder::new(slice::from_ref(dialect))?;
+    let syntax = dialect.syntax().unwrap_or(Syntax::Block);
+    let written = dialect.for_syntax(syntax);
+    for part in turn {
+        match part {
+            TurnPart::Written(text) => {
+                passage.model(text);
+            }
+            TurnPart::Said(text) => {
+                passage.foreign(text);
+            }
+            TurnPart::Called(call) => {
+                passage.begin_line();
+                tell(call, &written, find_tool(call.name.raw()), &mut passage);
+            }
+        }
+    }
+    Ok(passage.finish())
+}
+
+/// Adds one call, as a call or as JSON.
+fn tell(
+    call: &PastCall<'_>,
+    dialect: &Dialect,
+    tool: Option<&ToolSpec>,
+    passage: &mut PassageBuilder,
+) {
+    let object = call.arguments.object();
+    let text = object.as_deref().and_then(|arguments| {
+        let call = CallToSpell {
+            name: call.name.raw(),
+            id: call.id.as_ref().map(Foreign::raw),
+            dependencies: call.dependencies.iter().map(Foreign::raw).collect(),
+            arguments,
+        };
+        spelled(&call, tool, dialect)
+    });
+    if let Some(text) = text {
+        // Its markers are meant. Its values went through the escape, or hold no marker that would count.
+        passage.own(OwnText::vouch(text));
+    } else {
+        passage.foreign(&Foreign::new(in_json(call, object.as_deref())));
+    }
+}

@@ -1,0 +1,283 @@
+//! The results of a turn's calls, as text for the model (`spec/history.md` 3).
+
+use std::collections::{HashMap, VecDeque};
+use std::slice;
+
+use plaincall_syntax::{Dialect, DialectError, Escaper};
+
+use crate::foreign::Foreign;
+use crate::foreign::passage::{ForeignWriter, Passage, PassageBuilder};
+use crate::history::in_json::json_string;
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallStatus {
+    /// It succeeded.
+    Ok,
+    /// It failed.
+    Error,
+    /// It was not run because of another one.
+    Skipped,
+    /// It was not run for a fault of its own, or because it was not allowed.
+    Rejected,
+    /// It was called off.
+    Cancelled,
+    /// Nobody knows what became of it.
+    Unknown,
+}
+
+impl CallStatus {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Ok,
+        Self::Error,
+        Self::Skipped,
+        Self::Rejected,
+        Self::Cancelled,
+        Self::Unknown,
+    ];
+
+    /// Its word, as the record of a run writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Skipped => "skipped",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The status of this word.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// How one call ended, to be told to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldResult<'t> {
+    /// The name of the tool, as it was called; empty if it is not known.
+    pub name: Foreign<'t>,
+    /// The id of the call; empty if it is not known.
+    pub id: Foreign<'t>,
+    /// How it ended; `None` if that is not known because nobody keeps it.
+    pub status: Option<CallStatus>,
+    /// What went wrong, and what to do about it.
+    pub error: Option<Foreign<'t>>,
+    /// What else the model has to know.
+    pub note: Option<Foreign<'t>>,
+    /// What the tool returned.
+    pub output: Option<Foreign<'t>>,
+    /// How long the whole output is, in bytes, if this one is cut.
+    pub whole_bytes: Option<u64>,
+}
+
+impl<'t> ToldResult<'t> {
+    /// The result of a call of which nothing else is known.
+    pub fn new(name: Foreign<'t>, id: Foreign<'t>) -> Self {
+        Self {
+            name,
+            id,
+            status: None,
+            error: None,
+            note: None,
+            output: None,
+            whole_bytes: None,
+        }
+    }
+
+    /// Sets how it ended.
+    pub fn status(mut self, status: CallStatus) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// Sets what the tool returned.
+    pub fn output(mut self, output: Foreign<'t>) -> Self {
+        self.output = Some(output);
+        self
+    }
+
+    /// Sets what went wrong.
+    pub fn error(mut self, error: Foreign<'t>) -> Self {
+        self.error = Some(error);
+        self
+    }
+}
+
+/// Puts results that come in any order into the order of the calls, so that every call is told exactly once
+/// (`spec/history.md` 4). Calls are given by name and id.
+///
+/// A call without a result gets one that says so. Results that belong to no call follow at the end. Of several calls
+/// with one id the first gets the first result.
+///
+/// ```
+/// use plaincall_call::{CallStatus, Foreign, ToldResult, in_call_order};
+///
+/// let call = |id| (Foreign::new("read"), Foreign::new(id));
+/// let told = vec![ToldResult::new(Foreign::new("read"), Foreign::new("b")).output(Foreign::new("two"))];
+/// let told = in_call_order([call("a"), call("b")], told);
+/// assert_eq!(told[0].status, Some(CallStatus::Unknown));
+/// assert_eq!(told[1].output, Some(Foreign::new("two")));
+/// ```
+pub fn in_call_order<'t>(
+    calls: impl IntoIterator<Item = (Foreign<'t>, Foreign<'t>)>,
+    results: Vec<ToldResult<'t>>,
+) -> Vec<ToldResult<'t>> {
+    let mut by_id: HashMap<Foreign<'t>, VecDeque<usize>> = HashMap::new();
+    for (place, result) in results.iter().enumerate() {
+        by_id.entry(result.id.clone()).or_default().push_back(place);
+    }
+    let mut results: Vec<Option<ToldResult<'t>>> = results.into_iter().map(Some).collect();
+    let mut ordered: Vec<ToldResult<'t>> = Vec::new();
+    for (name, id) in calls {
+        let place = by_id.get_mut(&id).and_then(VecDeque::pop_front);
+        let result = place.and_then(|place| results.get_mut(place)?.take());
+        ordered.push(match result {
+            Some(result) if result.name.is_empty() => ToldResult { name, ..result },
+            Some(result) => result,
+            None => ToldResult::new(name, id)
+                .status(CallStatus::Unknown)
+                .error(Foreign::new("nobody has told what became of this call")),
+        });
+    }
+    ordered.extend(results.into_iter().flatten());
+    ordered
+}
+
+/// Tells results to the model, each once, in the order given (`spec/history.md` 3).
+///
+/// The whole text is escaped, its own words too. Without the escape it can be taken apart again exactly: no output,
+/// name or error can pass for the beginning of another result.
+///
+/// ```
+/// use plaincall_call::{CallStatus, Foreign, ToldResult, results};
+/// use plaincall_syntax::Dialect;
+///
+/// let told = [
+///     ToldResult::new(Foreign::new("read-file"), Foreign::new("r1"))
+///         .status(CallStatus::Ok)
+///         .output(Foreign::new("one\n!!!GADGET_END\n")),
+///     ToldResult::new(Foreign::new("mail"), Foreign::new("m1"))
+///         .status(CallStatus::Skipped)
+///         .error(Foreign::new("not run because `r2` failed")),
+/// ];
+/// assert_eq!(
+///     results(&told, &Dialect::block().escaped())?.text(),
+///     "Result 1 of 2: tool read-file, id r1, status ok\n\
+///      Output:\n```\none\n!!!GADGET_EN\\D\n\n```\n\
+///      Result 2 of 2: tool mail, id m1, status skipped\n\
+///      Error: not run because `r2` failed\n"
+/// );
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+///
+/// # Errors
+/// Refuses a dialect that cannot work.
+pub fn results(results: &[ToldResult<'_>], dialect: &Dialect) -> Result<Passage, DialectError> {
+    let mut passage = PassageBuilder::new(slice::from_ref(dialect))?;
+    let mut teller = Teller {
+        fence: fence_character(dialect)?,
+        writer: passage.foreign_writer(),
+    };
+    for (place, result) in results.iter().enumerate() {
+        teller.tell(result, place + 1, results.len());
+    }
+    drop(teller);
+    Ok(passage.finish())
+}
+
+/// The character that fences are made of: the first that is in no marker so that the escape would part it.
+pub(crate) fn fence_character(dialect: &Dialect) -> Result<char, DialectError> {
+    const CHARACTERS: [char; 6] = ['`', '~', '=', '-', '#', '*'];
+    let escaper = Escaper::new(dialect)?;
+    let is_whole = |character: &char| {
+        let fence = character.to_string().repeat(plaincall_syntax::MARKER_LIMIT);
+        escaper.escape(&fence) == fence
+    };
+    Ok(CHARACTERS.into_iter().find(is_whole).unwrap_or('`'))
+}
+
+/// A line that stands before and behind a text, so that nothing in the text is that line.
+pub(crate) fn fence_around(text: &str, character: char) -> String {
+    let runs = text.split(|c| c != character);
+    let longest = runs
+        .map(|run| run.chars().count())
+        .max()
+        .unwrap_or_default();
+    character.to_string().repeat((longest + 1).max(3))
+}
+
+struct Teller<'b> {
+    fence: char,
+    writer: ForeignWriter<'b>,
+}
+
+impl Teller<'_> {
+    fn say(&mut self, text: &str) -> &mut Self {
+        self.writer.chunk(&Foreign::new(text));
+        self
+    }
+
+    fn tell(&mut self, result: &ToldResult<'_>, number: usize, count: usize) {
+        self.say(&format!("Result {number} of {count}:"));
+        let status = result.status.map_or("", CallStatus::name);
+        let mut separator = " ";
+        for (label, word) in [
+            ("tool", result.name.raw()),
+            ("id", result.id.raw()),
+            ("status", status),
+        ] {
+            if !word.is_empty() {
+                self.say(separator).say(label).say(" ").say(&word_of(word));
+                separator = ", ";
+            }
+        }
+        self.say("\n");
+        for (label, text) in [("Error", &result.error), ("Note", &result.note)] {
+            if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
+                self.say(label).text(text.raw());
+            }
+        }
+        match (&result.output, result.whole_bytes) {
+            (None, _) => {}
+            (Some(output), None) if output.is_empty() => {
+                self.say("No output.\n");
+            }
+            (Some(output), None) => self.say("Output").text(output.raw()),
+            (Some(output), Some(bytes)) => self
+                .say(&format!("Output, cut; it has {bytes} bytes in all"))
+                .text(output.raw()),
+        }
+    }
+
+    /// A text behind its label: on the same line if it is one line, else between fences.
+    fn text(&mut self, text: &str) {
+        if is_one_line(text) {
+            self.say(": ").say(text).say("\n");
+            return;
+        }
+        let fence = fence_around(text, self.fence);
+        self.say(":\n").say(&fence).say("\n").say(text);
+        self.say("\n").say(&fence).say("\n");
+    }
+}
+
+/// Whether a text is something on one line, its first and last characters to be seen.
+fn is_one_line(text: &str) -> bool {
+    let is_break = |c: char| c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}');
+    !text.is_empty() && text.trim() == text && !text.contains(is_break)
+}
+
+/// A name or an id in a heading: bare if nothing in it could be taken for the rest of the heading, else as a JSON
+/// string.
+pub(crate) fn word_of(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        json_string(word)
+    }
+}

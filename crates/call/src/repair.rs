@@ -1,0 +1,211 @@
+//! What a model hears about a call that was not run (`spec/repair.md`).
+
+mod block_example;
+mod emoji_example;
+mod example;
+mod mended;
+mod placeholder;
+mod told;
+
+use plaincall_syntax::{Dialect, DialectError, NearMiss, Syntax, near_misses};
+
+use crate::bind::{Problem, bind};
+use crate::call::{NotRun, ToolCall};
+use crate::document::Document;
+use crate::foreign::passage::Passage;
+use crate::foreign::{Foreign, ModelText};
+use crate::nearest::unknown_tool;
+use crate::repair::example::{Example, Wrong};
+use crate::repair::told::Message;
+use crate::tool::ToolSpec;
+
+/// Why a call was not run.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Fault<'f> {
+    /// No tool has its name.
+    UnknownTool,
+    /// Its arguments do not fit its tool: what [`bind`](crate::bind) found.
+    Arguments(&'f [Problem]),
+    /// Something is wrong with its text or its end, or with its id: what [`ToolCall::may_run`] says.
+    NotRun(&'f NotRun),
+}
+
+/// A short message for the model about a call that was not run: what was written, everything that is wrong, and the
+/// call as it would look right (`spec/repair.md`).
+///
+/// The call that it shows keeps what was right and has a placeholder, `<a whole number>`, for what was wrong or is
+/// missing; it is written in the dialect and is read as one call of the tool. Nothing is run: the model has to write it.
+/// However long the call is and however much is wrong with it, the message is short.
+///
+/// ```
+/// use plaincall_call::{Document, Fault, Parameter, ParameterKind, ToolSpec, bind, repair};
+/// use plaincall_syntax::Dialect;
+///
+/// let wait = ToolSpec::new("wait")
+///     .parameter(Parameter::new("for", ParameterKind::String))
+///     .parameter(Parameter::new("seconds", ParameterKind::Integer));
+/// let dialect = Dialect::block();
+/// let reply = "!!!GADGET_START:wait:w\n!!!ARG:for\nthe mail\n!!!ARG:seconds\nten\n!!!GADGET_END";
+/// let document = Document::parse(reply, &dialect)?;
+/// let call = document.calls().next().expect("a call");
+/// let problems = bind(&wait, call).unwrap_err();
+/// let message = repair(call, Fault::Arguments(&problems), &[&wait], &dialect)?;
+/// assert!(message.text().contains("- `seconds`: expected a whole number, found `ten`\n"));
+/// assert!(message.text().contains(
+///     "!!!GADGET_START:wait:w\n!!!ARG:for\nthe mail\n!!!ARG:seconds\n<a whole number>\n!!!GADGET_END\n"
+/// ));
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+///
+/// # Errors
+/// Refuses a dialect that cannot work; never a call.
+pub fn repair(
+    call: &ToolCall,
+    fault: Fault<'_>,
+    tools: &[&ToolSpec],
+    dialect: &Dialect,
+) -> Result<Passage, DialectError> {
+    let mut message = Message::new(dialect)?;
+    message.heading(&call.name, &call.id);
+    message.written(call);
+    let tool = tools.iter().find(|tool| tool.name == call.name);
+    let names = || tools.iter().map(|tool| tool.name.as_str());
+    match fault {
+        Fault::UnknownTool => {}
+        Fault::Arguments(problems) => message.problems(call, problems),
+        Fault::NotRun(NotRun::Wrong(first)) => message.findings(call, first),
+        Fault::NotRun(reason @ NotRun::DuplicateId(_)) => message.problem("", &reason.to_string()),
+        // These sentences hold nothing but the end marker, which is meant.
+        Fault::NotRun(reason) => {
+            message.own_problem(&reason.sentence(&dialect.end_marker(call.syntax)));
+        }
+    }
+    if tool.is_none() {
+        message.problem("", &unknown_tool(&call.name, names()));
+    }
+    let mut meant = None;
+    if looks_odd(call, fault) {
+        let source = call.source().unwrap_or_default();
+        let near = near_misses(source, dialect)?;
+        message.near_misses(source, &near);
+        meant = with_markers_meant(source, &near, dialect)?.filter(|meant| {
+            tool.is_some_and(|tool| meant.is_closed() && bind(tool, meant).is_ok())
+        });
+    }
+    let shown = match (tool, &meant) {
+        (None, _) => None,
+        (Some(tool), Some(meant)) => Example::of(tool, meant, Wrong::default(), dialect),
+        (Some(tool), None) => Example::of(tool, call, Wrong::of(call, fault), dialect),
+    };
+    message.example(shown.as_ref());
+    Ok(message.finish())
+}
+
+/// Whether a marker that was misspelled may be the cause.
+fn looks_odd(call: &ToolCall, fault: Fault<'_>) -> bool {
+    match fault {
+        Fault::UnknownTool | Fault::NotRun(NotRun::DuplicateId(_)) => false,
+        Fault::NotRun(_) => true,
+        Fault::Arguments(problems) => {
+            let is_structural = |one: &Problem| {
+                call.syntax == Syntax::Emoji && one.pointer.is_empty()
+                    || matches!(one.code, "missing_argument" | "text_without_argument")
+            };
+            problems.iter().any(is_structural)
+        }
+    }
+}
+
+/// A short message for the model about a reply without a call that holds something like one: what looks like a marker,
+/// and how a call would look (`spec/repair.md` 4). `None` if the reply has a call, or nothing like a marker.
+///
+/// ```
+/// use plaincall_call::{ModelText, Parameter, ParameterKind, ToolSpec, repair_reply};
+/// use plaincall_syntax::Dialect;
+///
+/// let read = ToolSpec::new("read").parameter(Parameter::new("path", ParameterKind::String));
+/// let reply = ModelText::new("!!!gadget_start:read\n!!!arg:path\na.txt\n!!!gadget_end\n");
+/// let message = repair_reply(&reply, &[&read], &Dialect::block())?.expect("near misses");
+/// assert!(message.text().contains("- line 1: `!!!gadget_start:` is no marker; perhaps this is meant: !!!GADGET_START:\n"));
+/// assert!(message.text().contains("!!!GADGET_START:read\n!!!ARG:path\na.txt\n!!!GADGET_END\n"));
+/// assert!(repair_reply(&ModelText::new("Hello."), &[&read], &Dialect::block())?.is_none());
+/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// ```
+///
+/// # Errors
+/// Refuses a dialect that cannot work.
+pub fn repair_reply(
+    reply: &ModelText<'_>,
+    tools: &[&ToolSpec],
+    dialect: &Dialect,
+) -> Result<Option<Passage>, DialectError> {
+    let text = reply.as_str();
+    if Document::parse(text, dialect)?.calls().next().is_some() {
+        return Ok(None);
+    }
+    let near = near_misses(text, dialect)?;
+    if near.is_empty() {
+        return Ok(None);
+    }
+    let mut message = Message::new(dialect)?;
+    message.no_call();
+    message.near_misses(text, &near);
+    // What the reply would be with the markers that were probably meant.
+    let meant = Document::parse(&with_markers(text, &near), dialect)?;
+    let known = |call: &&ToolCall| tools.iter().any(|tool| tool.name == call.name);
+    let call = meant.calls().find(known);
+    let shown = match call {
+        Some(call) => tools
+            .iter()
+            .find(|tool| tool.name == call.name)
+            .and_then(|tool| Example::of(tool, call, Wrong::default(), dialect)),
+        None => tools
+            .first()
+            .and_then(|tool| Example::blank(tool, syntax_of(dialect, &meant), dialect)),
+    };
+    if let (None, Some(wrong)) = (call, meant.calls().next()) {
+        let names = tools.iter().map(|tool| tool.name.as_str());
+        message.problem("", &unknown_tool(&wrong.name, names));
+    }
+    message.example(shown.as_ref());
+    Ok(Some(message.finish()))
+}
+
+/// The syntax of a dialect, else that of the reply.
+fn syntax_of(dialect: &Dialect, reply: &Document) -> Syntax {
+    let syntax = dialect.syntax().or(reply.syntax);
+    syntax.unwrap_or(Syntax::Block)
+}
+
+/// The call that a text with near misses would be with the markers that were probably meant.
+fn with_markers_meant(
+    source: &str,
+    near: &[NearMiss],
+    dialect: &Dialect,
+) -> Result<Option<ToolCall>, DialectError> {
+    if near.is_empty() {
+        return Ok(None);
+    }
+    let document = Document::parse(&with_markers(source, near), dialect)?;
+    Ok(document.calls().next().cloned())
+}
+
+/// A text with the markers that were meant in the place of what looks like them.
+fn with_markers(text: &str, near: &[NearMiss]) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut copied = 0;
+    for miss in near {
+        written.push_str(text.get(copied..miss.span.start).unwrap_or_default());
+        written.push_str(&miss.meant);
+        copied = miss.span.end;
+    }
+    written.push_str(text.get(copied..).unwrap_or_default());
+    written
+}
+
+/// A text of others that is told on one line, its beginning only if it is long.
+fn line_of(text: &str, most: usize) -> Foreign<'static> {
+    let begin = crate::nearest::shortened(text, most).into_owned();
+    Foreign::new(begin).on_one_line()
+}

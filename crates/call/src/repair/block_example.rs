@@ -1,0 +1,352 @@
+//! The arguments of a block call as they would look right.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::arguments::Arguments;
+use crate::bind::{Problem, bind_arguments};
+use crate::call::ToolCall;
+use crate::flatten::flatten;
+use crate::json_text;
+use crate::pointer::{Pointer, escape};
+use crate::repair::example::{
+    Keep, Keeper, Slot, Spelled, Wrong, by_key, is_in_union, is_related, key_of, place_at,
+    pointers_of, spread,
+};
+use crate::repair::mended::mended;
+use crate::repair::placeholder::{as_before, ended_early, narrowed, skeleton};
+use crate::schema::{Place, SchemaReader};
+use crate::tool::{Parameter, ToolSpec};
+use crate::tree::ROOT;
+
+/// An argument with more values is one placeholder.
+const MOST_VALUES: usize = 12;
+/// Optional arguments beyond so many values are not shown.
+const MOST_SHOWN: usize = 32;
+/// A pointer that is longer is not shown; its argument is one placeholder. In bytes.
+const LONGEST_POINTER: usize = 100;
+
+/// A call of which only the required arguments are shown.
+pub(super) fn blank(tool: &ToolSpec) -> Spelled {
+    let reader = tool.schema().reader();
+    let root = reader.root();
+    let mut arguments = Vec::new();
+    for parameter in tool.parameters().iter().filter(|one| one.required) {
+        whole_argument(&reader, &root, parameter, &mut arguments);
+    }
+    Spelled::Block {
+        arguments,
+        left_out: 0,
+    }
+}
+
+fn whole_argument<'s>(
+    reader: &SchemaReader<'s>,
+    root: &Place<'s>,
+    parameter: &Parameter,
+    into: &mut Vec<(String, Slot)>,
+) {
+    let place = reader.member(root, &parameter.name);
+    spread(&parameter.pointer(), &skeleton(reader, &place), into);
+}
+
+/// What is expected at a place, part by part.
+fn parts_of<'s>(
+    reader: &SchemaReader<'s>,
+    pointer: &str,
+    place: &Place<'s>,
+) -> Vec<(String, Slot)> {
+    let mut slots = Vec::new();
+    spread(pointer, &skeleton(reader, place), &mut slots);
+    slots
+}
+
+/// What was right of a call, and placeholders for the rest.
+pub(super) fn spelled(
+    tool: &ToolSpec,
+    call: &ToolCall,
+    wrong: Wrong,
+    keep: Keep,
+    keeper: &Keeper,
+) -> Spelled {
+    if keep == Keep::Nothing {
+        return blank(tool);
+    }
+    let reader = tool.schema().reader();
+    let written = written(tool, call);
+    let root = reader.narrow(&reader.root(), &written, ROOT);
+    let problems = bind_arguments(tool, &written).err().unwrap_or_default();
+    let mut draft = Draft {
+        tool,
+        reader: &reader,
+        root: &root,
+        written: &written,
+        broken: by_key(pointers_of(&problems)),
+        whole: HashSet::new(),
+        large: BTreeMap::new(),
+        found: Found::default(),
+    };
+    draft.find_whole(call, &written, wrong.is_cut, keep);
+    let last = written.iter().last().filter(|_| wrong.is_cut);
+    for argument in written.iter() {
+        let is_cut = last.is_some_and(|last| last.pointer == argument.pointer);
+        draft.argument(argument.pointer, argument.text, is_cut, keeper);
+    }
+    draft.given_on_line(call, keeper);
+    draft.missing(&problems);
+    draft.finish()
+}
+
+/// The arguments as they were written. What stands as JSON without an argument marker is taken for them.
+fn written<'c>(tool: &ToolSpec, call: &'c ToolCall) -> Cow<'c, Arguments> {
+    if call.arguments.is_empty()
+        && let Some(object) = json_inside(call.raw())
+    {
+        let mut pairs = Vec::new();
+        for (key, value) in object {
+            let one = Map::from_iter([(key.clone(), value.clone())]);
+            if let Ok(flat) = flatten(&one, Some(tool)) {
+                pairs.extend(flat);
+            } else {
+                // It does not fit; its text shows that it was there.
+                pairs.push((escape(&key).into_owned(), value.to_string()));
+            }
+        }
+        let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
+        if let Ok(arguments) = Arguments::from_pairs_for(tool, pairs) {
+            return Cow::Owned(arguments);
+        }
+    }
+    match call.mended(tool) {
+        Some(mended) => Cow::Owned(mended),
+        None => Cow::Borrowed(&call.arguments),
+    }
+}
+
+/// A JSON object between header and end, perhaps between fences.
+fn json_inside(raw: &str) -> Option<Map<String, Value>> {
+    let begin = raw.find('{')?;
+    let end = raw.rfind('}')? + 1;
+    match json_text::parse(raw.get(begin..end)?) {
+        Ok(Value::Object(object)) => Some(object),
+        _ => None,
+    }
+}
+
+struct Draft<'d, 's> {
+    tool: &'d ToolSpec,
+    reader: &'d SchemaReader<'s>,
+    root: &'d Place<'s>,
+    written: &'d Arguments,
+    /// Pointers at which something is wrong, by the argument that they lead into.
+    broken: HashMap<String, Vec<&'d str>>,
+    /// Arguments of which something is wrong, so that no part of them is kept.
+    whole: HashSet<String>,
+    /// Arguments with too much in them to be shown, each with the number of its values.
+    large: BTreeMap<String, usize>,
+    found: Found,
+}
+
+/// What stands in the example so far.
+#[derive(Default)]
+struct Found {
+    slots: Vec<(String, Slot)>,
+    by_key: HashMap<String, Vec<usize>>,
+}
+
+impl Found {
+    /// Whether something stands where the pointer leads, in it or around it.
+    fn has(&self, pointer: &str) -> bool {
+        let same_key = self.by_key.get(&key_of(pointer)).into_iter().flatten();
+        let mut known = same_key.filter_map(|&place| self.slots.get(place));
+        known.any(|(known, _)| is_related(known, pointer))
+    }
+
+    fn put(&mut self, pointer: &str, slot: Slot) {
+        if !self.has(pointer) {
+            self.add(vec![(pointer.to_owned(), slot)]);
+        }
+    }
+
+    fn add(&mut self, slots: Vec<(String, Slot)>) {
+        for slot in slots {
+            let places = self.by_key.entry(key_of(&slot.0)).or_default();
+            places.push(self.slots.len());
+            self.slots.push(slot);
+        }
+    }
+}
+
+impl Draft<'_, '_> {
+    /// Finds the arguments of which no part is kept.
+    fn find_whole(&mut self, call: &ToolCall, written: &Arguments, is_cut: bool, keep: Keep) {
+        let mut has_long_pointer = HashSet::new();
+        for argument in written.iter() {
+            let key = key_of(argument.pointer);
+            if argument.pointer.len() > LONGEST_POINTER {
+                has_long_pointer.insert(key.clone());
+            }
+            *self.large.entry(key).or_default() += 1;
+        }
+        self.large
+            .retain(|key, count| *count > MOST_VALUES || has_long_pointer.contains(key));
+        let is_broken = |key: &&String| self.broken.contains_key(*key);
+        self.whole
+            .extend(self.large.keys().filter(is_broken).cloned());
+        // What could not be placed has no place in the example.
+        let unplaced = call.arguments.unplaced_pointers();
+        let is_lost = |pointer: &&str| !pointer.contains([' ', '\t']);
+        self.whole.extend(unplaced.filter(is_lost).map(key_of));
+        let spoiled = call.findings.iter().filter(|one| one.spoils_arguments());
+        for finding in spoiled {
+            let named = finding.message.rsplit(": ").next().unwrap_or_default();
+            if matches!(
+                finding.code,
+                "duplicate_pointer" | "value_too_long" | "pointer_cut_off"
+            ) {
+                self.whole.insert(key_of(named));
+            }
+        }
+        let is_open = |pointer: &&str| is_in_union(self.reader, self.root, pointer);
+        let last = written.iter().last().filter(|_| is_cut);
+        let doubtful = last.iter().map(|last| last.pointer);
+        let doubtful = self
+            .broken
+            .values()
+            .flatten()
+            .copied()
+            .chain(doubtful)
+            .filter(is_open);
+        self.whole.extend(doubtful.map(key_of));
+        if keep == Keep::Arguments {
+            self.whole.extend(self.broken.keys().cloned());
+        }
+    }
+
+    /// What is expected at a place, instead of what was written there.
+    fn expected(&mut self, pointer: &str) {
+        if self.found.has(pointer) {
+            return;
+        }
+        let place = place_at(self.reader, self.root, pointer);
+        if !place.alternatives.is_empty() {
+            self.found.add(parts_of(self.reader, pointer, &place));
+        }
+    }
+
+    /// What was written under a key, as far as it can be seen without knowing what it should be.
+    fn value_at(&self, pointer: &str) -> Value {
+        let tree = self.written.tree();
+        match tree.find(&Pointer::lenient(pointer)) {
+            Some(node) => match self.written.get(pointer).map(json_text::parse) {
+                Some(Ok(value)) => value,
+                _ => self.written.value_of(node),
+            },
+            None => Value::Null,
+        }
+    }
+
+    fn is_declared(&self, key: &str) -> bool {
+        self.tool.get(key).is_some() || self.root.declares(key)
+    }
+
+    fn argument(&mut self, pointer: &str, text: &str, is_cut: bool, keeper: &Keeper) {
+        let key = key_of(pointer);
+        if !self.is_declared(&key) {
+            return;
+        }
+        if self.whole.contains(&key) {
+            let pointer = escape(&key);
+            if !self.found.has(&pointer) {
+                let place = self.reader.member(self.root, &key);
+                let place = narrowed(self.reader, &place, &self.value_at(&pointer));
+                self.found.add(parts_of(self.reader, &pointer, &place));
+            }
+            return;
+        }
+        if let Some(count) = self.large.get(&key) {
+            let slot = Slot::Placeholder(as_before(&format!("{count} values")));
+            self.found.put(&escape(&key), slot);
+            return;
+        }
+        let mut broken = self.broken.get(&key).into_iter().flatten();
+        match broken.find(|one| is_related(one, pointer)) {
+            None if is_cut => {
+                let place = place_at(self.reader, self.root, pointer);
+                let words = ended_early(&place.in_words(), text.len());
+                self.found.put(pointer, Slot::Placeholder(words));
+            }
+            None => self.found.put(pointer, keeper.slot(text)),
+            Some(broken) if broken.len() > pointer.len() => self.mended(pointer, text, keeper),
+            Some(&broken) => self.expected(broken),
+        }
+    }
+
+    /// A value that stands as JSON and is wrong in parts.
+    fn mended(&mut self, pointer: &str, text: &str, keeper: &Keeper) {
+        let broken = self.broken.get(&key_of(pointer)).into_iter().flatten();
+        let inner = broken.filter(|one| is_related(one, pointer));
+        let inner: Vec<String> = inner.map(|one| (*one).to_owned()).collect();
+        let value = match json_text::parse(text) {
+            Ok(value) if value.is_array() || value.is_object() => value,
+            _ => return self.expected(pointer),
+        };
+        let mended = mended(self.reader, self.root, value, pointer, &inner, keeper);
+        self.found
+            .put(pointer, Slot::Placeholder(mended.to_string()));
+    }
+
+    /// Values that stand on the line of their pointer, where they fit.
+    fn given_on_line(&mut self, call: &ToolCall, keeper: &Keeper) {
+        for pointer in call.arguments.unplaced_pointers() {
+            let Some((pointer, value)) = pointer.split_once([' ', '\t']) else {
+                continue;
+            };
+            let place = place_at(self.reader, self.root, pointer);
+            let value = value.trim_matches([' ', '\t']);
+            let is_fitting = self.reader.spelling(&place, value).misfit.is_none();
+            if is_fitting && self.is_declared(&key_of(pointer)) {
+                self.found.put(pointer, keeper.slot(value));
+            } else if self.is_declared(&key_of(pointer)) {
+                self.expected(pointer);
+            }
+        }
+    }
+
+    fn missing(&mut self, problems: &[Problem]) {
+        for problem in problems.iter().filter(|one| one.code == "missing_argument") {
+            self.expected(&problem.pointer);
+        }
+        for parameter in self.tool.parameters().iter().filter(|one| one.required) {
+            self.expected(&parameter.pointer());
+        }
+    }
+
+    /// The arguments in the order of the definition; not too many of them.
+    fn finish(self) -> Spelled {
+        let names = self.tool.parameters().iter().zip(0..);
+        let places: HashMap<&str, usize> = names.map(|(one, at)| (&*one.name, at)).collect();
+        let place = |key: &String| places.get(&**key).copied().unwrap_or(usize::MAX);
+        let mut groups: Vec<(String, Vec<usize>)> = self.found.by_key.into_iter().collect();
+        groups.sort_by_cached_key(|(key, slots)| (place(key), slots.first().copied()));
+        let mut slots: Vec<Option<(String, Slot)>> =
+            self.found.slots.into_iter().map(Some).collect();
+        let mut left_out = 0;
+        let mut arguments: Vec<(String, Slot)> = Vec::new();
+        for (key, group) in groups {
+            let is_required = self.tool.get(&key).is_some_and(|one| one.required);
+            if arguments.len() >= MOST_SHOWN && !is_required {
+                left_out += group.len();
+                continue;
+            }
+            let group = group.into_iter().filter_map(|at| slots.get_mut(at)?.take());
+            arguments.extend(group);
+        }
+        Spelled::Block {
+            arguments,
+            left_out,
+        }
+    }
+}

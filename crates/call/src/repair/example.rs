@@ -1,0 +1,378 @@
+//! The call as it would look right (`spec/repair.md` 3).
+
+use std::collections::{HashMap, HashSet};
+
+use plaincall_syntax::{Call, Dialect, Escaper, Syntax, render};
+use serde_json::Value;
+
+use crate::bind::{Problem, bind};
+use crate::call::{NotRun, ToolCall};
+use crate::document::Document;
+use crate::pointer::{escape, is_index, unescape};
+use crate::repair::placeholder::{as_before, bytes, is_placeholder};
+use crate::repair::{Fault, block_example, emoji_example};
+use crate::schema::{Place, SchemaReader};
+use crate::tool::ToolSpec;
+
+/// A value that is longer is not told again, in bytes.
+const LONGEST_VALUE: usize = 200;
+/// Ids and dependencies that are longer together are left out, in bytes.
+const LONGEST_IDS: usize = 300;
+
+/// A call that is right, but for its placeholders.
+pub(super) struct Example {
+    /// Its text, with the line end behind it.
+    pub(super) text: String,
+    pub(super) has_placeholders: bool,
+    /// How many arguments it does not show.
+    pub(super) left_out: usize,
+}
+
+/// What is known to be wrong beside what binding finds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wrong {
+    /// The text broke off, or may have swallowed what is behind: its last value is not to be trusted.
+    pub(super) is_cut: bool,
+    /// An earlier call has its id.
+    pub(super) has_taken_id: bool,
+}
+
+/// How much of what was written is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// All that is right.
+    Parts,
+    /// The arguments in which all is right.
+    Arguments,
+    /// Nothing.
+    Nothing,
+}
+
+/// What stands in the place of an argument.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Slot {
+    Kept(String),
+    Placeholder(String),
+}
+
+/// The arguments of an example as texts.
+pub(super) enum Spelled {
+    Block {
+        /// Pointer and text.
+        arguments: Vec<(String, Slot)>,
+        left_out: usize,
+    },
+    Emoji {
+        raw_args: String,
+        body: String,
+        /// The pointers of the placeholders.
+        placeholders: Vec<String>,
+        left_out: usize,
+    },
+}
+
+impl Wrong {
+    pub(super) fn of(call: &ToolCall, fault: Fault<'_>) -> Self {
+        let reason = match fault {
+            Fault::NotRun(reason) => Some(reason),
+            _ => None,
+        };
+        let broke_off = matches!(
+            reason,
+            Some(NotRun::CutOff | NotRun::MarkerInside | NotRun::NoEndMarker)
+        );
+        Self {
+            is_cut: broke_off && !call.is_closed(),
+            has_taken_id: matches!(reason, Some(NotRun::DuplicateId(_))),
+        }
+    }
+}
+
+impl Example {
+    /// What the call would look like if it were right. `None` if the dialect cannot spell it, or if it would be wrong in
+    /// more than its placeholders.
+    pub(super) fn of(
+        tool: &ToolSpec,
+        call: &ToolCall,
+        wrong: Wrong,
+        dialect: &Dialect,
+    ) -> Option<Self> {
+        let own = dialect.for_syntax(call.syntax);
+        let keeper = Keeper::new(dialect, &own)?;
+        let header = HeaderParts::of(call, wrong);
+        let attempt = |keep: Keep| {
+            let spelled = match call.syntax {
+                Syntax::Block => block_example::spelled(tool, call, wrong, keep, &keeper),
+                Syntax::Emoji => emoji_example::spelled(tool, call, wrong, keep, &keeper),
+            };
+            let text = rendered(tool, &header, &spelled, &own, &keeper)?;
+            Some((spelled, text))
+        };
+        let levels = [Keep::Parts, Keep::Arguments, Keep::Nothing];
+        let mut attempts = levels.into_iter().filter_map(attempt);
+        let (spelled, text) =
+            attempts.find(|(spelled, text)| is_right_elsewhere(tool, spelled, text, &own))?;
+        Some(Self::from(&spelled, text))
+    }
+
+    /// A call of one syntax, of which nothing has been written yet.
+    pub(super) fn blank(tool: &ToolSpec, syntax: Syntax, dialect: &Dialect) -> Option<Self> {
+        let own = dialect.for_syntax(syntax);
+        let keeper = Keeper::new(dialect, &own)?;
+        let spelled = match syntax {
+            Syntax::Block => block_example::blank(tool),
+            Syntax::Emoji => emoji_example::blank(tool),
+        };
+        let text = rendered(tool, &HeaderParts::default(), &spelled, &own, &keeper)?;
+        Some(Self::from(&spelled, text))
+    }
+
+    fn from(spelled: &Spelled, text: String) -> Self {
+        let (has_placeholders, left_out) = match spelled {
+            Spelled::Block {
+                arguments,
+                left_out,
+            } => {
+                let is_placeholder = |slot: &Slot| matches!(slot, Slot::Placeholder(_));
+                let has = arguments.iter().any(|(_, slot)| is_placeholder(slot));
+                (has, *left_out)
+            }
+            Spelled::Emoji {
+                placeholders,
+                left_out,
+                ..
+            } => (!placeholders.is_empty(), *left_out),
+        };
+        Self {
+            text,
+            has_placeholders,
+            left_out,
+        }
+    }
+}
+
+/// The id and the dependencies of the example.
+#[derive(Default)]
+struct HeaderParts {
+    id: Option<String>,
+    dependencies: Vec<String>,
+}
+
+impl HeaderParts {
+    fn of(call: &ToolCall, wrong: Wrong) -> Self {
+        let ids = call.dependencies.iter().map(String::len).sum::<usize>() + call.id.len();
+        if ids > LONGEST_IDS {
+            return Self::default();
+        }
+        let id = (!call.is_id_automatic).then(|| {
+            if wrong.has_taken_id {
+                format!("{}_{}", call.id, call.index + 1)
+            } else {
+                call.id.clone()
+            }
+        });
+        Self {
+            id,
+            dependencies: call.dependencies.clone(),
+        }
+    }
+}
+
+/// The text of the example; `None` if the dialect cannot spell it, or if a definition has put a marker into it.
+fn rendered(
+    tool: &ToolSpec,
+    header: &HeaderParts,
+    spelled: &Spelled,
+    dialect: &Dialect,
+    keeper: &Keeper,
+) -> Option<String> {
+    let ids = header.id.iter().chain(&header.dependencies);
+    let mut lines = ids.map(String::as_str).chain([tool.name.as_str()]);
+    let is_free = match spelled {
+        Spelled::Block { arguments, .. } => arguments
+            .iter()
+            .all(|(pointer, slot)| keeper.is_free(pointer) && keeper.is_safe(slot.text())),
+        Spelled::Emoji { raw_args, body, .. } => keeper.is_free(raw_args) && keeper.is_safe(body),
+    };
+    if !is_free || !lines.all(|line| keeper.is_free(line)) {
+        return None;
+    }
+    let call = match spelled {
+        Spelled::Block { arguments, .. } => Call::Block {
+            name: &tool.name,
+            id: header.id.as_deref(),
+            dependencies: header.dependencies.iter().map(String::as_str).collect(),
+            arguments: arguments
+                .iter()
+                .map(|(pointer, slot)| (pointer.as_str(), slot.text()))
+                .collect(),
+        },
+        Spelled::Emoji { raw_args, body, .. } => Call::Emoji {
+            name: &tool.name,
+            raw_args,
+            body,
+        },
+    };
+    render(&call, dialect).ok()
+}
+
+/// Whether what is read of the example is wrong in nothing but its placeholders.
+fn is_right_elsewhere(tool: &ToolSpec, spelled: &Spelled, text: &str, dialect: &Dialect) -> bool {
+    let Ok(document) = Document::parse(text, dialect) else {
+        return false;
+    };
+    let Some(call) = document.calls().next() else {
+        return false;
+    };
+    let Err(problems) = bind(tool, call) else {
+        return true;
+    };
+    let placeholders: Vec<&str> = match spelled {
+        Spelled::Block { arguments, .. } => arguments
+            .iter()
+            .filter(|(_, slot)| matches!(slot, Slot::Placeholder(_)))
+            .map(|(pointer, _)| pointer.as_str())
+            .collect(),
+        Spelled::Emoji { placeholders, .. } => placeholders.iter().map(String::as_str).collect(),
+    };
+    problems.iter().all(|problem| {
+        placeholders
+            .iter()
+            .any(|one| is_related(one, &problem.pointer))
+    })
+}
+
+impl Slot {
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Kept(text) | Self::Placeholder(text) => text,
+        }
+    }
+}
+
+/// Decides whether a value that was right is told again.
+pub(super) struct Keeper {
+    all: Escaper,
+    /// The escape that the rendered call has; `None` if it has none.
+    own: Option<Escaper>,
+}
+
+impl Keeper {
+    fn new(dialect: &Dialect, own: &Dialect) -> Option<Self> {
+        Some(Self {
+            all: Escaper::new(dialect).ok()?,
+            own: if own.is_escaped() {
+                Some(Escaper::new(own).ok()?)
+            } else {
+                None
+            },
+        })
+    }
+
+    /// The text, or a placeholder if it is long or holds a marker that the example could not escape.
+    pub(super) fn slot(&self, text: &str) -> Slot {
+        if text.len() > LONGEST_VALUE {
+            return Slot::Placeholder(as_before(&bytes(text.len())));
+        }
+        if self.is_safe(text) {
+            Slot::Kept(text.to_owned())
+        } else {
+            Slot::Placeholder(as_before("a text with a marker"))
+        }
+    }
+
+    /// Whether no marker is left in a text when it is rendered as a value or body.
+    fn is_safe(&self, text: &str) -> bool {
+        let escaped = match &self.own {
+            Some(own) => own.escape(text),
+            None => text.into(),
+        };
+        self.all.escape(text) == escaped
+    }
+
+    /// Whether a text holds no marker, for where there is no escape.
+    fn is_free(&self, text: &str) -> bool {
+        self.all.escape(text) == text
+    }
+}
+
+/// Whether one of two pointers leads to the other or to what is in it.
+pub(super) fn is_related(one: &str, other: &str) -> bool {
+    let is_in = |inner: &str, outer: &str| {
+        inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    is_in(one, other) && !other.is_empty() || is_in(other, one) && !one.is_empty()
+}
+
+/// The key of the root that a pointer leads through.
+pub(super) fn key_of(pointer: &str) -> String {
+    unescape(pointer.split('/').next().unwrap_or_default()).into_owned()
+}
+
+/// What may stand where a pointer leads.
+pub(super) fn place_at<'s>(
+    reader: &SchemaReader<'s>,
+    root: &Place<'s>,
+    pointer: &str,
+) -> Place<'s> {
+    let mut place = root.clone();
+    for segment in pointer.split('/').map(unescape) {
+        place = if place.has_keys_only() || !is_index(&segment) {
+            reader.member(&place, &segment)
+        } else {
+            reader.item(&place, segment.parse().unwrap_or(usize::MAX))
+        };
+    }
+    place
+}
+
+/// Whether what stands above a place may be one of several things: then another part may decide what is right there.
+pub(super) fn is_in_union<'s>(reader: &SchemaReader<'s>, root: &Place<'s>, pointer: &str) -> bool {
+    let above = pointer.match_indices('/').map(|(at, _)| at);
+    above.filter_map(|at| pointer.get(..at)).any(|above| {
+        let place = place_at(reader, root, above);
+        place.alternatives.len() > 1
+    })
+}
+
+/// The pointers of problems, each once.
+pub(super) fn pointers_of(problems: &[Problem]) -> Vec<&str> {
+    let mut seen = HashSet::new();
+    problems
+        .iter()
+        .map(|problem| problem.pointer.as_str())
+        .filter(|pointer| !pointer.is_empty() && seen.insert(*pointer))
+        .collect()
+}
+
+/// Pointers by the argument that they lead into.
+pub(super) fn by_key(pointers: Vec<&str>) -> HashMap<String, Vec<&str>> {
+    let mut found: HashMap<String, Vec<&str>> = HashMap::new();
+    for pointer in pointers {
+        found.entry(key_of(pointer)).or_default().push(pointer);
+    }
+    found
+}
+
+/// The parts of a skeleton, each with its pointer below `pointer`.
+pub(super) fn spread(pointer: &str, value: &Value, into: &mut Vec<(String, Slot)>) {
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members {
+                spread(&format!("{pointer}/{}", escape(key)), member, into);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                spread(&format!("{pointer}/{index}"), item, into);
+            }
+        }
+        Value::String(text) if is_placeholder(text) => {
+            into.push((pointer.to_owned(), Slot::Placeholder(text.clone())));
+        }
+        Value::String(text) => into.push((pointer.to_owned(), Slot::Kept(text.clone()))),
+        only => into.push((pointer.to_owned(), Slot::Kept(only.to_string()))),
+    }
+}

@@ -1,0 +1,71 @@
+//! A value that stands as JSON, with placeholders where something in it is wrong.
+
+use serde_json::Value;
+
+use crate::pointer::unescape;
+use crate::repair::example::{Keeper, Slot, is_in_union, place_at};
+use crate::repair::placeholder::{narrowed, skeleton, whole};
+use crate::schema::{Place, SchemaReader};
+
+/// The value at `pointer` of which the parts at the `broken` pointers are wrong or missing. What cannot be told part by
+/// part is what is expected instead of the whole.
+pub(super) fn mended<'s>(
+    reader: &SchemaReader<'s>,
+    root: &Place<'s>,
+    value: Value,
+    pointer: &str,
+    broken: &[String],
+    keeper: &Keeper,
+) -> Value {
+    let is_short = matches!(keeper.slot(&value.to_string()), Slot::Kept(_));
+    let is_partly = |one: &String| one.len() > pointer.len() && !is_in_union(reader, root, one);
+    let mut mended = value;
+    let is_mended = is_short
+        && broken.iter().all(is_partly)
+        && broken.iter().all(|one| {
+            let rest = one.get(pointer.len() + 1..).unwrap_or_default();
+            let place = place_at(reader, root, one);
+            if place.alternatives.is_empty() {
+                remove(&mut mended, rest)
+            } else {
+                replace(&mut mended, rest, whole(&place))
+            }
+        });
+    if is_mended {
+        return mended;
+    }
+    let place = place_at(reader, root, pointer);
+    skeleton(reader, &narrowed(reader, &place, &mended))
+}
+
+/// What holds the last segment of a pointer, and that segment.
+fn above<'v, 'p>(value: &'v mut Value, pointer: &'p str) -> (Option<&'v mut Value>, &'p str) {
+    match pointer.rsplit_once('/') {
+        Some((above, last)) => (value.pointer_mut(&format!("/{above}")), last),
+        None => (Some(value), pointer),
+    }
+}
+
+/// Puts a value where the pointer leads; `false` if it leads nowhere.
+fn replace(value: &mut Value, pointer: &str, with: Value) -> bool {
+    match above(value, pointer) {
+        (Some(Value::Object(members)), last) => {
+            members.insert(unescape(last).into_owned(), with);
+            true
+        }
+        (Some(Value::Array(items)), last) => {
+            let index = last.parse::<usize>().ok();
+            let item = index.and_then(|index| items.get_mut(index));
+            item.map(|item| *item = with).is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Takes out what a pointer leads to; `false` if that is no member.
+fn remove(value: &mut Value, pointer: &str) -> bool {
+    match above(value, pointer) {
+        (Some(Value::Object(members)), last) => members.shift_remove(&*unescape(last)).is_some(),
+        _ => false,
+    }
+}

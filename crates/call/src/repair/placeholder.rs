@@ -1,0 +1,169 @@
+//! What stands in the place of a value that a model has to write: what is expected there, in words.
+
+use serde_json::{Map, Value};
+
+use plaincall_syntax::is_blank;
+
+use crate::nearest::shortened;
+use crate::schema::{Kinds, Place, SchemaReader};
+use crate::tool::check::unusable_key;
+
+/// How much of the words is shown, in bytes.
+const LONGEST: usize = 160;
+/// How deep the required parts of an object are shown.
+const DEEPEST: usize = 4;
+/// How many placeholders one argument may have; with more it is one for the whole.
+const MOST: usize = 12;
+
+/// `<a whole number>`.
+pub(super) fn placeholder(words: &str) -> String {
+    let words: String = words
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    format!("<{}>", shortened(&words, LONGEST))
+}
+
+/// Whether a text that stands in an example for a value is a placeholder, not the only value that is allowed.
+pub(super) fn is_placeholder(text: &str) -> bool {
+    text.starts_with('<') && text.ends_with('>')
+}
+
+/// For a value with which the text ended.
+pub(super) fn ended_early(words: &str, len: usize) -> String {
+    let count = bytes(len);
+    placeholder(&format!("{words}, all of it: after {count} the text ended"))
+}
+
+/// For a value that was right and is not told again.
+pub(super) fn as_before(what: &str) -> String {
+    placeholder(&format!("as before: {what}"))
+}
+
+/// `1 byte`, `2 bytes`.
+pub(super) fn bytes(count: usize) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} byte{plural}")
+}
+
+/// `<limit:_a_whole_number>`: for the line of an emoji call, where one word stands for one argument and tells its name.
+pub(super) fn word_on_line(name: &str, words: &str, takes_rest: bool) -> String {
+    let full = placeholder(&format!("{name}: {words}"));
+    let word = if full.contains(']') {
+        format!("<{name}>")
+    } else {
+        full
+    };
+    if takes_rest {
+        word
+    } else {
+        word.replace(is_blank, "_")
+    }
+}
+
+/// Leaves the forms of an object that have the constants of what was written, if there are any: `kind` says which one
+/// it was to be.
+pub(super) fn narrowed<'s>(
+    reader: &SchemaReader<'s>,
+    place: &Place<'s>,
+    written: &Value,
+) -> Place<'s> {
+    let has_constants = |form: &Place<'s>| {
+        form.properties().all(|(name, _)| {
+            let below = reader.member(form, name);
+            let value = written.get(name).filter(|_| below.is_listed());
+            value.is_none_or(|value| reader.allows(&below, value))
+        })
+    };
+    let forms = place.alternatives.iter().cloned();
+    let alternatives: Vec<_> = forms
+        .filter(|form| {
+            has_constants(&Place {
+                alternatives: vec![form.clone()],
+            })
+        })
+        .collect();
+    if alternatives.is_empty() {
+        place.clone()
+    } else {
+        Place { alternatives }
+    }
+}
+
+/// What is expected at a place: a placeholder, or an object or list of them where its parts are known.
+pub(super) fn skeleton<'s>(reader: &SchemaReader<'s>, place: &Place<'s>) -> Value {
+    let mut left = MOST;
+    // Of several forms of an object one is shown; what was written has left those that it could be.
+    let is_object = place.kinds() == Kinds::OBJECT;
+    let first = place.alternatives.first().filter(|_| is_object).cloned();
+    let place = &first.map_or_else(
+        || place.clone(),
+        |first| Place {
+            alternatives: vec![first],
+        },
+    );
+    parts(reader, place, 0, &mut left).unwrap_or_else(|| whole(place))
+}
+
+/// One placeholder for all that stands there.
+pub(super) fn whole(place: &Place<'_>) -> Value {
+    let kinds = place.kinds();
+    let mut words = place.in_words();
+    if kinds != Kinds::ALL && kinds.has_any(Kinds::LIST | Kinds::OBJECT) {
+        words.push_str(", as JSON");
+    }
+    placeholder(&words).into()
+}
+
+/// `None` if there are too many parts.
+fn parts<'s>(
+    reader: &SchemaReader<'s>,
+    place: &Place<'s>,
+    depth: usize,
+    left: &mut usize,
+) -> Option<Value> {
+    let kinds = place.kinds();
+    if let Some(only) = only_value(place) {
+        return Some(only.clone());
+    }
+    let is_one = place.alternatives.len() == 1 && depth < DEEPEST;
+    if is_one && kinds == Kinds::OBJECT {
+        let names: Vec<&str> = place.required_always().collect();
+        if !names.is_empty() && names.iter().all(|name| unusable_key(name).is_none()) {
+            let mut members = Map::new();
+            for name in names {
+                let below = reader.member(place, name);
+                members.insert(name.to_owned(), parts(reader, &below, depth + 1, left)?);
+            }
+            return Some(members.into());
+        }
+    }
+    if is_one && kinds == Kinds::LIST && takes_one_item(place) {
+        let below = reader.item(place, 0);
+        if !below.alternatives.is_empty() {
+            return Some(Value::Array(vec![parts(reader, &below, depth + 1, left)?]));
+        }
+    }
+    *left = left.checked_sub(1)?;
+    Some(whole(place))
+}
+
+/// The value, if there is only one that may stand there.
+fn only_value<'s>(place: &Place<'s>) -> Option<&'s Value> {
+    let listed = || match place.annotation("enum") {
+        Some(Value::Array(values)) => values.first().filter(|_| values.len() == 1),
+        _ => None,
+    };
+    let is_one = place.alternatives.len() == 1;
+    is_one
+        .then(|| place.annotation("const").or_else(listed))
+        .flatten()
+}
+
+/// Whether a list of one item can be right.
+fn takes_one_item(place: &Place<'_>) -> bool {
+    let limit = |name: &str| place.annotation(name).and_then(Value::as_u64);
+    limit("minItems").is_none_or(|least| least <= 1)
+        && limit("maxItems").is_none_or(|most| most >= 1)
+        && place.annotation("prefixItems").is_none()
+}

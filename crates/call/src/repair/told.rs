@@ -1,0 +1,196 @@
+//! The message itself, part by part.
+
+use std::fmt::Write as _;
+use std::slice;
+
+use plaincall_syntax::{Dialect, DialectError, NearMiss};
+
+use crate::bind::Problem;
+use crate::call::ToolCall;
+use crate::foreign::passage::{Passage, PassageBuilder};
+use crate::foreign::{ModelText, OwnText};
+use crate::history::results::{fence_around, fence_character, word_of};
+use crate::nearest::shortened;
+use crate::repair::example::Example;
+use crate::repair::line_of;
+
+/// How many problems are told; of more, only how many there are.
+const PROBLEMS: usize = 10;
+/// How much of a problem, in bytes.
+const PROBLEM_BYTES: usize = 400;
+/// How much of any other sentence, such as one that names all tools.
+const SENTENCE_BYTES: usize = 6_000;
+/// How many near misses are told.
+const NEAR_MISSES: usize = 5;
+/// How much of a name or id, in bytes.
+const NAME_BYTES: usize = 100;
+/// How much of the beginning of a call is told, and of its end if that is not all; in bytes.
+const BEGINNING: usize = 500;
+const END: usize = 150;
+
+pub(super) struct Message {
+    passage: PassageBuilder,
+    fence: char,
+    problems: usize,
+}
+
+impl Message {
+    pub(super) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
+        Ok(Self {
+            passage: PassageBuilder::new(slice::from_ref(dialect))?,
+            fence: fence_character(dialect)?,
+            problems: 0,
+        })
+    }
+
+    pub(super) fn heading(&mut self, name: &str, id: &str) {
+        let name = word_of(&shortened(name, NAME_BYTES));
+        self.passage.own("This call was not run: tool ");
+        self.passage.foreign(&line_of(&name, usize::MAX));
+        if !id.is_empty() {
+            let id = word_of(&shortened(id, NAME_BYTES));
+            self.passage.own(", id ");
+            self.passage.foreign(&line_of(&id, usize::MAX));
+        }
+        self.passage.own("\n");
+    }
+
+    pub(super) fn no_call(&mut self) {
+        self.passage
+            .own("Your reply holds no call, but something that looks like one. Nothing was run.\n");
+    }
+
+    /// The text of the call: exactly, or its beginning and its end.
+    pub(super) fn written(&mut self, call: &ToolCall) {
+        let Some(source) = call.source() else {
+            self.passage.own("You wrote a call that is too long.\n");
+            return;
+        };
+        let source = source.trim_end_matches(['\n', '\r']);
+        let parts = if source.len() <= BEGINNING + END {
+            [source, ""]
+        } else {
+            let begin = source.get(..source.floor_char_boundary(BEGINNING));
+            let end = source.get(source.ceil_char_boundary(source.len() - END)..);
+            [begin.unwrap_or_default(), end.unwrap_or_default()]
+        };
+        let fence = fence_around(&parts.concat(), self.fence);
+        self.passage
+            .own(OwnText::vouch(format!("You wrote:\n{fence}\n")));
+        self.passage.model(&ModelText::new(parts[0]));
+        if !parts[1].is_empty() {
+            let left_out = source.len() - parts[0].len() - parts[1].len();
+            self.own(&format!("\n… ({left_out} bytes left out) …\n"));
+            self.passage.model(&ModelText::new(parts[1]));
+        }
+        self.own(&format!("\n{fence}\n"));
+    }
+
+    fn own(&mut self, text: &str) {
+        self.passage.own(OwnText::vouch(text));
+    }
+
+    /// One thing that is wrong, with the pointer to it if the sentence does not name it.
+    pub(super) fn problem(&mut self, pointer: &str, sentence: &str) {
+        self.begin_problem();
+        let mut line = String::new();
+        if !pointer.is_empty() && !sentence.contains(pointer) {
+            let _ = write!(line, "`{}`: ", shortened(pointer, NAME_BYTES));
+        }
+        line.push_str(sentence);
+        self.passage.own("- ");
+        self.passage.foreign(&line_of(&line, SENTENCE_BYTES));
+        self.passage.own("\n");
+    }
+
+    /// One thing that is wrong, in a sentence that is all our own.
+    pub(super) fn own_problem(&mut self, sentence: &str) {
+        self.begin_problem();
+        self.own(&format!("- {sentence}\n"));
+    }
+
+    fn begin_problem(&mut self) {
+        if self.problems == 0 {
+            self.passage.own("What is wrong:\n");
+        }
+        self.problems += 1;
+    }
+
+    pub(super) fn problems(&mut self, call: &ToolCall, problems: &[Problem]) {
+        for problem in problems.iter().take(PROBLEMS) {
+            let pointer = match problem.pointer.as_str() {
+                "" => call.arguments.unplaced_at(problem.span).unwrap_or_default(),
+                pointer => pointer,
+            };
+            self.problem(pointer, &shortened(&problem.message, PROBLEM_BYTES));
+        }
+        self.more(problems.len().saturating_sub(PROBLEMS));
+    }
+
+    /// The errors in the text of a call; `first` if it has lost them.
+    pub(super) fn findings(&mut self, call: &ToolCall, first: &str) {
+        let errors = || call.findings.iter().filter(|one| one.spoils_arguments());
+        if errors().next().is_none() {
+            self.problem("", &shortened(first, PROBLEM_BYTES));
+        }
+        for error in errors().take(PROBLEMS) {
+            let pointer = call.arguments.unplaced_at(error.span).unwrap_or_default();
+            self.problem(pointer, &shortened(&error.message, PROBLEM_BYTES));
+        }
+        self.more(errors().count().saturating_sub(PROBLEMS));
+    }
+
+    fn more(&mut self, count: usize) {
+        if count > 0 {
+            self.own(&format!("- and {count} more\n"));
+        }
+    }
+
+    pub(super) fn near_misses(&mut self, text: &str, near: &[NearMiss]) {
+        if near.is_empty() {
+            return;
+        }
+        self.passage.own("What looks like a marker and is none:\n");
+        let mut line = 1;
+        let mut counted = 0;
+        for miss in near.iter().take(NEAR_MISSES) {
+            let before = text.get(counted..miss.span.start).unwrap_or_default();
+            line += before.matches('\n').count();
+            counted = miss.span.start;
+            let written = text.get(miss.span.range()).unwrap_or_default();
+            self.own(&format!("- line {line}: `"));
+            self.passage
+                .model(&ModelText::new(shortened(written, NAME_BYTES)));
+            let meant = &miss.meant;
+            self.own(&format!("` is no marker; perhaps this is meant: {meant}\n"));
+        }
+        self.more(near.len().saturating_sub(NEAR_MISSES));
+    }
+
+    pub(super) fn example(&mut self, example: Option<&Example>) {
+        let Some(example) = example else {
+            return;
+        };
+        self.passage.own("A right call looks like this:\n");
+        // It has been rendered, and what is the model's in it went through the escape.
+        self.own(&example.text);
+        if example.has_placeholders {
+            self.passage
+                .own("Write it again, with a value in the place of each <…>.");
+        } else {
+            self.passage.own("Write it again.");
+        }
+        match example.left_out {
+            0 => {}
+            1 => {
+                self.passage.own(" One argument is not shown.");
+            }
+            count => self.own(&format!(" {count} arguments are not shown.")),
+        }
+        self.passage.own("\n");
+    }
+
+    pub(super) fn finish(self) -> Passage {
+        self.passage.finish()
+    }
+}

@@ -1,0 +1,261 @@
+//! Any results: the text of the results, without the escape, gives them back exactly.
+
+use plaincall_call::{CallStatus, Document, Foreign, ToldResult, in_call_order, results};
+use plaincall_syntax::unescape;
+use plaincall_testkit::foreign::{FORMS, breach, dialect};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Told {
+    name: String,
+    id: String,
+    status: String,
+    error: Option<String>,
+    note: Option<String>,
+    output: Option<String>,
+    whole_bytes: Option<u64>,
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        prop::sample::select(vec![
+            "!!!GADGET_START:",
+            "!!!GADGET_END",
+            "!!!ARG:",
+            "<<<START:",
+            "@param:",
+            "##",
+            "ab",
+            "::",
+            "<think>",
+            "🛠️[",
+            "🛠️[/end]",
+            "```",
+            "````",
+            "`",
+            "~~~",
+            "===",
+            "\n",
+            "\n",
+            "\r\n",
+            "\r",
+            " ",
+            "\t",
+            "\\",
+            "\"",
+            "\u{85}",
+            "\u{2028}",
+            "\u{0}",
+            "Result 1 of 1: tool a, id b, status ok",
+            "Output:",
+            "Error: ",
+            "Note:",
+            "No output.",
+            "Output",
+            ", id x",
+            ", status ok",
+            ": ",
+            "a",
+            "read-file",
+            "é",
+        ])
+        .prop_map(str::to_owned),
+        any::<char>().prop_map(String::from),
+    ];
+    prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+fn told() -> impl Strategy<Value = Told> {
+    let words = || prop_oneof!["[a-z]{1,4}", texts()];
+    let statuses = prop::option::weighted(0.9, prop::sample::select(&CallStatus::ALL[..]));
+    let some = || texts().prop_filter("absent if empty", |text| !text.is_empty());
+    (
+        words(),
+        words(),
+        statuses,
+        prop::option::of(some()),
+        prop::option::weighted(0.2, some()),
+        prop::option::of((texts(), prop::option::weighted(0.2, any::<u64>()))),
+    )
+        .prop_map(|(name, id, status, error, note, output)| {
+            let (output, whole_bytes) = output.unzip();
+            Told {
+                name,
+                id,
+                status: status.map_or("", CallStatus::name).to_owned(),
+                error,
+                note,
+                output,
+                whole_bytes: whole_bytes.flatten(),
+            }
+        })
+}
+
+/// Reads the results as `spec/history.md` 3 tells their form.
+struct Reader<'t>(&'t str);
+
+impl<'t> Reader<'t> {
+    fn takes(&mut self, expected: &str) -> bool {
+        let rest = self.0.strip_prefix(expected);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    fn until(&mut self, end: &str) -> &'t str {
+        let (before, behind) = self
+            .0
+            .split_once(end)
+            .unwrap_or_else(|| panic!("no {end:?} in {:?}", self.0));
+        self.0 = behind;
+        before
+    }
+
+    fn word(&mut self) -> String {
+        if self.0.starts_with('"') {
+            let mut strings = serde_json::Deserializer::from_str(self.0).into_iter::<String>();
+            let word = strings.next().expect("a string").expect("a JSON string");
+            self.0 = &self.0[strings.byte_offset()..];
+            return word;
+        }
+        let end = self.0.find([',', '\n']).expect("an end of the word");
+        let (word, rest) = self.0.split_at(end);
+        self.0 = rest;
+        word.to_owned()
+    }
+
+    fn text(&mut self) -> String {
+        if self.takes(": ") {
+            return self.until("\n").to_owned();
+        }
+        assert!(self.takes(":\n"), "{:?}", self.0);
+        let fence = self.until("\n");
+        if self.0.starts_with(&format!("\n{fence}\n")) {
+            self.0 = &self.0[fence.len() + 2..];
+            return String::new();
+        }
+        self.until(&format!("\n{fence}\n")).to_owned()
+    }
+
+    fn result(&mut self, heading: &str) -> Told {
+        assert!(self.takes(heading), "{heading:?}, {:?}", self.0);
+        let mut told = Told::default();
+        let mut separator = " ";
+        for (label, place) in [("tool ", 0), ("id ", 1), ("status ", 2)] {
+            if self.takes(&format!("{separator}{label}")) {
+                let word = self.word();
+                *[&mut told.name, &mut told.id, &mut told.status][place] = word;
+                separator = ", ";
+            }
+        }
+        assert!(self.takes("\n"), "{:?}", self.0);
+        if self.takes("Error") {
+            told.error = Some(self.text());
+        }
+        if self.takes("Note") {
+            told.note = Some(self.text());
+        }
+        if self.takes("No output.\n") {
+            told.output = Some(String::new());
+        } else if self.takes("Output, cut; it has ") {
+            told.whole_bytes = Some(self.until(" bytes in all").parse().expect("a number"));
+            told.output = Some(self.text());
+        } else if self.takes("Output") {
+            told.output = Some(self.text());
+        }
+        told
+    }
+}
+
+fn check(words: &str, told: &[Told]) {
+    let dialect = dialect(words);
+    let given: Vec<ToldResult<'_>> = told
+        .iter()
+        .map(|one| {
+            let foreign = |text: &Option<String>| text.clone().map(Foreign::new);
+            ToldResult {
+                status: CallStatus::from_name(&one.status),
+                error: foreign(&one.error),
+                note: foreign(&one.note),
+                output: foreign(&one.output),
+                whole_bytes: one.whole_bytes,
+                ..ToldResult::new(Foreign::new(&*one.name), Foreign::new(&*one.id))
+            }
+        })
+        .collect();
+    let passage = results(&given, &dialect).expect("a dialect that works");
+    assert_eq!(breach(&passage, &dialect), None, "{words}");
+    let document = Document::parse(passage.text(), &dialect).expect("a dialect that works");
+    assert_eq!(document.calls().count(), 0, "{words}: {}", passage.text());
+
+    let plain = unescape(passage.text(), &dialect).expect("a dialect that works");
+    let mut reader = Reader(&plain);
+    for (place, expected) in told.iter().enumerate() {
+        let heading = format!("Result {} of {}:", place + 1, told.len());
+        assert_eq!(reader.result(&heading), *expected, "{words}: {plain}");
+    }
+    assert_eq!(reader.0, "", "{words}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn any_results_can_be_taken_apart_again(
+        words in prop::sample::select(FORMS),
+        told in prop::collection::vec(told(), 0..4),
+    ) {
+        check(words, &told);
+    }
+}
+
+/// A marker may be what a fence is made of, or a word of the form itself.
+#[test]
+fn markers_that_are_words_of_the_form() {
+    let told = [Told {
+        name: "read-file".to_owned(),
+        id: "r1".to_owned(),
+        status: "ok".to_owned(),
+        output: Some("a\n```\nResult 2 of 2: x\n~~~~".to_owned()),
+        ..Told::default()
+    }];
+    for words in [
+        "block start=``` end=~~~ arg===",
+        "block start=Result end=Output: arg=status",
+        "block start=`` end=~~ arg=== reasoning=--,##",
+        "block start=** end=-- arg=## reasoning===,~~",
+    ] {
+        check(words, &told);
+        check(words, &[told.clone(), told.clone()].concat());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Every call and every result exactly once, the calls first and in their order.
+    #[test]
+    fn results_follow_their_calls(
+        calls in prop::collection::vec("[ab]", 0..5),
+        ended in prop::collection::vec("[abc]", 0..6),
+    ) {
+        let told = ended.iter().zip(0..).map(|(id, number): (&String, u32)| {
+            ToldResult::new(Foreign::new(""), Foreign::new(&**id)).output(Foreign::new(number.to_string()))
+        });
+        let pairs = calls.iter().map(|id| (Foreign::new("t"), Foreign::new(&**id)));
+        let found = in_call_order(pairs, told.collect());
+        let ids = |text: &str| Foreign::new(text.to_owned());
+        prop_assert!(found.len() >= calls.len().max(ended.len()));
+        for (call, result) in calls.iter().zip(&found) {
+            prop_assert_eq!(&result.id, &ids(call));
+            prop_assert_eq!(&result.name, &ids("t"));
+        }
+        for id in ["a", "b"] {
+            // The first result of an id belongs to its first call.
+            let mine = found.iter().filter(|one| one.id == ids(id)).filter_map(|one| one.output.as_ref());
+            let expected = ended.iter().enumerate().filter(|(_, one)| *one == id).map(|(number, _)| ids(&number.to_string()));
+            prop_assert!(mine.cloned().eq(expected));
+        }
+        let unknown = found.iter().filter(|one| one.status == Some(CallStatus::Unknown)).count();
+        prop_assert_eq!(found.len(), ended.len() + unknown);
+    }
+}

@@ -1,0 +1,134 @@
+//! The examples of `spec/history.md` and `spec/repair.md`.
+
+use plaincall_call::{
+    CallStatus, Completeness, Document, Fault, Foreign, ModelText, PastCall, ToldResult, ToolSpec,
+    TurnPart, Unclosed, bind, history, read_tool_definitions, repair, repair_reply, results,
+};
+use plaincall_testkit::examples;
+use plaincall_testkit::foreign::{breach, dialect};
+use serde_json::Value;
+
+fn turn(content: &str, words: &str, tools: &[ToolSpec]) -> String {
+    let lines: Vec<(&str, Value)> = content
+        .lines()
+        .map(|line| {
+            let (kind, json) = line.split_once(' ').expect("a kind and JSON");
+            (kind, serde_json::from_str(json).expect("JSON"))
+        })
+        .collect();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let parts: Vec<TurnPart<'_>> = lines
+        .iter()
+        .map(|(kind, value)| match *kind {
+            "written" => TurnPart::Written(ModelText::new(text(value))),
+            "said" => TurnPart::Said(Foreign::new(text(value))),
+            "call" => {
+                let name = Foreign::new(text(&value["name"]));
+                let mut call = match &value["arguments"] {
+                    Value::Object(object) => PastCall::new(name, object),
+                    other => PastCall::from_text(name, Foreign::new(text(other))),
+                };
+                if let Some(id) = value["id"].as_str() {
+                    call = call.id(Foreign::new(id));
+                }
+                let ids = value["dependencies"].as_array().into_iter().flatten();
+                TurnPart::Called(call.depends_on(ids.map(|id| Foreign::new(text(id)))))
+            }
+            other => panic!("what is {other:?}?"),
+        })
+        .collect();
+    let find = |name: &str| tools.iter().find(|tool| tool.name == name);
+    let passage = history(&parts, &dialect(words), find).expect("a dialect that works");
+    assert_eq!(breach(&passage, &dialect(words)), None);
+    passage.into_text()
+}
+
+fn told(content: &str, words: &str) -> String {
+    let lines: Vec<Value> = content
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let told: Vec<ToldResult<'_>> = lines
+        .iter()
+        .map(|line| {
+            let text = |key: &str| line[key].as_str().map(Foreign::new);
+            ToldResult {
+                name: text("name").expect("a name"),
+                id: text("id").expect("an id"),
+                status: line["status"].as_str().and_then(CallStatus::from_name),
+                error: text("error"),
+                note: text("note"),
+                output: text("output"),
+                whole_bytes: line["whole_bytes"].as_u64(),
+            }
+        })
+        .collect();
+    let passage = results(&told, &dialect(words)).expect("a dialect that works");
+    assert_eq!(breach(&passage, &dialect(words)), None);
+    passage.into_text()
+}
+
+fn message(reply: &str, words: &str, tools: &[ToolSpec]) -> String {
+    let is_cut = words.contains(" cut-off");
+    let dialect = dialect(&words.replace(" cut-off", ""));
+    let completeness = if is_cut {
+        Completeness::CutOff
+    } else {
+        Completeness::Complete
+    };
+    let tools: Vec<&ToolSpec> = tools.iter().collect();
+    let document = Document::parse(reply, &dialect).expect("a dialect that works");
+    for call in document.calls() {
+        let tool = tools.iter().find(|tool| tool.name == call.name);
+        let may_run = call.may_run(completeness, Unclosed::Reject);
+        let problems = tool.and_then(|tool| bind(tool, call).err());
+        let fault = match (&may_run, tool, &problems) {
+            (Err(reason), ..) => Fault::NotRun(reason),
+            (Ok(()), None, _) => Fault::UnknownTool,
+            (Ok(()), Some(_), Some(problems)) => Fault::Arguments(problems),
+            (Ok(()), Some(_), None) => continue,
+        };
+        let passage = repair(call, fault, &tools, &dialect).expect("a dialect that works");
+        assert_eq!(breach(&passage, &dialect), None);
+        return passage.into_text();
+    }
+    let passage = repair_reply(&ModelText::new(reply), &tools, &dialect);
+    let passage = passage.expect("a dialect that works").expect("near misses");
+    assert_eq!(breach(&passage, &dialect), None);
+    passage.into_text()
+}
+
+fn check(file: &str, least: usize) {
+    let mut tools: Vec<ToolSpec> = Vec::new();
+    let mut found: Option<String> = None;
+    let mut checked = 0;
+    let text = std::fs::read_to_string(examples::folder().join(file));
+    for fence in examples::fences(&text.expect("a file of the definition")) {
+        let (first, words) = fence.info.split_first().expect("a word behind the fence");
+        let words = &*words.join(" ");
+        match first.as_str() {
+            "tools" => tools = read_tool_definitions(&fence.content).expect("definitions"),
+            "turn" => found = Some(turn(&fence.content, words, &std::mem::take(&mut tools))),
+            "results" => found = Some(told(&fence.content, words)),
+            "wrong" => found = Some(message(&fence.content, words, &tools)),
+            "text" | "message" => {
+                let found = found.take().expect("an example before its text");
+                assert_eq!(found, fence.content, "{file}:{}", fence.line);
+                checked += 1;
+            }
+            "ebnf" => {}
+            other => panic!("{file}:{}: what is {other:?}?", fence.line),
+        }
+    }
+    assert!(checked >= least, "{file}: {checked} examples");
+}
+
+#[test]
+fn every_example_of_history_holds() {
+    check("history.md", 10);
+}
+
+#[test]
+fn every_example_of_repair_holds() {
+    check("repair.md", 6);
+}
