@@ -14,6 +14,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use plaincall_call::PromptPart;
 use plaincall_syntax::Dialect;
 
 use crate::run::RunOptions;
@@ -224,24 +225,60 @@ pub(crate) enum CheckFormat {
     Json,
 }
 
-/// Write calls as text.
+/// Write what a model is told: calls, the prompt, earlier messages, results, what is wrong.
 ///
-/// It reads JSON: what `parse` prints, calls from there alone, or OpenAI tool calls (an array, one call, or a message
-/// that holds `tool_calls`); several values may follow each other. A whole document comes back with its text.
+/// `--as` says what; without it, calls. It reads JSON: what `parse` prints, calls from there alone, or OpenAI tool calls
+/// (an array, one call, or a message that holds `tool_calls`); several values may follow each other. A whole document
+/// comes back with its text.
 ///
 /// A call that cannot be written so that it is read again as the same call is named on standard error with the
 /// reason; the others are written. With `--schema` the definition of its tool says how it is read, so a text may be any
-/// text, null and empty lists can be written, and what the tool would not take is refused. A call that by what `parse` says the end of its text ended is left out and named
-/// too: it may be half a call, and with an end marker it would look whole.
+/// text, null and empty lists can be written, and what the tool would not take is refused. A call that by what `parse`
+/// says the end of its text ended is left out and named too: it may be half a call, and with an end marker it would look
+/// whole.
 ///
-/// Exit status: 0 if every call was written, else 1.
+/// Exit status: 0 if everything was written; 1 if something was left out, and with `--as repair` or `--as deltas` if a
+/// call is wrong.
 #[derive(Args, Debug)]
 pub(crate) struct RenderOptions {
-    /// The JSON to read; `-` or none is standard input.
+    /// What to read; `-` or none is standard input. `--as prompt` reads nothing but the definitions of `--schema`.
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Take the text for whole that a document comes from: close a block call that the end of the text ended.
+    /// What to write.
+    #[arg(long = "as", value_name = "WHAT", default_value = "calls")]
+    pub(crate) what: Rendered,
+
+    /// Print how large each piece is, in characters and bytes, in the place of its text.
+    #[arg(long)]
+    pub(crate) stats: bool,
+
+    /// Print messages as JSON, one a line, for `--as history`.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Leave a part of the prompt out; `--as prompt --stats` prints what they are called.
+    #[arg(long, value_name = "PART", value_parser = prompt_part)]
+    pub(crate) omit: Vec<PromptPart>,
+
+    /// Put the text of a file in the place of a part of the prompt.
+    #[arg(long, value_name = "PART=FILE", value_parser = replacement)]
+    pub(crate) replace: Vec<(PromptPart, PathBuf)>,
+
+    /// Say nothing in the prompt of ids and dependencies.
+    #[arg(long)]
+    pub(crate) no_dependencies: bool,
+
+    /// Ask in the prompt for at most one call in a reply.
+    #[arg(long)]
+    pub(crate) one_call: bool,
+
+    /// Read the text this many bytes at a time, for `--as deltas`.
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub(crate) chunk: Option<NonZeroUsize>,
+
+    /// Take the text for whole: one that comes from a pipe, for `--as repair`; or the one that a document comes from, so
+    /// that a block call that its end closed is written.
     ///
     /// A call of the emoji syntax without its end marker is not written even so.
     #[arg(long)]
@@ -252,6 +289,81 @@ pub(crate) struct RenderOptions {
 
     #[command(flatten)]
     pub(crate) dialect: DialectOptions,
+}
+
+/// What `render` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Rendered {
+    /// Calls, from JSON.
+    Calls,
+    /// What a model is told so that it can write calls to the tools of `--schema`.
+    Prompt,
+    /// The messages of a conversation, from JSON as OpenAI writes it: calls and results as text.
+    History,
+    /// How calls ended, from what `run --json` prints or from a list of results.
+    Results,
+    /// What is wrong with the calls of a text, each with the call as it would look right.
+    Repair,
+    /// The arguments of the calls of a text as deltas of JSON, one object a line.
+    Deltas,
+}
+
+impl RenderOptions {
+    /// Refuses options that have no meaning for what is written.
+    ///
+    /// # Errors
+    /// Names the first: that is wrong usage.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let is_prompt = self.what == Rendered::Prompt;
+        let others = [
+            ("--omit", !self.omit.is_empty() && !is_prompt, "prompt"),
+            (
+                "--replace",
+                !self.replace.is_empty() && !is_prompt,
+                "prompt",
+            ),
+            (
+                "--no-dependencies",
+                self.no_dependencies && !is_prompt,
+                "prompt",
+            ),
+            ("--one-call", self.one_call && !is_prompt, "prompt"),
+            (
+                "--json",
+                self.json && self.what != Rendered::History,
+                "history",
+            ),
+            (
+                "--chunk",
+                self.chunk.is_some() && self.what != Rendered::Deltas,
+                "deltas",
+            ),
+        ];
+        if let Some((option, _, what)) = others.iter().find(|(_, is_idle, _)| *is_idle) {
+            let message = format!("'{option}' goes with '--as {what}' only");
+            return Err(Failure::Usage(message));
+        }
+        if is_prompt && !self.files.is_empty() {
+            let message = "'--as prompt' reads no file: '--schema' names those with the definitions of the tools";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn prompt_part(name: &str) -> Result<PromptPart, String> {
+    let found = PromptPart::ALL.into_iter().find(|part| part.name() == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = PromptPart::ALL.iter().map(|part| part.name()).collect();
+        format!("there is no such part: {}", names.join(", "))
+    })
+}
+
+fn replacement(text: &str) -> Result<(PromptPart, PathBuf), String> {
+    let (part, file) = text
+        .split_once('=')
+        .ok_or("write the name of a part, `=` and the path of a file")?;
+    Ok((prompt_part(part)?, PathBuf::from(file)))
 }
 
 /// Rewrite the calls of a text in the other syntax.

@@ -1,258 +1,75 @@
-//! `plaincall render`: calls as JSON in, text out.
+//! `plaincall render`: what a model is told, as text.
+
+mod calls;
+mod deltas;
+mod messages;
+mod prompt;
+mod repair;
+mod results;
+mod sink;
 
 use std::path::Path;
 
-use plaincall_call::{Syntax, ToolSet, flatten};
-use plaincall_syntax::{Call, Dialect};
-use serde_json::Value;
+use plaincall_syntax::Dialect;
 
-use crate::arguments::{DialectOptions, RenderOptions};
-use crate::draft::Draft;
-use crate::forms::{Form, Item, NoCall, items};
-use crate::input::{Input, each};
+use crate::arguments::{RenderOptions, Rendered};
+use crate::input::each;
 use crate::output::Output;
-use crate::reading::escaper;
-use crate::status::{Failure, Outcome, Status, complain};
-use crate::translate::{object_in_emoji, read_back};
+use crate::status::{Failure, Outcome};
 
 pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
-    let mut writer = Writer::new(options)?;
-    each(&options.files, output, |file, output| {
-        writer.file(file, output)
+    options.check()?;
+    let mut sizes = options.stats.then(sink::Sizes::default);
+    let status = match options.what {
+        Rendered::Prompt => prompt::render(options, &mut sink::Sink::new(output, &mut sizes))?,
+        what => {
+            let mut one = of_files(what, options)?;
+            each(&options.files, output, |file, output| {
+                one(file, &mut sink::Sink::new(output, &mut sizes))
+            })?
+        }
+    };
+    if let Some(sizes) = sizes {
+        sizes.print(output)?;
+    }
+    Ok(status)
+}
+
+/// What is done with each file.
+type OfFile<'o> = Box<dyn FnMut(&Path, &mut sink::Sink<'_>) -> Outcome + 'o>;
+
+fn of_files(what: Rendered, options: &RenderOptions) -> Result<OfFile<'_>, Failure> {
+    Ok(match what {
+        Rendered::Calls | Rendered::Prompt => {
+            let mut writer = calls::Writer::new(options)?;
+            Box::new(move |file, sink| writer.file(file, sink))
+        }
+        Rendered::History => {
+            let teller = messages::Teller::new(options)?;
+            Box::new(move |file, sink| teller.file(file, sink))
+        }
+        Rendered::Results => {
+            let dialect = options.dialect.dialect()?;
+            Box::new(move |file, sink| results::file(file, &dialect, sink))
+        }
+        Rendered::Repair => {
+            let mender = repair::Mender::new(options)?;
+            Box::new(move |file, sink| mender.file(file, sink))
+        }
+        Rendered::Deltas => {
+            let stream = deltas::Stream::new(options)?;
+            Box::new(move |file, sink| stream.file(file, sink))
+        }
     })
 }
 
-struct Writer {
-    /// The dialect, for text that begins outside reasoning.
-    dialect: Dialect,
-    options: DialectOptions,
-    /// The syntax that is written: asked for, or that of the first call.
-    syntax: Option<Syntax>,
-    tools: Option<ToolSet>,
-    /// Whether the texts that documents come from are known to be whole.
-    is_complete: bool,
-    /// How many calls there have been.
-    count: usize,
-}
-
-impl Writer {
-    fn new(options: &RenderOptions) -> Result<Self, Failure> {
-        let dialect = options.dialect.outside_reasoning()?;
-        Ok(Self {
-            syntax: dialect.syntax(),
-            dialect,
-            options: options.dialect.clone(),
-            tools: options.schema.load(&options.files)?,
-            is_complete: options.complete,
-            count: 0,
-        })
+/// The dialect in which something is written that does not come from a text: it must name a syntax.
+fn written_dialect(options: &RenderOptions) -> Result<Dialect, Failure> {
+    let dialect = options.dialect.dialect()?;
+    if dialect.syntax().is_none() {
+        let message =
+            "say in which syntax the model is to write: `--syntax block` or `--syntax emoji`";
+        return Err(Failure::Usage(message.to_owned()));
     }
-
-    fn file(&mut self, file: &Path, output: &mut Output) -> Outcome {
-        let input = Input::open(file)?;
-        let name = input.name.clone();
-        let bytes = input.into_bytes()?;
-        let mut status = Status::Good;
-        let mut count = 0;
-        for value in serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>() {
-            let value = value.map_err(|error| {
-                // What does not even begin as JSON is probably a text with calls.
-                let hint = if count == 0 {
-                    "; render reads JSON, and to rewrite a text there is `plaincall convert`"
-                } else {
-                    ""
-                };
-                Failure::Broken(format!("{name} is not JSON: {error}{hint}"))
-            })?;
-            count += 1;
-            status = status.and(self.value(value, output)?);
-        }
-        if count == 0 {
-            return Err(Failure::Broken(format!(
-                "{name} is empty: there is no call to write"
-            )));
-        }
-        Ok(status)
-    }
-
-    /// Writes one JSON value: a document as a whole, or the calls in it, each on lines of its own.
-    fn value(&mut self, value: Value, output: &mut Output) -> Outcome {
-        let (items, is_document) = items(value);
-        let escaper = escaper(&self.dialect)?;
-        let mut draft = Draft::default();
-        let mut status = Status::Good;
-        let mut is_behind_call = false;
-        for (index, item) in items.into_iter().enumerate() {
-            let is_call = matches!(item, Item::Call { .. });
-            match item {
-                Item::Text(text) => match &escaper {
-                    Some(escaper) => draft.text(escaper.escape(&text).as_bytes()),
-                    None => draft.text(text.as_bytes()),
-                },
-                Item::Reasoning(text) => {
-                    if let Some([open, close]) = self.options.reasoning.as_deref() {
-                        let is_begun = index == 0 && self.options.in_reasoning;
-                        let open = if is_begun { "" } else { open.as_str() };
-                        for part in [open, &text, close] {
-                            draft.text(part.as_bytes());
-                        }
-                    } else {
-                        status = Status::Wrong;
-                        complain(
-                            "reasoning is left out: `--reasoning OPEN CLOSE` gives the markers to write it with",
-                        );
-                    }
-                }
-                Item::Call { call, is_unclosed } => {
-                    self.count += 1;
-                    let text = call.and_then(|form| {
-                        self.is_whole(&form, is_unclosed)?;
-                        self.call(&form)
-                    });
-                    match text {
-                        Ok(text) => {
-                            if is_behind_call {
-                                // Nothing stands between two calls where one was ended by the start of the next.
-                                draft.text(b"\n");
-                            }
-                            draft.call(text.trim_end_matches('\n').as_bytes());
-                            if !is_document {
-                                draft.text(b"\n");
-                            }
-                        }
-                        Err(NoCall { name, reason }) => {
-                            status = Status::Wrong;
-                            let name = name.map(|name| format!(" ({})", name.escape_debug()));
-                            let name = name.unwrap_or_default();
-                            complain(&format!(
-                                "call {}{name} is not written: {reason}",
-                                self.count
-                            ));
-                        }
-                    }
-                }
-            }
-            is_behind_call = is_call && is_document;
-        }
-        let dialect = match self.syntax {
-            Some(syntax) => self.dialect.for_syntax(syntax),
-            None => self.dialect.clone(),
-        };
-        if let Some((line, column)) = draft.misread(&self.options.begun(dialect))? {
-            status = Status::Wrong;
-            complain(&format!(
-                "a document is not written: line {line}, column {column} of it would be read as something else than it is; `--escaped` can write it"
-            ));
-        } else {
-            output.bytes(&draft.bytes)?;
-        }
-        Ok(status)
-    }
-
-    /// Refuses a call that would be closed here and may be half a call.
-    fn is_whole(&self, form: &Form, is_unclosed: bool) -> Result<(), NoCall> {
-        let reason = match form {
-            _ if !is_unclosed => return Ok(()),
-            Form::Block { .. } if self.is_complete => return Ok(()),
-            Form::Block { .. } => {
-                "it was cut off or not closed, and an end marker would make it look whole; if its text is known to be whole, say so with `--complete`"
-            }
-            Form::Emoji { .. } | Form::OpenAi { .. } => {
-                "it was cut off or not closed, and an end marker would make it look whole"
-            }
-        };
-        Err(NoCall {
-            name: Some(form.name().to_owned()),
-            reason: reason.to_owned(),
-        })
-    }
-
-    /// The text of a call.
-    fn call(&mut self, form: &Form) -> Result<String, NoCall> {
-        let wrong = |reason: String| NoCall {
-            name: Some(form.name().to_owned()),
-            reason,
-        };
-        let own = match form {
-            Form::Block { .. } => Some(Syntax::Block),
-            Form::Emoji { .. } => Some(Syntax::Emoji),
-            Form::OpenAi { .. } => None,
-        };
-        let syntax = *self.syntax.get_or_insert(own.unwrap_or(Syntax::Block));
-        let dialect = self.dialect.for_syntax(syntax);
-        if own.is_some_and(|own| own != syntax) {
-            return Err(wrong(format!(
-                "it is a call of the other syntax, and the text is written in the {} syntax: write the text in its own syntax and rewrite that with `plaincall convert`",
-                syntax.name()
-            )));
-        }
-        let tool = match &self.tools {
-            None => None,
-            Some(tools) => {
-                let tool = tools.get(form.name());
-                Some(tool.ok_or_else(|| wrong(tools.unknown(form.name())))?)
-            }
-        };
-        match form {
-            Form::Emoji {
-                name,
-                raw_args,
-                body,
-            } => {
-                let call = Call::Emoji {
-                    name,
-                    raw_args,
-                    body,
-                };
-                let text = plaincall_syntax::render(&call, &dialect)
-                    .map_err(|error| wrong(error.to_string()))?;
-                if let Some(tool) = tool {
-                    read_back(tool, None, &text, &dialect).map_err(wrong)?;
-                }
-                Ok(text)
-            }
-            Form::OpenAi { arguments, .. } if syntax == Syntax::Emoji => {
-                let Some(tool) = tool else {
-                    return Err(wrong(
-                        "the emoji syntax has no named arguments: the definition of the tool says how they are written, and `--schema` gives it"
-                            .to_owned(),
-                    ));
-                };
-                object_in_emoji(tool, arguments, &dialect).map_err(wrong)
-            }
-            Form::Block {
-                name,
-                id,
-                arguments,
-                ..
-            }
-            | Form::OpenAi {
-                id,
-                name,
-                arguments,
-            } => {
-                let pairs = flatten(arguments, tool).map_err(|error| wrong(error.to_string()))?;
-                let dependencies = match form {
-                    Form::Block { dependencies, .. } => dependencies.as_slice(),
-                    _ => &[],
-                };
-                let call = Call::Block {
-                    name,
-                    id: id.as_deref(),
-                    dependencies: dependencies.iter().map(String::as_str).collect(),
-                    arguments: pairs
-                        .iter()
-                        .map(|(pointer, text)| (pointer.as_str(), text.as_str()))
-                        .collect(),
-                };
-                let text = plaincall_syntax::render(&call, &dialect)
-                    .map_err(|error| wrong(error.to_string()))?;
-                if let Some(tool) = tool {
-                    let values = Value::Object(arguments.clone());
-                    read_back(tool, Some(&values), &text, &dialect).map_err(wrong)?;
-                }
-                Ok(text)
-            }
-        }
-    }
+    Ok(dialect)
 }

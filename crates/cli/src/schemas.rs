@@ -37,10 +37,20 @@ impl SchemaOption {
     /// # Errors
     /// A file cannot be read, or has mistakes; these are shown on standard error.
     pub(crate) fn load(&self, texts: &[PathBuf]) -> Result<Option<ToolSet>, Failure> {
+        if !self.schema.is_empty() {
+            self.refuse_one_input_for_two(texts)?;
+        }
+        self.load_alone()
+    }
+
+    /// As [`load`](Self::load), for a command that reads nothing else.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has mistakes; these are shown on standard error.
+    pub(crate) fn load_alone(&self) -> Result<Option<ToolSet>, Failure> {
         if self.schema.is_empty() {
             return Ok(None);
         }
-        self.refuse_one_input_for_two(texts)?;
         let mut set = ToolSet::default();
         let mut files: HashMap<String, &Path> = HashMap::new();
         for path in &self.schema {

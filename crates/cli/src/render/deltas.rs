@@ -1,0 +1,140 @@
+//! The arguments of the calls of a text as deltas of JSON.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use plaincall_call::{
+    Arguments, Collected, Collector, JsonStream, Limits, Shape, ToolCall, ToolSet, UnknownShape,
+};
+use plaincall_syntax::{Dialect, Event};
+use serde_json::json;
+
+use crate::arguments::RenderOptions;
+use crate::input::Input;
+use crate::reading::parser;
+use crate::render::sink::Sink;
+use crate::status::{Failure, Outcome, Status};
+
+/// Streams the arguments of calls.
+pub(super) struct Stream {
+    dialect: Dialect,
+    tools: Option<ToolSet>,
+    chunk: Option<NonZeroUsize>,
+}
+
+impl Stream {
+    pub(super) fn new(options: &RenderOptions) -> Result<Self, Failure> {
+        Ok(Self {
+            dialect: options.dialect.dialect()?,
+            tools: options.schema.load(&options.files)?,
+            chunk: options.chunk,
+        })
+    }
+
+    pub(super) fn file(&self, file: &Path, sink: &mut Sink<'_>) -> Outcome {
+        let mut parser = parser(&self.dialect)?;
+        let mut run = Run {
+            tools: self.tools.as_ref(),
+            collector: Collector::new(Limits::for_reading()),
+            open: None,
+            count: 0,
+            delta: String::new(),
+            status: Status::Good,
+        };
+        Input::open(file)?.for_each_chunk(self.chunk, |bytes| {
+            for event in parser.feed(bytes) {
+                run.event(&event, sink)?;
+            }
+            run.deliver(sink)?;
+            sink.flush()
+        })?;
+        for event in parser.finish() {
+            run.event(&event, sink)?;
+        }
+        Ok(run.status)
+    }
+}
+
+/// One text.
+struct Run<'t> {
+    tools: Option<&'t ToolSet>,
+    collector: Collector,
+    open: Option<JsonStream<&'t dyn Shape>>,
+    /// How many calls have begun.
+    count: usize,
+    /// What has not been delivered yet.
+    delta: String,
+    status: Status,
+}
+
+impl Run<'_> {
+    fn event(&mut self, event: &Event<'_>, sink: &mut Sink<'_>) -> Result<(), Failure> {
+        let collected = self.collector.push(event);
+        if let Some(Collected::Started(started)) = &collected {
+            let tool = self.tools.and_then(|tools| tools.get(&started.name));
+            let shape: &dyn Shape = match tool {
+                Some(tool) => tool,
+                None => &UnknownShape,
+            };
+            self.open = Some(JsonStream::new(shape, Limits::for_reading()));
+            let line = json!({"call": self.count, "id": &*started.id, "name": &*started.name});
+            self.count += 1;
+            sink.json_line(&label(self.count), &line, "")?;
+        }
+        if let Some(stream) = &mut self.open {
+            stream.push(event, &mut self.delta);
+        }
+        if let Some(Collected::Finished(call)) = collected {
+            self.close(&call, sink)?;
+        }
+        Ok(())
+    }
+
+    /// Hands on what the last chunk gave.
+    fn deliver(&mut self, sink: &mut Sink<'_>) -> Result<(), Failure> {
+        if self.delta.is_empty() {
+            return Ok(());
+        }
+        let line = json!({"call": self.count.saturating_sub(1), "delta": self.delta});
+        sink.json_line(&label(self.count), &line, &self.delta)?;
+        self.delta.clear();
+        Ok(())
+    }
+
+    fn close(&mut self, call: &ToolCall, sink: &mut Sink<'_>) -> Result<(), Failure> {
+        let Some(mut stream) = self.open.take() else {
+            return Ok(());
+        };
+        let closed = self.bound(call).and_then(|arguments| {
+            let closed = stream.close(call, &arguments, &mut self.delta);
+            closed.map_err(|error| error.to_string())
+        });
+        self.deliver(sink)?;
+        let at = self.count.saturating_sub(1);
+        let line = match closed {
+            Ok(()) => json!({"call": at, "closed": true}),
+            Err(error) => {
+                self.status = Status::Wrong;
+                json!({"call": at, "closed": false, "error": error})
+            }
+        };
+        sink.json_line(&label(self.count), &line, "")
+    }
+
+    /// The arguments, as their tool is to get them.
+    fn bound(&self, call: &ToolCall) -> Result<Arguments, String> {
+        match (self.tools, &call.parse_error) {
+            (Some(tools), _) => tools.bind(call).map_err(|problems| {
+                let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                messages.join("; ")
+            }),
+            (None, None) => Ok(call.arguments.clone()),
+            (None, Some(error)) => Err(error.clone()),
+        }
+    }
+}
+
+/// What the call with this number, from 1, is called in the table of sizes.
+fn label(number: usize) -> String {
+    format!("call {number}")
+}

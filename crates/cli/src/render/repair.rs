@@ -1,0 +1,97 @@
+//! What a model hears about the wrong calls of a reply.
+
+use std::path::Path;
+
+use plaincall_call::{
+    Completeness, Fault, ModelText, NotRun, ToolCall, ToolSet, ToolSpec, Unclosed, repair,
+    repair_reply,
+};
+use plaincall_syntax::Dialect;
+
+use crate::arguments::RenderOptions;
+use crate::input::Input;
+use crate::reading::{read_bytes, refused};
+use crate::render::sink::Sink;
+use crate::status::{Failure, Outcome, Status};
+
+/// Writes repair messages.
+pub(super) struct Mender {
+    dialect: Dialect,
+    tools: ToolSet,
+    is_complete: bool,
+}
+
+impl Mender {
+    pub(super) fn new(options: &RenderOptions) -> Result<Self, Failure> {
+        let tools = options.schema.load(&options.files)?.ok_or_else(|| {
+            let message = "what is wrong with a call is told by the definition of its tool: name it with `--schema`";
+            Failure::Usage(message.to_owned())
+        })?;
+        Ok(Self {
+            dialect: options.dialect.dialect()?,
+            tools,
+            is_complete: options.complete,
+        })
+    }
+
+    pub(super) fn file(&self, file: &Path, sink: &mut Sink<'_>) -> Outcome {
+        let input = Input::open(file)?;
+        let completeness = if self.is_complete || input.is_file {
+            Completeness::Complete
+        } else {
+            Completeness::CutOff
+        };
+        let bytes = input.into_bytes()?;
+        let document = read_bytes(&bytes, &self.dialect, None)?;
+        let tools: Vec<&ToolSpec> = self.tools.iter().collect();
+        let mut status = Status::Good;
+        for (number, call) in document.calls().enumerate() {
+            let told = match self.fault(call, completeness) {
+                Ok(()) => continue,
+                Err(Wrong::NotRun(reason)) => {
+                    repair(call, Fault::NotRun(&reason), &tools, &self.dialect)
+                }
+                Err(Wrong::Unknown) => repair(call, Fault::UnknownTool, &tools, &self.dialect),
+                Err(Wrong::Arguments(problems)) => {
+                    repair(call, Fault::Arguments(&problems), &tools, &self.dialect)
+                }
+            };
+            let passage = told.map_err(|error| refused(&error))?;
+            sink.piece(&format!("call {}", number + 1), passage.text().as_bytes())?;
+            status = Status::Wrong;
+        }
+        let reply = String::from_utf8_lossy(&bytes);
+        let told = repair_reply(&ModelText::new(reply), &tools, &self.dialect);
+        if let Some(passage) = told.map_err(|error| refused(&error))? {
+            sink.piece("reply", passage.text().as_bytes())?;
+            status = Status::Wrong;
+        }
+        Ok(status)
+    }
+
+    /// Why the call would not be run.
+    fn fault(&self, call: &ToolCall, completeness: Completeness) -> Result<(), Wrong> {
+        let unclosed = Unclosed::Reject;
+        let Some(tool) = self.tools.get(&call.name) else {
+            return Err(match call.may_run(completeness, unclosed) {
+                Err(reason) => Wrong::NotRun(reason),
+                Ok(()) => Wrong::Unknown,
+            });
+        };
+        match call.may_run_as(tool, completeness, unclosed) {
+            // Binding finds everything that is wrong.
+            Ok(()) | Err(NotRun::Wrong(_)) => {}
+            Err(reason) => return Err(Wrong::NotRun(reason)),
+        }
+        match self.tools.bind(call) {
+            Ok(_) => Ok(()),
+            Err(problems) => Err(Wrong::Arguments(problems)),
+        }
+    }
+}
+
+enum Wrong {
+    NotRun(NotRun),
+    Unknown,
+    Arguments(Vec<plaincall_call::Problem>),
+}
