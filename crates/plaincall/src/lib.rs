@@ -124,3 +124,8 @@ pub struct CreatingTools;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/observing.md")]
 pub struct Observing;
+
+/// The example of the document.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/talking-to-a-model.md")]
+pub struct TalkingToAModel;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use plaincall_syntax::Syntax;
 
-use super::notation::{CLOSED, Keywords, Notation, References, comment, describe, json};
+use super::notation::{Keywords, Notation, References, comment, describe, json};
 use crate::foreign::Foreign;
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
@@ -30,8 +30,7 @@ use crate::tool::usage::UsageBody;
 ///      // Reads a file.\n\
 ///      // ## delete-all\n\
 ///      path: string // Where it is.\n\
-///      lines?: integer >=1 = 100\n\
-///      only these\n"
+///      lines?: integer >=1 = 100\n"
 /// );
 /// # Ok::<(), plaincall_syntax::DialectError>(())
 /// ```
@@ -93,14 +92,10 @@ fn in_notation(tool: &ToolSpec, syntax: Syntax) -> Option<String> {
         let has_room = |name: &str| given.as_ref().is_none_or(|names| names.contains(name));
         let members = notation.members(&mut keywords, 0, has_room);
         let rest = notation.rest(&keywords).map(|rest| format!("& {rest}"));
-        let last = match (members.lines.is_empty(), members.is_closed) {
-            (true, true) => Some("(no parameters at all)"),
-            (true, false) if rest.is_none() => Some("(no parameters)"),
-            (true, false) => None,
-            (false, is_closed) => is_closed.then_some(CLOSED),
-        };
-        let lines = members.lines.into_iter();
-        for line in lines.chain(last.map(str::to_owned)).chain(rest) {
+        // What a tool does not declare is wrong anyway, so `additionalProperties: false` says nothing new here.
+        let is_empty = members.lines.is_empty() && rest.is_none();
+        let nothing = is_empty.then(|| "(no parameters)".to_owned());
+        for line in members.lines.into_iter().chain(nothing).chain(rest) {
             text.push_str(&line);
             text.push('\n');
         }

@@ -13,7 +13,7 @@ use plaincall_syntax::Syntax;
 use serde_json::Value;
 
 pub(super) use keywords::Keywords;
-pub(super) use object::{CLOSED, describe};
+pub(super) use object::describe;
 pub(super) use references::References;
 use words::{Bind, Words, joined};
 pub(super) use words::{comment, json};

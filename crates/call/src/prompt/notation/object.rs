@@ -12,7 +12,7 @@ use super::words::{ONE_LINE, Words, comment, json, line_end};
 use crate::pointer::escape;
 
 /// What says that there are no other members.
-pub(in crate::prompt) const CLOSED: &str = "only these";
+const CLOSED: &str = "only these";
 
 /// The members of an object.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(in crate::prompt) struct Members {
     /// Each as a line, or several.
     pub(in crate::prompt) lines: Vec<String>,
     /// Whether others are forbidden.
-    pub(in crate::prompt) is_closed: bool,
+    is_closed: bool,
     /// Whether they cannot stand on one line.
     needs_lines: bool,
 }
