@@ -12,7 +12,13 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("plan", &[]),
     (
         "call",
-        &["jsonschema", "plaincall-syntax", "serde", "serde_json"],
+        &[
+            "jsonschema",
+            "plaincall-syntax",
+            "schemars",
+            "serde",
+            "serde_json",
+        ],
     ),
     (
         "plaincall",
@@ -22,6 +28,7 @@ const KNOWS: &[(&str, &[&str])] = &[
             "plaincall-plan",
             "plaincall-syntax",
             "rustix",
+            "schemars",
             "serde",
             "serde_json",
             "tempfile",

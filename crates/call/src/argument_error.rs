@@ -74,7 +74,7 @@ impl std::error::Error for ArgumentError {}
 
 impl de::Error for ArgumentError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::here(message.to_string())
+        Self::here(own_words(message.to_string()))
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -151,28 +151,101 @@ pub(crate) fn enumerated(names: &[impl fmt::Display]) -> String {
 /// What a type expects, without the type's name.
 fn expected_in_words(expected: &dyn Expected) -> String {
     let text = expected.to_string();
-    for fixed in ["a tuple of size ", "an array of length "] {
-        if let Some(length) = text.strip_prefix(fixed) {
-            return format!("a list of length {length}");
+    // Some leave the type's name out.
+    let named = format!("{text} ");
+    for (kind, words) in KINDS_OF_TYPES {
+        if let Some(rest) = named.strip_prefix(kind) {
+            return match length(rest) {
+                Some(length) if words == "a list" => format!("a list of length {length}"),
+                _ => words.to_owned(),
+            };
         }
     }
+    if let Some((least, most)) = range(&text) {
+        return format!("a whole number from {least} to {most}");
+    }
     let words = match text.as_str() {
-        "i8" | "i16" | "i32" | "i64" | "i128" | "u8" | "u16" | "u32" | "u64" | "u128" | "isize"
-        | "usize" => "a whole number",
+        "i128" | "u128" | "integer with support for saturating semantics" => "a whole number",
         "f32" | "f64" => "a number",
         "a boolean" | "a bool" => "true or false",
+        "a string"
+        | "a borrowed string"
+        | "path string"
+        | "a borrowed path"
+        | "os string"
+        | "byte array"
+        | "a byte array"
+        | "a borrowed byte array" => "a text",
         "a sequence" => "a list",
+        "an empty array" => "an empty list",
         "a map" => "an object",
         "unit" => "null",
-        _ => match text.split_once(' ') {
-            Some(("struct", _)) => "an object",
-            Some(("tuple", _)) => "a list",
-            Some(("enum", _)) => "one of the names it knows",
-            Some(("unit", _)) => "null",
-            _ => return text,
-        },
+        "option" => "a value or null",
+        _ => return text,
     };
     words.to_owned()
+}
+
+/// How the code that is derived for types names what it expects, before the type's own name.
+const KINDS_OF_TYPES: [(&str, &str); 16] = [
+    ("struct ", "an object"),
+    ("tuple struct ", "a list"),
+    ("tuple variant ", "a list"),
+    ("a tuple of size ", "a list"),
+    ("an array of length ", "a list"),
+    ("unit struct ", "null"),
+    ("unit variant ", "null"),
+    ("newtype struct ", "a value"),
+    ("newtype variant ", "a value"),
+    ("enum ", "one of the names it knows"),
+    ("variant of enum ", "one of the names it knows"),
+    ("variant i", "one of the names it knows"),
+    ("field i", "a name"),
+    ("internally tagged enum ", "an object that names its form"),
+    ("adjacently tagged enum ", "an object that names its form"),
+    ("a nonzero ", "a whole number other than 0"),
+];
+
+/// The length in `2`, and in `Pair with 2 elements`.
+fn length(text: &str) -> Option<usize> {
+    let text = text.trim_end();
+    let counted = text
+        .rsplit_once(" with ")
+        .map_or(text, |(_, counted)| counted);
+    counted.split(' ').next()?.parse().ok()
+}
+
+/// What the whole numbers of a type reach from and to.
+fn range(name: &str) -> Option<(i128, i128)> {
+    let (is_signed, bits) = match name.split_at_checked(1)? {
+        ("i", bits) => (true, bits),
+        ("u", bits) => (false, bits),
+        _ => return None,
+    };
+    let bits: u32 = match bits {
+        "8" | "16" | "32" | "64" => bits.parse().ok()?,
+        "size" => usize::BITS,
+        _ => return None,
+    };
+    let half = 1_i128 << (bits - 1);
+    Some(if is_signed {
+        (-half, half - 1)
+    } else {
+        (0, half * 2 - 1)
+    })
+}
+
+/// A message of a type's own code. What derived code says there names types.
+fn own_words(message: String) -> String {
+    if message.starts_with("data did not match any variant of untagged enum ") {
+        "none of the forms that are allowed fits it".to_owned()
+    } else if message.starts_with("no variant of enum ")
+        && message.ends_with(" found in flattened data")
+    {
+        "none of the names that say its form is there".to_owned()
+    } else {
+        message
+    }
 }
 
 fn found_in_words(found: Unexpected<'_>) -> String {

@@ -1,6 +1,8 @@
 //! What a tool is, as data.
 
 mod by_schema;
+#[cfg(feature = "schemars")]
+mod by_type;
 pub(crate) mod check;
 pub(crate) mod definitions;
 pub(crate) mod set;
@@ -38,9 +40,14 @@ pub struct ToolSpec {
     pub description: String,
     parameters: Vec<Parameter>,
     schema: Schema,
+    /// Whether a call cannot have other arguments than the parameters, nor has to choose between forms of them.
+    has_one_form: bool,
     validator: Validator,
     /// What it may do.
     pub effect: Effect,
+    /// What somebody else says that it may do, such as an MCP server of its own tools. Nothing that decides looks at
+    /// it: who trusts the source sets [`effect`](Self::effect).
+    pub hinted_effect: Option<Effect>,
     /// The parameters on the line of an emoji call; `None` for the default (`spec/emoji.md`, binding).
     pub positional: Option<Vec<String>>,
     /// The string parameter that takes the body of an emoji call.
@@ -189,8 +196,10 @@ impl ToolSpec {
             description: String::new(),
             parameters: Vec::new(),
             schema: Schema::of_no_parameters(),
+            has_one_form: true,
             validator: Validator::default(),
             effect: Effect::default(),
+            hinted_effect: None,
             positional: None,
             body: None,
         }
@@ -222,6 +231,7 @@ impl ToolSpec {
 
     /// Takes over a schema whose parameters these are.
     pub(crate) fn with_schema(mut self, schema: Schema, parameters: Vec<Parameter>) -> Self {
+        self.has_one_form = schema.has_one_form();
         self.schema = schema;
         self.parameters = parameters;
         self.validator = self.validator.for_another_schema();
@@ -235,6 +245,11 @@ impl ToolSpec {
     pub fn validate_with(mut self, validate: Arc<dyn Validate>) -> Self {
         self.validator = Validator::given(validate);
         self
+    }
+
+    /// Whether a call cannot have other arguments than the parameters, nor has to choose between forms of them.
+    pub(crate) fn has_one_form(&self) -> bool {
+        self.has_one_form
     }
 
     pub(crate) fn validator(&self) -> &Validator {

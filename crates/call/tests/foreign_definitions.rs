@@ -142,6 +142,112 @@ fn mistakes_have_places() {
         &[("/0/input_schema/properties/x y", "blank")],
     );
     mistakes(r#"[{"name": "a", "name": "b"}]"#, &[("", "twice")]);
+    mistakes(
+        r#"[{"name": "a", "annotations": true}, {"name": "b", "annotations": {"readOnlyHint": "true"}},
+            {"name": "c", "input_schema": {}, "input_examples": [1]}]"#,
+        &[
+            ("/0/annotations", "an object"),
+            ("/1/annotations/readOnlyHint", "true or false"),
+            ("/2/input_examples", "a list of examples"),
+        ],
+    );
+}
+
+#[test]
+fn keys_that_are_nearly_right_are_named() {
+    for (key, meant) in [
+        ("inputschema", "inputSchema"),
+        ("input-schema", "input_schema"),
+        ("schema", "parameters"),
+        ("imput_schema", "input_schema"),
+        ("Parameters", "parameters"),
+        ("paramaters", "parameters"),
+        ("params", "parameters"),
+    ] {
+        let tool = json!({"name": "a", "description": "", key: {"type": "object"}});
+        let message = format!("perhaps `{meant}` is meant");
+        mistakes(&tool.to_string(), &[(&format!("/{key}"), &message)]);
+    }
+    mistakes(
+        r#"{"name": "a", "descripton": "b"}"#,
+        &[("/descripton", "`description`")],
+    );
+    mistakes(r#"[{"Name": "a"}]"#, &[("/0/Name", "`name`")]);
+    mistakes(r#"{"Tools": [{"name": "a"}]}"#, &[("/Tools", "`tools`")]);
+    // What is something else, or stands beside the right key, is passed over.
+    for key in [
+        "outputSchema",
+        "title",
+        "type_",
+        "strict",
+        "cache_control",
+        "_meta",
+        "input_examples",
+        "defer_loading",
+        "icons",
+        "execution",
+    ] {
+        let value = if key == "input_examples" {
+            json!([])
+        } else {
+            json!({"type": "object"})
+        };
+        check(&json!({"name": "a", key: value}), &["a(): "]);
+    }
+    check(
+        &json!({"name": "a", "names": 5, "description": "b", "desc": 5, "parameters": {}, "params": 5}),
+        &["a(): b"],
+    );
+}
+
+fn hinted(annotations: &Value, expected: Option<Effect>) {
+    let tools =
+        read_tool_definitions(&json!({"name": "a", "annotations": annotations}).to_string());
+    let tools = tools.unwrap_or_else(|error| panic!("{annotations}: {error}"));
+    assert_eq!(tools[0].hinted_effect, expected, "{annotations}");
+    assert_eq!(tools[0].effect, Effect::Write, "{annotations}");
+}
+
+#[test]
+fn what_a_server_says_of_its_tools_is_kept_and_not_trusted() {
+    hinted(&json!(null), None);
+    hinted(&json!({"title": "Look", "openWorldHint": false}), None);
+    hinted(&json!({"readOnlyHint": true}), Some(Effect::Read));
+    hinted(
+        &json!({"readOnlyHint": true, "destructiveHint": true}),
+        Some(Effect::Read),
+    );
+    hinted(
+        &json!({"readOnlyHint": false, "idempotentHint": true}),
+        Some(Effect::Idempotent),
+    );
+    hinted(&json!({"idempotentHint": true}), Some(Effect::Idempotent));
+    hinted(&json!({"destructiveHint": false}), Some(Effect::Write));
+    hinted(
+        &json!({"readOnlyHint": false, "idempotentHint": null}),
+        Some(Effect::Write),
+    );
+}
+
+#[test]
+fn examples_of_a_definition_are_those_of_its_schema() {
+    let examples = |definition: Value| {
+        let tools =
+            read_tool_definitions(&definition.to_string()).expect("definitions that are right");
+        tools[0].to_schema().get("examples").cloned()
+    };
+    let mut definition =
+        json!({"name": "a", "input_schema": schema(), "input_examples": [{"city": "Ulm"}]});
+    assert_eq!(examples(definition.clone()), Some(json!([{"city": "Ulm"}])));
+    definition["input_schema"]["examples"] = json!([{"city": "Bonn"}]);
+    assert_eq!(
+        examples(definition.clone()),
+        Some(json!([{"city": "Bonn"}]))
+    );
+    assert_eq!(
+        examples(json!({"name": "a", "input_schema": schema(), "input_examples": []})),
+        None
+    );
 }
 
 /// What only the compiler of schemas finds.

@@ -4,16 +4,15 @@
 //! in dependency order and side by side while the model still writes, and hands the results back.
 //!
 //! ```
-//! use plaincall::{BoxError, Effect, ParameterKind, Run, Stop, Tool, Toolbox};
+//! use plaincall::{BoxError, Effect, Run, Stop, Tool, Toolbox};
 //!
-//! #[derive(serde::Deserialize)]
+//! /// Adds two numbers.
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
 //! struct Add { a: i64, b: i64 }
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), BoxError> {
 //!     let add = Tool::new("Add", |add: Add, _| async move { Ok((add.a + add.b).to_string()) })
-//!         .parameter("a", ParameterKind::Integer)
-//!         .parameter("b", ParameterKind::Integer)
 //!         .effect(Effect::Read);
 //!     let mut run = Run::new(Toolbox::new([add])?)?;
 //!
@@ -72,11 +71,13 @@ mod toolbox;
 mod tools_file;
 mod trace;
 mod turn;
+mod typed;
 mod whole_results;
 mod work;
 
 pub use plaincall_call as call;
 pub use plaincall_syntax as syntax;
+pub use schemars;
 
 pub use call::{Arguments, Effect, Limits, Parameter, ParameterKind, ToolSpec, Unclosed};
 pub use command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_OUTPUT_LIMIT};
@@ -109,6 +110,7 @@ pub use tool_policy::{DEFAULT_TIMEOUT, Dependents, Retry, ToolBegin, ToolPolicy}
 pub use toolbox::{Toolbox, ToolboxError};
 pub use tools_file::{Mistake, ToolsFile, ToolsFileError, read_tools};
 pub use turn::{Stop, Turn};
+pub use typed::{ToolArguments, ToolFuture};
 
 /// The quick start of the README.
 #[cfg(doctest)]

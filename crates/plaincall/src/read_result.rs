@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use plaincall_call::{Effect, Parameter, ParameterKind, ToolSpec};
+use plaincall_call::Effect;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::context::Context;
@@ -16,10 +17,14 @@ const LAST_LINE: usize = 128;
 /// How many ids a message names.
 const NAMED: usize = 20;
 
-#[derive(Deserialize)]
+/// Reads on in the result of an earlier call, where it was cut because of its length.
+#[derive(Deserialize, JsonSchema)]
 struct Piece {
+    /// The id of that call.
     id: String,
+    /// The byte of the result to begin at, counted from 0; 0 if it is left out.
     from: Option<u64>,
+    /// How many bytes to read at most; as many as a result may have if it is left out.
     bytes: Option<u64>,
 }
 
@@ -31,32 +36,10 @@ impl Tool {
     /// nothing is said as many as a result may have). The piece begins and ends with whole characters, where possible with
     /// lines; its last line says where it ends and how long the whole is.
     pub fn read_result() -> Self {
-        let describe = |name: &str, kind, text: &str| Parameter::new(name, kind).describe(text);
-        let spec = ToolSpec::new(READ_RESULT)
-            .describe("Reads on in the result of an earlier call, where it was cut because of its length.")
-            .parameter(describe("id", ParameterKind::String, "The id of that call."))
-            .parameter(
-                describe(
-                    "from",
-                    ParameterKind::Integer,
-                    "The byte of the result to begin at, counted from 0; 0 if it is left out.",
-                )
-                .optional(),
-            )
-            .parameter(
-                describe(
-                    "bytes",
-                    ParameterKind::Integer,
-                    "How many bytes to read at most; as many as a result may have if it is left out.",
-                )
-                .optional(),
-            )
-            .effect(Effect::Read);
-        let mut tool = Self::new(READ_RESULT, |piece: Piece, context: Context| async move {
+        Self::new(READ_RESULT, |piece: Piece, context: Context| async move {
             piece.read(&context.surroundings.whole_results)
-        });
-        tool.spec = spec;
-        tool
+        })
+        .effect(Effect::Read)
     }
 }
 

@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, Parameter, ParameterKind, ToolSpec};
-use serde::de::DeserializeOwned;
+use plaincall_call::{Arguments, Effect, ToolSpec};
 
 use crate::context::Context;
 use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
+use crate::typed::{ToolArguments, ToolFuture};
 
 /// Any error; made by `?` from all error types and by `.into()` from a text.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -55,19 +55,18 @@ pub(crate) trait Code: Send + Sync {
 /// A tool: what it is called, what it takes, how it may run, and what it does.
 ///
 /// ```
-/// use plaincall::{Effect, ParameterKind, Tool};
+/// use plaincall::{Effect, Tool};
 ///
-/// #[derive(serde::Deserialize)]
+/// /// Adds two numbers.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
 /// struct Add {
 ///     a: i64,
 ///     b: i64,
 /// }
 ///
 /// let add = Tool::new("Add", |add: Add, _| async move { Ok((add.a + add.b).to_string()) })
-///     .describe("Adds two numbers.")
-///     .parameter("a", ParameterKind::Integer)
-///     .parameter("b", ParameterKind::Integer)
 ///     .effect(Effect::Read);
+/// assert_eq!(add.spec().description, "Adds two numbers.");
 /// assert_eq!(add.spec().parameters().len(), 2);
 /// ```
 #[derive(Clone)]
@@ -78,19 +77,57 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool from a function of typed arguments.
+    /// A tool from an async function of typed arguments and of the [`Context`] of the call.
     ///
-    /// The parameters are what [`parameter`](Self::parameter) and [`optional`](Self::optional) declare; a call with
-    /// other arguments is rejected before the function sees it. Arguments that do not fit the type are an error of
-    /// the call.
+    /// The fields of the type are the parameters ([`ToolSpec::of`]): what stands above the type in the source describes
+    /// the tool, what stands above a field its parameter; an `Option` or a default makes it one that may be left out.
+    /// A call with other arguments is rejected before the function sees it. What a type of its own refuses beyond
+    /// that is an error of the call. A tool that takes nothing is a function of `()`.
+    ///
+    /// ```
+    /// use plaincall::{Effect, Tool};
+    ///
+    /// /// Writes a text to a file of the project.
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct WriteFile {
+    ///     /// Its path below the project's folder.
+    ///     #[schemars(example = &"src/main.rs")]
+    ///     path: String,
+    ///     /// The whole text.
+    ///     content: String,
+    ///     /// Whether it may replace a file that is there.
+    ///     #[serde(default)]
+    ///     replace: bool,
+    /// }
+    ///
+    /// let write_file = Tool::new("write-file", |file: WriteFile, context| async move {
+    ///     let folder = context.directory().ok_or("this run has no directory")?;
+    ///     let path = folder.join(&file.path);
+    ///     if path.exists() && !file.replace {
+    ///         return Err(format!("{} is there already", file.path).into());
+    ///     }
+    ///     std::fs::write(path, &file.content)?;
+    ///     Ok(format!("{} bytes written", file.content.len()))
+    /// })
+    /// .effect(Effect::Idempotent)
+    /// .body("content");
+    /// assert_eq!(write_file.spec().usage().to_string(), "write-file path replace? (body: content)");
+    /// ```
+    ///
+    /// # If it does not compile
+    /// The function takes two arguments, of which the first has its type written out, and is `async move`:
+    /// `|arguments: Add, context| async move { … }`; `_` in place of `context` if it is not needed. Its type derives
+    /// `serde::Deserialize` and `schemars::JsonSchema` and owns its values (`String`, not `&str`). Its last expression
+    /// is `Ok(text)`, with a `String`; `?` takes every error that may go from thread to thread. What it holds while it
+    /// waits for something may go from thread to thread too (`Arc`, not `Rc`).
     pub fn new<A, F, R>(name: impl Into<String>, function: F) -> Self
     where
-        A: DeserializeOwned + Send + 'static,
-        F: Fn(A, Context) -> R + Send + Sync + 'static,
-        R: Future<Output = ToolResult> + Send + 'static,
+        A: ToolArguments,
+        F: Fn(A, Context) -> R + Send + Sync + 'static, // `|arguments: Add, context| async move { … }`
+        R: ToolFuture<Output = ToolResult> + Send + 'static, // ends with `Ok(text)`; only `Send` values over an `.await`
     {
         Self::with_code(
-            ToolSpec::new(name),
+            ToolSpec::of::<A>(name),
             Typed {
                 function,
                 arguments: std::marker::PhantomData::<fn(A)>,
@@ -98,11 +135,30 @@ impl Tool {
         )
     }
 
-    /// A tool from a definition and a function of the arguments as they were written.
+    /// A tool from a definition and an async function of the arguments as they were written.
+    ///
+    /// It is for tools that are only known when the program runs, and for types that cannot say what they take:
+    /// [`Arguments::to`] makes any type with `Deserialize` of the arguments.
+    ///
+    /// ```
+    /// use plaincall::{Arguments, Effect, Parameter, ParameterKind, Tool, ToolSpec};
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Wait { seconds: u32 }
+    ///
+    /// let spec = ToolSpec::new("wait")
+    ///     .describe("Waits.")
+    ///     .parameter(Parameter::new("seconds", ParameterKind::Integer))
+    ///     .effect(Effect::Read);
+    /// let wait = Tool::raw(spec, |arguments: Arguments, _| async move {
+    ///     let wait: Wait = arguments.to()?;
+    ///     Ok(format!("waited {} s", wait.seconds))
+    /// });
+    /// ```
     pub fn raw<F, R>(spec: ToolSpec, function: F) -> Self
     where
-        F: Fn(Arguments, Context) -> R + Send + Sync + 'static,
-        R: Future<Output = ToolResult> + Send + 'static,
+        F: Fn(Arguments, Context) -> R + Send + Sync + 'static, // `|arguments, context| async move { … }`
+        R: ToolFuture<Output = ToolResult> + Send + 'static, // ends with `Ok(text)`; only `Send` values over an `.await`
     {
         Self::with_code(spec, Raw(function))
     }
@@ -115,25 +171,9 @@ impl Tool {
         }
     }
 
-    /// Says what the tool does, in words for the model.
+    /// Says what the tool does, in words for the model, in place of what its definition says.
     pub fn describe(mut self, description: impl Into<String>) -> Self {
         self.spec.description = description.into();
-        self
-    }
-
-    /// Declares a parameter that every call must have.
-    pub fn parameter(self, name: impl Into<String>, kind: ParameterKind) -> Self {
-        self.declare(Parameter::new(name, kind))
-    }
-
-    /// Declares a parameter that a call may leave out.
-    pub fn optional(self, name: impl Into<String>, kind: ParameterKind) -> Self {
-        self.declare(Parameter::new(name, kind).optional())
-    }
-
-    /// Declares a parameter with a description of its own.
-    pub fn declare(mut self, parameter: Parameter) -> Self {
-        self.spec = self.spec.parameter(parameter);
         self
     }
 
@@ -283,7 +323,7 @@ struct Raw<F>(F);
 impl<F, R> Code for Raw<F>
 where
     F: Fn(Arguments, Context) -> R + Send + Sync,
-    R: Future<Output = ToolResult> + Send + 'static,
+    R: ToolFuture<Output = ToolResult> + Send + 'static,
 {
     fn start(&self, arguments: Arguments, context: Context) -> Work {
         Box::pin((self.0)(arguments, context))
@@ -297,9 +337,9 @@ struct Typed<F, A> {
 
 impl<F, A, R> Code for Typed<F, A>
 where
-    A: DeserializeOwned + Send + 'static,
+    A: ToolArguments,
     F: Fn(A, Context) -> R + Send + Sync,
-    R: Future<Output = ToolResult> + Send + 'static,
+    R: ToolFuture<Output = ToolResult> + Send + 'static,
 {
     fn start(&self, arguments: Arguments, context: Context) -> Work {
         match arguments.to::<A>() {

@@ -59,7 +59,7 @@ pub(crate) const SCENARIOS: [Scenario; 4] = [
     },
 ];
 
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Milliseconds {
     ms: u64,
 }
@@ -70,7 +70,6 @@ fn sleeper(timeout: Duration) -> Tool {
         sleep(Duration::from_millis(ms)).await;
         Ok(String::new())
     })
-    .parameter("ms", ParameterKind::Integer)
     .effect(Effect::Read)
     .timeout(timeout)
 }

@@ -77,6 +77,15 @@ impl<'s> Alternative<'s> {
         })
     }
 
+    /// Whether there may be no members but those it names letter by letter. What it says nothing about counts as no.
+    pub(crate) fn names_all(&self) -> bool {
+        !self.all.iter().any(|keywords| {
+            let rest = keywords.get("additionalProperties");
+            let is_open = rest.is_some_and(|rest| *rest != Value::Bool(false));
+            is_open || keywords.contains_key("patternProperties")
+        })
+    }
+
     /// Whether it names a member `key` letter by letter.
     pub(crate) fn spells(&self, key: &str) -> bool {
         self.properties().any(|(name, _)| name == key)

@@ -82,7 +82,7 @@ fn of_constants(values: &[&Value]) -> String {
     }
 }
 
-/// ` of at least 1 and at most 5`.
+/// ` from 1 to 5`, ` of at least 2 items`.
 fn bounds(alternative: &Alternative<'_>) -> String {
     let limit = |name: &str| {
         alternative
@@ -90,27 +90,33 @@ fn bounds(alternative: &Alternative<'_>) -> String {
             .iter()
             .find_map(|keywords| keywords.get(name).filter(|limit| limit.is_number()))
     };
-    let words: Vec<String> = [
-        ("minimum", "of at least", ""),
-        ("exclusiveMinimum", "above", ""),
-        ("maximum", "of at most", ""),
-        ("exclusiveMaximum", "below", ""),
-        ("minLength", "of at least", " characters"),
-        ("maxLength", "of at most", " characters"),
-        ("minItems", "of at least", " items"),
-        ("maxItems", "of at most", " items"),
-    ]
-    .into_iter()
-    .filter_map(|(name, word, unit)| {
-        let limit = limit(name)?;
-        let unit = if limit.as_u64() == Some(1) {
+    let with_unit = |limit: &Value, unit: &str| {
+        let is_one = limit.as_u64() == Some(1);
+        let unit = if is_one {
             unit.trim_end_matches('s')
         } else {
             unit
         };
-        Some(format!("{word} {limit}{unit}"))
-    })
-    .collect();
+        format!("{limit}{unit}")
+    };
+    let counted = |least: &str, most: &str, unit: &str| match (limit(least), limit(most)) {
+        (Some(least), Some(most)) if least == most => vec![format!("of {}", with_unit(most, unit))],
+        (Some(least), Some(most)) if unit.is_empty() => vec![format!("from {least} to {most}")],
+        (Some(least), Some(most)) => vec![format!("of {least} to {}", with_unit(most, unit))],
+        (least, most) => [("least", least), ("most", most)]
+            .into_iter()
+            .filter_map(|(word, limit)| Some(format!("of at {word} {}", with_unit(limit?, unit))))
+            .collect(),
+    };
+    let beyond = [("exclusiveMinimum", "above"), ("exclusiveMaximum", "below")]
+        .into_iter()
+        .filter_map(|(name, word)| Some(format!("{word} {}", limit(name)?)));
+    let words: Vec<String> = counted("minimum", "maximum", "")
+        .into_iter()
+        .chain(beyond)
+        .chain(counted("minLength", "maxLength", " characters"))
+        .chain(counted("minItems", "maxItems", " items"))
+        .collect();
     if words.is_empty() {
         String::new()
     } else {

@@ -35,11 +35,30 @@ impl ToolSpec {
             return Err(SpecError::new("", message));
         }
         let schema = Schema::new(schema.clone());
-        schema.check()?;
-        let reader = schema.reader();
+        let parameters = schema.parameters()?;
+        Ok(self.with_schema(schema, parameters))
+    }
+
+    /// The parameters as a JSON Schema.
+    pub fn to_schema(&self) -> Value {
+        self.schema().document().clone()
+    }
+}
+
+impl Schema {
+    /// The parameters of a tool whose arguments this describes.
+    ///
+    /// # Errors
+    /// Refuses, with its place, what is no schema or not that of an object.
+    pub(crate) fn parameters(&self) -> Result<Vec<Parameter>, SpecError> {
+        self.check()?;
+        let reader = self.reader();
         let root = reader.root();
         if !root.kinds().has(Kinds::OBJECT) {
-            let message = "the arguments of a tool are an object: write `\"type\": \"object\"`";
+            let message = format!(
+                "the arguments of a tool are an object, and this is {}: write `\"type\": \"object\"`, or take a struct with named fields",
+                root.in_words()
+            );
             return Err(SpecError::new("/type", message));
         }
         let mut parameters: Vec<Parameter> = Vec::new();
@@ -68,11 +87,15 @@ impl ToolSpec {
             let message = format!("`{name}` is not among the properties");
             return Err(SpecError::new("/required", message));
         }
-        Ok(self.with_schema(schema.clone(), parameters))
+        Ok(parameters)
     }
 
-    /// The parameters as a JSON Schema.
-    pub fn to_schema(&self) -> Value {
-        self.schema().document().clone()
+    /// Whether an object that this describes has no other members than those named, and one form.
+    pub(crate) fn has_one_form(&self) -> bool {
+        let reader = self.reader();
+        match reader.root().alternatives.as_slice() {
+            [only] => only.names_all(),
+            _ => false,
+        }
     }
 }

@@ -12,12 +12,12 @@ impl ToolSpec {
     /// Whether the definition is consistent, so that its tool can be called in both syntaxes.
     ///
     /// # Errors
-    /// The first thing that is wrong: a name that no call can spell, a parameter declared twice, a name in
+    /// The first thing that is wrong: a name that no call can spell, a schema that is not an object's, a parameter declared twice, a name in
     /// `positional` or `body` that is no parameter or not one of a fitting kind, a required list or object for which
     /// the line of an emoji call has no room, a schema that cannot be validated.
     pub fn check(&self) -> Result<(), SpecError> {
         check_tool_name(&self.name)?;
-        self.schema().check()?;
+        self.schema().parameters()?;
         let mut seen = HashSet::new();
         for parameter in self.parameters() {
             let at = format!("/parameters/{}", escape(&parameter.name));

@@ -1,16 +1,25 @@
 //! Tools as other programs define them: the JSON of `OpenAI`, MCP and Anthropic.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
 use crate::json_text;
+use crate::nearest::nearest_name;
+use crate::pointer::escape;
 use crate::spec_error::SpecError;
-use crate::tool::ToolSpec;
+use crate::tool::{Effect, ToolSpec};
 
 /// What the schema of the arguments is called: by `OpenAI`, by MCP, by Anthropic.
 const SCHEMAS: [&str; 3] = ["parameters", "inputSchema", "input_schema"];
+
+/// What people write who mean the schema of the arguments.
+const SCHEMA_WORDS: [&str; 5] = ["params", "args", "arguments", "input", "schema"];
+
+/// Keys that look like ones that are read, and are others.
+const PASSED_OVER: [&str; 2] = ["outputSchema", "output_schema"];
 
 /// Everything that is wrong with definitions of tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +51,10 @@ impl std::error::Error for DefinitionsError {}
 /// to `tools/list`, with or without the JSON-RPC around it), or one alone.
 ///
 /// A definition has a `name`, a `description` and a JSON Schema as `parameters`, `inputSchema` or `input_schema`; it
-/// may stand in `function`. Whatever annotations say about what a tool does, every tool has
-/// [`Effect::Write`](crate::Effect::Write): a server's word about itself is a hint and relaxes nothing. Who knows
-/// better sets another [`effect`](ToolSpec::effect).
+/// may stand in `function`. `input_examples` become the `examples` of the schema; what else stands there is passed
+/// over. Whatever `annotations` say about what a tool does, every tool has [`Effect::Write`]: a server's word about
+/// itself is a hint, which [`hinted_effect`](ToolSpec::hinted_effect) keeps, and relaxes nothing. Who knows better sets
+/// another [`effect`](ToolSpec::effect).
 ///
 /// ```
 /// use plaincall_call::{Effect, read_tool_definitions};
@@ -55,6 +65,7 @@ impl std::error::Error for DefinitionsError {}
 /// )?;
 /// assert_eq!(tools[0].parameters()[0].name, "at");
 /// assert_eq!(tools[0].effect, Effect::Write);
+/// assert_eq!(tools[0].hinted_effect, Some(Effect::Read));
 ///
 /// let error = read_tool_definitions(r#"[{"name": "a b"}]"#).unwrap_err();
 /// assert_eq!(error.mistakes[0].at, "/0/name");
@@ -103,7 +114,10 @@ fn tools(document: &Value, mistakes: &mut Vec<SpecError>) -> Vec<ToolSpec> {
                 ("/result/tools", list.as_slice())
             }
             (None, None) if !object.contains_key("name") && !object.contains_key("function") => {
-                mistakes.push(SpecError::new("", no_definition(object)));
+                mistakes.push(match near_key(object, &["tools", "name"]) {
+                    Some((key, meant)) => misspelled("", key, meant),
+                    None => SpecError::new("", no_definition(object)),
+                });
                 return Vec::new();
             }
             (None, None) => return Vec::from_iter(collected(tool(document, ""), mistakes)),
@@ -163,38 +177,40 @@ fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
         at.push_str("/function");
         fields = object(function, &at)?;
     }
-    let name = match fields.get("name") {
-        Some(Value::String(name)) => name,
-        Some(_) => return Err(SpecError::new(format!("{at}/name"), "it must be a text")),
-        None => return Err(SpecError::new(at, "a tool has a `name`")),
+    let Some(name) = text(fields, "name", &at)? else {
+        return Err(match near_key(fields, &["name"]) {
+            Some((key, meant)) => misspelled(&at, key, meant),
+            None => SpecError::new(at, "a tool has a `name`"),
+        });
     };
-    let description = match fields.get("description") {
-        Some(Value::String(text)) => text.as_str(),
-        Some(Value::Null) | None => "",
-        Some(_) => {
-            return Err(SpecError::new(
-                format!("{at}/description"),
-                "it must be a text",
-            ));
-        }
-    };
-    let mut spec = ToolSpec::new(name.as_str()).describe(description);
+    let description = text(fields, "description", &at)?;
+    if description.is_none()
+        && let Some((key, meant)) = near_key(fields, &["description"])
+    {
+        return Err(misspelled(&at, key, meant));
+    }
+    let mut spec = ToolSpec::new(name).describe(description.unwrap_or_default());
+    spec.hinted_effect = hinted_effect(fields, &at)?;
     let mut schemas = SCHEMAS
         .iter()
         .filter_map(|key| Some((*key, fields.get(*key).filter(|schema| !schema.is_null())?)));
-    let schema_at = match schemas.next() {
-        Some((key, schema)) => {
-            let schema_at = format!("{at}/{key}");
-            if let Some((second, _)) = schemas.next() {
-                let message = format!("the schema of the arguments stands in `{key}` already");
-                return Err(SpecError::new(format!("{at}/{second}"), message));
-            }
-            spec = spec
-                .parameters_from_schema(schema)
-                .map_err(|error| error.under(&schema_at))?;
-            schema_at
+    let schema_at = if let Some((key, schema)) = schemas.next() {
+        let schema_at = format!("{at}/{key}");
+        if let Some((second, _)) = schemas.next() {
+            let message = format!("the schema of the arguments stands in `{key}` already");
+            return Err(SpecError::new(format!("{at}/{second}"), message));
         }
-        None => at.clone(),
+        let schema = with_examples(schema, fields, &at)?;
+        spec = spec
+            .parameters_from_schema(&schema)
+            .map_err(|error| error.under(&schema_at))?;
+        schema_at
+    } else {
+        // A tool without parameters is one thing, one whose parameters nobody reads another.
+        if let Some((key, meant)) = near_key(fields, &SCHEMAS) {
+            return Err(misspelled(&at, key, meant));
+        }
+        at.clone()
     };
     match spec.check() {
         Ok(()) => Ok(spec),
@@ -212,4 +228,96 @@ fn object<'v>(value: &'v Value, at: &str) -> Result<&'v Map<String, Value>, Spec
     value
         .as_object()
         .ok_or_else(|| SpecError::new(at, "a tool is an object"))
+}
+
+/// A text, if there is one.
+fn text<'v>(
+    fields: &'v Map<String, Value>,
+    key: &str,
+    at: &str,
+) -> Result<Option<&'v str>, SpecError> {
+    match fields.get(key) {
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(Value::Null) if key != "name" => Ok(None),
+        Some(_) => Err(SpecError::new(format!("{at}/{key}"), "it must be a text")),
+        None => Ok(None),
+    }
+}
+
+/// What MCP's annotations say that the tool may do. `openWorldHint` and `title` say nothing about that.
+fn hinted_effect(fields: &Map<String, Value>, at: &str) -> Result<Option<Effect>, SpecError> {
+    let at = format!("{at}/annotations");
+    let hints = match fields.get("annotations") {
+        Some(Value::Object(hints)) => hints,
+        Some(Value::Null) | None => return Ok(None),
+        Some(_) => return Err(SpecError::new(at, "it must be an object with hints")),
+    };
+    let hint = |key: &str| match hints.get(key) {
+        Some(Value::Bool(hint)) => Ok(Some(*hint)),
+        Some(Value::Null) | None => Ok(None),
+        Some(_) => {
+            let message = "it must be true or false";
+            Err(SpecError::new(format!("{at}/{key}"), message))
+        }
+    };
+    let hints = [
+        hint("readOnlyHint")?,
+        hint("idempotentHint")?,
+        hint("destructiveHint")?,
+    ];
+    Ok(match hints {
+        [None, None, None] => None,
+        [Some(true), _, _] => Some(Effect::Read),
+        [_, Some(true), _] => Some(Effect::Idempotent),
+        _ => Some(Effect::Write),
+    })
+}
+
+/// The schema, with what the definition gives as examples of arguments.
+fn with_examples<'v>(
+    schema: &'v Value,
+    fields: &'v Map<String, Value>,
+    at: &str,
+) -> Result<Cow<'v, Value>, SpecError> {
+    let examples = match fields.get("input_examples") {
+        Some(Value::Array(examples)) if examples.iter().all(Value::is_object) => examples,
+        Some(Value::Null) | None => return Ok(Cow::Borrowed(schema)),
+        Some(_) => {
+            let message = "it must be a list of examples, each an object with arguments";
+            return Err(SpecError::new(format!("{at}/input_examples"), message));
+        }
+    };
+    let mut schema = schema.clone();
+    if let Value::Object(keywords) = &mut schema
+        && !examples.is_empty()
+        && !keywords.contains_key("examples")
+    {
+        keywords.insert("examples".to_owned(), examples.clone().into());
+    }
+    Ok(Cow::Owned(schema))
+}
+
+/// A key of the definition that was probably meant to be one of these, none of which is there.
+fn near_key<'f, 'k>(
+    fields: &'f Map<String, Value>,
+    known: &[&'k str],
+) -> Option<(&'f str, &'k str)> {
+    fields
+        .keys()
+        .filter(|key| !known.contains(&key.as_str()) && !PASSED_OVER.contains(&key.as_str()))
+        .find_map(|key| {
+            let plain = key.replace('-', "_");
+            let schema = SCHEMA_WORDS.contains(&&*plain).then_some(SCHEMAS[0]);
+            let of_schema = known.iter().copied().find(|one| Some(*one) == schema);
+            let near = of_schema.or_else(|| nearest_name(&plain, known.iter().copied()))?;
+            Some((key.as_str(), near))
+        })
+}
+
+fn misspelled(at: &str, key: &str, meant: &str) -> SpecError {
+    let at = format!("{at}/{}", escape(key));
+    SpecError::new(
+        at,
+        format!("nothing is read here: perhaps `{meant}` is meant"),
+    )
 }

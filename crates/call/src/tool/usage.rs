@@ -88,7 +88,9 @@ impl ToolSpec {
             .parameters()
             .iter()
             .filter(|parameter| parameter.is_free_text());
-        self.parameters().iter().all(Parameter::is_scalar) && texts.count() <= 1
+        self.has_one_form()
+            && self.parameters().iter().all(Parameter::is_scalar)
+            && texts.count() <= 1
     }
 
     /// The required parameters, then the optional scalars, without the body.

@@ -146,7 +146,8 @@ mod tests {
     use std::time::Duration;
 
     use plaincall_call::{
-        Arguments, Collector, EchoGuard, Effect, Foreign, ParameterKind, Unclosed,
+        Arguments, Collector, EchoGuard, Effect, Foreign, Parameter, ParameterKind, ToolSpec,
+        Unclosed,
     };
     use plaincall_plan::{CallIndex, Outcome};
     use plaincall_syntax::{ByteParser, Dialect};
@@ -172,10 +173,11 @@ mod tests {
     impl Play {
         fn new(policy: Policy, is_emoji: bool) -> Self {
             let say = |name: &str| {
-                Tool::new(name, |_: serde_json::Value, _| async { Ok(String::new()) })
-                    .parameter("text", ParameterKind::String)
-                    .positional(["text"])
-                    .effect(Effect::Read)
+                let text = Parameter::new("text", ParameterKind::String);
+                let spec = ToolSpec::new(name).parameter(text).positional(["text"]);
+                Tool::raw(spec.effect(Effect::Read), |_, _| async {
+                    Ok(String::new())
+                })
             };
             let toolbox = Arc::new(Toolbox::new([say("say"), say("see")]).unwrap());
             let dialect = Dialect::auto();

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use plaincall::{
-    Dialect, Effect, LineEncoder, Log, Run, RunError, RunEvent, Settlement, Stop, Tool, Toolbox,
-    read_log,
+    Dialect, Effect, LineEncoder, Log, Parameter, ParameterKind, Run, RunError, RunEvent,
+    Settlement, Stop, Tool, ToolSpec, Toolbox, read_log,
 };
 
 use crate::play::reference;
@@ -67,10 +67,9 @@ async fn other_tools_and_other_settings() {
     let what = "the tool `slow` is not there any more";
     check(&with_tools(&path, gone, None), 1, what);
     // A tool that was not known then.
-    let nothing = Tool::raw(plaincall::ToolSpec::new("nothing"), |_, _| async {
-        Ok(String::new())
-    });
-    let known = nothing.optional("text", plaincall::ParameterKind::String);
+    let text = Parameter::new("text", ParameterKind::String).optional();
+    let spec = ToolSpec::new("nothing").parameter(text);
+    let known = Tool::raw(spec, |_, _| async { Ok(String::new()) });
     let what = "call 1 (`b`) ends as rejected, and before that it should say that call 1 (`b`) is complete, with these arguments";
     check(&with_tools(&path, Some, Some(known)), 11, what);
     let other = Scene {

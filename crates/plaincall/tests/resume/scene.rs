@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plaincall::{
-    Arguments, Decision, Dependents, Dialect, Effect, Gate, GateFuture, Log, ParameterKind, Policy,
-    Request, Retry, Run, RunBuilder, Settlement, SettlementFuture, Stop, Tool, ToolResult, Toolbox,
+    Arguments, Decision, Dependents, Dialect, Effect, Gate, GateFuture, Log, Policy, Request,
+    Retry, Run, RunBuilder, Settlement, SettlementFuture, Stop, Tool, ToolResult, Toolbox,
 };
 use tokio::time::sleep;
 
@@ -85,7 +85,7 @@ impl Gate for Person {
     }
 }
 
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Say {
     text: String,
     #[serde(default)]
@@ -111,8 +111,6 @@ pub(crate) fn toolbox(seen: &Seen) -> Toolbox {
                 result
             }
         })
-        .parameter("text", ParameterKind::String)
-        .optional("list", ParameterKind::Array)
         .positional(["text"])
         .effect(effect)
     };

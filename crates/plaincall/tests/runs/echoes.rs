@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use plaincall::call::Foreign;
 use plaincall::{
-    AllowAll, Arguments, Decision, Dialect, EchoOf, Echoes, Effect, Gate, GateFuture,
-    ParameterKind, Policy, ReadOnly, Request, Rule, Rules, Run, RunBuilder, RunEvent, Status, Stop,
-    Tool, Toolbox, TurnResults,
+    AllowAll, Arguments, Decision, Dialect, EchoOf, Echoes, Effect, Gate, GateFuture, Policy,
+    ReadOnly, Request, Rule, Rules, Run, RunBuilder, RunEvent, Status, Stop, Tool, Toolbox,
+    TurnResults,
 };
 use tokio::time::sleep;
 
@@ -47,7 +47,6 @@ fn toolbox(form: Form) -> Toolbox {
             let said = page.clone().unwrap_or(arguments.text);
             async move { Ok(said) }
         })
-        .parameter("text", ParameterKind::String)
         .positional(["text"])
         .effect(effect)
     };
@@ -59,7 +58,7 @@ fn toolbox(form: Form) -> Toolbox {
     .unwrap()
 }
 
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Text {
     text: String,
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plaincall::{
-    Arguments, Decision, Dependents, Effect, Gate, GateFuture, Log, Observer, Order, ParameterKind,
-    Policy, Request, Retry, Run, RunEvent, Status, Stop, Storage, Tool, Toolbox, Writes, read_log,
+    Arguments, Decision, Dependents, Effect, Gate, GateFuture, Log, Observer, Order, Policy,
+    Request, Retry, Run, RunEvent, Status, Stop, Storage, Tool, Toolbox, Writes, read_log,
 };
 use tokio::time::sleep;
 
@@ -41,7 +41,6 @@ fn toolbox() -> Toolbox {
             sleep(Duration::from_millis(ms)).await;
             Ok("after all".to_owned())
         })
-        .parameter("ms", ParameterKind::Integer)
         .effect(Effect::Read)
         .timeout(Duration::from_millis(60))
         .grace(Duration::from_millis(30)),

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Context, Effect, Log, ParameterKind, Retry, Run, RunEvent, Stop, Storage, Tool,
-    Toolbox, TurnResults, read_log,
+    AllowAll, Context, Effect, Log, Retry, Run, RunEvent, Stop, Storage, Tool, Toolbox,
+    TurnResults, read_log,
 };
 use tokio::time::sleep;
 
@@ -93,7 +93,6 @@ fn tool(name: &'static str, effect: Effect, disk: &Disk) -> Tool {
             }
         }
     })
-    .parameter("ms", ParameterKind::Integer)
     .effect(effect)
 }
 

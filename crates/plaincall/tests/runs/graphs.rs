@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plaincall::{Context, Effect, ParameterKind, Run, Stop, Tool, ToolResult, Toolbox};
+use plaincall::{Context, Effect, Run, Stop, Tool, ToolResult, Toolbox};
 use tokio::time::{Instant, sleep};
 
 use crate::scene::{Milliseconds, builder, written};
@@ -169,7 +169,6 @@ impl Running {
                 result
             }
         })
-        .parameter("ms", ParameterKind::Integer)
         .effect(Effect::Read)
     }
 

@@ -12,4 +12,5 @@ mod seams;
 mod statuses;
 mod stopping;
 mod timing;
+mod typed;
 mod watching;

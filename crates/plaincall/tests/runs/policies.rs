@@ -298,7 +298,7 @@ async fn answers_of_gates() {
         errors(&results)[..3],
         [
             "not now",
-            "the arguments were changed before the call ran, and are not right now: wrong arguments: `ms`: expected a whole number, found `x`",
+            "the arguments were changed before the call ran, and are not right now: wrong arguments: `ms`: expected a whole number of at least 0, found `x`",
             "nobody could decide whether this call may run, so it may not: nobody answered within 5 s",
         ]
     );

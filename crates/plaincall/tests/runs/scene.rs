@@ -5,12 +5,10 @@
 
 use std::time::Duration;
 
-use plaincall::{
-    Context, Effect, ParameterKind, Run, RunBuilder, Stop, Tool, ToolResult, Toolbox, TurnResults,
-};
+use plaincall::{Context, Effect, Run, RunBuilder, Stop, Tool, ToolResult, Toolbox, TurnResults};
 use tokio::time::sleep;
 
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, schemars::JsonSchema)]
 pub(crate) struct Milliseconds {
     pub(crate) ms: u64,
 }
@@ -21,7 +19,6 @@ pub(crate) fn sleeper(name: &str, end: fn(u64, &Context) -> ToolResult) -> Tool 
         sleep(Duration::from_millis(ms)).await;
         end(ms, &context)
     })
-    .parameter("ms", ParameterKind::Integer)
     .effect(Effect::Idempotent)
 }
 

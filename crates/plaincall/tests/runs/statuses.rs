@@ -93,7 +93,7 @@ async fn calls_that_are_wrong() {
         "a rejected -0, b rejected -0, c rejected -0, d rejected -0, e rejected -0, f rejected -0, g rejected -0",
         &[
             "wrong arguments: `ms` is missing: sleep cannot be called without it",
-            "wrong arguments: `ms`: expected a whole number, found `x`",
+            "wrong arguments: `ms`: expected a whole number of at least 0, found `x`",
             "the call depends on itself (`c`)",
             "these calls wait for each other: `d`, `e`",
             "these calls wait for each other: `d`, `e`",

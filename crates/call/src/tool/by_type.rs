@@ -1,0 +1,178 @@
+//! The parameters of a tool from a type.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use schemars::{JsonSchema, json_schema};
+use serde_json::{Map, Value, json};
+
+use crate::pointer::escape;
+use crate::schema::{Kinds, Schema};
+use crate::tool::ToolSpec;
+
+/// What `format` says of numbers: which of a program's types they have.
+const NUMBER_FORMATS: [&str; 14] = [
+    "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64",
+    "uint128", "uint", "float", "double",
+];
+
+impl ToolSpec {
+    /// A tool whose parameters are the fields of a type, which says of itself what it is.
+    ///
+    /// What stands above the type in the source describes the tool, what stands above a field its parameter. A field
+    /// that is an `Option` or has a default may be left out. Attributes of serde and schemars count: names, defaults,
+    /// examples, bounds. `spec/block.md` 7.7.1 says how calls are read by it; [`Arguments::to`](crate::Arguments::to)
+    /// makes the type of a call that was bound.
+    ///
+    /// ```
+    /// use plaincall_call::{ToolSpec, bind_arguments, Arguments};
+    ///
+    /// /// Repeats a text.
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Repeat {
+    ///     /// What is repeated.
+    ///     text: String,
+    ///     /// How often.
+    ///     #[serde(default = "twice")]
+    ///     times: u8,
+    /// }
+    /// fn twice() -> u8 { 2 }
+    ///
+    /// let tool = ToolSpec::of::<Repeat>("repeat");
+    /// assert_eq!(tool.description, "Repeats a text.");
+    /// assert_eq!(tool.parameters()[1].description, "How often.");
+    /// assert!(!tool.parameters()[1].required);
+    ///
+    /// let arguments = bind_arguments(&tool, &Arguments::from_pairs([("text", "007")])?).expect("they fit");
+    /// let repeat: Repeat = arguments.to()?;
+    /// assert_eq!((repeat.text.as_str(), repeat.times), ("007", 2));
+    /// # Ok::<(), plaincall_call::ArgumentError>(())
+    /// ```
+    ///
+    /// A tool without parameters is one of `()`, or of a struct without fields. A map has any names; so has
+    /// `serde_json::Value`. A type that is no object, such as a list, makes a tool that [`check`](Self::check) refuses.
+    ///
+    /// Where the schema says less or more than the type, the schema decides what is told and refused first, and the
+    /// type refuses the rest when it is made:
+    /// - Numbers of 32 bits and more have no bounds in the schema but that from zero; no number beyond 64 bits passes.
+    /// - Other names (`alias`) and names that stand for all others (`other`) are for programs that wrote them earlier;
+    ///   a call has to use the name that it was told.
+    /// - A field that serde reads by a function of its own (`with`, `deserialize_with`) needs `schemars(with = …)`,
+    ///   which names a type that is written the same way. A type with its own `Deserialize` needs its own `JsonSchema`.
+    /// - What stands in a flattened field, an untagged enum or one with a tag inside has been read once before the
+    ///   type sees it: no maps with numbers as keys, no numbers of 128 bits, and an error of a type's own names the
+    ///   whole of it.
+    pub fn of<T: JsonSchema>(name: impl Into<String>) -> Self {
+        let settings = SchemaSettings::draft2020_12()
+            .with(|settings| settings.meta_schema = None)
+            .with_transform(RecursiveTransform(tidy));
+        let mut schema = settings.into_generator().into_root_schema_for::<T>();
+        // The name of the type is for its source.
+        let title = schema.remove("title");
+        let mut spec = Self::new(name);
+        if let Some(Value::String(description)) = schema.remove("description") {
+            spec.description = description;
+        }
+        let name = title.as_ref().and_then(Value::as_str);
+        name_root(&mut schema, name.unwrap_or("Arguments"));
+        let mut schema = Schema::new(schema.to_value());
+        let (kinds, is_open) = {
+            let reader = schema.reader();
+            let root = reader.root();
+            (root.kinds(), root.is_open())
+        };
+        if kinds == Kinds::NULL {
+            return spec;
+        }
+        if is_open {
+            schema = Schema::new(json!({"type": "object", "additionalProperties": true}));
+        }
+        // What cannot be parameters is told by `check`.
+        let parameters = schema.parameters().unwrap_or_default();
+        spec.with_schema(schema, parameters)
+    }
+}
+
+/// Gives a type that holds itself a name among the definitions, as those of its parts have one.
+fn name_root(schema: &mut schemars::Schema, name: &str) {
+    let mut name = name.to_owned();
+    while schema
+        .pointer(&format!("/$defs/{}", escape(&name)))
+        .is_some()
+    {
+        name.push('_');
+    }
+    let reference = Value::from(format!("#/$defs/{}", escape(&name)));
+    let mut is_recursive = false;
+    RecursiveTransform(|schema: &mut schemars::Schema| {
+        if schema.get("$ref").is_some_and(|target| target == "#") {
+            schema.insert("$ref".to_owned(), reference.clone());
+            is_recursive = true;
+        }
+    })
+    .transform(schema);
+    if !is_recursive {
+        return;
+    }
+    let mut definitions = match schema.remove("$defs") {
+        Some(Value::Object(definitions)) => definitions,
+        _ => Map::new(),
+    };
+    let examples = schema.remove("examples");
+    definitions.insert(name, schema.clone().to_value());
+    *schema = json_schema!({"$ref": reference, "$defs": definitions});
+    if let Some(examples) = examples {
+        schema.insert("examples".to_owned(), examples);
+    }
+}
+
+/// Takes away what only says how a program's source is written.
+fn tidy(schema: &mut schemars::Schema) {
+    let format = schema.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| NUMBER_FORMATS.contains(&format)) {
+        schema.remove("format");
+    }
+    if let Some(Value::String(description)) = schema.get("description") {
+        let description = unwrapped(description);
+        schema.insert("description".to_owned(), description.into());
+    }
+}
+
+/// The text with the lines of each paragraph joined: where a comment is broken says nothing. Lists, tables, quotes and
+/// what is set in code stay as they are.
+fn unwrapped(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    let mut is_code = false;
+    let mut goes_on = false;
+    for line in text.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        let is_prose = !is_code
+            && !is_fence
+            && line.starts_with(|c: char| !begins_block(c))
+            && !is_numbered(line);
+        if goes_on && is_prose {
+            joined.push(' ');
+        } else if !joined.is_empty() {
+            joined.push('\n');
+        }
+        joined.push_str(line);
+        is_code ^= is_fence;
+        // Two blanks or a backslash at the end keep a line's end.
+        goes_on = !is_code
+            && !is_fence
+            && !line.is_empty()
+            && !line.ends_with("  ")
+            && !line.ends_with('\\');
+    }
+    joined
+}
+
+/// Whether a line that begins so is no plain text.
+fn begins_block(first: char) -> bool {
+    first.is_whitespace() || "-*+#>|".contains(first)
+}
+
+/// Whether a line is an item of a numbered list.
+fn is_numbered(line: &str) -> bool {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < line.len() && rest.starts_with(['.', ')'])
+}

@@ -1,0 +1,291 @@
+//! What is wrong with a call is said in words for the model, with the pointer, and without names of types.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use plaincall_call::Arguments;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::scene::{X, block, emoji, refused, refused_by_type, tool};
+
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+struct Order {
+    item: String,
+    count: u8,
+    unit: Unit,
+    at: Option<Place>,
+    #[serde(default)]
+    tags: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    street: String,
+    number: u16,
+}
+
+#[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Unit {
+    Piece,
+    Box,
+}
+
+#[test]
+fn what_a_type_asks_for_is_told_before_the_type_is_asked() {
+    let tool = tool::<Order>();
+    let written = r#"{"count": 300, "unit": "Piece", "colour": "red"}"#;
+    let pairs = [("count", "300"), ("unit", "Piece"), ("colour", "red")];
+    let told = |of_syntax: [&str; 2]| {
+        [
+            "`count`: expected a whole number from 0 to 255, found `300`".to_owned(),
+            format!(
+                "`unit`: expected one of `piece` and `box`, found `{}`",
+                of_syntax[0]
+            ),
+            "`colour` is no parameter of t: it takes `item`, `count`, `unit`, `at` and `tags`"
+                .to_owned(),
+            format!("`item` is missing: {}", of_syntax[1]),
+        ]
+    };
+    let problems = block(&tool, &pairs).expect_err("a call that is wrong");
+    assert_eq!(problems, told(["Piece", "t cannot be called without it"]));
+    let problems = emoji(&tool, written).expect_err("a call that is wrong");
+    assert_eq!(
+        problems,
+        told([
+            "\"Piece\"",
+            "the form of the call is `t (body: one JSON object)`"
+        ])
+    );
+
+    // What stands inside is told as well, by whoever validates.
+    let pairs = [
+        ("item", "a"),
+        ("count", "1"),
+        ("unit", "box"),
+        ("at/street", "x"),
+        ("at/floor", "1"),
+        ("tags", "red"),
+    ];
+    let problems = block(&tool, &pairs).expect_err("a call that is wrong");
+    assert_eq!(problems[0], "`tags`: expected a list, found `red`");
+    if cfg!(feature = "jsonschema") {
+        let inside = [
+            "`at/number` is missing",
+            "`at/floor`: it may not stand there",
+        ];
+        assert_eq!(problems[1..], inside);
+    }
+}
+
+/// Other names are for programs; a call has to use the one it was told.
+#[test]
+fn other_names_of_a_field_are_not_told_and_not_taken() {
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Renamed {
+        #[serde(alias = "file")]
+        #[expect(dead_code, reason = "only its name matters")]
+        path: String,
+        #[expect(dead_code, reason = "with it, arguments stand in JSON")]
+        list: Vec<u8>,
+    }
+    refused::<Renamed>(
+        &[("file", "a"), ("list/0", "1")],
+        r#"{"file": "a", "list": [1]}"#,
+        &[
+            "`file` is no parameter of t: it takes `path` and `list`",
+            "`path` is missing",
+        ],
+    );
+    #[derive(Debug, Deserialize, JsonSchema)]
+    enum Kind {
+        Known,
+        #[serde(other)]
+        Other,
+    }
+    refused::<X<Kind>>(
+        &[("x", "new")],
+        "new",
+        &["`x`: expected one of `Known` and `Other`, found `new`"],
+    );
+}
+
+/// The schema of numbers above 16 bits has no bounds: nobody comes near them by mistake, and a prompt would be full of them.
+#[test]
+fn bounds_of_large_numbers_are_those_of_the_type() {
+    refused_by_type::<X<i32>>(
+        &[("x", "2147483648")],
+        "2147483648",
+        "`x`: expected a whole number from -2147483648 to 2147483647, found `2147483648`",
+    );
+    refused_by_type::<X<i64>>(
+        &[("x", "9223372036854775808")],
+        "9223372036854775808",
+        "`x`: expected a whole number from -9223372036854775808 to 9223372036854775807, found `9223372036854775808`",
+    );
+    // Nothing is read beyond 64 bits.
+    refused::<X<i128>>(
+        &[("x", "18446744073709551616")],
+        "18446744073709551616",
+        &["`x`: expected a whole number of at most 64 bits, found `18446744073709551616`"],
+    );
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Flat {
+        #[serde(flatten)]
+        #[expect(dead_code, reason = "it is never made")]
+        x: X<i32>,
+    }
+    refused_by_type::<Flat>(
+        &[("x", "2147483648")],
+        "2147483648",
+        "expected a whole number from -2147483648 to 2147483647, found `2147483648`",
+    );
+}
+
+/// An even number, written as a text.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+struct Even(u8);
+
+impl TryFrom<String> for Even {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.parse() {
+            Ok(number) if number % 2 == 0 => Ok(Self(number)),
+            _ => Err(format!("{text} is not even")),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "kind")]
+enum Tagged {
+    Even {
+        #[expect(dead_code, reason = "it is never made")]
+        number: Even,
+    },
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Untagged {
+    #[expect(dead_code, reason = "it is never made")]
+    Even(Even),
+    #[expect(dead_code, reason = "it is never made")]
+    Flag(bool),
+}
+
+/// The schema says text, the type wants more: its own words, with the pointer.
+#[test]
+fn what_a_type_refuses_by_itself_has_its_pointer() {
+    refused_by_type::<X<Even>>(&[("x", "3")], "3", "`x`: 3 is not even");
+    refused_by_type::<X<Option<Even>>>(&[("x", "3")], "3", "`x`: 3 is not even");
+    refused_by_type::<X<Vec<Even>>>(
+        &[("x/0", "2"), ("x/1", "3")],
+        r#"{"x": ["2", "3"]}"#,
+        "`x/1`: 3 is not even",
+    );
+    refused_by_type::<X<BTreeMap<String, X<Even>>>>(
+        &[("x/a~1b/x", "3")],
+        r#"{"x": {"a/b": {"x": "3"}}}"#,
+        "`x/a~1b/x`: 3 is not even",
+    );
+    refused_by_type::<X<IpAddr>>(&[("x", "1.2.3")], "1.2.3", "`x`: invalid IP address syntax");
+    // Where one value is read before it is known which form it has, the whole of it is named.
+    refused_by_type::<X<Tagged>>(
+        &[("x/kind", "Even"), ("x/number", "3")],
+        r#"{"x": {"kind": "Even", "number": "3"}}"#,
+        "`x`: 3 is not even",
+    );
+    refused_by_type::<X<Untagged>>(
+        &[("x", "3")],
+        "3",
+        "`x`: none of the forms that are allowed fits it",
+    );
+}
+
+/// Without a schema the type's own code speaks; it names no types either.
+#[test]
+fn no_message_names_a_type() {
+    fn check<T: DeserializeOwned + Debug>(pairs: &[(&str, &str)], expected: &str) {
+        let arguments =
+            Arguments::from_pairs(pairs.iter().copied()).expect("pairs that fit together");
+        let error = arguments
+            .to::<X<T>>()
+            .expect_err("a type that does not fit");
+        assert_eq!(error.to_string(), expected, "{pairs:?}");
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    struct Pair(u8, u8);
+    #[derive(Debug, Deserialize)]
+    #[serde(tag = "t", content = "c")]
+    #[expect(dead_code, reason = "it is never made")]
+    enum Adjacent {
+        Pair(u8, u8),
+        Named { a: u8 },
+    }
+    #[derive(Debug, Deserialize)]
+    struct Flat {
+        #[serde(flatten)]
+        #[expect(dead_code, reason = "it is never made")]
+        pair: Plain,
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never made")]
+    enum Plain {
+        Pair(u8, u8),
+    }
+
+    check::<PathBuf>(&[("x/a", "1")], "`x`: expected a text, found an object");
+    check::<NonZeroU32>(
+        &[("x", "0")],
+        "`x`: expected a whole number other than 0, found `0`",
+    );
+    check::<Pair>(
+        &[("x/0", "1")],
+        "`x`: expected a list of length 2, found length 1",
+    );
+    check::<Pair>(&[("x", "a")], "`x`: expected a list, found `a`");
+    check::<(u8, u8)>(
+        &[("x/0", "1")],
+        "`x`: expected a list of length 2, found length 1",
+    );
+    check::<Tagged>(
+        &[("x", "a")],
+        "`x`: expected an object that names its form, found `a`",
+    );
+    check::<Tagged>(
+        &[("x/kind", "Odd")],
+        "`x/kind`: expected `Even`, found `Odd`",
+    );
+    check::<Tagged>(&[("x/number", "2")], "`x/kind`: it is missing");
+    check::<Adjacent>(&[("x", "a")], "`x`: expected an object, found `a`");
+    check::<Adjacent>(&[("x/c/a", "1")], "`x/t`: it is missing");
+    check::<Adjacent>(
+        &[("x/c/0", "1"), ("x/t", "Pair")],
+        "`x`: expected a list of length 2, found length 1",
+    );
+    check::<Adjacent>(
+        &[("x/c/a", "x"), ("x/t", "Named")],
+        "`x`: expected a whole number from 0 to 255, found `x`",
+    );
+    check::<Untagged>(
+        &[("x/a", "1")],
+        "`x`: none of the forms that are allowed fits it",
+    );
+    check::<Flat>(
+        &[("x/a", "1")],
+        "`x`: none of the names that say its form is there",
+    );
+    check::<Plain>(&[("x/Pair", "1")], "`x/Pair`: expected a list, found `1`");
+    check::<Flat>(&[("x/Pair", "1")], "`x`: expected a list, found `1`");
+}
