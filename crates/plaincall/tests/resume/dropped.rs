@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::{
@@ -9,6 +10,7 @@ use plaincall::{
     SettlementFuture, Status, Stop, Tool, ToolResult, Toolbox, read_log,
 };
 use tempfile::TempDir;
+use tokio::sync::Notify;
 
 /// Lets all run, also again.
 struct Always;
@@ -25,7 +27,17 @@ impl Gate for Always {
 
 /// Its calls do not end by themselves, and take their time to stop.
 fn toolbox(effect: Effect) -> Toolbox {
-    let stubborn = Tool::new("stubborn", |(): (), _| std::future::pending::<ToolResult>())
+    telling_toolbox(effect, &Arc::default())
+}
+
+/// The same; each call says that it runs.
+fn telling_toolbox(effect: Effect, running: &Arc<Notify>) -> Toolbox {
+    let running = Arc::clone(running);
+    let pending = move |(): (), _| {
+        running.notify_one();
+        std::future::pending::<ToolResult>()
+    };
+    let stubborn = Tool::new("stubborn", pending)
         .effect(effect)
         .grace(Duration::from_hours(1));
     Toolbox::new([stubborn]).unwrap()
@@ -35,19 +47,12 @@ fn toolbox(effect: Effect) -> Toolbox {
 async fn crashed(effect: Effect) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("first"), folder.path().join("second"));
-    let builder = |log| Run::builder(toolbox(effect)).gate(Always).log(log);
-
-    let mut run = builder(Log::create(&first).unwrap()).build().unwrap();
+    let running = Arc::default();
+    let builder = Run::builder(telling_toolbox(effect, &running)).gate(Always);
+    let mut run = builder.log(Log::create(&first).unwrap()).build().unwrap();
     let mut turn = run.turn();
     turn.feed("!!!GADGET_START:stubborn:a\n!!!GADGET_END\n");
-    loop {
-        turn.caught_up().await;
-        let log = fs::read_to_string(&first).unwrap();
-        if log.contains(r#""event":"start""#) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    running.notified().await;
     drop(turn);
     let turn = run.turn();
     while fs::read_to_string(&first)
