@@ -44,6 +44,17 @@ pub struct Arguments {
     tree: Tree,
     /// Values whose places a schema may allow, each with the number of leaves before it.
     unplaced: Vec<(usize, Leaf)>,
+    /// Where the pointers stand that no schema mends, and what they are.
+    refused: Vec<(Span, Box<str>)>,
+}
+
+/// A value that has no place.
+#[derive(Clone, Debug)]
+pub(crate) struct Misplaced {
+    pub(crate) pointer: Box<str>,
+    /// Where its pointer stands.
+    pub(crate) span: Span,
+    pub(crate) error: PointerError,
 }
 
 /// A value and its place.
@@ -127,9 +138,13 @@ impl Arguments {
             unplaced: leaves.collect(),
             ..Self::default()
         };
-        unplaced
-            .mended(tool)
-            .map_err(|(pointer, error)| ArgumentError::at(&pointer, None, error.message))
+        let (placed, misplaced) = unplaced.placed_for(tool, Limits::default().depth());
+        match misplaced.into_iter().next() {
+            None => Ok(placed),
+            Some(Misplaced { pointer, error, .. }) => {
+                Err(ArgumentError::at(&pointer, None, error.message))
+            }
+        }
     }
 
     /// Whether there are none.
@@ -219,6 +234,15 @@ impl Arguments {
         self.tree.find(&Pointer::member(key, key)).is_some()
     }
 
+    /// The number of the value that stands under a key of the root.
+    pub(crate) fn leaf_of_member(&self, key: &str) -> Option<usize> {
+        let node = self.tree.find(&Pointer::member(key, key))?;
+        match self.tree.node(node)? {
+            Node::Leaf(leaf) => Some(*leaf),
+            Node::Object(_) | Node::Array(_) => None,
+        }
+    }
+
     pub(crate) fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -240,10 +264,20 @@ impl Arguments {
         self.leaves.get_mut(index)
     }
 
-    /// Whether a value could be added.
-    pub(crate) fn check(&self, leaf: &Leaf, depth: usize) -> Result<(), PointerError> {
-        let pointer = Pointer::parse(&leaf.pointer, depth)?;
-        self.tree.locate(&pointer).map(drop)
+    /// What is wrong with a value that is too long: first with its place.
+    pub(crate) fn refuse_too_long(&mut self, leaf: &Leaf, depth: usize) -> PointerError {
+        let placed = Pointer::parse(&leaf.pointer, depth)
+            .and_then(|pointer| self.tree.locate(&pointer).map(drop));
+        self.refuse(leaf);
+        match placed {
+            Ok(()) => PointerError::value_too_long(&leaf.pointer),
+            Err(error) => error,
+        }
+    }
+
+    fn refuse(&mut self, leaf: &Leaf) {
+        let pointer = leaf.pointer.clone();
+        self.refused.push((leaf.pointer_span, pointer));
     }
 
     /// Adds a value whose pointer is already trimmed. One that a schema may place is kept apart.
@@ -254,7 +288,7 @@ impl Arguments {
         match &placed {
             Ok(()) => self.leaves.push(leaf),
             Err(error) if error.may_be_mended() => self.unplaced.push((number, leaf)),
-            Err(_) => {}
+            Err(_) => self.refuse(&leaf),
         }
         placed
     }
@@ -269,23 +303,27 @@ impl Arguments {
         self.unplaced.iter().map(|(_, leaf)| &*leaf.pointer)
     }
 
-    /// The pointer of the value that could not be placed and whose pointer stands here.
+    /// The pointer of the value that could not be placed, and may be by a schema, and whose pointer stands here.
     pub(crate) fn unplaced_at(&self, span: Span) -> Option<&str> {
         let mut leaves = self.unplaced.iter().map(|(_, leaf)| leaf);
         let leaf = leaves.find(|leaf| leaf.pointer_span == span)?;
         Some(&leaf.pointer)
     }
 
-    /// The same values, all placed as the schema of a tool says.
-    ///
-    /// # Errors
-    /// The first value that it does not place either, by its pointer.
-    pub(crate) fn mended(&self, tool: &ToolSpec) -> Result<Self, (String, PointerError)> {
+    /// The pointer of the value that could not be placed and whose pointer stands here.
+    pub(crate) fn misplaced_at(&self, span: Span) -> Option<&str> {
+        let refused = || self.refused.iter().find(|(at, _)| *at == span);
+        let unplaced = self.unplaced_at(span);
+        unplaced.or_else(|| refused().map(|(_, pointer)| &**pointer))
+    }
+
+    /// The same values, placed as the schema of a tool says, and those that it does not place either.
+    pub(crate) fn placed_for(&self, tool: &ToolSpec, depth: usize) -> (Self, Vec<Misplaced>) {
         let mut mended = Self {
             source: Arc::clone(&self.source),
             ..Self::default()
         };
-        let depth = Limits::default().depth();
+        let mut misplaced = Vec::new();
         let reader = tool.schema().reader();
         let root = reader.root();
         let mut unplaced = self.unplaced.iter().peekable();
@@ -297,13 +335,17 @@ impl Arguments {
             for leaf in waiting.chain(self.leaves.get(at)) {
                 let placed = Pointer::by_schema(&leaf.pointer, depth, &reader, &root)
                     .and_then(|pointer| mended.tree.insert(&pointer, mended.leaves.len()));
-                if let Err(error) = placed {
-                    return Err((leaf.pointer.clone().into(), error));
+                match placed {
+                    Ok(()) => mended.leaves.push(leaf.clone()),
+                    Err(error) => misplaced.push(Misplaced {
+                        pointer: leaf.pointer.clone(),
+                        span: leaf.pointer_span,
+                        error,
+                    }),
                 }
-                mended.leaves.push(leaf.clone());
             }
         }
-        Ok(mended)
+        (mended, misplaced)
     }
 
     /// Where the longest beginning of a pointer that leads to something stands in the input; `None` for the root.

@@ -3,11 +3,10 @@
 pub(crate) mod block;
 pub(crate) mod emoji;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use plaincall_syntax::{Span, Syntax};
+use plaincall_syntax::{Span, Syntax, is_blank};
 
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
@@ -15,6 +14,7 @@ use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
 use crate::call::ToolCall;
 use crate::explain::rule::Reason;
+use crate::pointer::Pointer;
 use crate::schema::Misfit;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
@@ -25,7 +25,7 @@ use crate::validate::Violation;
 pub struct Problem {
     /// Its stable code: that of the finding for an error of the text, else one of `spec/common.md` 11.1.
     pub code: &'static str,
-    /// The pointer to the argument; empty for the call as a whole.
+    /// The pointer to the argument; empty for the call as a whole, or where no pointer could be read.
     pub pointer: String,
     /// Where it stands in the input; for what is missing, the header of the call.
     pub span: Span,
@@ -88,48 +88,46 @@ impl fmt::Display for Problem {
 /// ```
 ///
 /// # Errors
-/// All problems at once, those of the text first, missing arguments last. Whether the call may run at all is another
+/// All problems at once, those of the text first, missing arguments last. Where not all that was written could be read,
+/// nothing is told of what is missing. Whether the call may run at all is another
 /// question: [`ToolCall::may_run`].
 pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>> {
-    let written = written(tool, call)?;
     let mut problems = Problems::default();
-    let arguments = bind_written(tool, call, &written, &mut problems);
+    let arguments = bind_written(tool, call, &mut problems);
     problems.into_result(arguments)
-}
-
-/// The arguments as the text and the schema of the tool place them.
-///
-/// # Errors
-/// What is wrong with the text, if the schema does not mend all of it.
-pub(crate) fn written<'c>(
-    tool: &ToolSpec,
-    call: &'c ToolCall,
-) -> Result<Cow<'c, Arguments>, Vec<Problem>> {
-    let spoiled: Vec<Problem> = problems_of_text(call).collect();
-    if spoiled.is_empty() {
-        Ok(Cow::Borrowed(&call.arguments))
-    } else {
-        Ok(Cow::Owned(call.mended(tool).ok_or(spoiled)?))
-    }
 }
 
 /// What is wrong with a call before any definition is looked at.
 pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = Problem> {
     let spoiled = call.findings.iter().filter(|one| one.spoils_arguments());
-    spoiled.map(|finding| Problem::new(finding.code, "", finding.span, finding.message.clone()))
+    spoiled.map(|finding| {
+        let pointer = call.arguments.misplaced_at(finding.span);
+        Problem::new(
+            finding.code,
+            before_blank(finding.code, pointer.unwrap_or_default()),
+            finding.span,
+            finding.message.clone(),
+        )
+    })
 }
 
 /// Binds what is written, and adds all that is wrong to `problems`.
-pub(crate) fn bind_written(
-    tool: &ToolSpec,
-    call: &ToolCall,
-    written: &Arguments,
-    problems: &mut Problems,
-) -> Arguments {
+pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
+    let (written, spoiled) = call.placed_for(tool);
+    let count = spoiled.len();
+    // What is missing, and what is wrong with the whole, shows only if all that was written is known.
+    problems.is_hopeless = spoiled.iter().any(|problem| problem.pointer.is_empty());
+    problems.found = spoiled;
     let arguments = match call.syntax {
-        Syntax::Block => bind_block(tool, written, problems),
+        Syntax::Block => bind_block(tool, &written, problems),
         Syntax::Emoji => bind_emoji(tool, call, problems),
     };
+    if call.syntax == Syntax::Emoji && count > 0 {
+        // Its text is not all there, so nothing more can be said of it.
+        problems.found.truncate(count);
+        problems.inside.clear();
+        return arguments;
+    }
     problems.complete(tool, call.syntax, call.header_span, &arguments);
     arguments
 }
@@ -260,7 +258,7 @@ impl Problems {
         let told: HashSet<&str> = self
             .found
             .iter()
-            .map(|problem| problem.pointer.as_str())
+            .map(|problem| Pointer::beginning(&problem.pointer, 1))
             .collect();
         let found: Vec<Problem> = missing
             .map(|parameter| parameter.pointer())
@@ -330,6 +328,16 @@ pub(crate) fn beginnings(pointer: &str) -> impl Iterator<Item = &str> {
     pointer
         .match_indices('/')
         .filter_map(|(at, _)| pointer.get(..at))
+}
+
+/// The pointer of a problem; what stands behind a blank on a pointer line is none.
+pub(crate) fn before_blank<'p>(code: &str, pointer: &'p str) -> &'p str {
+    let end = pointer
+        .find(is_blank)
+        .filter(|_| code == "value_on_pointer_line");
+    pointer
+        .get(..end.unwrap_or(pointer.len()))
+        .unwrap_or_default()
 }
 
 /// What a tool needs, in the form of the syntax in use.

@@ -1,13 +1,16 @@
 //! A tool call that has been read whole.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use plaincall_syntax::{Span, Syntax, Termination};
 
-use crate::arguments::{Arguments, Text};
+use crate::arguments::{Arguments, Misplaced, Text};
+use crate::bind::{Problem, before_blank, problems_of_text};
 use crate::finding::Finding;
+use crate::limits::DEEPEST;
 use crate::pointer::PointerError;
 use crate::tool::ToolSpec;
 
@@ -196,20 +199,32 @@ impl ToolCall {
         errors.any(|error| !PointerError::is_mendable(error.code))
     }
 
+    /// The arguments as far as they can be placed for a tool, and what is wrong with the text of the call.
+    pub(crate) fn placed_for(&self, tool: &ToolSpec) -> (Cow<'_, Arguments>, Vec<Problem>) {
+        let lasting = |problem: &Problem| self.arguments.unplaced_at(problem.span).is_none();
+        let mut problems: Vec<Problem> = problems_of_text(self).filter(lasting).collect();
+        if problems.is_empty() && self.arguments.unplaced() == 0 {
+            return (Cow::Borrowed(&self.arguments), problems);
+        }
+        // Deeper pointers than the limit have an error that no schema mends.
+        let (placed, misplaced) = self.arguments.placed_for(tool, DEEPEST);
+        problems.extend(misplaced.into_iter().map(|one| {
+            let Misplaced {
+                pointer,
+                span,
+                error,
+            } = one;
+            let pointer = before_blank(error.code, &pointer);
+            Problem::new(error.code, pointer, span, error.message)
+        }));
+        problems.sort_by_key(|problem| problem.span.end);
+        (Cow::Owned(placed), problems)
+    }
+
     /// The arguments as the schema of the tool places them, if that mends all errors that the call has.
     pub(crate) fn mended(&self, tool: &ToolSpec) -> Option<Arguments> {
-        let mut errors = self.findings.iter().filter(|one| one.spoils_arguments());
-        let can_be =
-            errors.all(|error| PointerError::is_mendable(error.code)) && self.parse_error.is_some();
-        let count = self
-            .findings
-            .iter()
-            .filter(|one| one.spoils_arguments())
-            .count();
-        if !can_be || count != self.arguments.unplaced() {
-            return None;
-        }
-        self.arguments.mended(tool).ok()
+        let (placed, problems) = self.placed_for(tool);
+        problems.is_empty().then(|| placed.into_owned())
     }
 
     /// The exact text of the call, markers included; `None` if parts of it were over a limit and not kept.

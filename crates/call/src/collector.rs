@@ -348,9 +348,7 @@ impl Open {
             reading: Reading::Coerced,
         };
         let placed = if is_too_long {
-            self.arguments
-                .check(&leaf, limits.depth())
-                .and_then(|()| Err(PointerError::value_too_long(&leaf.pointer)))
+            Err(self.arguments.refuse_too_long(&leaf, limits.depth()))
         } else {
             self.arguments.place(leaf, limits.depth())
         };

@@ -1,5 +1,7 @@
 //! Decimal numbers as they are written, compared and converted without losing a digit.
 
+use serde_json::Value;
+
 /// More significant digits than any number that is kept: 64-bit floats need 17, 128-bit integers 39.
 const MOST_DIGITS: usize = 40;
 
@@ -97,7 +99,10 @@ impl Decimal {
         u64::try_from(magnitude).ok().map(Integer::Natural)
     }
 
-    /// The 64-bit float that is this number: its shortest decimal form has exactly these digits.
+    /// The 64-bit float that is this number: in JSON it is written with exactly these digits.
+    ///
+    /// Of two shortest forms that read back as the same float (`600000000000000.2` and `.3`) that is one only, and not
+    /// the one that `format!` takes.
     pub(crate) fn float(&self) -> Option<f64> {
         let sign = if self.negative { "-" } else { "" };
         if self.is_zero() {
@@ -107,8 +112,28 @@ impl Decimal {
             .parse()
             .ok()
             .filter(|float: &f64| float.is_finite())?;
-        let shortest = Self::parse(&format!("{float:e}"), Notation::Free)?;
-        (shortest.digits == self.digits && shortest.exponent == self.exponent).then_some(float)
+        let written = Self::parse(&Value::from(float).to_string(), Notation::Free)?;
+        (written.digits == self.digits && written.exponent == self.exponent).then_some(float)
+    }
+
+    /// The number with a point and without an exponent.
+    pub(crate) fn plain_text(&self) -> String {
+        let sign = if self.negative { "-" } else { "" };
+        let places = usize::try_from(self.exponent.unsigned_abs()).unwrap_or(usize::MAX);
+        let zeros = |count: usize| "0".repeat(count);
+        match self.digits.len().checked_sub(places) {
+            _ if self.is_zero() => format!("{sign}0.0"),
+            _ if self.exponent >= 0 => format!("{sign}{}{}.0", self.digits, zeros(places)),
+            Some(at) if at > 0 => {
+                let (whole, fraction) = self.digits.split_at(at);
+                format!("{sign}{whole}.{fraction}")
+            }
+            _ => format!(
+                "{sign}0.{}{}",
+                zeros(places - self.digits.len()),
+                self.digits
+            ),
+        }
     }
 }
 
@@ -164,6 +189,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_written_without_an_exponent() {
+        for (text, plain) in [
+            ("0", "0.0"),
+            ("-0.00", "-0.0"),
+            ("1e3", "1000.0"),
+            ("1.50", "1.5"),
+            ("-12.5e-1", "-1.25"),
+            ("12.5e-2", "0.125"),
+            ("5e-4", "0.0005"),
+        ] {
+            let number = Decimal::parse(text, Notation::Free).expect("a number");
+            assert_eq!(number.plain_text(), plain, "{text}");
+        }
+    }
+
+    #[test]
     fn numbers_are_exact_or_nothing() {
         use Notation::{Free, Plain};
         let digits_39 = u128::MAX;
@@ -194,6 +235,8 @@ mod tests {
             ("1e-400", Free, None, None),
             ("0e99999999999999999999", Free, Some(0), Some(0.0)),
             ("1e99999999999999999999", Free, None, None),
+            ("600000000000000.2", Free, None, Some(6e14 + 0.25)),
+            ("600000000000000.3", Free, None, None),
             ("5e-324", Free, None, Some(5e-324)),
             ("4e-324", Free, None, None),
             ("1.7976931348623157e308", Free, None, Some(f64::MAX)),

@@ -11,7 +11,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
 
 use crate::arguments::Arguments;
-use crate::bind::{Problem, Problems, beginnings, bind_written, problems_of_text, written};
+use crate::bind::{Problem, Problems, beginnings, bind_written, problems_of_text};
 use crate::call::ToolCall;
 use crate::document::Pair;
 use crate::explain::rule::{Guess, Reason, Rule};
@@ -91,17 +91,8 @@ pub fn explain(tool: Option<&ToolSpec>, call: &ToolCall) -> Explanation {
         };
     };
     let mut problems = Problems::with_reasons();
-    let (arguments, problems, mut reasons) = match written(tool, call) {
-        Ok(written) => {
-            let arguments = bind_written(tool, call, &written, &mut problems);
-            let (problems, reasons) = problems.into_parts();
-            (arguments, problems, reasons)
-        }
-        Err(spoiled) => {
-            let arguments = bind_written(tool, call, &call.arguments, &mut problems);
-            (arguments, spoiled, problems.into_parts().1)
-        }
-    };
+    let arguments = bind_written(tool, call, &mut problems);
+    let (problems, mut reasons) = problems.into_parts();
     let not_read = || Reason {
         place: match call.syntax {
             Syntax::Block => TextPlace::Argument,

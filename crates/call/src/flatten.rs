@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::argument_error::quoted;
 use crate::coerce::coerce;
+use crate::decimal::{Decimal, Notation};
 use crate::flatten_for::for_tool;
 use crate::limits::Limits;
 use crate::pointer::{escape, is_index};
@@ -169,12 +170,7 @@ pub(crate) fn scalar_text(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Bool(value) => Some(value.to_string()),
         Value::Number(number) if number.is_f64() => {
-            let digits = number.as_f64()?.to_string();
-            Some(if digits.contains('.') {
-                digits
-            } else {
-                format!("{digits}.0")
-            })
+            Some(Decimal::parse(&number.to_string(), Notation::Free)?.plain_text())
         }
         Value::Number(number) => Some(number.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,

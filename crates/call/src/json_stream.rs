@@ -289,7 +289,8 @@ impl<S: Shape> JsonStream<S> {
         self.value_len = 0;
         self.pointer.clear();
         self.pointer.push_str(text);
-        let pointer = Pointer::in_shape(text, self.limits.depth(), &self.shape).map_err(message)?;
+        let (pointer, way) =
+            Pointer::in_shape(text, self.limits.depth(), &self.shape).map_err(message)?;
         let (_, known) = self.tree.locate(&pointer).map_err(message)?;
         self.tree.insert(&pointer, self.begun).map_err(message)?;
         self.value = OpenValue::Unwritten;
@@ -325,7 +326,7 @@ impl<S: Shape> JsonStream<S> {
         {
             out.push(if open.is_list { ']' } else { '}' });
         }
-        self.enter(&place, shared, out)?;
+        self.enter(&place, &way, shared, out)?;
         match expected {
             _ if self.stage == Stage::Held => {}
             ExpectedValue::Nothing | ExpectedValue::Later => {}
@@ -341,17 +342,19 @@ impl<S: Shape> JsonStream<S> {
     }
 
     /// Opens what lies on the way to a place, behind the first `known` segments, and begins the member itself.
-    fn enter(&mut self, place: &[&str], known: usize, out: &mut String) -> Result<(), String> {
-        for depth in known..place.len() {
-            let (way, below) = place.split_at(depth + 1);
-            let Some(key) = way.last() else {
-                continue;
-            };
-            let Some(next) = below.first() else {
+    fn enter(
+        &mut self,
+        place: &[&str],
+        way: &[ExpectedParts],
+        known: usize,
+        out: &mut String,
+    ) -> Result<(), String> {
+        for (depth, key) in place.iter().enumerate().skip(known) {
+            let (Some(next), Some(parts)) = (place.get(depth + 1), way.get(depth + 1)) else {
                 self.begin_member(key, out);
                 continue;
             };
-            let (is_list, most) = match self.shape.parts(way) {
+            let (is_list, most) = match *parts {
                 ExpectedParts::Nothing => return Err(nothing_at(&self.pointer)),
                 ExpectedParts::Later => {
                     self.stage = Stage::Held;

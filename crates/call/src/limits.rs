@@ -1,7 +1,7 @@
 //! How much of a call is kept.
 
 /// The deepest pointer that any setting allows. What walks over arguments may recurse; this bounds it.
-const DEEPEST: usize = 256;
+pub(crate) const DEEPEST: usize = 256;
 
 /// How large a call may be (`spec/block.md` 7.8).
 ///

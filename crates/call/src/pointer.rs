@@ -166,12 +166,12 @@ impl<'t> Pointer<'t> {
         })
     }
 
-    /// As [`by_schema`](Self::by_schema), where a shape says it.
+    /// As [`by_schema`](Self::by_schema), where a shape says it. Gives also what the pointer passes through.
     pub(crate) fn in_shape(
         text: &'t str,
         depth: usize,
         shape: &impl Shape,
-    ) -> Result<Self, PointerError> {
+    ) -> Result<(Self, Vec<ExpectedParts>), PointerError> {
         if text.split('/').any(str::is_empty) {
             return Err(PointerError::empty_segment(text));
         }
@@ -180,30 +180,28 @@ impl<'t> Pointer<'t> {
         }
         let segments: Vec<Cow<'t, str>> = text.split('/').map(unescape).collect();
         let place: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
+        let way = shape.way(&place);
         let mut keys = Vec::with_capacity(segments.len());
-        for (at, segment) in place.iter().enumerate() {
-            let (above, here) = (place.get(..at), place.get(..=at));
-            let here = here.unwrap_or_default();
+        for (at, (segment, parts)) in place.iter().zip(&way).enumerate() {
+            let here = place.get(..=at).unwrap_or_default();
             if segment.contains(is_blank) && !shape.spells(here) {
                 return Err(PointerError::value_on_line(text));
             }
-            // Only what looks like an index makes a difference.
+            // Only what looks like an index makes a difference. What is not known yet is no error yet.
             let is_digits = is_index(segment) || is_bad_index(segment);
-            let is_key = is_digits
-                && matches!(
-                    shape.parts(above.unwrap_or_default()),
-                    ExpectedParts::Object { .. }
-                );
+            let may_be_key = matches!(parts, ExpectedParts::Object { .. } | ExpectedParts::Later);
+            let is_key = is_digits && may_be_key;
             if !is_key && is_bad_index(segment) {
                 return Err(PointerError::invalid_index(segment));
             }
             keys.push(is_key);
         }
-        Ok(Self {
+        let pointer = Self {
             text,
             segments,
             keys,
-        })
+        };
+        Ok((pointer, way))
     }
 
     /// Whether the segment at a depth counts items.

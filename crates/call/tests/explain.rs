@@ -219,14 +219,14 @@ fn forms_and_what_is_wrong() {
         "[1, \"x\"]",
         "- | declared: a list; what stands there is one, with something wrong inside",
     );
-    // The text is wrong: what could be placed is explained, and nothing else is looked for.
+    // The text is wrong: what could be placed is explained, and what else is wrong is told too.
     check_lines(
         tools,
         "!!!GADGET_START:t\n!!!ARG:ids/0\n1\n!!!ARG:ids/0\n2\n!!!ARG:ids/2\n3\n!!!GADGET_END",
         &[
-            "ids/0: 1 | its argument | declared | ",
-            "duplicate_pointer",
+            "ids/0: 1 | its argument | declared | duplicate_pointer",
             "array_index_gap",
+            "missing_argument",
         ],
     );
     check_lines(

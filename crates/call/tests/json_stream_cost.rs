@@ -5,11 +5,14 @@
 use std::sync::Arc;
 
 use alloc_tracker::{Allocator, Session};
+#[cfg(feature = "jsonschema")]
+use plaincall_call::Document;
 use plaincall_call::{
     Collected, Collector, JsonStream, Limits, Parameter, ParameterKind, ToolSpec, bind,
 };
 use plaincall_syntax::{Dialect, Event, EventKind, Parser, parse};
 use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
 
 #[global_allocator]
 static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
@@ -94,7 +97,7 @@ fn cpu_time() -> i64 {
 }
 
 /// The time that the stream alone takes for a text in chunks of `size`.
-fn stream_time(text: &str, size: usize, limits: Limits) -> i64 {
+fn stream_time(tool: &Arc<ToolSpec>, text: &str, size: usize, limits: Limits) -> i64 {
     let mut parser = Parser::new(&Dialect::block()).expect("a dialect that works");
     let mut events = Vec::new();
     for chunk in text.as_bytes().chunks(size) {
@@ -109,11 +112,10 @@ fn stream_time(text: &str, size: usize, limits: Limits) -> i64 {
     let Some(Collected::Finished(call)) = collected else {
         panic!("the call has not ended");
     };
-    let tool = Arc::new(tool());
-    let arguments = bind(&tool, &call).expect("it fits");
+    let arguments = bind(tool, &call).expect("it fits");
 
     let begun = cpu_time();
-    let mut stream = JsonStream::new(Arc::clone(&tool), limits);
+    let mut stream = JsonStream::new(Arc::clone(tool), limits);
     let mut out = String::new();
     for event in &events {
         stream.push(event, &mut out);
@@ -168,24 +170,160 @@ fn time_is_linear_for_hostile_calls() {
             })),
         ),
     ];
+    let tool = Arc::new(tool());
     for (name, text) in &cases {
         for size in [1, 4096] {
-            let time = |length: usize| {
-                let text = format!("!!!GADGET_START:A\n{}!!!GADGET_END", text(length));
-                let times = (0..3).map(|_| stream_time(&text, size, limits));
-                times.min().unwrap_or_default()
-            };
-            // Eight times the text takes eight times the time, or 64 times if it were quadratic.
-            let (short, long) = (time(1 << 13), time(1 << 16));
-            assert!(
-                long < short * 24 + 1_000_000,
-                "{name} at chunks of {size}: {short} ns, then {long} ns"
-            );
+            check_linear(name, &tool, text, size, 1 << 13);
         }
     }
     let text = format!(
         "!!!GADGET_START:A\n!!!ARG:text\n{}\n!!!GADGET_END",
         "x".repeat(MIB)
     );
-    stream_time(&text, 1, limits);
+    stream_time(&tool, &text, 1, limits);
+}
+
+fn check_linear(name: &str, tool: &Arc<ToolSpec>, text: &Text, size: usize, short: usize) {
+    let limits = Limits {
+        arguments: MIB,
+        ..Limits::default()
+    };
+    let time = |length: usize| {
+        let text = format!("!!!GADGET_START:A\n{}!!!GADGET_END", text(length));
+        let times = (0..3).map(|_| stream_time(tool, &text, size, limits));
+        times.min().unwrap_or_default()
+    };
+    // Eight times the text takes eight times the time, or 64 times if it were quadratic.
+    let (short, long) = (time(short), time(8 * short));
+    assert!(
+        long < short * 24 + 1_000_000,
+        "{name} at chunks of {size}: {short} ns, then {long} ns"
+    );
+}
+
+/// A tool with a large schema: many parameters, references that lead to themselves, unions, maps and lists.
+fn tool_by_schema() -> ToolSpec {
+    let mut properties = serde_json::Map::new();
+    for number in 0..1000 {
+        properties.insert(format!("k{number}"), json!({"type": "string"}));
+    }
+    let node = json!({"$ref": "#/$defs/node"});
+    properties.extend([
+        ("node".to_owned(), node.clone()),
+        ("rows".to_owned(), json!({"type": "array", "items": node})),
+        (
+            "map".to_owned(),
+            json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+        ),
+        (
+            "forms".to_owned(),
+            json!({"type": "array", "items": {"oneOf": [
+                {"type": "object", "properties": {"kind": {"const": "a"}, "v": {"type": "string"}}},
+                {"type": "object", "properties": {"kind": {"const": "b"}, "v": {"type": "integer"}}}]}}),
+        ),
+    ]);
+    let schema = json!({
+        "$defs": {"node": {"type": "object", "properties": {
+            "next": {"anyOf": [node, {"type": "null"}]}, "text": {"type": "string"}, "v": {"type": "integer"}}}},
+        "properties": properties,
+    });
+    ToolSpec::new("A")
+        .parameters_from_schema(&schema)
+        .expect("a schema")
+}
+
+#[test]
+fn time_is_linear_by_a_large_schema() {
+    let arguments = |pointer: fn(usize) -> String, value: fn(usize) -> String| {
+        move |size: usize| {
+            let argument = |index| format!("!!!ARG:{}\n{}\n", pointer(index), value(index));
+            let mut text = String::new();
+            (0..size)
+                .map_while(|index| (text.len() < size).then(|| text.push_str(&argument(index))))
+                .for_each(drop);
+            text
+        }
+    };
+    let number = |index: usize| index.to_string();
+    let deep = |index: usize| format!("rows/{index}{}/v", "/next".repeat(60));
+    let cases: [(&str, Text); 6] = [
+        (
+            "text in the depth",
+            Box::new(|size| {
+                let next = "/next".repeat(60);
+                format!("!!!ARG:node{next}/text\n{}\n", "x".repeat(size))
+            }),
+        ),
+        (
+            "rows",
+            Box::new(arguments(|index| format!("rows/{index}/v"), number)),
+        ),
+        ("deep rows", Box::new(arguments(deep, number))),
+        (
+            "map",
+            Box::new(arguments(|index| format!("map/{}", index * 7), number)),
+        ),
+        (
+            "forms",
+            Box::new(arguments(
+                |index| format!("forms/{}/{}", index / 2, ["v", "kind"][index % 2]),
+                |index| ["5", "b"][index % 2].to_owned(),
+            )),
+        ),
+        (
+            "held",
+            Box::new(arguments(
+                |index| format!("{}/k{index}", ["map", "node"][index % 2]),
+                number,
+            )),
+        ),
+    ];
+    let tool = Arc::new(tool_by_schema());
+    for (name, text) in &cases {
+        check_linear(name, &tool, text, 4096, 1 << 11);
+    }
+}
+
+/// With a schema too, a piece of a string takes no memory of its own, however deep it stands.
+#[test]
+fn a_delta_by_a_schema_asks_for_no_memory_of_its_own() {
+    let tool = tool_by_schema();
+    let pointer = format!("rows/0{}/text", "/next".repeat(60));
+    let text = format!("!!!GADGET_START:A\n!!!ARG:{pointer}\nx");
+    let events = opened(&text);
+    let (delta, before) = events.split_last().expect("events");
+    let mut stream = JsonStream::new(&tool, Limits::default());
+    let mut out = String::with_capacity(1024);
+    for event in before {
+        stream.push(event, &mut out);
+    }
+    let count = allocations(|| {
+        for _ in 0..MIB {
+            out.clear();
+            stream.push(delta, &mut out);
+            assert_eq!(out, "x");
+        }
+    });
+    assert_eq!(count, 0);
+}
+
+/// The schema of a tool is compiled for validation once, whatever copies of the tool are bound, and however often.
+#[cfg(feature = "jsonschema")]
+#[test]
+fn a_schema_is_compiled_once() {
+    let call = |text: &str| {
+        let document = Document::parse(text, &Dialect::block()).expect("a dialect that works");
+        document.calls().next().expect("a call").clone()
+    };
+    let call = call("!!!GADGET_START:A\n!!!ARG:k1\nx\n!!!GADGET_END");
+    let tool = tool_by_schema();
+    let copy = tool.clone();
+    let bound = |tool: &ToolSpec| {
+        allocations(|| {
+            bind(tool, &call).expect("it fits");
+        })
+    };
+    let (first, again, by_copy) = (bound(&tool), bound(&tool), bound(&copy));
+    assert!(first > 1000, "{first}: compiling is more than that");
+    assert!(again < 200 && by_copy < 200, "{first}, {again}, {by_copy}");
 }

@@ -329,21 +329,6 @@ proptest! {
     }
 
     #[test]
-    fn coercion_loses_no_digit(text in "-?[0-9]{1,22}(\\.[0-9]{1,20})?") {
-        let value = Value::from(coerce(&text));
-        if let Value::Number(number) = &value {
-            let digits = |text: &str| {
-                let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-                (whole.to_owned(), fraction.trim_end_matches('0').to_owned())
-            };
-            let shown = if number.is_f64() { number.as_f64().map(|float| float.to_string()) } else { Some(number.to_string()) };
-            prop_assert_eq!(shown.as_deref().map(digits), Some(digits(&text)));
-        } else {
-            prop_assert_eq!(value, Value::from(text.as_str()));
-        }
-    }
-
-    #[test]
     fn floats_are_read_back(float in any::<f64>().prop_filter("finite", |float| float.is_finite())) {
         let text = format!("{float:?}");
         let arguments = Arguments::from_pairs([("x", text.as_str())]).expect("one argument");

@@ -2,7 +2,10 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-use plaincall_call::{Document, Explanation, Problem, ToolSpec, bind, explain, flatten};
+use plaincall_call::{
+    Arguments, Document, Explanation, Problem, ToolSpec, UsageBody, bind, bind_arguments, explain,
+    flatten, spell_emoji,
+};
 use plaincall_syntax::{Call, Dialect, render};
 use serde_json::{Map, Value, json};
 
@@ -90,7 +93,8 @@ struct Case<'c> {
     comes_back: bool,
 }
 
-fn check(case: &Case<'_>) {
+/// Returns whether it came back on the line of an emoji call.
+fn check(case: &Case<'_>) -> bool {
     let Case {
         tool,
         form,
@@ -126,7 +130,7 @@ fn check(case: &Case<'_>) {
             let expected: Value =
                 serde_json::from_str(expected).unwrap_or_else(|error| panic!("{shown}: {error}"));
             assert_eq!(found.to_string(), expected.to_string(), "{shown}");
-            comes_back(tool, &found, case.comes_back, &shown);
+            comes_back(tool, &found, case.comes_back, &shown)
         }
         Err(expected) => {
             let problems = found
@@ -134,12 +138,13 @@ fn check(case: &Case<'_>) {
                 .unwrap_or_else(|| panic!("{shown}: nothing is wrong"));
             let found: Vec<&str> = problems.iter().map(|one| one.message.as_str()).collect();
             assert_eq!(&found, expected, "{shown}");
+            false
         }
     }
 }
 
-/// Writes the arguments and reads them again, as a block call and as JSON.
-fn comes_back(tool: &ToolSpec, value: &Value, expected: bool, shown: &str) {
+/// Writes the arguments and reads them again, in both syntaxes. Returns whether the line of an emoji call had room.
+fn comes_back(tool: &ToolSpec, value: &Value, expected: bool, shown: &str) -> bool {
     let object = value.as_object().expect("an object");
     let dialect = Dialect::block().escaped();
     match flatten(object, Some(tool)) {
@@ -153,25 +158,45 @@ fn comes_back(tool: &ToolSpec, value: &Value, expected: bool, shown: &str) {
                 Ok(value),
                 "{shown}\n{text}"
             );
+            let arguments = Arguments::from_pairs_for(tool, pairs).expect("what was written");
+            let bound = bind_arguments(tool, &arguments).expect("what was read");
+            comes_back_as_emoji(tool, &bound, shown)
         }
-        Err(error) => assert!(!expected, "{shown}: {error}"),
-    }
-    if tool
-        .usage()
-        .to_string()
-        .ends_with("(body: one JSON object)")
-    {
-        let text = format!("🛠️[t]\n{value}\n🛠️[/end]");
-        assert_eq!(
-            read(tool, &text, &Dialect::emoji()).as_ref(),
-            Ok(value),
-            "{shown}\n{text}"
-        );
+        Err(error) => {
+            assert!(!expected, "{shown}: {error}");
+            if tool.usage().body == UsageBody::Json {
+                let text = format!("🛠️[t]\n{value}\n🛠️[/end]");
+                let found = read(tool, &text, &Dialect::emoji());
+                assert_eq!(found.as_ref(), Ok(value), "{shown}\n{text}");
+            }
+            false
+        }
     }
 }
 
-fn check_all(vectors: &str) -> usize {
-    let mut cases = 0;
+fn comes_back_as_emoji(tool: &ToolSpec, bound: &Arguments, shown: &str) -> bool {
+    let dialect = Dialect::emoji().escaped();
+    let spelled = match spell_emoji(tool, bound) {
+        Ok(spelled) => spelled,
+        Err(error) => {
+            assert!(tool.usage().body != UsageBody::Json, "{shown}: {error}");
+            return false;
+        }
+    };
+    let call = Call::Emoji {
+        name: "t",
+        raw_args: &spelled.raw_args,
+        body: &spelled.body,
+    };
+    let text = render(&call, &dialect).unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let found = read(tool, &text, &dialect);
+    assert_eq!(found, Ok(bound.to_value()), "{shown}\n{text}");
+    tool.usage().body != UsageBody::Json
+}
+
+/// Returns how many cases there are, and how many of them came back on the line of an emoji call.
+fn check_all(vectors: &str) -> (usize, usize) {
+    let (mut cases, mut on_line) = (0, 0);
     let mut current = None;
     let mut lines = vectors.lines().peekable();
     while let Some(line) = lines.next() {
@@ -202,28 +227,28 @@ fn check_all(vectors: &str) -> usize {
             let (written, value) = split("=>").unwrap_or_else(|| panic!("no sign in {line}"));
             (written, Ok(value), true)
         };
-        check(&Case {
+        on_line += usize::from(check(&Case {
             tool: current.as_ref().expect("a schema first"),
             form,
             written,
             expected,
             comes_back,
-        });
+        }));
         cases += 1;
     }
-    cases
+    (cases, on_line)
 }
 
 #[test]
 fn reading() {
-    let cases = check_all(READING);
-    assert!(cases > 150, "{cases}");
+    let (cases, on_line) = check_all(READING);
+    assert!(cases > 225 && on_line > 30, "{cases} {on_line}");
 }
 
 #[cfg(feature = "jsonschema")]
 #[test]
 fn validation() {
-    let cases = check_all(VALIDATION);
+    let (cases, _) = check_all(VALIDATION);
     assert!(cases > 30, "{cases}");
 }
 
@@ -270,6 +295,34 @@ fn schemas_that_mean_harm() {
             let _ = read(&tool, &text, &Dialect::block());
         }
     }
+}
+
+/// A tree of sums: of each, what it is stands last.
+fn sums(at: &str, depth: usize) -> String {
+    if depth == 0 {
+        return format!("!!!ARG:{at}/value\n5\n!!!ARG:{at}/op\nname\n");
+    }
+    let below = ["left", "right"].map(|side| sums(&format!("{at}/{side}"), depth - 1));
+    format!("{}!!!ARG:{at}/op\nadd\n", below.concat())
+}
+
+/// A union inside itself is decided in bounded work, also where what decides stands behind all that it decides.
+#[test]
+fn unions_inside_unions() {
+    let sum = json!({"$ref": "#/$defs/sum"});
+    let form = |name: &str, value: Value| json!({"type": "object", "required": ["op"], "properties": {"op": {"const": name}, "value": value, "left": sum, "right": sum}});
+    let forms = [
+        form("number", json!({"type": "number"})),
+        form("flag", json!({"type": "boolean"})),
+        form("name", json!({"type": "string"})),
+        form("add", json!(false)),
+    ];
+    let schema = json!({"$defs": {"sum": {"oneOf": forms}}, "properties": {"x": sum}});
+    let tool = tool(&schema);
+    let text = format!("!!!GADGET_START:t\n{}!!!GADGET_END", sums("x", 9));
+    let found = read(&tool, &text, &Dialect::block()).expect("it fits");
+    let text = found.to_string();
+    assert_eq!(text.matches(r#""value":"5""#).count(), 512, "{text}");
 }
 
 struct Nothing;

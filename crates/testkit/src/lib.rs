@@ -8,10 +8,13 @@
     reason = "this crate is test code: a panic is how a test fails"
 )]
 
+pub mod digits;
 pub mod examples;
 pub mod foreign;
+pub mod json_streams;
 pub mod merged;
 pub mod oracle;
 pub mod plan_oracle;
+pub mod schema_calls;
 pub mod soup;
 pub mod split;

@@ -76,9 +76,6 @@ impl<'s> Walk<'_, 's> {
             Some(Node::Object(_)) => false,
             None => return,
         };
-        if is_list && place.has_keys_only() {
-            self.arguments.tree_mut().make_object(node);
-        }
         let kinds = place.kinds();
         let (has_its_kind, found) = if is_list {
             (kinds.has_any(Kinds::LIST | Kinds::OBJECT), "a list")
@@ -95,9 +92,15 @@ impl<'s> Walk<'_, 's> {
             self.problems.misfit(pointer, span, &misfit);
             return;
         }
-        let form = self.reader.narrow(place, &self.arguments, node);
+        let mut form = self.reader.narrow(place, &self.arguments, node);
         let is_form = is_form || form.is_form_of(place);
+        if is_list && form.kinds().has(Kinds::LIST) {
+            form = form.only(Kinds::LIST);
+        } else if is_list {
+            self.arguments.tree_mut().make_object(node);
+        }
         let place = form;
+        self.too_many(node, &place, pointer);
         match self.arguments.tree().node(node) {
             Some(Node::Array(items)) => {
                 for (index, item) in items.clone().into_iter().enumerate() {
@@ -135,6 +138,26 @@ impl<'s> Walk<'_, 's> {
         }
         if let Some(value) = self.arguments.leaf_mut(leaf) {
             value.reading = spelling.reading;
+        }
+    }
+
+    /// No more parts than a schema has room for: nothing that comes later can make that right.
+    fn too_many(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str) {
+        let (count, keyword, what) = match self.arguments.tree().node(node) {
+            Some(Node::Array(items)) => (items.len(), "maxItems", "items"),
+            Some(Node::Object(object)) => (object.members().len(), "maxProperties", "members"),
+            Some(Node::Leaf(_)) | None => return,
+        };
+        let stated = place.alternatives.iter().map(|one| one.least(keyword));
+        let most = stated.collect::<Option<Vec<usize>>>();
+        if let Some(most) = most.and_then(|all| all.into_iter().max())
+            && count > most
+        {
+            let (_, span) = first_pointer(&self.arguments, node);
+            let message =
+                format!("`{pointer}`: expected at most {most} {what}, found {count} {what}");
+            self.problems
+                .push(Problem::new("wrong_value", pointer, span, message));
         }
     }
 

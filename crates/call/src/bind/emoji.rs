@@ -16,9 +16,10 @@ use crate::explain::rule::{Reason, Rule};
 use crate::json_text;
 use crate::pointer::escape;
 use crate::reading::Reading;
-use crate::schema::{Misfit, Place, SchemaReader};
+use crate::schema::Misfit;
 use crate::tool::ToolSpec;
 use crate::tool::usage::{Usage, UsageBody, UsageItem};
+use crate::tree::ROOT;
 
 /// Binds the call; what does not fit goes to `problems`.
 pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Problems) -> Arguments {
@@ -40,33 +41,38 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
             );
             problems.push(Problem::new("line_not_empty", "", line.span, message));
         }
-        json_body(tool, body, body_span, &mut arguments, problems);
+        let body = Line {
+            text: body,
+            span: body_span,
+        };
+        json_body(tool, body, &mut arguments, problems);
         return arguments;
     }
-    let reader = tool.schema().reader();
-    let root = reader.root();
-    positional(&usage, &line, &(&reader, &root), &mut arguments, problems);
-    match usage.body {
-        UsageBody::Parameter(parameter) => {
-            // There is no other way to leave an optional body out.
-            if parameter.required || !body.is_empty() {
-                let name = &parameter.name;
-                problems.reason(arguments.len(), || Reason {
-                    place: TextPlace::Body,
-                    rule: Rule::Body,
-                });
-                place(&mut arguments, name, body, body_span, Reading::String);
-            }
-        }
-        UsageBody::Nothing if body.contains(|c: char| !is_blank(c) && c != '\n' && c != '\r') => {
-            problems.hopeless(body_not_blank(&usage, call, body, body_span));
-        }
-        UsageBody::Nothing | UsageBody::Json => {}
+    let surplus = positional(&usage, &line, &mut arguments);
+    if let UsageBody::Parameter(parameter) = usage.body
+        // There is no other way to leave an optional body out.
+        && (parameter.required || !body.is_empty())
+    {
+        let name = &parameter.name;
+        problems.reason(arguments.len(), || Reason {
+            place: TextPlace::Body,
+            rule: Rule::Body,
+        });
+        place(&mut arguments, name, body, body_span, Reading::String);
+    }
+    read_line(tool, &usage, &mut arguments, problems);
+    if let Some(surplus) = surplus {
+        problems.push(surplus);
+    }
+    let is_filled = body.contains(|c: char| !is_blank(c) && c != '\n' && c != '\r');
+    if usage.body == UsageBody::Nothing && is_filled {
+        problems.hopeless(body_not_blank(&usage, call, body, body_span));
     }
     arguments
 }
 
-/// The line of a call and where it stands.
+/// The line or the body of a call and where it stands.
+#[derive(Clone, Copy)]
 struct Line<'c> {
     text: &'c str,
     span: Span,
@@ -91,7 +97,7 @@ impl<'c> Line<'c> {
 
     fn span_of(&self, at: usize, text: &str) -> Span {
         if self.span.len() != self.text.len() {
-            // Replaced bytes stand in the header: no place inside it is known.
+            // Replaced bytes or an escape stand in it: no place inside it is known.
             return self.span;
         }
         let start = self.span.start + at;
@@ -99,51 +105,69 @@ impl<'c> Line<'c> {
     }
 }
 
-fn positional(
+/// Gives the words of the line to the parameters; returns what is too much.
+fn positional(usage: &Usage<'_>, line: &Line<'_>, arguments: &mut Arguments) -> Option<Problem> {
+    let mut words = line.words();
+    for item in &usage.line {
+        let (at, word) = words.next()?;
+        let text = if item.takes_rest { line.rest(at) } else { word };
+        let span = line.span_of(at, text);
+        place(
+            arguments,
+            &item.parameter.name,
+            text,
+            span,
+            Reading::Coerced,
+        );
+        if item.takes_rest {
+            return None;
+        }
+    }
+    let (at, _) = words.next()?;
+    let surplus = line.rest(at);
+    let message = format!(
+        "{} is too much on the line: the form of the call is `{usage}`",
+        quoted(surplus)
+    );
+    let span = line.span_of(at, surplus);
+    Some(Problem::new("surplus_on_line", "", span, message))
+}
+
+/// Reads the words of the line as the schema asks, which may depend on the other arguments.
+fn read_line(
+    tool: &ToolSpec,
     usage: &Usage<'_>,
-    line: &Line<'_>,
-    (reader, root): &(&SchemaReader<'_>, &Place<'_>),
     arguments: &mut Arguments,
     problems: &mut Problems,
 ) {
-    let mut words = line.words();
-    for (index, item) in usage.line.iter().enumerate() {
-        let Some((at, word)) = words.next() else {
-            return;
+    let reader = tool.schema().reader();
+    let form = reader.narrow(&reader.root(), arguments, ROOT);
+    let is_form = form.is_form_of(&reader.root());
+    for (place, item) in usage.line.iter().enumerate() {
+        let name = &item.parameter.name;
+        let Some(index) = arguments.leaf_of_member(name) else {
+            continue;
         };
-        let text = if item.takes_rest { line.rest(at) } else { word };
-        let span = line.span_of(at, text);
-        let parameter = item.parameter;
-        let here = reader.member(root, &parameter.name);
+        let Some(leaf) = arguments.leaf(index) else {
+            continue;
+        };
+        let here = reader.member(&form, name);
+        let text = arguments.text(leaf);
         let spelling = reader.spelling(&here, text);
-        problems.reason(arguments.len(), || Reason {
+        problems.reason(index, || Reason {
             place: if item.takes_rest {
-                TextPlace::LineFrom(index + 1)
+                TextPlace::LineFrom(place + 1)
             } else {
-                TextPlace::Word(index + 1)
+                TextPlace::Word(place + 1)
             },
-            rule: Rule::of(&here, &spelling, text, false),
+            rule: Rule::of(&here, &spelling, text, is_form),
         });
         if let Some(misfit) = &spelling.misfit {
-            problems.misfit(&parameter.pointer(), span, misfit);
+            problems.misfit(&item.parameter.pointer(), leaf.span, misfit);
         }
-        place(arguments, &parameter.name, text, span, spelling.reading);
-        if item.takes_rest {
-            return;
+        if let Some(leaf) = arguments.leaf_mut(index) {
+            leaf.reading = spelling.reading;
         }
-    }
-    if let Some((at, _)) = words.next() {
-        let surplus = line.rest(at);
-        let message = format!(
-            "{} is too much on the line: the form of the call is `{usage}`",
-            quoted(surplus)
-        );
-        problems.push(Problem::new(
-            "surplus_on_line",
-            "",
-            line.span_of(at, surplus),
-            message,
-        ));
     }
 }
 
@@ -155,17 +179,12 @@ pub(crate) fn bind_line(tool: &ToolSpec, usage: &Usage<'_>, raw_args: &str) -> O
     };
     let mut arguments = Arguments::default();
     let mut problems = Problems::default();
-    let reader = tool.schema().reader();
-    positional(
-        usage,
-        &line,
-        &(&reader, &reader.root()),
-        &mut arguments,
-        &mut problems,
-    );
+    let surplus = positional(usage, &line, &mut arguments);
+    read_line(tool, usage, &mut arguments, &mut problems);
     let is_there = |item: &UsageItem<'_>| arguments.has_member(&item.parameter.name);
     let mut required = usage.line.iter().filter(|item| item.parameter.required);
-    (problems.first().is_none() && required.all(is_there)).then_some(arguments)
+    let is_right = surplus.is_none() && problems.first().is_none() && required.all(is_there);
+    is_right.then_some(arguments)
 }
 
 fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) -> Problem {
@@ -221,15 +240,9 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-fn json_body(
-    tool: &ToolSpec,
-    body: &str,
-    span: Span,
-    arguments: &mut Arguments,
-    problems: &mut Problems,
-) {
+fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problems: &mut Problems) {
     let blank = |c: char| c.is_ascii_whitespace();
-    let json = body.trim_matches(blank);
+    let json = body.text.trim_matches(blank);
     if json.is_empty()
         && tool
             .parameters()
@@ -251,7 +264,7 @@ fn json_body(
                 tool.name,
                 takes(tool)
             );
-            problems.hopeless(Problem::new("body_not_json", "", span, message));
+            problems.hopeless(Problem::new("body_not_json", "", body.span, message));
             return;
         }
     };
@@ -265,17 +278,10 @@ fn json_body(
     );
     let root = reader.narrow_to(&root, &whole);
     let mut undeclared = Undeclared::new(tool);
-    let whole_span = span;
     for (name, raw) in members {
         let pointer = escape(&name);
         let raw = raw.get();
-        // Where the body holds no escape, it stands in the input as it is.
-        let span = if whole_span.len() == body.len() {
-            let start = whole_span.start + (raw.as_ptr().addr() - body.as_ptr().addr());
-            Span::new(start, start + raw.len())
-        } else {
-            whole_span
-        };
+        let span = body.span_of(raw.as_ptr() as usize - body.text.as_ptr() as usize, raw);
         if tool.get(&name).is_none() && !root.declares(&name) {
             problems.push(undeclared.problem(&pointer, span));
             continue;

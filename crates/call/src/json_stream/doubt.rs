@@ -151,7 +151,10 @@ impl Doubt {
 #[cfg(test)]
 mod tests {
     use super::Doubt;
+    use serde_json::Value;
+
     use crate::coerce::{Coerced, coerce};
+    use crate::decimal::{Decimal, Notation};
     use crate::reading::is_null;
 
     /// How many characters are read before the text is certain to be a string.
@@ -264,9 +267,9 @@ mod tests {
             bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let float = f64::from_bits(bits);
             if float.is_finite() {
-                let digits = float.to_string();
-                let point = if digits.contains('.') { "" } else { ".0" };
-                numbers.push(format!("{digits}{point}"));
+                let written = Value::from(float).to_string();
+                let number = Decimal::parse(&written, Notation::Free).expect("a number");
+                numbers.push(number.plain_text());
             }
             numbers.push(bits.to_string());
         }

@@ -24,6 +24,13 @@ pub trait Shape {
     /// whether all segments that begin a pointer are keys.
     fn parts(&self, place: &[&str]) -> ExpectedParts;
 
+    /// What may stand at each place that a pointer passes through: at the root, at its first segment, and so on to the
+    /// last but one.
+    fn way(&self, place: &[&str]) -> Vec<ExpectedParts> {
+        let above = |count: usize| self.parts(place.get(..count).unwrap_or_default());
+        (0..place.len()).map(above).collect()
+    }
+
     /// Whether the last segment of a place is named letter by letter, so that it may hold blanks.
     fn spells(&self, _place: &[&str]) -> bool {
         false
@@ -126,8 +133,8 @@ impl ToolSpec {
     fn expects<T>(&self, place: &[&str], ask: impl FnOnce(&Expected<'_, '_>) -> T) -> Option<T> {
         let reader = self.schema().reader();
         let expected = Expected::at(&reader, place);
-        (place.first().is_none_or(|name| self.get(name).is_some()) || expected.is_declared())
-            .then(|| ask(&expected))
+        let is_parameter = |name: &&str| self.get(name).is_some();
+        (expected.is_declared() || place.first().is_none_or(is_parameter)).then(|| ask(&expected))
     }
 }
 
@@ -146,6 +153,10 @@ impl Shape for ToolSpec {
             .unwrap_or(ExpectedParts::Nothing)
     }
 
+    fn way(&self, place: &[&str]) -> Vec<ExpectedParts> {
+        Expected::way(&self.schema().reader(), place)
+    }
+
     fn spells(&self, place: &[&str]) -> bool {
         let Some((last, above)) = place.split_last() else {
             return false;
@@ -162,6 +173,8 @@ impl Shape for ToolSpec {
         let usage = self.usage();
         let body = match usage.body {
             UsageBody::Json => return EmojiShape::Whole,
+            // The body may decide how the line is read.
+            _ if self.schema().reader().root().alternatives.len() > 1 => return EmojiShape::Whole,
             UsageBody::Nothing => None,
             UsageBody::Parameter(parameter) => Some(EmojiBody {
                 name: parameter.name.clone(),
@@ -185,6 +198,10 @@ macro_rules! shape_behind {
 
             fn parts(&self, place: &[&str]) -> ExpectedParts {
                 (**self).parts(place)
+            }
+
+            fn way(&self, place: &[&str]) -> Vec<ExpectedParts> {
+                (**self).way(place)
             }
 
             fn spells(&self, place: &[&str]) -> bool {

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use super::key_pattern::{Verdict, matches};
 use super::kinds::Kinds;
 
+/// More ways to read the patterns of one key than this, and anything goes.
+const MOST_WAYS: usize = 16;
+
 /// The keywords of one schema.
 pub(crate) type Keywords = Map<String, Value>;
 
@@ -46,34 +49,59 @@ impl<'s> Alternative<'s> {
         by(Kinds::stated).or_else(|| by(Kinds::implied))
     }
 
-    /// The schemas of the member `key`; none if anything goes.
-    pub(crate) fn member(&self, key: &str) -> Vec<&'s Value> {
-        let mut found = Vec::new();
-        let mut is_named = false;
+    /// Whether it says that any string may stand there, as far as reading looks at it.
+    pub(crate) fn takes_any_text(&self) -> bool {
+        let bounds = ["enum", "const", "minLength", "maxLength"];
+        let is_bound = |keywords: &&Keywords| bounds.iter().any(|one| keywords.contains_key(*one));
+        self.kinds().is_some_and(|kinds| kinds.has(Kinds::STRING)) && !self.all.iter().any(is_bound)
+    }
+
+    /// Whether it allows any of these types.
+    pub(crate) fn allows(&self, kinds: Kinds) -> bool {
+        self.kinds().unwrap_or(Kinds::ALL).has_any(kinds)
+    }
+
+    /// The schemas of the member `key`; none if anything goes. There are several ways if it is not known whether a
+    /// pattern matches.
+    pub(crate) fn member(&self, key: &str) -> Vec<Vec<&'s Value>> {
+        let mut ways: Vec<Vec<&'s Value>> = vec![Vec::new()];
         for keywords in &self.all {
-            let before = found.len();
-            named(keywords, key, &mut found);
-            if found.len() > before {
-                is_named = true;
-            } else if let Some(rest) = keywords.get("additionalProperties") {
-                found.push(rest);
-                is_named = true;
+            let (sure, unsure) = named(keywords, key);
+            let mut here = vec![sure];
+            for schema in unsure {
+                let with = |way: &Vec<&'s Value>| way.iter().copied().chain([schema]).collect();
+                let with: Vec<Vec<&'s Value>> = here.iter().map(with).collect();
+                here.extend(with);
             }
+            if let Some(rest) = keywords.get("additionalProperties") {
+                let unnamed = here.iter_mut().filter(|way| way.is_empty());
+                unnamed.for_each(|way| way.push(rest));
+            }
+            if here.len() * ways.len() > MOST_WAYS {
+                return vec![Vec::new()];
+            }
+            let with_all = |way: &Vec<&'s Value>| {
+                let way = way.clone();
+                here.iter().map(move |more| [&*way, more].concat())
+            };
+            ways = ways.iter().flat_map(with_all).collect();
         }
-        if !is_named {
-            let rest = |keywords: &&'s Keywords| keywords.get("unevaluatedProperties");
-            found.extend(self.all.iter().filter_map(rest));
+        let rest = |keywords: &&'s Keywords| keywords.get("unevaluatedProperties");
+        let rest: Vec<&'s Value> = self.all.iter().filter_map(rest).collect();
+        for way in ways.iter_mut().filter(|way| way.is_empty()) {
+            way.extend(&rest);
         }
-        found
+        ways
     }
 
     /// Whether it says that there may be a member `key`.
     pub(crate) fn declares(&self, key: &str) -> bool {
         self.all.iter().any(|keywords| {
-            let mut found = Vec::new();
-            named(keywords, key, &mut found);
+            let (sure, unsure) = named(keywords, key);
             let rest = keywords.get("additionalProperties");
-            !found.is_empty() || rest.is_some_and(|rest| *rest != Value::Bool(false))
+            !sure.is_empty()
+                || !unsure.is_empty()
+                || rest.is_some_and(|rest| *rest != Value::Bool(false))
         })
     }
 
@@ -92,7 +120,7 @@ impl<'s> Alternative<'s> {
     }
 
     /// The schemas of the item at `index`; none if anything goes.
-    pub(crate) fn item(&self, index: usize) -> Vec<&'s Value> {
+    pub(crate) fn item(&self, index: usize) -> Vec<Vec<&'s Value>> {
         let item = |keywords: &&'s Keywords| {
             let of = |name: &str| keywords.get(name);
             match (of("prefixItems"), of("items")) {
@@ -103,7 +131,13 @@ impl<'s> Alternative<'s> {
                 (_, items) => items,
             }
         };
-        self.all.iter().filter_map(item).collect()
+        vec![self.all.iter().filter_map(item).collect()]
+    }
+
+    /// The smallest of the counts that a keyword states.
+    pub(crate) fn least(&self, keyword: &str) -> Option<usize> {
+        let stated = |keywords: &&Keywords| usize::try_from(keywords.get(keyword)?.as_u64()?).ok();
+        self.all.iter().filter_map(stated).min()
     }
 
     /// The members it names, in order; a name may come more than once.
@@ -123,14 +157,17 @@ impl<'s> Alternative<'s> {
     }
 }
 
-/// Adds the schemas of a member that `properties` or `patternProperties` name. A pattern that is not understood
-/// counts as one that matches.
-fn named<'s>(keywords: &'s Keywords, key: &str, found: &mut Vec<&'s Value>) {
+/// The schemas of a member that `properties` or `patternProperties` name, and those of patterns that may match it.
+fn named<'s>(keywords: &'s Keywords, key: &str) -> (Vec<&'s Value>, Vec<&'s Value>) {
     let members = |name: &str| keywords.get(name).and_then(Value::as_object);
-    found.extend(members("properties").and_then(|members| members.get(key)));
+    let spelled = members("properties").and_then(|members| members.get(key));
+    let (mut sure, mut unsure) = (Vec::from_iter(spelled), Vec::new());
     for (pattern, schema) in members("patternProperties").into_iter().flatten() {
-        if matches(pattern, key) != Verdict::No {
-            found.push(schema);
+        match matches(pattern, key) {
+            Verdict::Yes => sure.push(schema),
+            Verdict::Unknown => unsure.push(schema),
+            Verdict::No => {}
         }
     }
+    (sure, unsure)
 }

@@ -19,26 +19,60 @@ pub(crate) struct Expected<'r, 's> {
 }
 
 impl<'r, 's> Expected<'r, 's> {
+    /// What may stand at a place.
     pub(crate) fn at(reader: &'r SchemaReader<'s>, segments: &[&str]) -> Self {
-        let mut place = reader.root();
-        let mut is_settled = true;
-        let is_declared = segments.first().is_some_and(|name| place.declares(name));
+        let mut here = Self::root(reader, segments);
         for segment in segments {
-            let both = Kinds::LIST | Kinds::OBJECT;
-            let is_open = place.alternatives.iter().all(|one| one.all.is_empty());
-            is_settled &= is_open || (place.alternatives.len() < 2 && !place.kinds().has(both));
-            place = if place.has_keys_only() || !is_index(segment) {
-                reader.member(&place, segment)
-            } else {
-                reader.item(&place, segment.parse().unwrap_or(usize::MAX))
-            };
+            here.step(segment);
         }
+        here
+    }
+
+    /// The lists and objects that a pointer passes through, from the root on.
+    pub(crate) fn way(reader: &'r SchemaReader<'s>, segments: &[&str]) -> Vec<ExpectedParts> {
+        let mut here = Self::root(reader, segments);
+        let parts = |segment: &&str| {
+            let parts = here.parts();
+            here.step(segment);
+            parts
+        };
+        segments.iter().map(parts).collect()
+    }
+
+    fn root(reader: &'r SchemaReader<'s>, segments: &[&str]) -> Self {
+        let place = reader.root();
         Self {
+            is_declared: segments.first().is_some_and(|name| place.declares(name)),
+            is_settled: true,
             reader,
             place,
-            is_settled,
-            is_declared,
         }
+    }
+
+    fn step(&mut self, segment: &str) {
+        let Self { reader, place, .. } = self;
+        let kinds = place.kinds();
+        let is_list = is_index(segment) && kinds.has(Kinds::LIST);
+        let is_object = !is_index(segment) || kinds.has(Kinds::OBJECT);
+        let member = || reader.member(&place.only(Kinds::OBJECT), segment);
+        let item = || {
+            let index = segment.parse().unwrap_or(usize::MAX);
+            reader.item(&place.only(Kinds::LIST), index)
+        };
+        // Parts of another sort than the pointer's are not meant.
+        let (below, is_sure, meant) = match (is_list, is_object) {
+            (true, true) => {
+                let (either, is_same) = item().or(member());
+                (either, is_same, Kinds::LIST | Kinds::OBJECT)
+            }
+            (true, false) => (item(), true, Kinds::LIST),
+            (false, _) => (member(), true, Kinds::OBJECT),
+        };
+        let forms = place.alternatives.iter().filter(|one| one.allows(meant));
+        // The one way that is left at the end is left whatever is decided before.
+        let is_one = matches!(below.alternatives.as_slice(), [one] if !one.all.is_empty());
+        self.is_settled = is_one || (self.is_settled && is_sure && forms.count() < 2);
+        self.place = below;
     }
 
     pub(crate) fn is_declared(&self) -> bool {
@@ -64,32 +98,56 @@ impl<'r, 's> Expected<'r, 's> {
             .alternatives
             .iter()
             .all(|one| one.kinds().is_none());
+        // A string is tried before all but null.
+        let takes_any_text = self
+            .place
+            .alternatives
+            .iter()
+            .any(Alternative::takes_any_text);
+        let is_text_or_null = is_stated && kinds == Kinds::STRING | Kinds::NULL;
         match () {
             () if self.place.alternatives.is_empty() => ExpectedValue::Nothing,
             () if is_stated && kinds == Kinds::STRING => ExpectedValue::Text,
             () if !self.is_settled => ExpectedValue::Later,
-            () if is_stated && kinds == Kinds::STRING | Kinds::NULL => ExpectedValue::TextOrNull,
+            () if takes_any_text && !self.states_null() => ExpectedValue::Text,
+            () if takes_any_text || is_text_or_null => ExpectedValue::TextOrNull,
             () if is_unknown => ExpectedValue::Guessed,
             () => ExpectedValue::Whole,
         }
     }
 
+    fn states_null(&self) -> bool {
+        let mut stated = self
+            .place
+            .alternatives
+            .iter()
+            .filter_map(Alternative::kinds);
+        stated.any(|kinds| kinds.has(Kinds::NULL))
+    }
+
     /// What a list or an object is.
     pub(crate) fn parts(&self) -> ExpectedParts {
-        let kinds = self.place.kinds();
-        let most = |of: fn(&Keywords) -> Option<usize>| match self.place.alternatives.as_slice() {
-            [Alternative { all }] => all.iter().filter_map(|keywords| of(keywords)).min(),
-            _ => None,
+        let place = self.place.only(Kinds::LIST | Kinds::OBJECT);
+        let kinds = place.kinds();
+        let most = |keyword: &str, of: fn(&Keywords) -> Option<usize>| {
+            let [form] = place.alternatives.as_slice() else {
+                return None;
+            };
+            let named = form.all.iter().filter_map(|keywords| of(keywords));
+            named.chain(form.least(keyword)).min()
         };
+        let is_object_only = |form: &Alternative<'_>| !form.allows(Kinds::LIST);
         match () {
-            () if !kinds.has_any(Kinds::LIST | Kinds::OBJECT) => ExpectedParts::Nothing,
-            () if !self.is_settled => ExpectedParts::Later,
+            () if place.alternatives.is_empty() => ExpectedParts::Nothing,
             () if !kinds.has(Kinds::LIST) => ExpectedParts::Object {
-                most: most(most_members),
+                most: most("maxProperties", most_members),
             },
             () if !kinds.has(Kinds::OBJECT) => ExpectedParts::List {
-                most: most(most_items),
+                most: most("maxItems", most_items),
             },
+            () if !self.is_settled => ExpectedParts::Later,
+            // What looks like a list may be an object: what is in it decides.
+            () if place.alternatives.iter().any(is_object_only) => ExpectedParts::Later,
             () => ExpectedParts::ByPointers,
         }
     }
@@ -97,10 +155,9 @@ impl<'r, 's> Expected<'r, 's> {
     /// The value that a text is; `None` if it does not fit.
     pub(crate) fn read(&self, text: &str) -> Option<Value> {
         let spelling = self.reader.spelling(&self.place, text);
-        spelling
-            .misfit
-            .is_none()
-            .then(|| spelling.reading.value(text))
+        // What is wrong inside a list or an object is for validation.
+        let is_wrong = spelling.misfit.is_some_and(|misfit| !misfit.is_inside);
+        (!is_wrong).then(|| spelling.reading.value(text))
     }
 }
 
@@ -108,27 +165,14 @@ fn most_members(keywords: &Keywords) -> Option<usize> {
     let is_open = keywords.contains_key("patternProperties")
         || keywords.get("additionalProperties") != Some(&Value::Bool(false));
     let named = keywords.get("properties").and_then(Value::as_object);
-    let count = named.map_or(0, serde_json::Map::len);
-    least(
-        (!is_open).then_some(count),
-        stated(keywords, "maxProperties"),
-    )
+    (!is_open).then(|| named.map_or(0, serde_json::Map::len))
 }
 
 fn most_items(keywords: &Keywords) -> Option<usize> {
     let no_more = |name: &str| keywords.get(name) == Some(&Value::Bool(false));
-    let tuple = match (keywords.get("prefixItems"), keywords.get("items")) {
+    match (keywords.get("prefixItems"), keywords.get("items")) {
         (Some(Value::Array(items)), _) => no_more("items").then_some(items.len()),
         (_, Some(Value::Array(items))) => no_more("additionalItems").then_some(items.len()),
         _ => None,
-    };
-    least(tuple, stated(keywords, "maxItems"))
-}
-
-fn stated(keywords: &Keywords, name: &str) -> Option<usize> {
-    usize::try_from(keywords.get(name)?.as_u64()?).ok()
-}
-
-fn least(one: Option<usize>, other: Option<usize>) -> Option<usize> {
-    one.into_iter().chain(other).min()
+    }
 }

@@ -32,8 +32,9 @@ impl<'s> SchemaReader<'s> {
         {
             return false;
         }
-        let is_fitting_below = |schemas: Vec<&'s Value>, value: &Value| {
-            schemas.is_empty() || self.allows(&self.place(schemas), value)
+        let is_fitting_below = |ways: Vec<Vec<&'s Value>>, value: &Value| {
+            ways.into_iter()
+                .any(|schemas| schemas.is_empty() || self.allows(&self.place(schemas), value))
         };
         match value {
             Value::Object(members) => {
@@ -67,8 +68,8 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// Leaves the alternatives that what stands at a node may be. If it can be none of them, those whose constants
-    /// it has; failing that, all.
+    /// Leaves the alternatives that the parts of a node may be. If they can be none of them, those whose constants
+    /// they have; failing that, all that have parts of their sort.
     pub(crate) fn narrow(
         &self,
         place: &Place<'s>,
@@ -77,6 +78,13 @@ impl<'s> SchemaReader<'s> {
     ) -> Place<'s> {
         if place.alternatives.len() < 2 {
             return place.clone();
+        }
+        let place = place.only(match arguments.tree().node(node) {
+            Some(Node::Object(_)) => Kinds::OBJECT,
+            _ => Kinds::LIST | Kinds::OBJECT,
+        });
+        if place.alternatives.len() < 2 {
+            return place;
         }
         let left = |may_be: &dyn Fn(&Alternative<'s>) -> bool| -> Vec<Alternative<'s>> {
             place
@@ -91,7 +99,7 @@ impl<'s> SchemaReader<'s> {
             alternatives = left(&|one| self.has_constants(one, arguments, node));
         }
         if alternatives.is_empty() {
-            place.clone()
+            place
         } else {
             Place { alternatives }
         }
@@ -107,14 +115,15 @@ impl<'s> SchemaReader<'s> {
         if !self.step() {
             return true;
         }
-        let may_hold_below = |schemas: Vec<&'s Value>, node: NodeIndex| {
+        let may_hold_below = |ways: Vec<Vec<&'s Value>>, node: NodeIndex| {
             let any = |place: &Place<'s>| {
                 place
                     .alternatives
                     .iter()
                     .any(|below| self.may_hold(below, arguments, node))
             };
-            schemas.is_empty() || any(&self.place(schemas))
+            ways.into_iter()
+                .any(|schemas| schemas.is_empty() || any(&self.place(schemas)))
         };
         let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
         match arguments.tree().node(node) {
@@ -127,13 +136,19 @@ impl<'s> SchemaReader<'s> {
                         .any(|(_, value)| self.is_fitting(alternative, &value))
             }
             Some(Node::Object(object)) => {
+                // What has parts of its own is looked at last: what decides between forms is a single value, and
+                // forms inside each other would else be tried one with another.
+                let is_leaf = |node| matches!(arguments.tree().node(node), Some(Node::Leaf(_)));
+                let may_hold_all = |leaves: bool| {
+                    let mut members = object.members().filter(|(_, one)| is_leaf(*one) == leaves);
+                    members.all(|(key, member)| may_hold_below(alternative.member(key), member))
+                };
                 kinds.has(Kinds::OBJECT)
                     && alternative
                         .required()
                         .all(|name| object.get(name).is_some())
-                    && object
-                        .members()
-                        .all(|(key, member)| may_hold_below(alternative.member(key), member))
+                    && may_hold_all(true)
+                    && may_hold_all(false)
             }
             Some(Node::Array(items)) if kinds.has(Kinds::LIST) => items
                 .iter()
@@ -149,7 +164,7 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// Whether the members that can be one value only are that value.
+    /// Whether there are members whose values are listed, and all of them have one that is.
     fn has_constants(
         &self,
         alternative: &Alternative<'s>,
@@ -159,18 +174,17 @@ impl<'s> SchemaReader<'s> {
         let Some(Node::Object(object)) = arguments.tree().node(node) else {
             return false;
         };
-        let mut constants = alternative
+        let mut listed = alternative
             .properties()
-            .filter(|(_, schema)| schema.get("const").is_some() || schema.get("enum").is_some())
+            .filter_map(|(name, schema)| Some((self.place([schema]), object.get(name)?)))
+            .filter(|(place, _)| place.is_listed())
             .peekable();
-        constants.peek().is_some()
-            && constants.all(|(name, schema)| {
-                object.get(name).is_some_and(|member| {
-                    self.place([schema])
-                        .alternatives
-                        .iter()
-                        .any(|one| self.may_hold(one, arguments, member))
-                })
+        listed.peek().is_some()
+            && listed.all(|(place, member)| {
+                place
+                    .alternatives
+                    .iter()
+                    .any(|one| self.may_hold(one, arguments, member))
             })
     }
 }

@@ -1,4 +1,7 @@
-//! The patterns of `patternProperties`, as far as they are plain: characters, classes and how often.
+//! The patterns of `patternProperties`, as far as they are plain: characters, classes, groups, and how often.
+
+use std::iter::Peekable;
+use std::str::Chars;
 
 /// Whether a key matches a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,14 +14,30 @@ pub(crate) enum Verdict {
 
 /// Attempts before it is too much work.
 const MOST_STEPS: usize = 10_000;
+/// Levels of recursion before it is too much work.
+const DEEPEST: usize = 256;
 
-/// Characters, and how often they may stand there.
+/// What may stand there, and how often.
 #[derive(Debug)]
 struct Piece {
-    set: Set,
+    part: Part,
     least: usize,
     most: usize,
 }
+
+#[derive(Debug)]
+enum Part {
+    Set(Set),
+    /// Any of these.
+    Group(Vec<Branch>),
+    /// `^`
+    Start,
+    /// `$`
+    End,
+}
+
+/// Pieces one behind another.
+type Branch = Vec<Piece>;
 
 #[derive(Debug, Default)]
 struct Set {
@@ -42,89 +61,171 @@ impl Set {
 
 /// Whether `key` matches `pattern` somewhere, as the patterns of JSON Schema do.
 pub(crate) fn matches(pattern: &str, key: &str) -> Verdict {
-    let Some((pieces, at_start, at_end)) = parse(pattern) else {
+    let mut rest = pattern.chars().peekable();
+    let branches = branches(&mut rest, 0).filter(|_| rest.peek().is_none());
+    let Some(branches) = branches else {
         return Verdict::Unknown;
     };
-    let characters: Vec<char> = key.chars().collect();
-    let mut steps = MOST_STEPS;
-    let starts = if at_start { 0 } else { characters.len() };
-    for start in 0..=starts {
-        let rest = characters.get(start..).unwrap_or_default();
-        match matches_here(&pieces, rest, at_end, &mut steps) {
-            Some(true) => return Verdict::Yes,
-            Some(false) => {}
-            None => return Verdict::Unknown,
+    let text: Vec<char> = key.chars().collect();
+    let mut attempt = Attempt {
+        text: &text,
+        steps: MOST_STEPS,
+        depth: 0,
+    };
+    for start in 0..=text.len() {
+        for branch in &branches {
+            match attempt.branch(branch, start, &mut |_, _| Some(true)) {
+                Some(true) => return Verdict::Yes,
+                Some(false) => {}
+                None => return Verdict::Unknown,
+            }
         }
     }
     Verdict::No
 }
 
-/// Recurses once for each piece of the pattern.
-fn matches_here(pieces: &[Piece], text: &[char], at_end: bool, steps: &mut usize) -> Option<bool> {
-    *steps = steps.checked_sub(1)?;
-    let Some((piece, rest)) = pieces.split_first() else {
-        return Some(!at_end || text.is_empty());
-    };
-    let fitting = text
-        .iter()
-        .take(piece.most)
-        .take_while(|character| piece.set.has(**character))
-        .count();
-    for count in (piece.least..=fitting).rev() {
-        let behind = text.get(count..).unwrap_or_default();
-        if matches_here(rest, behind, at_end, steps)? {
-            return Some(true);
-        }
-    }
-    Some(false)
+struct Attempt<'t> {
+    text: &'t [char],
+    /// How many steps are left.
+    steps: usize,
+    depth: usize,
 }
 
-fn parse(pattern: &str) -> Option<(Vec<Piece>, bool, bool)> {
-    let at_start = pattern.starts_with('^');
-    let mut rest = pattern.chars().skip(usize::from(at_start)).peekable();
-    let mut pieces: Vec<Piece> = Vec::new();
-    while let Some(character) = rest.next() {
-        let set = match character {
-            '$' if rest.peek().is_none() => return Some((pieces, at_start, true)),
-            '\\' => escaped(rest.next()?)?,
-            '[' => class(&mut rest)?,
-            '.' => Set::any(),
-            '^' | '$' | '(' | ')' | '|' | '*' | '+' | '?' | '{' | '}' | ']' => return None,
-            plain => one(plain),
+/// What must match behind.
+type Behind<'b> = &'b mut dyn FnMut(&mut Attempt<'_>, usize) -> Option<bool>;
+
+impl Attempt<'_> {
+    /// Whether the pieces match at a place, and then what is behind them; `None` if it is too much work.
+    fn branch(&mut self, pieces: &[Piece], at: usize, behind: Behind<'_>) -> Option<bool> {
+        self.steps = self.steps.checked_sub(1)?;
+        let Some((piece, rest)) = pieces.split_first() else {
+            return behind(self, at);
         };
-        let (least, most) = match rest.peek() {
-            Some('*') => (0, usize::MAX),
-            Some('+') => (1, usize::MAX),
-            Some('?') => (0, 1),
-            Some('{') => {
-                rest.next();
-                let mut count = String::new();
-                while rest.peek()? != &'}' {
-                    count.extend(rest.next());
-                }
-                rest.next();
-                let (least, most) = match count.split_once(',') {
-                    Some((least, "")) => (least.parse().ok()?, usize::MAX),
-                    Some((least, most)) => (least.parse().ok()?, most.parse().ok()?),
-                    None => (count.parse().ok()?, count.parse().ok()?),
-                };
-                pieces.push(Piece { set, least, most });
-                continue;
-            }
-            _ => {
-                pieces.push(Piece {
-                    set,
-                    least: 1,
-                    most: 1,
-                });
-                continue;
-            }
+        self.depth += 1;
+        let found = if self.depth > DEEPEST {
+            None
+        } else {
+            self.piece(piece, rest, at, behind)
         };
-        rest.next();
-        pieces.push(Piece { set, least, most });
+        self.depth -= 1;
+        found
     }
-    // Each piece is a level of recursion.
-    (pieces.len() <= 256).then_some((pieces, at_start, false))
+
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        rest: &[Piece],
+        at: usize,
+        behind: Behind<'_>,
+    ) -> Option<bool> {
+        let is_there = match &piece.part {
+            Part::Group(branches) => return self.group(piece, branches, 0, rest, at, behind),
+            Part::Set(set) => {
+                let text = self.text.get(at..).unwrap_or_default().iter();
+                let fitting = text.take(piece.most).take_while(|one| set.has(**one));
+                let most = fitting.count();
+                for count in (piece.least..=most).rev() {
+                    if self.branch(rest, at + count, behind)? {
+                        return Some(true);
+                    }
+                }
+                false
+            }
+            Part::Start => at == 0 && self.branch(rest, at, behind)?,
+            Part::End => at == self.text.len() && self.branch(rest, at, behind)?,
+        };
+        Some(is_there)
+    }
+
+    /// A group that has matched so often already.
+    fn group(
+        &mut self,
+        piece: &Piece,
+        branches: &[Branch],
+        times: usize,
+        rest: &[Piece],
+        at: usize,
+        behind: Behind<'_>,
+    ) -> Option<bool> {
+        if times < piece.most {
+            for branch in branches {
+                let mut again = |attempt: &mut Attempt<'_>, end: usize| {
+                    // Nothing, once more, leads nowhere.
+                    if end == at && times >= piece.least {
+                        return Some(false);
+                    }
+                    attempt.group(piece, branches, times + 1, rest, end, behind)
+                };
+                if self.branch(branch, at, &mut again)? {
+                    return Some(true);
+                }
+            }
+        }
+        if times < piece.least {
+            return Some(false);
+        }
+        self.branch(rest, at, behind)
+    }
+}
+
+/// Branches between `|`, up to the end or a `)`. Recurses as deep as groups stand in each other.
+fn branches(rest: &mut Peekable<Chars<'_>>, depth: usize) -> Option<Vec<Branch>> {
+    let mut found = vec![Vec::new()];
+    while let Some(character) = rest.next_if(|character| *character != ')') {
+        let part = match character {
+            '|' => {
+                found.push(Vec::new());
+                continue;
+            }
+            '^' => Part::Start,
+            '$' => Part::End,
+            '(' if depth < DEEPEST / 4 => {
+                // Of what may follow `(?`, only `:` is plain.
+                if rest.next_if_eq(&'?').is_some() {
+                    rest.next_if_eq(&':')?;
+                }
+                let inner = branches(rest, depth + 1)?;
+                rest.next_if_eq(&')')?;
+                Part::Group(inner)
+            }
+            '\\' => Part::Set(escaped(rest.next()?)?),
+            '[' => Part::Set(class(rest)?),
+            '.' => Part::Set(Set::any()),
+            '(' | ')' | '*' | '+' | '?' | '{' | '}' | ']' => return None,
+            plain => Part::Set(one(plain)),
+        };
+        let (least, most) = match part {
+            Part::Start | Part::End => (1, 1),
+            Part::Set(_) | Part::Group(_) => how_often(rest)?,
+        };
+        found.last_mut()?.push(Piece { part, least, most });
+    }
+    Some(found)
+}
+
+fn how_often(rest: &mut Peekable<Chars<'_>>) -> Option<(usize, usize)> {
+    let found = match rest.peek() {
+        Some('*') => (0, usize::MAX),
+        Some('+') => (1, usize::MAX),
+        Some('?') => (0, 1),
+        Some('{') => {
+            rest.next();
+            let mut count = String::new();
+            while rest.peek()? != &'}' {
+                count.extend(rest.next());
+            }
+            match count.split_once(',') {
+                Some((least, "")) => (least.parse().ok()?, usize::MAX),
+                Some((least, most)) => (least.parse().ok()?, most.parse().ok()?),
+                None => (count.parse().ok()?, count.parse().ok()?),
+            }
+        }
+        _ => return Some((1, 1)),
+    };
+    rest.next();
+    // As few as possible or as many: whether it matches is the same.
+    rest.next_if_eq(&'?');
+    Some(found)
 }
 
 fn one(character: char) -> Set {
@@ -150,7 +251,7 @@ fn escaped(character: char) -> Option<Set> {
     })
 }
 
-fn class(rest: &mut std::iter::Peekable<impl Iterator<Item = char>>) -> Option<Set> {
+fn class(rest: &mut Peekable<Chars<'_>>) -> Option<Set> {
     let mut set = Set {
         is_negated: rest.next_if_eq(&'^').is_some(),
         ..Set::default()
@@ -219,7 +320,30 @@ mod tests {
             ("^[^a-c-]?z$", "dz", Yes),
             ("^[^a-c-]?z$", "-z", No),
             ("^a*a*a*b$", "aaaa", No),
-            ("^(a|b)$", "a", Unknown),
+            ("^(a|b)$", "a", Yes),
+            ("^(a|b)$", "ab", No),
+            ("^a|b$", "ax", Yes),
+            ("^a|b$", "xb", Yes),
+            ("^a|b$", "xbx", No),
+            ("^(?:get|set)_[a-z]+$", "set_x", Yes),
+            ("^(?:get|set)_[a-z]+$", "sot_x", No),
+            ("^(ab){2,3}$", "abab", Yes),
+            ("^(ab){2,3}$", "ab", No),
+            ("^(ab){2,3}$", "abababab", No),
+            ("^(a|ab)(c|bcd)$", "abcd", Yes),
+            ("^((a|b)+-)*c$", "ab-a-c", Yes),
+            ("^((a|b)+-)*c$", "ab-ac", No),
+            ("^(a*)*$", "aaa", Yes),
+            ("^(a*)*$", "b", No),
+            ("^()$", "", Yes),
+            ("^a+?$", "aa", Yes),
+            ("x|", "", Yes),
+            ("(", "a", Unknown),
+            (")", "a", Unknown),
+            ("(a", "a", Unknown),
+            ("^(?=a)", "a", Unknown),
+            ("^(?i)a", "a", Unknown),
+            (r"(a)\1", "aa", Unknown),
             (r"^\p{L}$", "a", Unknown),
             ("^[", "a", Unknown),
             ("a{2", "aa", Unknown),
@@ -230,5 +354,9 @@ mod tests {
         let slow = "a*".repeat(40) + "b$";
         check(&slow, &"a".repeat(200), Unknown);
         check(&"a?".repeat(10_000), "a", Unknown);
+        check("^(a+)+$", &("a".repeat(100) + "b"), Unknown);
+        check("^(a|a)*$", &("a".repeat(100) + "b"), Unknown);
+        check("^(ab)*$", &"ab".repeat(2000), Unknown);
+        check(&"(".repeat(100_000), "a", Unknown);
     }
 }

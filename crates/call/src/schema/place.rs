@@ -62,6 +62,32 @@ impl<'s> Place<'s> {
             .any(|alternative| alternative.kinds().is_none())
     }
 
+    /// The alternatives that allow any of these types.
+    pub(crate) fn only(&self, kinds: Kinds) -> Self {
+        let alternatives = self.alternatives.iter().filter(|one| one.allows(kinds));
+        Self {
+            alternatives: alternatives.cloned().collect(),
+        }
+    }
+
+    /// What may stand here or at another place, and whether both are the same.
+    pub(crate) fn or(mut self, other: Self) -> (Self, bool) {
+        let is_known = |one: &Self, below: &Alternative<'s>| {
+            one.alternatives.iter().any(|known| known.is_same(below))
+        };
+        let is_same = self.alternatives.len() == other.alternatives.len()
+            && self
+                .alternatives
+                .iter()
+                .all(|known| is_known(&other, known));
+        for below in other.alternatives {
+            if !is_known(&self, &below) {
+                self.alternatives.push(below);
+            }
+        }
+        (self, is_same)
+    }
+
     /// The alternatives that say something about the types.
     pub(crate) fn stated(&self) -> Self {
         let stated = |alternative: &&Alternative<'s>| alternative.kinds().is_some();
@@ -165,11 +191,12 @@ impl<'s> SchemaReader<'s> {
     fn below(
         &self,
         place: &Place<'s>,
-        step: impl Fn(&Alternative<'s>) -> Vec<&'s Value>,
+        step: impl Fn(&Alternative<'s>) -> Vec<Vec<&'s Value>>,
     ) -> Place<'s> {
         let mut found: Vec<Alternative<'s>> = Vec::new();
         for alternative in &place.alternatives {
-            for below in self.place(step(alternative)).alternatives {
+            let ways = step(alternative).into_iter();
+            for below in ways.flat_map(|schemas| self.place(schemas).alternatives) {
                 if !found.iter().any(|known| known.is_same(&below)) {
                     found.push(below);
                 }

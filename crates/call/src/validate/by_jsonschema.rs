@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{Draft, ValidationError, Validator};
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use crate::argument_error::quoted;
@@ -22,12 +22,11 @@ const DEEPEST: usize = 8;
 /// # Errors
 /// Says what is no JSON Schema, with its place.
 pub(crate) fn compile(schema: &Schema) -> Result<Arc<dyn Validate>, SpecError> {
-    let document = with_null(schema.document(), 0);
-    let mut options = jsonschema::options().offline();
-    if document.get("$schema").is_none() && has_old_tuples(&document, 0) {
-        options = options.with_draft(Draft::Draft201909);
+    let mut document = with_null(schema.document(), 0);
+    if document.get("$schema").is_none() {
+        new_tuples(&mut document, 0);
     }
-    match options.build(&document) {
+    match jsonschema::options().offline().build(&document) {
         Ok(validator) => Ok(Arc::new(Compiled(validator))),
         Err(error) => {
             let at = error.instance_path().as_str().to_owned();
@@ -302,15 +301,30 @@ fn with_null(schema: &Value, depth: usize) -> Value {
     Value::Object(keywords)
 }
 
-/// Whether `items` is a list somewhere, as in the drafts before `prefixItems`.
-fn has_old_tuples(schema: &Value, depth: usize) -> bool {
+/// Tuples of the drafts before `prefixItems` in today's words: reading understands both, also in one schema.
+fn new_tuples(schema: &mut Value, depth: usize) {
     match schema {
-        Value::Object(keywords) if depth < 256 => keywords.iter().any(|(name, value)| {
-            (name == "items" && value.is_array())
-                || (!matches!(name.as_str(), "enum" | "const" | "default" | "examples")
-                    && has_old_tuples(value, depth + 1))
-        }),
-        Value::Array(list) if depth < 256 => list.iter().any(|one| has_old_tuples(one, depth + 1)),
-        _ => false,
+        Value::Object(keywords) if depth < 256 => {
+            let is_old = keywords.get("items").is_some_and(Value::is_array);
+            if is_old && !keywords.contains_key("prefixItems") {
+                if let Some(first) = keywords.remove("items") {
+                    keywords.insert("prefixItems".to_owned(), first);
+                }
+                if let Some(rest) = keywords.remove("additionalItems") {
+                    keywords.insert("items".to_owned(), rest);
+                }
+            }
+            for (name, value) in keywords {
+                if !matches!(name.as_str(), "enum" | "const" | "default" | "examples") {
+                    new_tuples(value, depth + 1);
+                }
+            }
+        }
+        Value::Array(list) if depth < 256 => {
+            for one in list {
+                new_tuples(one, depth + 1);
+            }
+        }
+        _ => {}
     }
 }

@@ -1,0 +1,189 @@
+//! What must hold for the deltas of a call's JSON (`spec/json-stream.md`), whatever the tool, the call and the cuts.
+
+use plaincall_call::{
+    Arguments, Collected, Collector, JsonStream, Limits, Problem, Shape, ToolCall, ToolSpec, bind,
+};
+use plaincall_syntax::{Dialect, Event, Parser};
+use serde_json::Value;
+
+use crate::foreign::chunks;
+use crate::schema_calls::{Choices, call, sample, schema};
+
+/// What became of one call.
+#[derive(Debug)]
+pub struct Streamed {
+    /// What was written with each chunk, up to the end of the call.
+    pub deltas: Vec<String>,
+    /// What closing added, or why it did not.
+    pub rest: Result<String, String>,
+    /// The call.
+    pub call: ToolCall,
+    /// What binding says.
+    pub bound: Result<Arguments, Vec<Problem>>,
+}
+
+/// The calls of a text that comes in these chunks.
+///
+/// # Panics
+/// When the dialect cannot work.
+pub fn stream<'t>(
+    chunks: impl IntoIterator<Item = &'t str>,
+    dialect: &Dialect,
+    tool: &ToolSpec,
+) -> Vec<Streamed> {
+    let limits = Limits::default();
+    let mut parser = Parser::new(dialect).expect("a dialect that works");
+    let mut collector = Collector::new(limits);
+    let mut streamed = Vec::new();
+    let mut open: Option<(JsonStream<&dyn Shape>, Vec<String>)> = None;
+    let mut take = |event: &Event<'_>, is_first: bool| {
+        let collected = collector.push(event);
+        if let Some(Collected::Started(_)) = &collected {
+            open = Some((JsonStream::new(tool, limits), vec![String::new()]));
+        }
+        let Some((stream, deltas)) = &mut open else {
+            return;
+        };
+        if is_first {
+            deltas.push(String::new());
+        }
+        if let Some(delta) = deltas.last_mut() {
+            stream.push(event, delta);
+        }
+        if let Some(Collected::Finished(call)) = collected
+            && let Some((mut stream, deltas)) = open.take()
+        {
+            let bound = bind(tool, &call);
+            let mut rest = String::new();
+            let arguments = bound.as_ref().unwrap_or(&call.arguments);
+            let closed = stream.close(&call, arguments, &mut rest);
+            streamed.push(Streamed {
+                deltas,
+                rest: closed.map(|()| rest).map_err(|error| error.to_string()),
+                call: *call,
+                bound,
+            });
+        }
+    };
+    for chunk in chunks {
+        for (place, event) in parser.feed(chunk).enumerate() {
+            take(&event, place == 0);
+        }
+    }
+    for (place, event) in parser.finish().enumerate() {
+        take(&event, place == 0);
+    }
+    streamed
+}
+
+/// How often what was looked at came.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Calls.
+    pub calls: usize,
+    /// Calls that binding accepts.
+    pub bound: usize,
+    /// Of these, those that gave more than the first key before they ended.
+    pub early: usize,
+}
+
+/// Checks a text, cut in these sizes.
+///
+/// # Errors
+/// Says what does not hold.
+pub fn check(
+    text: &str,
+    dialect: &Dialect,
+    sizes: &[usize],
+    tool: &ToolSpec,
+) -> Result<Tally, String> {
+    let mut tally = Tally::default();
+    let whole = stream([text], dialect, tool);
+    let cut = stream(chunks(text, sizes), dialect, tool);
+    if whole.len() != cut.len() {
+        return Err(format!("{} calls, cut {}", whole.len(), cut.len()));
+    }
+    for (whole, cut) in whole.iter().zip(&cut) {
+        tally.calls += 1;
+        if whole.rest != cut.rest || whole.deltas.concat() != cut.deltas.concat() {
+            return Err(format!("the cuts show: {whole:?}\n{cut:?}"));
+        }
+        let begun = whole.deltas.concat();
+        if serde_json::from_str::<Value>(&begun).is_ok() {
+            return Err(format!("closed too early: {begun}"));
+        }
+        let Ok(bound) = &whole.bound else {
+            continue;
+        };
+        tally.bound += 1;
+        tally.early += usize::from(begun.len() > 8);
+        let value = bound.to_value();
+        let text = value.to_string();
+        match &whole.rest {
+            // Members in the order of first appearance, and nothing twice.
+            Ok(rest) if text.strip_prefix(&*begun) == Some(rest) => {}
+            Ok(rest) => return Err(format!("{begun}\n{rest}\nand not {value}")),
+            Err(error) => return Err(format!("{error}: {begun}\nof {value}")),
+        }
+    }
+    Ok(tally)
+}
+
+/// A tool, a text with a call for it, the dialect of the text, and how it is cut: all made of bytes. `None` if no tool
+/// has such a schema.
+pub fn case(bytes: &[u8]) -> Option<(ToolSpec, String, Dialect, Vec<usize>)> {
+    let mut choices = Choices::new(bytes);
+    let sizes = vec![choices.below(9) + 1, choices.below(5) + 1];
+    let is_emoji = choices.below(4) == 3;
+    let schema = schema(&mut choices);
+    let mut tool = ToolSpec::new("t").parameters_from_schema(&schema).ok()?;
+    if !is_emoji {
+        let pairs = call(&schema, &mut choices);
+        let lines = pairs
+            .iter()
+            .map(|(pointer, text)| format!("!!!ARG:{pointer}\n{text}\n"));
+        let text = format!(
+            "!!!GADGET_START:t\n{}!!!GADGET_END",
+            lines.collect::<String>()
+        );
+        return Some((tool, text, Dialect::block(), sizes));
+    }
+    if choices.below(2) == 1 {
+        tool = tool.body("p");
+    }
+    if choices.below(3) == 1 {
+        tool = tool.positional(["q", "r"]);
+    }
+    tool.check().ok()?;
+    let value = sample(&schema, &schema, &mut choices, 6);
+    let word = |name: &str| match value.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    let usage = tool.usage();
+    let line: Vec<String> = usage
+        .line
+        .iter()
+        .map(|item| word(&item.parameter.name).replace([']', '\n'], ""))
+        .collect();
+    let body = match &usage.body {
+        plaincall_call::UsageBody::Json => value.to_string(),
+        plaincall_call::UsageBody::Parameter(parameter) => word(&parameter.name),
+        plaincall_call::UsageBody::Nothing => String::new(),
+    };
+    let text = format!("🛠️[t {}]\n{body}🛠️[/end]", line.join(" "));
+    Some((tool, text, Dialect::emoji(), sizes))
+}
+
+/// Checks what bytes make.
+///
+/// # Errors
+/// Says what does not hold, and of what.
+pub fn check_bytes(bytes: &[u8]) -> Result<Tally, String> {
+    let Some((tool, text, dialect, sizes)) = case(bytes) else {
+        return Ok(Tally::default());
+    };
+    let found = check(&text, &dialect, &sizes, &tool);
+    found.map_err(|error| format!("{error}\n{}\n{text}", tool.to_schema()))
+}

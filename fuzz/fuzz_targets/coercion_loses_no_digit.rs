@@ -1,0 +1,16 @@
+//! A number is exact or it stays a text, whatever the schema (`spec/block.md` 7.7 and 7.7.1).
+#![no_main]
+
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use plaincall_testkit::digits::Readers;
+
+static READERS: LazyLock<Readers> = LazyLock::new(Readers::new);
+
+fuzz_target!(|data: &[u8]| {
+    let text = String::from_utf8_lossy(data);
+    if let Err(error) = READERS.check(&text) {
+        panic!("{error}");
+    }
+});
