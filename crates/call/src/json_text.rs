@@ -7,11 +7,20 @@ use serde_json::{Map, Value};
 
 use crate::decimal::{Decimal, Notation};
 
-/// Reads a JSON text.
+/// Reads a JSON text without losing a digit or a member.
+///
+/// ```
+/// use plaincall_call::parse_json;
+///
+/// assert_eq!(parse_json("[1.50, \"a\"]"), Ok(serde_json::json!([1.5, "a"])));
+/// assert!(parse_json("{\"a\": 1, \"a\": 2}").is_err());
+/// let message = parse_json("123456789012345678901234567890").unwrap_err();
+/// assert_eq!(message, "the number 123456789012345678901234567890 has more digits than can be kept");
+/// ```
 ///
 /// # Errors
 /// Says in a phrase what is wrong: no JSON, a key twice in one object, a number with more digits than are kept.
-pub(crate) fn parse(text: &str) -> Result<Value, String> {
+pub fn parse(text: &str) -> Result<Value, String> {
     parse_placed(text).map_err(|fault| fault.to_string())
 }
 

@@ -71,6 +71,7 @@ pub use json_stream::shape::{
     EmojiBody, EmojiShape, ExpectedParts, ExpectedValue, Shape, UnknownShape,
 };
 pub use json_stream::{JsonStream, NotClosed};
+pub use json_text::parse as parse_json;
 pub use limits::Limits;
 pub use nearest::{nearest_name, unknown_tool};
 pub use openai::{LeftOut, OpenAiCall, OpenAiCalls, OpenAiFunction, openai_calls};

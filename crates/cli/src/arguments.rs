@@ -41,7 +41,13 @@ pub(crate) struct Cli {
     /// When to use colours.
     ///
     /// `auto` uses them on a terminal, unless the environment variable `NO_COLOR` is set.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        display_order = 998
+    )]
     pub(crate) color: Color,
 }
 
@@ -277,8 +283,8 @@ pub(crate) struct RenderOptions {
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) chunk: Option<NonZeroUsize>,
 
-    /// Take the text for whole: one that comes from a pipe, for `--as repair`; or the one that a document comes from, so
-    /// that a block call that its end closed is written.
+    /// Take the text for whole: one that comes from a pipe, for `--as repair` and `--as deltas`; or the one that a document
+    /// comes from, so that a block call that its end closed is written.
     ///
     /// A call of the emoji syntax without its end marker is not written even so.
     #[arg(long)]
@@ -298,7 +304,8 @@ pub(crate) enum Rendered {
     Calls,
     /// What a model is told so that it can write calls to the tools of `--schema`.
     Prompt,
-    /// The messages of a conversation, from JSON as OpenAI writes it: calls and results as text.
+    /// The messages of a conversation, from JSON as OpenAI writes it: calls and results as text. What does not come from
+    /// the system or the developer is escaped.
     History,
     /// How calls ended, from what `run --json` prints or from a list of results.
     Results,
@@ -308,6 +315,20 @@ pub(crate) enum Rendered {
     Deltas,
 }
 
+impl Rendered {
+    /// Its word on the command line.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::Prompt => "prompt",
+            Self::History => "history",
+            Self::Results => "results",
+            Self::Repair => "repair",
+            Self::Deltas => "deltas",
+        }
+    }
+}
+
 impl RenderOptions {
     /// Refuses options that have no meaning for what is written.
     ///
@@ -315,33 +336,30 @@ impl RenderOptions {
     /// Names the first: that is wrong usage.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let is_prompt = self.what == Rendered::Prompt;
-        let others = [
-            ("--omit", !self.omit.is_empty() && !is_prompt, "prompt"),
+        let only_prompt = &[Rendered::Prompt][..];
+        // The options, whether they are there, and what they go with.
+        let options = [
+            ("--omit", !self.omit.is_empty(), only_prompt),
+            ("--replace", !self.replace.is_empty(), only_prompt),
+            ("--no-dependencies", self.no_dependencies, only_prompt),
+            ("--one-call", self.one_call, only_prompt),
+            ("--json", self.json, &[Rendered::History]),
+            ("--chunk", self.chunk.is_some(), &[Rendered::Deltas]),
             (
-                "--replace",
-                !self.replace.is_empty() && !is_prompt,
-                "prompt",
-            ),
-            (
-                "--no-dependencies",
-                self.no_dependencies && !is_prompt,
-                "prompt",
-            ),
-            ("--one-call", self.one_call && !is_prompt, "prompt"),
-            (
-                "--json",
-                self.json && self.what != Rendered::History,
-                "history",
-            ),
-            (
-                "--chunk",
-                self.chunk.is_some() && self.what != Rendered::Deltas,
-                "deltas",
+                "--complete",
+                self.complete,
+                &[Rendered::Calls, Rendered::Repair, Rendered::Deltas],
             ),
         ];
-        if let Some((option, _, what)) = others.iter().find(|(_, is_idle, _)| *is_idle) {
-            let message = format!("'{option}' goes with '--as {what}' only");
-            return Err(Failure::Usage(message));
+        for (option, is_there, with) in options {
+            if is_there && !with.contains(&self.what) {
+                let with: Vec<String> = with
+                    .iter()
+                    .map(|what| format!("'--as {}'", what.name()))
+                    .collect();
+                let message = format!("'{option}' goes with {} only", with.join(", "));
+                return Err(Failure::Usage(message));
+            }
         }
         if is_prompt && !self.files.is_empty() {
             let message = "'--as prompt' reads no file: '--schema' names those with the definitions of the tools";

@@ -1,7 +1,9 @@
 //! Calls as JSON, in every form that `render` reads.
 
-use plaincall_call::Termination;
+use plaincall_call::{Termination, parse_json};
 use serde_json::{Map, Value};
+
+use crate::json_member;
 
 /// A part of what is to be written.
 #[derive(Debug)]
@@ -165,17 +167,16 @@ fn form(mut object: Map<String, Value>) -> Result<Form, NoCall> {
     }
     let reason = match object.get("error").and_then(Value::as_str) {
         Some(error) => format!("it was not read: {error}"),
+        None if object.contains_key("messages") => {
+            "it is a conversation: `--as history` writes it".to_owned()
+        }
         None => "it has none of the keys `gadgetName`, `tool_name`, `function`, `tool_calls` and `segments`".to_owned(),
     };
     Err(NoCall { name: None, reason })
 }
 
 fn block(name: String, mut object: Map<String, Value>) -> Result<Form, String> {
-    let id = match object.remove("invocationId") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(id)) => Some(id),
-        Some(_) => return Err("its `invocationId` is no string".to_owned()),
-    };
+    let id = json_member::text(&mut object, "invocationId")?;
     let dependencies = match object.remove("dependencies") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(items)) => items
@@ -224,10 +225,13 @@ fn openai(
         None | Some(Value::Null) => Map::new(),
         Some(Value::String(text)) if text.trim().is_empty() => Map::new(),
         Some(Value::Object(arguments)) => arguments,
-        Some(Value::String(text)) => match serde_json::from_str(&text) {
+        Some(Value::String(text)) => match parse_json(&text) {
             Ok(Value::Object(arguments)) => arguments,
             Ok(_) => return Err(wrong("its `arguments` are no JSON object".to_owned())),
-            Err(error) => return Err(wrong(format!("its `arguments` are not JSON: {error}"))),
+            Err(reason) => {
+                let reason = format!("its `arguments` cannot be read as JSON: {reason}");
+                return Err(wrong(reason));
+            }
         },
         Some(_) => {
             return Err(wrong(
@@ -248,12 +252,8 @@ fn string(
     key: &str,
     name: Option<&str>,
 ) -> Result<Option<String>, NoCall> {
-    match object.remove(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(NoCall {
-            name: name.map(str::to_owned),
-            reason: format!("its `{key}` is no string"),
-        }),
-    }
+    json_member::text(object, key).map_err(|reason| NoCall {
+        name: name.map(str::to_owned),
+        reason,
+    })
 }

@@ -5,6 +5,8 @@ use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use plaincall_call::Completeness;
+
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain, remark};
 
@@ -48,6 +50,15 @@ impl Input {
             name: "standard input".to_owned(),
             is_file: standard_is_file(),
             reader: Box::new(stdin.lock()),
+        }
+    }
+
+    /// Whether the text is known to be whole: a file is, what comes through a pipe only if somebody says so.
+    pub(crate) fn completeness(&self, is_said_to_be_complete: bool) -> Completeness {
+        if is_said_to_be_complete || self.is_file {
+            Completeness::Complete
+        } else {
+            Completeness::CutOff
         }
     }
 
@@ -100,6 +111,11 @@ impl Input {
             Err(error) => Err(unreadable(&self.name, &error)),
         }
     }
+}
+
+/// JSON without the byte order mark that some editors put before it.
+pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }
 
 /// A text, read line by line.

@@ -6,6 +6,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use crate::json_place::cause;
+
 /// A text and the id that it came with.
 #[derive(Debug)]
 pub(crate) struct Record<'l> {
@@ -85,13 +87,8 @@ pub(crate) fn read_line(line: &[u8]) -> Result<Record<'_>, BadLine<'_>> {
 }
 
 /// What is wrong, with the place inside the line.
-pub(crate) fn no_json(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    match message.strip_suffix(&place) {
-        Some(message) => format!("not JSON: {message} at byte {}", error.column()),
-        None => format!("not JSON: {message}"),
-    }
+fn no_json(error: &serde_json::Error) -> String {
+    format!("not JSON: {} at byte {}", cause(error), error.column())
 }
 
 /// What is printed for a line that was read.

@@ -13,6 +13,7 @@ mod excerpt;
 mod explain;
 mod forms;
 mod input;
+mod json_member;
 mod json_place;
 mod jsonl;
 mod output;

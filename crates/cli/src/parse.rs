@@ -94,7 +94,7 @@ impl Parse {
                 Ok(Status::Good)
             }
             Form::Openai => {
-                let completeness = self.completeness(&input);
+                let completeness = input.completeness(self.is_complete);
                 let document = read(input, &self.dialect, self.chunk)?;
                 let (tool_calls, status) = self.openai(&document, completeness, "");
                 output.json_line(&tool_calls)?;
@@ -168,7 +168,7 @@ impl Parse {
     }
 
     fn lines(&self, input: Input, is_openai: bool, output: &mut Output) -> Outcome {
-        let completeness = self.completeness(&input);
+        let completeness = input.completeness(self.is_complete);
         let mut lines = input.into_lines();
         let mut line = Vec::new();
         let mut number = 0_u64;
@@ -210,14 +210,6 @@ impl Parse {
         match &self.tools {
             None => Wire::Text(document),
             Some(tools) => Wire::Bound(document.bind(tools)),
-        }
-    }
-
-    fn completeness(&self, input: &Input) -> Completeness {
-        if self.is_complete || input.is_file {
-            Completeness::Complete
-        } else {
-            Completeness::CutOff
         }
     }
 

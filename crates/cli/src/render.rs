@@ -1,6 +1,7 @@
 //! `plaincall render`: what a model is told, as text.
 
 mod calls;
+mod conversation;
 mod deltas;
 mod messages;
 mod prompt;

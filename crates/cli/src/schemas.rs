@@ -25,8 +25,9 @@ pub(crate) struct SchemaOption {
     ///
     /// JSON is a list of definitions as OpenAI, Anthropic or MCP write them, an object with such a list as `tools` (a
     /// request, or what an MCP server answers to `tools/list`), or one definition. The file itself says which of these
-    /// it is, whatever its name. Several files can be named, each with a `--schema` of its own. Nothing in them is run,
-    /// and only the files that are named here are read. `--tools` is another name of this option.
+    /// it is, whatever its name. A `tools.toml` has the built-in tool `read_result` too, as in a run of it. Several files
+    /// can be named, each with a `--schema` of its own. Nothing in them is run, and only the files that are named here are
+    /// read. `--tools` is another name of this option.
     #[arg(long, value_name = "FILE", visible_alias = "tools")]
     schema: Vec<PathBuf>,
 }
@@ -53,8 +54,11 @@ impl SchemaOption {
         }
         let mut set = ToolSet::default();
         let mut files: HashMap<String, &Path> = HashMap::new();
+        let mut has_tools_file = false;
         for path in &self.schema {
-            for tool in load(path)? {
+            let found = load(path)?;
+            has_tools_file |= found.is_tools_file;
+            for tool in found.tools {
                 let name = tool.name.clone();
                 if set.add(tool).is_err() {
                     let other = files.get(&name).copied().unwrap_or(path);
@@ -66,6 +70,10 @@ impl SchemaOption {
                 }
                 files.insert(name, path);
             }
+        }
+        if has_tools_file {
+            // A run of these tools has it too. It is refused if there is one of this name.
+            let _ = set.add(Tool::read_result().spec().clone());
         }
         Ok(Some(set))
     }
@@ -83,7 +91,13 @@ impl SchemaOption {
 }
 
 /// The definitions in a file.
-fn load(path: &Path) -> Result<Vec<ToolSpec>, Failure> {
+struct Found {
+    tools: Vec<ToolSpec>,
+    /// Whether the file is a `tools.toml`, whose tools can be run.
+    is_tools_file: bool,
+}
+
+fn load(path: &Path) -> Result<Found, Failure> {
     let (name, text) = tools::read(path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if text.trim().is_empty() {
@@ -93,10 +107,13 @@ fn load(path: &Path) -> Result<Vec<ToolSpec>, Failure> {
     }
     if !is_json(text) {
         let file = tools::parse(&name, text, path)?;
-        return Ok(file.tools.iter().map(Tool::spec).cloned().collect());
+        return Ok(Found {
+            tools: file.tools.iter().map(Tool::spec).cloned().collect(),
+            is_tools_file: true,
+        });
     }
-    let found = match read_tool_definitions(text) {
-        Ok(found) => found,
+    let tools = match read_tool_definitions(text) {
+        Ok(tools) => tools,
         Err(error) => {
             let mut counter = Counter::new(text.as_bytes());
             for mistake in error.mistakes.iter().take(SHOWN) {
@@ -111,10 +128,13 @@ fn load(path: &Path) -> Result<Vec<ToolSpec>, Failure> {
             return Err(has_mistakes(&name, count, SHOWN, false));
         }
     };
-    if found.is_empty() {
+    if tools.is_empty() {
         return Err(Failure::Broken(format!("there is no tool in {name}")));
     }
-    Ok(found)
+    Ok(Found {
+        tools,
+        is_tools_file: false,
+    })
 }
 
 /// Whether a text is JSON, or was probably meant as such. What begins with `{` is no TOML, and what begins with `[` is

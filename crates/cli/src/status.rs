@@ -10,7 +10,7 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 use crate::arguments::Cli;
-use crate::visible::{is_invisible, visible};
+use crate::visible::harmless;
 
 /// The exit status of a command that was interrupted: 128 and the number of the signal.
 const INTERRUPTED: i32 = 130;
@@ -89,27 +89,18 @@ pub(crate) fn complain(message: &(impl fmt::Display + ?Sized)) {
     let _ = writeln!(
         anstream::stderr(),
         "{error}error:{error:#} {}",
-        seen(message)
+        harmless(&message.to_string())
     );
 }
 
 /// Says on standard error what is worth knowing.
 pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {
     let note = anstyle::AnsiColor::Cyan.on_default().bold();
-    let _ = writeln!(anstream::stderr(), "{note}note:{note:#} {}", seen(message));
-}
-
-/// A message that does nothing to a terminal, whatever names and texts of others stand in it.
-fn seen(message: &(impl fmt::Display + ?Sized)) -> String {
-    let mut text = String::new();
-    for c in message.to_string().chars() {
-        if is_invisible(c) && c != '\n' {
-            text.push_str(&visible(c));
-        } else {
-            text.push(c);
-        }
-    }
-    text
+    let _ = writeln!(
+        anstream::stderr(),
+        "{note}note:{note:#} {}",
+        harmless(&message.to_string())
+    );
 }
 
 /// Makes Ctrl-C end the process with status 130.

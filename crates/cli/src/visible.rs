@@ -25,6 +25,19 @@ pub(crate) fn visible(c: char) -> String {
     .unwrap_or_else(|| c.escape_unicode().to_string())
 }
 
+/// A text that does nothing to a terminal, whatever stands in it; its lines stay.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut seen = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) && c != '\n' {
+            seen.push_str(&visible(c));
+        } else {
+            seen.push(c);
+        }
+    }
+    seen
+}
+
 #[cfg(test)]
 mod tests {
     use super::{is_invisible, visible};

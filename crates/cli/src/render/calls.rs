@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use plaincall_call::{Syntax, ToolSet, flatten};
+use plaincall_call::{Syntax, ToolSet, flatten, parse_json};
 use plaincall_syntax::{Call, Dialect};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::arguments::{DialectOptions, RenderOptions};
 use crate::draft::Draft;
 use crate::forms::{Form, Item, NoCall, items};
-use crate::input::Input;
+use crate::input::{Input, without_mark};
+use crate::json_place::no_json;
 use crate::reading::escaper;
 use crate::render::sink::Sink;
 use crate::status::{Failure, Outcome, Status, complain};
@@ -47,18 +49,26 @@ impl Writer {
         let bytes = input.into_bytes()?;
         let mut status = Status::Good;
         let mut count = 0;
-        for value in serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>() {
-            let value = value.map_err(|error| {
+        for value in
+            serde_json::Deserializer::from_slice(without_mark(&bytes)).into_iter::<&RawValue>()
+        {
+            let text = value.map_err(|error| {
                 // What does not even begin as JSON is probably a text with calls.
                 let hint = if count == 0 {
                     "; render reads JSON, and to rewrite a text there is `plaincall convert`"
                 } else {
                     ""
                 };
-                Failure::Broken(format!("{name} is not JSON: {error}{hint}"))
+                Failure::Broken(format!("{name} is not JSON: {}{hint}", no_json(&error)))
             })?;
             count += 1;
-            status = status.and(self.value(&name, value, sink)?);
+            match parse_json(text.get()) {
+                Ok(value) => status = status.and(self.value(&name, value, sink)?),
+                Err(reason) => {
+                    status = Status::Wrong;
+                    complain(&format!("{name}, value {count} is not written: {reason}"));
+                }
+            }
         }
         if count == 0 {
             return Err(Failure::Broken(format!(

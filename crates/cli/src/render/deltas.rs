@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use plaincall_call::{
-    Arguments, Collected, Collector, JsonStream, Limits, Shape, ToolCall, ToolSet, UnknownShape,
+    Arguments, Collected, Collector, Completeness, JsonStream, Limits, NotRun, Shape, ToolCall,
+    ToolSet, Unclosed, UnknownShape,
 };
 use plaincall_syntax::{Dialect, Event};
 use serde_json::json;
@@ -20,6 +21,7 @@ pub(super) struct Stream {
     dialect: Dialect,
     tools: Option<ToolSet>,
     chunk: Option<NonZeroUsize>,
+    is_complete: bool,
 }
 
 impl Stream {
@@ -28,20 +30,24 @@ impl Stream {
             dialect: options.dialect.dialect()?,
             tools: options.schema.load(&options.files)?,
             chunk: options.chunk,
+            is_complete: options.complete,
         })
     }
 
     pub(super) fn file(&self, file: &Path, sink: &mut Sink<'_>) -> Outcome {
+        let input = Input::open(file)?;
         let mut parser = parser(&self.dialect)?;
         let mut run = Run {
+            dialect: &self.dialect,
             tools: self.tools.as_ref(),
+            completeness: input.completeness(self.is_complete),
             collector: Collector::new(Limits::for_reading()),
             open: None,
             count: 0,
             delta: String::new(),
             status: Status::Good,
         };
-        Input::open(file)?.for_each_chunk(self.chunk, |bytes| {
+        input.for_each_chunk(self.chunk, |bytes| {
             for event in parser.feed(bytes) {
                 run.event(&event, sink)?;
             }
@@ -57,7 +63,9 @@ impl Stream {
 
 /// One text.
 struct Run<'t> {
+    dialect: &'t Dialect,
     tools: Option<&'t ToolSet>,
+    completeness: Completeness,
     collector: Collector,
     open: Option<JsonStream<&'t dyn Shape>>,
     /// How many calls have begun.
@@ -79,7 +87,7 @@ impl Run<'_> {
             self.open = Some(JsonStream::new(shape, Limits::for_reading()));
             let line = json!({"call": self.count, "id": &*started.id, "name": &*started.name});
             self.count += 1;
-            sink.json_line(&label(self.count), &line, "")?;
+            sink.json_piece(&format!("call {}", self.count), &line, "")?;
         }
         if let Some(stream) = &mut self.open {
             stream.push(event, &mut self.delta);
@@ -96,7 +104,7 @@ impl Run<'_> {
             return Ok(());
         }
         let line = json!({"call": self.count.saturating_sub(1), "delta": self.delta});
-        sink.json_line(&label(self.count), &line, &self.delta)?;
+        sink.json_line(&line, &self.delta)?;
         self.delta.clear();
         Ok(())
     }
@@ -118,23 +126,27 @@ impl Run<'_> {
                 json!({"call": at, "closed": false, "error": error})
             }
         };
-        sink.json_line(&label(self.count), &line, "")
+        sink.json_line(&line, "")
     }
 
     /// The arguments, as their tool is to get them.
+    ///
+    /// # Errors
+    /// Says why the call would not be run.
     fn bound(&self, call: &ToolCall) -> Result<Arguments, String> {
-        match (self.tools, &call.parse_error) {
-            (Some(tools), _) => tools.bind(call).map_err(|problems| {
+        let tool = self.tools.and_then(|tools| tools.get(&call.name));
+        let may_run = match tool {
+            Some(tool) => call.may_run_as(tool, self.completeness, Unclosed::Reject),
+            None => call.may_run(self.completeness, Unclosed::Reject),
+        };
+        match (may_run, self.tools) {
+            // Binding finds everything that is wrong.
+            (Ok(()) | Err(NotRun::Wrong(_)), Some(tools)) => tools.bind(call).map_err(|problems| {
                 let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
                 messages.join("; ")
             }),
-            (None, None) => Ok(call.arguments.clone()),
-            (None, Some(error)) => Err(error.clone()),
+            (Ok(()), None) => Ok(call.arguments.clone()),
+            (Err(reason), _) => Err(reason.sentence(&self.dialect.end_marker(call.syntax))),
         }
     }
-}
-
-/// What the call with this number, from 1, is called in the table of sizes.
-fn label(number: usize) -> String {
-    format!("call {number}")
 }

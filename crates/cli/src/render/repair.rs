@@ -36,11 +36,7 @@ impl Mender {
 
     pub(super) fn file(&self, file: &Path, sink: &mut Sink<'_>) -> Outcome {
         let input = Input::open(file)?;
-        let completeness = if self.is_complete || input.is_file {
-            Completeness::Complete
-        } else {
-            Completeness::CutOff
-        };
+        let completeness = input.completeness(self.is_complete);
         let bytes = input.into_bytes()?;
         let document = read_bytes(&bytes, &self.dialect, None)?;
         let tools: Vec<&ToolSpec> = self.tools.iter().collect();
