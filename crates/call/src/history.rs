@@ -7,7 +7,7 @@ pub(crate) mod spelled;
 use std::borrow::Cow;
 use std::slice;
 
-use plaincall_syntax::{Dialect, DialectError, Syntax};
+use plaincall_syntax::{Dialect, DialectError, Escaper, Syntax};
 use serde_json::{Map, Value};
 
 use crate::foreign::passage::{Passage, PassageBuilder};
@@ -126,6 +126,11 @@ pub fn history<'s>(
     let mut passage = PassageBuilder::new(slice::from_ref(dialect))?;
     let syntax = dialect.syntax().unwrap_or(Syntax::Block);
     let written = dialect.for_syntax(syntax);
+    // What stands before may have settled the syntax otherwise; then markers of the other one count in a rendered call.
+    let other = match dialect.syntax() {
+        Some(_) => None,
+        None => Some(Escaper::new(&dialect.for_syntax(Syntax::Emoji))?),
+    };
     for part in turn {
         match part {
             TurnPart::Written(text) => {
@@ -136,17 +141,19 @@ pub fn history<'s>(
             }
             TurnPart::Called(call) => {
                 passage.begin_line();
-                tell(call, &written, find_tool(call.name.raw()), &mut passage);
+                let tool = find_tool(call.name.raw());
+                tell(call, &written, other.as_ref(), tool, &mut passage);
             }
         }
     }
     Ok(passage.finish())
 }
 
-/// Adds one call, as a call or as JSON.
+/// Adds one call, as a call or as JSON. As a call it holds no marker of `other`.
 fn tell(
     call: &PastCall<'_>,
     dialect: &Dialect,
+    other: Option<&Escaper>,
     tool: Option<&ToolSpec>,
     passage: &mut PassageBuilder,
 ) {
@@ -158,7 +165,9 @@ fn tell(
             dependencies: call.dependencies.iter().map(Foreign::raw).collect(),
             arguments,
         };
-        spelled(&call, tool, dialect)
+        let text = spelled(&call, tool, dialect)?;
+        let is_free = other.is_none_or(|other| other.escape(&text) == text);
+        is_free.then_some(text)
     });
     if let Some(text) = text {
         // Its markers are meant. Its values went through the escape, or hold no marker that would count.

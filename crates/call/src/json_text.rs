@@ -1,6 +1,6 @@
-//! JSON written as a value or body: read without losing a digit or a member.
+//! JSON written as a value or body: read without losing a digit or a member. And JSON for a line of its own.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -77,6 +77,25 @@ impl fmt::Display for Fault {
 /// The message of an error of the JSON reader, its place in words.
 pub(crate) fn phrase(error: &serde_json::Error) -> String {
     Fault::of(error).to_string()
+}
+
+/// A value as JSON on one line, whatever counts as a line end to its reader.
+pub(crate) fn on_one_line(value: &Value) -> String {
+    let text = value.to_string();
+    // `serde_json` leaves these as they are; they stand in strings only.
+    let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    if !text.contains(is_break) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_break(c) {
+            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 fn is_kept(number: &str) -> bool {

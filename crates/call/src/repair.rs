@@ -159,7 +159,13 @@ pub fn repair_reply(
         Some(call) => tools
             .iter()
             .find(|tool| tool.name == call.name)
-            .and_then(|tool| Example::of(tool, call, Wrong::default(), dialect)),
+            .and_then(|tool| {
+                let wrong = Wrong {
+                    is_cut: !call.is_closed(),
+                    ..Wrong::default()
+                };
+                Example::of(tool, call, wrong, dialect)
+            }),
         None => tools
             .first()
             .and_then(|tool| Example::blank(tool, syntax_of(dialect, &meant), dialect)),
@@ -178,7 +184,8 @@ fn syntax_of(dialect: &Dialect, reply: &Document) -> Syntax {
     syntax.unwrap_or(Syntax::Block)
 }
 
-/// The call that a text with near misses would be with the markers that were probably meant.
+/// The call that a text with near misses would be with the markers that were probably meant. Behind it nothing may stand
+/// but another one: what does may belong to its last value.
 fn with_markers_meant(
     source: &str,
     near: &[NearMiss],
@@ -187,8 +194,16 @@ fn with_markers_meant(
     if near.is_empty() {
         return Ok(None);
     }
-    let document = Document::parse(&with_markers(source, near), dialect)?;
-    Ok(document.calls().next().cloned())
+    let text = with_markers(source, near);
+    let document = Document::parse(&text, dialect)?;
+    let mut calls = document.calls();
+    let call = calls.next();
+    let next = calls.next().map_or(text.len(), |next| next.span.start);
+    let is_whole = |call: &&ToolCall| {
+        let behind = text.get(call.span.end..next);
+        behind.is_some_and(|behind| behind.trim().is_empty())
+    };
+    Ok(call.filter(is_whole).cloned())
 }
 
 /// A text with the markers that were meant in the place of what looks like them.

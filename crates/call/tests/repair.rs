@@ -118,7 +118,9 @@ fn check(
     }
     let Some(example) = example_of(text) else {
         let is_known = call.is_some_and(|call| tools().iter().any(|tool| tool.name == call.name));
-        assert!(!is_known, "no example: {text}");
+        // Of a call that broke off nobody may know how it would look right.
+        let is_closed = call.is_some_and(ToolCall::is_closed);
+        assert!(!is_known || !is_closed, "no example: {text}");
         return false;
     };
     let dialect = call.map_or_else(|| dialect.clone(), |call| dialect.for_syntax(call.syntax));
@@ -382,6 +384,40 @@ fn messages_are_short_whatever_was_written() {
     );
     let near = "!!!gadget_start:read-file\n".repeat(5_000);
     short(&near, &["- and 4995 more\n"]);
+}
+
+/// A call that is shown waits for what the written one waits for.
+#[test]
+fn dependencies_are_shown_all_or_the_call_is_not() {
+    for (count, is_shown) in [(0, true), (1, true), (40, true), (150, false)] {
+        let ids: Vec<String> = (0..count)
+            .map(|number| format!("step_{number:04}"))
+            .collect();
+        let header = format!("!!!GADGET_START:read-file:r1:{}\n", ids.join(","));
+        let header = header.replace(":\n", "\n");
+        let reply = format!("{header}!!!ARG:lines\n5\n!!!GADGET_END");
+        let document = Document::parse(&reply, &Dialect::block()).expect("a dialect that works");
+        let call = document.calls().next().expect("a call");
+        let tools = tools();
+        let tool = tools
+            .iter()
+            .find(|tool| tool.name == call.name)
+            .expect("it");
+        let problems = bind(tool, call).expect_err("a path is missing");
+        let message = repair(
+            call,
+            Fault::Arguments(&problems),
+            &[tool],
+            &Dialect::block(),
+        );
+        let message = message.expect("a dialect that works").into_text();
+        let shown = example_of(&message);
+        assert_eq!(shown.is_some(), is_shown, "{message}");
+        assert!(
+            shown.is_none_or(|shown| shown.starts_with(&header)),
+            "{message}"
+        );
+    }
 }
 
 /// The same for the JSON of an emoji call.

@@ -4,7 +4,7 @@ use plaincall_syntax::{Dialect, DialectError, Syntax};
 
 use crate::call::ToolCall;
 use crate::foreign::Foreign;
-use crate::foreign::folded::{Folded, Patterns};
+use crate::foreign::folded::{Folded, Patterns, Sought};
 
 /// Remembers what looked like calls in the foreign texts of a conversation, and knows them again when a model writes
 /// them.
@@ -48,7 +48,7 @@ pub enum Echo {
         /// Which one: its number in the order heard, from 0.
         text: usize,
     },
-    /// The foreign texts were more than is kept, so it may stand in one.
+    /// The foreign texts were more than is kept, or a marker cannot be found in them, so it may stand in one.
     LostTrack,
 }
 
@@ -64,13 +64,14 @@ impl EchoGuard {
     /// # Errors
     /// Refuses a dialect that cannot work.
     pub fn new(dialects: &[Dialect]) -> Result<Self, DialectError> {
+        let patterns = Patterns::new(dialects)?;
         Ok(Self {
-            patterns: Patterns::new(dialects)?,
+            has_lost_track: patterns.are_blind(),
+            patterns,
             most: Self::KEPT_BYTES,
             kept: 0,
             heard: 0,
             texts: Vec::new(),
-            has_lost_track: false,
         })
     }
 
@@ -123,7 +124,7 @@ impl EchoGuard {
         }
     }
 
-    /// Whether the call stands in a foreign text of the conversation: its name and its arguments in the order written
+    /// Whether the call stands in a foreign text of the conversation: its name and behind it each of its arguments
     /// (emoji: its line and its body).
     ///
     /// Id and dependencies do not count, nor do case, white space, backslashes and characters that are not seen.
@@ -141,8 +142,9 @@ impl EchoGuard {
             return None;
         }
         self.fold_arguments(call, &mut needle);
+        let sought = Sought::new(needle.text());
         let mut texts = self.texts.iter();
-        let found = texts.find(|(_, text)| text.contains(needle.text()));
+        let found = texts.find(|(_, text)| sought.stands_in(text));
         found.map(|(text, _)| Echo::Found { text: *text })
     }
 

@@ -1,5 +1,8 @@
 //! Texts folded to what an echo is compared by (`spec/foreign.md` 4).
 
+use std::collections::{HashMap, HashSet};
+use std::str::Chars;
+
 use plaincall_syntax::{Dialect, DialectError, MarkerUse, Syntax};
 
 /// What stands for a marker in folded text. Control characters never come from a text.
@@ -16,6 +19,8 @@ pub(crate) struct Patterns {
     first: Bytes,
     /// The bytes with which something may begin, in a text that is not folded, that becomes a start marker.
     start: Bytes,
+    /// Whether a marker holds what counts as a line end here, so that no line holds the marker.
+    has_line_end: bool,
 }
 
 /// A set of bytes. Most of a text is passed over by it.
@@ -65,7 +70,10 @@ impl Patterns {
         }
         add(&Dialect::auto())?;
         patterns.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        let has_line_end = patterns.iter().any(|(text, _)| text.contains('\n'));
         let (mut first, mut start) = (Bytes::default(), Bytes::default());
+        // Any character may stand behind it as `\u` escape.
+        start.insert(b'\\');
         for (text, usage) in &patterns {
             let Some(c) = text.chars().next() else {
                 continue;
@@ -81,7 +89,13 @@ impl Patterns {
             markers: patterns,
             first,
             start,
+            has_line_end,
         })
+    }
+
+    /// Whether some of the markers cannot be found.
+    pub(crate) fn are_blind(&self) -> bool {
+        self.has_line_end
     }
 
     /// Whether a start marker may begin on this line, which is not folded.
@@ -215,6 +229,10 @@ impl Folded {
                 return;
             }
             (Place::Pointer, _) => self.place = Place::Content,
+            // The slash that closes a call by its header.
+            (Place::Header, ']') if self.text.ends_with('/') => {
+                self.text.pop();
+            }
             _ => {}
         }
         self.text.push(c);
@@ -231,28 +249,111 @@ impl Folded {
     }
 }
 
-/// The characters that count, in one spelling each. `\n` written as two characters, as JSON writes it, is a line end.
+/// A folded call that is looked for in folded texts.
+pub(crate) struct Sought<'c> {
+    call: &'c str,
+    header: &'c str,
+    /// The arguments by their pointers; `None` if there are none, or if two pointers are folded to the same and cannot
+    /// be told apart.
+    arguments: Option<HashMap<&'c str, &'c str>>,
+}
+
+impl<'c> Sought<'c> {
+    pub(crate) fn new(call: &'c str) -> Self {
+        let (header, arguments) = match call.split_once(ARGUMENT) {
+            Some((header, arguments)) => (header, Some(arguments)),
+            None => (call, None),
+        };
+        let by_pointer = |arguments: &'c str| {
+            let mut found = HashMap::new();
+            let mut arguments = arguments.split(ARGUMENT).filter_map(split_argument);
+            let are_distinct =
+                arguments.all(|(pointer, value)| found.insert(pointer, value).is_none());
+            are_distinct.then_some(found)
+        };
+        Self {
+            call,
+            header,
+            arguments: arguments.and_then(by_pointer),
+        }
+    }
+
+    /// Whether a text holds the call: all its lines one behind the other, or each of its arguments somewhere behind its
+    /// header, before the next call.
+    pub(crate) fn stands_in(&self, text: &str) -> bool {
+        // Looking for a long call costs as much as it is long, even in a short text.
+        if text.len() >= self.call.len() && text.contains(self.call) {
+            return true;
+        }
+        let Some(wanted) = &self.arguments else {
+            return false;
+        };
+        text.match_indices(self.header).any(|(at, _)| {
+            let behind = text.get(at + self.header.len()..).unwrap_or_default();
+            let end = behind.find([START, END]).unwrap_or(behind.len());
+            let arguments = behind.get(..end).unwrap_or_default().split(ARGUMENT);
+            let found: HashSet<&str> = arguments
+                .filter_map(split_argument)
+                .filter(|(pointer, value)| {
+                    let wanted = wanted.get(pointer);
+                    wanted.is_some_and(|wanted| value.starts_with(wanted))
+                })
+                .map(|(pointer, _)| pointer)
+                .collect();
+            found.len() == wanted.len()
+        })
+    }
+}
+
+/// The pointer of a folded argument, and the lines of its value.
+fn split_argument(argument: &str) -> Option<(&str, &str)> {
+    argument.split_once('\n')
+}
+
+/// The characters that count, in one spelling each. Escapes as JSON writes them are what they stand for.
 fn fold(text: &str) -> impl Iterator<Item = char> {
-    let mut chars = text.chars().peekable();
+    let mut chars = text.chars();
     std::iter::from_fn(move || {
         loop {
-            let c = chars.next()?;
-            if c == '\\' {
-                match chars.peek() {
-                    Some('n') => {
-                        chars.next();
-                        return Some('\n');
-                    }
-                    Some('r' | 't') => {
-                        chars.next();
-                    }
-                    _ => {}
-                }
-            } else if let Some(c) = folded_char(c) {
+            let c = match chars.next()? {
+                '\\' => unescaped(&mut chars),
+                c => Some(c),
+            };
+            if let Some(c) = c.and_then(folded_char) {
                 return Some(c);
             }
         }
     })
+}
+
+/// What a backslash stands for with what is behind it; `None` for what is left out.
+fn unescaped(chars: &mut Chars<'_>) -> Option<char> {
+    let mut ahead = chars.clone();
+    let c = match ahead.next()? {
+        'n' | 'r' => Some('\n'),
+        't' => None,
+        'u' => Some(code_unit(&mut ahead).and_then(|unit| code_point(unit, &mut ahead))?),
+        _ => return None,
+    };
+    *chars = ahead;
+    c
+}
+
+/// Four hexadecimal digits.
+fn code_unit(chars: &mut Chars<'_>) -> Option<u32> {
+    (0..4).try_fold(0, |unit, _| Some(unit << 4 | chars.next()?.to_digit(16)?))
+}
+
+/// The character of a code unit, and of the second one that it may need.
+fn code_point(unit: u32, chars: &mut Chars<'_>) -> Option<char> {
+    if !(0xD800..0xDC00).contains(&unit) {
+        return char::from_u32(unit);
+    }
+    // What was escaped twice has more backslashes.
+    let second = chars.find(|c| *c != '\\').filter(|c| *c == 'u');
+    let low = second.and_then(|_| code_unit(chars))?;
+    let low = low.checked_sub(0xDC00).filter(|low| *low < 0x400)?;
+    char::from_u32(0x1_0000 + (unit - 0xD800) * 0x400 + low)
 }
 
 /// The characters that fold to this one.
@@ -283,7 +384,8 @@ fn folded_char(c: char) -> Option<char> {
         // Tag characters and full-width forms are ASCII in other clothes.
         '\u{E0020}'..='\u{E007E}' => from(c, '\u{E0020}', ' ')?,
         '\u{FF01}'..='\u{FF5E}' => from(c, '\u{FF01}', '!')?,
-        '\n' => return Some(c),
+        // What readers, models among them, take for a line end.
+        '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => return Some('\n'),
         c => c,
     };
     let is_unseen = c.is_whitespace()
@@ -302,7 +404,7 @@ mod tests {
     #[test]
     fn every_character_that_folds_to_another_is_known() {
         for c in char::MIN..=char::MAX {
-            if let Some(folded) = folded_char(c) {
+            if let Some(folded) = folded_char(c).filter(|folded| *folded != '\n') {
                 assert!(unfolded(folded).any(|other| other == c), "{c:?}");
             }
         }

@@ -1,11 +1,10 @@
 //! A call that no call can spell, as one line of JSON (`spec/history.md` 2).
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value, json};
 
 use crate::foreign::Foreign;
 use crate::history::{PastArguments, PastCall};
+use crate::json_text::on_one_line;
 
 /// The call with a line end, not yet escaped. `object` is what its arguments are, if they are an object.
 pub(crate) fn in_json(call: &PastCall<'_>, object: Option<&Map<String, Value>>) -> String {
@@ -24,24 +23,11 @@ pub(crate) fn in_json(call: &PastCall<'_>, object: Option<&Map<String, Value>>) 
         (None, PastArguments::Object(object)) => Value::Object((*object).clone()),
     };
     told.insert("arguments".to_owned(), arguments);
-    let json = on_one_line(&Value::Object(told).to_string());
+    let json = on_one_line(&Value::Object(told));
     format!("(A call that the syntax cannot spell, as JSON: {json})\n")
 }
 
 /// A text as a JSON string on one line.
 pub(crate) fn json_string(text: &str) -> String {
-    on_one_line(&Value::from(text).to_string())
-}
-
-/// JSON without a character that somebody might take for a line end: in JSON, such characters stand in strings only.
-fn on_one_line(json: &str) -> String {
-    let mut line = String::with_capacity(json.len());
-    for c in json.chars() {
-        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
-            let _ = write!(line, "\\u{:04x}", u32::from(c));
-        } else {
-            line.push(c);
-        }
-    }
-    line
+    on_one_line(&Value::from(text))
 }

@@ -138,9 +138,10 @@ impl<'d, 's> Draft<'d, 's> {
         let pointer = parameter.pointer();
         let text = written.get(&pointer).filter(|_| !self.is_broken(&pointer));
         let slot = match text.zip(keeper) {
-            Some((text, _)) if is_cut && !text.is_empty() => {
+            _ if is_cut => {
                 let words = format!("{}: a text", parameter.name);
-                Slot::Placeholder(ended_early(&words, text.len()))
+                let len = text.map_or(0, str::len);
+                Slot::Placeholder(ended_early(&words, len))
             }
             Some((text, keeper)) => keeper.slot(text),
             None if !parameter.required && written.get(&pointer).is_none() => {

@@ -13,11 +13,14 @@ use crate::repair::placeholder::{as_before, bytes, is_placeholder};
 use crate::repair::{Fault, block_example, emoji_example};
 use crate::schema::{Place, SchemaReader};
 use crate::tool::ToolSpec;
+use crate::tool::usage::UsageBody;
 
 /// A value that is longer is not told again, in bytes.
 const LONGEST_VALUE: usize = 200;
-/// Ids and dependencies that are longer together are left out, in bytes.
-const LONGEST_IDS: usize = 300;
+/// An id that is longer is left out, in bytes.
+const LONGEST_ID: usize = 300;
+/// A call whose dependencies are longer together is not shown: without them it would not wait. In bytes.
+const LONGEST_DEPENDENCIES: usize = 1_000;
 
 /// A call that is right, but for its placeholders.
 pub(super) struct Example {
@@ -99,7 +102,7 @@ impl Example {
     ) -> Option<Self> {
         let own = dialect.for_syntax(call.syntax);
         let keeper = Keeper::new(dialect, &own)?;
-        let header = HeaderParts::of(call, wrong);
+        let header = HeaderParts::of(call, wrong)?;
         let attempt = |keep: Keep| {
             let spelled = match call.syntax {
                 Syntax::Block => block_example::spelled(tool, call, wrong, keep, &keeper),
@@ -112,7 +115,10 @@ impl Example {
         let mut attempts = levels.into_iter().filter_map(attempt);
         let (spelled, text) =
             attempts.find(|(spelled, text)| is_right_elsewhere(tool, spelled, text, &own))?;
-        Some(Self::from(&spelled, text))
+        let example = Self::from(&spelled, text);
+        // What is missing was never written, so without a placeholder the call would pass for a whole one.
+        let is_told = example.has_placeholders || !(wrong.is_cut && may_lack_arguments(tool, call));
+        is_told.then_some(example)
     }
 
     /// A call of one syntax, of which nothing has been written yet.
@@ -151,6 +157,19 @@ impl Example {
     }
 }
 
+/// Whether a call that broke off may have been meant to have more arguments than it has.
+fn may_lack_arguments(tool: &ToolSpec, call: &ToolCall) -> bool {
+    match call.syntax {
+        Syntax::Block => true,
+        // The line is whole, and so is a body that is JSON.
+        Syntax::Emoji => match tool.usage().body {
+            UsageBody::Nothing => false,
+            UsageBody::Parameter(_) => true,
+            UsageBody::Json => call.body().unwrap_or_default().trim().is_empty(),
+        },
+    }
+}
+
 /// The id and the dependencies of the example.
 #[derive(Default)]
 struct HeaderParts {
@@ -159,22 +178,25 @@ struct HeaderParts {
 }
 
 impl HeaderParts {
-    fn of(call: &ToolCall, wrong: Wrong) -> Self {
-        let ids = call.dependencies.iter().map(String::len).sum::<usize>() + call.id.len();
-        if ids > LONGEST_IDS {
-            return Self::default();
+    /// `None` if there is too much in it.
+    fn of(call: &ToolCall, wrong: Wrong) -> Option<Self> {
+        let bytes: usize = call.dependencies.iter().map(String::len).sum();
+        if bytes > LONGEST_DEPENDENCIES {
+            return None;
         }
-        let id = (!call.is_id_automatic).then(|| {
+        // An id has to stand before dependencies, however long it is.
+        let has_room = call.id.len() <= LONGEST_ID || !call.dependencies.is_empty();
+        let id = (!call.is_id_automatic && has_room).then(|| {
             if wrong.has_taken_id {
                 format!("{}_{}", call.id, call.index + 1)
             } else {
                 call.id.clone()
             }
         });
-        Self {
+        Some(Self {
             id,
             dependencies: call.dependencies.clone(),
-        }
+        })
     }
 }
 

@@ -16,6 +16,7 @@ const UNITS: &[&str] = &[
     "!",
     "\\",
     "\\n",
+    "\\ud83d\\",
     "\n",
     ">",
     "!!!GADGET_START:",

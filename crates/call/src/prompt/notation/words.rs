@@ -1,10 +1,7 @@
 //! Words of the notation, and how tightly they hold together.
 
-use std::fmt::Write as _;
-
-use serde_json::Value;
-
 use crate::foreign::Foreign;
+pub(in crate::prompt) use crate::json_text::on_one_line as json;
 
 /// How tightly a piece of notation holds together, tightest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,25 +89,6 @@ pub(super) fn joined(
 /// A line end, and the margin of the next line.
 pub(super) fn line_end(indent: usize) -> String {
     format!("\n{}", "  ".repeat(indent))
-}
-
-/// A value as JSON on one line, whatever counts as a line end.
-pub(in crate::prompt) fn json(value: &Value) -> String {
-    let text = value.to_string();
-    // `serde_json` leaves these as they are; they stand in strings only.
-    let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    if !text.contains(is_break) {
-        return text;
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if is_break(c) {
-            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
-        } else {
-            escaped.push(c);
-        }
-    }
-    escaped
 }
 
 /// A text on one line, to stand behind `//`.
