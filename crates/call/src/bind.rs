@@ -5,6 +5,7 @@ pub(crate) mod emoji;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::mem;
 
 use plaincall_syntax::{Span, Syntax, is_blank};
 
@@ -163,6 +164,8 @@ pub(crate) struct Problems {
     found: Vec<Problem>,
     /// Wrong parts of lists and objects that stand as JSON: what validates says it better.
     inside: Vec<Problem>,
+    /// Lists and objects with more parts than there is room for: validation may say it too, but need not be there.
+    too_many: Vec<Problem>,
     /// Whether there is nothing that the rest of the checks could look at.
     is_hopeless: bool,
     /// Why each value is what it is, by its number, if somebody wants to know.
@@ -203,9 +206,13 @@ impl Problems {
         }
     }
 
+    pub(crate) fn too_many(&mut self, problem: Problem) {
+        self.too_many.push(problem);
+    }
+
     /// Whether nothing is wrong.
     pub(crate) fn is_empty(&self) -> bool {
-        self.found.is_empty() && self.inside.is_empty()
+        self.found.is_empty() && self.inside.is_empty() && self.too_many.is_empty()
     }
 
     /// The first that is sure.
@@ -230,6 +237,12 @@ impl Problems {
         if !self.is_hopeless {
             self.missing(tool, syntax, header_span, arguments);
             self.validated(tool, header_span, arguments);
+        }
+        let mut too_many = mem::take(&mut self.too_many);
+        if !too_many.is_empty() {
+            let told: HashSet<&str> = self.found.iter().map(|one| &*one.pointer).collect();
+            too_many.retain(|problem| !told.contains(&*problem.pointer));
+            self.found.append(&mut too_many);
         }
     }
 

@@ -104,16 +104,31 @@ impl Decimal {
     /// Of two shortest forms that read back as the same float (`600000000000000.2` and `.3`) that is one only, and not
     /// the one that `format!` takes.
     pub(crate) fn float(&self) -> Option<f64> {
+        self.nearest_float()
+            .filter(|float| self.is_written(&Value::from(*float).to_string()))
+    }
+
+    /// The 64-bit float that is this number where it is not written as JSON: any of its shortest forms will do.
+    pub(crate) fn float_in_memory(&self) -> Option<f64> {
+        let shortest = |float: &f64| self.is_written(&format!("{float:e}"));
+        self.float()
+            .or_else(|| self.nearest_float().filter(shortest))
+    }
+
+    fn nearest_float(&self) -> Option<f64> {
         let sign = if self.negative { "-" } else { "" };
-        if self.is_zero() {
-            return format!("{sign}0.0").parse().ok();
-        }
-        let float: f64 = format!("{sign}{}e{}", self.digits, self.exponent)
-            .parse()
-            .ok()
-            .filter(|float: &f64| float.is_finite())?;
-        let written = Self::parse(&Value::from(float).to_string(), Notation::Free)?;
-        (written.digits == self.digits && written.exponent == self.exponent).then_some(float)
+        let text = if self.is_zero() {
+            format!("{sign}0.0")
+        } else {
+            format!("{sign}{}e{}", self.digits, self.exponent)
+        };
+        text.parse().ok().filter(|float: &f64| float.is_finite())
+    }
+
+    /// Whether a text has just these digits.
+    fn is_written(&self, text: &str) -> bool {
+        Self::parse(text, Notation::Free)
+            .is_some_and(|one| one.digits == self.digits && one.exponent == self.exponent)
     }
 
     /// The number with a point and without an exponent.

@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         let Place::Value(_, text) = self.place() else {
             return self.refuse("a number");
         };
-        match decimal(text).map(|number| number.float()) {
+        match decimal(text).map(|number| number.float_in_memory()) {
             Some(Some(float)) => Ok(float),
             Some(None) => self.refuse("a number with no more digits than a 64-bit number keeps"),
             None => self.refuse("a number"),

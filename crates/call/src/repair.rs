@@ -81,8 +81,12 @@ pub fn repair(
             message.own_problem(&reason.sentence(&dialect.end_marker(call.syntax)));
         }
     }
-    if tool.is_none() {
-        message.problem("", &unknown_tool(&call.name, names()));
+    match (tool, fault) {
+        (None, _) => message.problem("", &unknown_tool(&call.name, names())),
+        (Some(tool), Fault::NotRun(reason)) if !matches!(reason, NotRun::Wrong(_)) => {
+            message.problems(call, &also_wrong(tool, call));
+        }
+        (Some(_), _) => {}
     }
     let mut meant = None;
     if looks_odd(call, fault) {
@@ -100,6 +104,25 @@ pub fn repair(
     };
     message.example(shown.as_ref());
     Ok(message.finish())
+}
+
+/// What is wrong in a call besides its end or its id, as far as its text is known to be whole: a value at which it broke
+/// off may have gone on, and what is missing may have followed.
+fn also_wrong(tool: &ToolSpec, call: &ToolCall) -> Vec<Problem> {
+    let Err(mut problems) = bind(tool, call) else {
+        return Vec::new();
+    };
+    if !call.is_closed() {
+        let whole_until = match call.syntax {
+            Syntax::Block => call.arguments.iter().last().map(|last| last.span.start),
+            Syntax::Emoji => call.raw_args_span().map(|line| line.end),
+        };
+        let whole_until = whole_until.unwrap_or_default();
+        let is_known =
+            |one: &Problem| one.code != "missing_argument" && one.span.end <= whole_until;
+        problems.retain(is_known);
+    }
+    problems
 }
 
 /// Whether a marker that was misspelled may be the cause.

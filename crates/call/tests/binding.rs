@@ -323,6 +323,32 @@ fn emoji_lines() {
     );
 }
 
+/// Where the schema has several forms, all arguments together decide how the words are read.
+#[test]
+fn emoji_lines_of_several_forms() {
+    let form = |op: &str, value: &str| serde_json::json!({"properties": {"op": {"const": op}, "value": {"type": value}, "note": {"type": "string"}}, "required": ["op", "value"]});
+    let schema = serde_json::json!({"oneOf": [form("set", "string"), form("add", "integer")]});
+    let tool = ToolSpec::new("t")
+        .parameters_from_schema(&schema)
+        .expect("a schema")
+        .positional(["op", "value"])
+        .body("note");
+    tool.check().expect("a consistent definition");
+    for (line, expected) in [
+        ("set 5", r#"{"op":"set","value":"5"}"#),
+        ("add 5", r#"{"op":"add","value":5}"#),
+        ("add x", "`value`: expected a whole number, found `x`"),
+    ] {
+        let text = format!("🛠️[t {line}]🛠️[/end]");
+        let document = Document::parse(&text, &Dialect::emoji()).expect("a dialect that works");
+        let found = match bind(&tool, document.calls().next().expect("a call")) {
+            Ok(bound) => bound.to_value().to_string(),
+            Err(problems) => problems[0].to_string(),
+        };
+        assert_eq!(found, expected, "{line}");
+    }
+}
+
 #[test]
 fn emoji_bodies() {
     let query = "run-query file:string limit:integer?";

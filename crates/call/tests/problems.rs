@@ -88,8 +88,8 @@ fn block_calls() {
         (
             "!!!ARG:s\nx\n!!!ARG:l/0\nx\n!!!ARG:l/1\n2\n!!!ARG:l/2\n3\n",
             &[
-                ("wrong_value", "l", "!!!ARG:l/0\n"),
                 ("wrong_type", "l/0", "x"),
+                ("wrong_value", "l", "!!!ARG:l/0\n"),
             ],
         ),
         // What could not be read at all may be what is missing.

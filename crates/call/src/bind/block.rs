@@ -156,8 +156,8 @@ impl<'s> Walk<'_, 's> {
             let (_, span) = first_pointer(&self.arguments, node);
             let message =
                 format!("`{pointer}`: expected at most {most} {what}, found {count} {what}");
-            self.problems
-                .push(Problem::new("wrong_value", pointer, span, message));
+            let problem = Problem::new("wrong_value", pointer, span, message);
+            self.problems.too_many(problem);
         }
     }
 
