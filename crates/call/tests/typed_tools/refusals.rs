@@ -75,13 +75,13 @@ fn what_a_type_asks_for_is_told_before_the_type_is_asked() {
         ("tags", "red"),
     ];
     let problems = block(&tool, &pairs).expect_err("a call that is wrong");
-    assert_eq!(problems[0], "`tags`: expected a list, found `red`");
+    let found = [
+        "`at/floor` may not stand there; what may stand there is `street` and `number`",
+        "`tags`: expected a list, found `red`",
+    ];
+    assert_eq!(problems[..2], found);
     if cfg!(feature = "jsonschema") {
-        let inside = [
-            "`at/number` is missing",
-            "`at/floor`: it may not stand there",
-        ];
-        assert_eq!(problems[1..], inside);
+        assert_eq!(problems[2..], ["`at/number` is missing"]);
     }
 }
 

@@ -14,6 +14,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use snapbox::{Data, assert_data_eq};
 
@@ -28,10 +29,18 @@ fn cases() {
         .collect();
     paths.sort();
     assert!(paths.len() > 30, "the cases were not found");
-    for path in paths {
-        println!("{}", path.display());
-        check(&path);
-    }
+    // Each is a process that mostly starts and ends.
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    println!("{}", path.display());
+                    check(path);
+                }
+            });
+        }
+    });
 }
 
 fn check(path: &Path) {

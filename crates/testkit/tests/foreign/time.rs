@@ -40,7 +40,7 @@ fn check(what: &str, work: impl Fn(&str)) {
             };
             (0..3).map(|_| run()).min().unwrap_or_default()
         };
-        let (short, long) = (time(1 << 13), time(1 << 16));
+        let (short, long) = (time(1 << 12), time(1 << 15));
         assert!(
             long < short * 24 + 1_000_000,
             "{what} of {unit:?}: {short} ns, then {long} ns"
