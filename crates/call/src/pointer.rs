@@ -109,13 +109,7 @@ impl<'t> Pointer<'t> {
         if text.contains(is_blank) {
             return Err(PointerError::value_on_line(text));
         }
-        if text.split('/').any(str::is_empty) {
-            return Err(PointerError::empty_segment(text));
-        }
-        if text.split('/').nth(depth).is_some() {
-            return Err(PointerError::too_deep(text));
-        }
-        let segments: Vec<Cow<'t, str>> = text.split('/').map(unescape).collect();
+        let segments = segments(text, depth)?;
         if let Some(segment) = segments.iter().find(|segment| is_bad_index(segment)) {
             return Err(PointerError::invalid_index(segment));
         }
@@ -134,13 +128,7 @@ impl<'t> Pointer<'t> {
         reader: &SchemaReader<'s>,
         root: &Place<'s>,
     ) -> Result<Self, PointerError> {
-        if text.split('/').any(str::is_empty) {
-            return Err(PointerError::empty_segment(text));
-        }
-        if text.split('/').nth(depth).is_some() {
-            return Err(PointerError::too_deep(text));
-        }
-        let segments: Vec<Cow<'t, str>> = text.split('/').map(unescape).collect();
+        let segments = segments(text, depth)?;
         let mut keys = Vec::with_capacity(segments.len());
         let mut place = Cow::Borrowed(root);
         for segment in &segments {
@@ -172,13 +160,7 @@ impl<'t> Pointer<'t> {
         depth: usize,
         shape: &impl Shape,
     ) -> Result<(Self, Vec<ExpectedParts>), PointerError> {
-        if text.split('/').any(str::is_empty) {
-            return Err(PointerError::empty_segment(text));
-        }
-        if text.split('/').nth(depth).is_some() {
-            return Err(PointerError::too_deep(text));
-        }
-        let segments: Vec<Cow<'t, str>> = text.split('/').map(unescape).collect();
+        let segments = segments(text, depth)?;
         let place: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
         let way = shape.way(&place);
         let mut keys = Vec::with_capacity(segments.len());
@@ -245,6 +227,17 @@ impl<'t> Pointer<'t> {
             .map_or(text.len(), |(at, _)| at);
         text.get(..end).unwrap_or_default()
     }
+}
+
+/// The segments of a pointer, unescaped: none of them empty, and no more than `depth`.
+fn segments(text: &str, depth: usize) -> Result<Vec<Cow<'_, str>>, PointerError> {
+    if text.split('/').any(str::is_empty) {
+        return Err(PointerError::empty_segment(text));
+    }
+    if text.split('/').nth(depth).is_some() {
+        return Err(PointerError::too_deep(text));
+    }
+    Ok(text.split('/').map(unescape).collect())
 }
 
 /// Whether a segment counts items: `0`, or digits without a leading zero.
