@@ -15,6 +15,7 @@ use crate::input::Input;
 use crate::reading::parser;
 use crate::render::sink::Sink;
 use crate::status::{Failure, Outcome, Status};
+use crate::translate::sentences;
 
 /// Streams the arguments of calls.
 pub(super) struct Stream {
@@ -141,10 +142,9 @@ impl Run<'_> {
         };
         match (may_run, self.tools) {
             // Binding finds everything that is wrong.
-            (Ok(()) | Err(NotRun::Wrong(_)), Some(tools)) => tools.bind(call).map_err(|problems| {
-                let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
-                messages.join("; ")
-            }),
+            (Ok(()) | Err(NotRun::Wrong(_)), Some(tools)) => {
+                tools.bind(call).map_err(|problems| sentences(&problems))
+            }
             (Ok(()), None) => Ok(call.arguments.clone()),
             (Err(reason), _) => Err(reason.sentence(&self.dialect.end_marker(call.syntax))),
         }

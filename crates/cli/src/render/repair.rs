@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plaincall_call::{
-    Completeness, Fault, ModelText, NotRun, ToolCall, ToolSet, ToolSpec, Unclosed, repair,
+    Completeness, Fault, ModelText, NotRun, Problem, ToolCall, ToolSet, ToolSpec, Unclosed, repair,
     repair_reply,
 };
 use plaincall_syntax::Dialect;
@@ -42,16 +42,15 @@ impl Mender {
         let tools: Vec<&ToolSpec> = self.tools.iter().collect();
         let mut status = Status::Good;
         for (number, call) in document.calls().enumerate() {
-            let told = match self.fault(call, completeness) {
-                Ok(()) => continue,
-                Err(Wrong::NotRun(reason)) => {
-                    repair(call, Fault::NotRun(&reason), &tools, &self.dialect)
-                }
-                Err(Wrong::Unknown) => repair(call, Fault::UnknownTool, &tools, &self.dialect),
-                Err(Wrong::Arguments(problems)) => {
-                    repair(call, Fault::Arguments(&problems), &tools, &self.dialect)
-                }
+            let Err(wrong) = self.judge(call, completeness) else {
+                continue;
             };
+            let fault = match &wrong {
+                Wrong::NotRun(reason) => Fault::NotRun(reason),
+                Wrong::Unknown => Fault::UnknownTool,
+                Wrong::Arguments(problems) => Fault::Arguments(problems),
+            };
+            let told = repair(call, fault, &tools, &self.dialect);
             let passage = told.map_err(|error| refused(&error))?;
             sink.piece(&format!("call {}", number + 1), passage.text().as_bytes())?;
             status = Status::Wrong;
@@ -66,7 +65,7 @@ impl Mender {
     }
 
     /// Why the call would not be run.
-    fn fault(&self, call: &ToolCall, completeness: Completeness) -> Result<(), Wrong> {
+    fn judge(&self, call: &ToolCall, completeness: Completeness) -> Result<(), Wrong> {
         let unclosed = Unclosed::Reject;
         let Some(tool) = self.tools.get(&call.name) else {
             return Err(match call.may_run(completeness, unclosed) {
@@ -89,5 +88,5 @@ impl Mender {
 enum Wrong {
     NotRun(NotRun),
     Unknown,
-    Arguments(Vec<plaincall_call::Problem>),
+    Arguments(Vec<Problem>),
 }
