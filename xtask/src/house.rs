@@ -20,6 +20,7 @@ const KNOWS: &[(&str, &[&str])] = &[
             "serde_json",
         ],
     ),
+    ("wire", &["memchr", "serde", "serde_json"]),
     (
         "plaincall",
         &[
@@ -41,7 +42,7 @@ const KNOWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that are pure, and what the standard library has that is not.
-const PURE: &[&str] = &["syntax", "plan", "call"];
+const PURE: &[&str] = &["syntax", "plan", "call", "wire"];
 const IMPURE: &[&str] = &[
     "std::env",
     "std::fs",

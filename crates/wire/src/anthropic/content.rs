@@ -1,0 +1,46 @@
+//! The content of messages: texts and blocks.
+
+use std::borrow::Cow;
+
+use crate::json::Json;
+
+content! {
+    /// The content of a message: a text, or blocks of several kinds.
+    pub enum Content {
+        /// A text, which means one block of kind `text`.
+        Text,
+        /// Blocks.
+        Blocks(ContentBlock) expected "a text or a list of blocks",
+    }
+}
+
+object! {
+    /// A block of a content.
+    pub struct ContentBlock<'a> {
+        /// The kind: `text`, `thinking`, `redacted_thinking`, `tool_use`, `tool_result`, `image` …
+        "type" kind: Option<Cow<'a, str>>,
+        /// The text of a block of kind `text`.
+        "text" text: Option<Cow<'a, str>>,
+        /// The thoughts of a block of kind `thinking`.
+        "thinking" thinking: Option<Cow<'a, str>>,
+        /// What proves the thoughts to the server when they are sent back.
+        "signature" signature: Option<Cow<'a, str>>,
+        /// The id of a call.
+        "id" id: Option<Cow<'a, str>>,
+        /// The tool that is called.
+        "name" name: Option<Cow<'a, str>>,
+        /// The arguments of a call, a JSON object.
+        "input" input: Option<Json<'a>>,
+    }
+}
+
+impl<'a> ContentBlock<'a> {
+    /// A block of text.
+    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            kind: Some("text".into()),
+            text: Some(text.into()),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What a client asks of `POST /v1/messages`.
+
+use std::borrow::Cow;
+
+use super::content::Content;
+use crate::json::Json;
+
+object! {
+    /// The body of a request for an answer. Sampling, tools and the like stand in `unknown`.
+    ///
+    /// ```
+    /// use plaincall_wire::anthropic::{Message, MessagesRequest};
+    /// use plaincall_wire::write;
+    ///
+    /// let request = MessagesRequest {
+    ///     model: Some("claude-sonnet-4-5".into()),
+    ///     max_tokens: Some(1024),
+    ///     messages: vec![Message::new("user", "Hello.")],
+    ///     ..MessagesRequest::default()
+    /// };
+    /// assert_eq!(
+    ///     write(&request),
+    ///     r#"{"model":"claude-sonnet-4-5","max_tokens":1024,"messages":[{"role":"user","content":"Hello."}]}"#
+    /// );
+    /// ```
+    pub struct MessagesRequest<'a> {
+        /// The model.
+        "model" model: Option<Cow<'a, str>>,
+        /// The most tokens that are written; the server insists on it.
+        "max_tokens" max_tokens: Option<u64>,
+        /// What the model is told before the conversation.
+        "system" system: Option<Content<'a>>,
+        /// The conversation so far.
+        "messages" messages: Vec<Message<'a>>,
+        /// Texts that end the answer.
+        "stop_sequences" stop_sequences: Option<Vec<Cow<'a, str>>>,
+        /// Whether and how much the model thinks.
+        "thinking" thinking: Option<Json<'a>>,
+        /// Whether the answer comes as a stream.
+        "stream" stream: Option<bool>,
+    }
+
+    /// A message of the conversation.
+    pub struct Message<'a> {
+        /// Who speaks: `user` or `assistant`.
+        "role" role: Option<Cow<'a, str>>,
+        /// What is said.
+        "content" content: Option<Content<'a>>,
+    }
+}
+
+impl<'a> Message<'a> {
+    /// A message with a role and a content.
+    pub fn new(role: impl Into<Cow<'a, str>>, content: impl Into<Content<'a>>) -> Self {
+        Self {
+            role: Some(role.into()),
+            content: Some(content.into()),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The whole answer.
+
+use std::borrow::Cow;
+
+use super::content::ContentBlock;
+use crate::text_or_list::join;
+
+object! {
+    /// An answer. In a stream it begins as one without content.
+    pub struct MessageResponse<'a> {
+        /// The id of the answer.
+        "id" id: Option<Cow<'a, str>>,
+        /// `message`
+        "type" kind: Option<Cow<'a, str>>,
+        /// `assistant`
+        "role" role: Option<Cow<'a, str>>,
+        /// The model that answered.
+        "model" model: Option<Cow<'a, str>>,
+        /// What it says.
+        "content" content: Option<Vec<ContentBlock<'a>>>,
+        /// Why it ended: `end_turn`, `max_tokens`, `stop_sequence`, `tool_use`, `pause_turn`, `refusal`,
+        /// `model_context_window_exceeded`, or another word.
+        "stop_reason" stop_reason: Option<Cow<'a, str>>,
+        /// The text of the request that ended it.
+        "stop_sequence" stop_sequence: Option<Cow<'a, str>>,
+        /// What it cost.
+        "usage" usage: Option<Usage<'a>>,
+    }
+
+    /// What an answer cost, in tokens. In a stream each figure is the sum so far.
+    pub struct Usage<'a> {
+        /// What was read, neither from the cache nor into it.
+        "input_tokens" input_tokens: Option<u64>,
+        /// What was read into the cache.
+        "cache_creation_input_tokens" cache_creation_input_tokens: Option<u64>,
+        /// What was read from the cache.
+        "cache_read_input_tokens" cache_read_input_tokens: Option<u64>,
+        /// What was written, thoughts included.
+        "output_tokens" output_tokens: Option<u64>,
+    }
+}
+
+impl MessageResponse<'_> {
+    /// The texts of the content, one after another.
+    pub fn text(&self) -> Cow<'_, str> {
+        let content = self.content.as_deref().unwrap_or_default();
+        join(content.iter().filter_map(|block| block.text.as_deref()))
+    }
+
+    /// The thoughts of the content, one after another.
+    pub fn thought(&self) -> Cow<'_, str> {
+        let content = self.content.as_deref().unwrap_or_default();
+        join(content.iter().filter_map(|block| block.thinking.as_deref()))
+    }
+}
+
+impl Usage<'_> {
+    /// All that was read, in tokens, through the cache or not.
+    pub fn all_input_tokens(&self) -> u64 {
+        let parts = [
+            self.input_tokens,
+            self.cache_creation_input_tokens,
+            self.cache_read_input_tokens,
+        ];
+        parts.into_iter().flatten().fold(0, u64::saturating_add)
+    }
+
+    /// Takes in later figures of the same stream.
+    pub fn update(&mut self, later: &Usage<'_>) {
+        self.input_tokens = later.input_tokens.or(self.input_tokens);
+        self.cache_creation_input_tokens = later
+            .cache_creation_input_tokens
+            .or(self.cache_creation_input_tokens);
+        self.cache_read_input_tokens = later
+            .cache_read_input_tokens
+            .or(self.cache_read_input_tokens);
+        self.output_tokens = later.output_tokens.or(self.output_tokens);
+    }
+}

@@ -1,0 +1,250 @@
+//! How the value of a field is read.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::json::Json;
+use crate::read_error::inside;
+
+/// What a field of an object can hold.
+pub(crate) trait Field<'de>: Sized + Serialize {
+    /// The same, borrowing nothing.
+    type Owned;
+
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+
+    fn into_owned(self) -> Self::Owned;
+
+    /// What a field holds that the text does not have; nothing if the text must have it.
+    fn absent() -> Option<Self> {
+        None
+    }
+
+    fn is_absent(&self) -> bool {
+        false
+    }
+}
+
+/// Reads the next value as a field.
+pub(crate) struct Seed<T>(PhantomData<T>);
+
+impl<T> Seed<T> {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<'de, T: Field<'de>> DeserializeSeed<'de> for Seed<T> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        T::read(deserializer)
+    }
+}
+
+/// Reads the name of a field.
+pub(crate) struct Name;
+
+impl<'de> DeserializeSeed<'de> for Name {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+impl<'de, T: Field<'de>> Field<'de> for Option<T> {
+    type Owned = Option<T::Owned>;
+
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OptionVisitor<T>(PhantomData<T>);
+        impl<'de, T: Field<'de>> Visitor<'de> for OptionVisitor<T> {
+            type Value = Option<T>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a value or null")
+            }
+
+            fn visit_none<E>(self) -> Result<Self::Value, E> {
+                Ok(None)
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(None)
+            }
+
+            fn visit_some<D: Deserializer<'de>>(
+                self,
+                deserializer: D,
+            ) -> Result<Self::Value, D::Error> {
+                T::read(deserializer).map(Some)
+            }
+        }
+        deserializer.deserialize_option(OptionVisitor(PhantomData))
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        self.map(T::into_owned)
+    }
+
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
+}
+
+impl<'de, T: Field<'de>> Field<'de> for Vec<T> {
+    type Owned = Vec<T::Owned>;
+
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListVisitor<T>(PhantomData<T>);
+        impl<'de, T: Field<'de>> Visitor<'de> for ListVisitor<T> {
+            type Value = Vec<T>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, access: A) -> Result<Vec<T>, A::Error> {
+                items(access)
+            }
+        }
+        deserializer.deserialize_seq(ListVisitor(PhantomData))
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        self.into_iter().map(T::into_owned).collect()
+    }
+}
+
+/// The items of a list; an error names the item.
+pub(crate) fn items<'de, T: Field<'de>, A: SeqAccess<'de>>(
+    mut access: A,
+) -> Result<Vec<T>, A::Error> {
+    let mut items = Vec::new();
+    loop {
+        let number = items.len();
+        match access.next_element_seed(Seed::new()) {
+            Ok(Some(item)) => items.push(item),
+            Ok(None) => return Ok(items),
+            Err(error) => return Err(inside(format_args!("[{number}]"), &error)),
+        }
+    }
+}
+
+/// The bytes as text, U+FFFD for each invalid part.
+pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
+    // The check alone is many times as fast as the search for what to replace.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+/// Texts are read as bytes: so half a surrogate pair, which careless servers send, costs a character and not the reply.
+pub(crate) struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text")
+    }
+
+    fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
+        Ok(text(bytes))
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text(bytes).into_owned()))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+impl<'de> Field<'de> for Cow<'de, str> {
+    type Owned = Cow<'static, str>;
+
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(TextVisitor)
+    }
+
+    fn into_owned(self) -> Cow<'static, str> {
+        Cow::Owned(self.into_owned())
+    }
+}
+
+impl<'de> Field<'de> for Json<'de> {
+    type Owned = Json<'static>;
+
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        self.into_owned()
+    }
+}
+
+impl<'de> Field<'de> for bool {
+    type Owned = bool;
+
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        bool::deserialize(deserializer)
+    }
+
+    fn into_owned(self) -> bool {
+        self
+    }
+}
+
+/// A count. Servers that compute in floats or give -1 for "not known" are understood.
+impl<'de> Field<'de> for u64 {
+    type Owned = u64;
+
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CountVisitor;
+        impl Visitor<'_> for CountVisitor {
+            type Value = u64;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a number")
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<u64, E> {
+                Ok(number)
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<u64, E> {
+                Ok(u64::try_from(number).unwrap_or_default())
+            }
+
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the cast saturates"
+            )]
+            fn visit_f64<E>(self, number: f64) -> Result<u64, E> {
+                Ok(number as u64)
+            }
+        }
+        deserializer.deserialize_u64(CountVisitor)
+    }
+
+    fn into_owned(self) -> u64 {
+        self
+    }
+}

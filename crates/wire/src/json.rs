@@ -1,0 +1,110 @@
+//! A JSON value that is kept as its text.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::field::Field;
+use crate::read_error::ReadError;
+
+/// A JSON value, kept as its text: no digit, no blank and no key is lost.
+///
+/// ```
+/// use plaincall_wire::Json;
+///
+/// let json = Json::parse("[1.50, 99999999999999999999]")?;
+/// assert_eq!(json.text(), "[1.50, 99999999999999999999]");
+/// assert_eq!(json.read::<Vec<f64>>()?, [1.5, 1e20]);
+/// # Ok::<(), plaincall_wire::ReadError>(())
+/// ```
+#[derive(Clone)]
+pub struct Json<'a>(Cow<'a, RawValue>);
+
+impl<'a> Json<'a> {
+    /// Takes a text that is one JSON value.
+    ///
+    /// # Errors
+    /// The text is no JSON.
+    pub fn parse(text: &'a str) -> Result<Self, ReadError> {
+        Self::read_text(text)
+    }
+
+    /// Reads a JSON text as what is asked for.
+    pub(crate) fn read_text<T: Deserialize<'a>>(text: &'a str) -> Result<T, ReadError> {
+        serde_json::from_str(text).map_err(|error| ReadError::new(&error))
+    }
+
+    /// The text, as it was read.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Reads the value as what is asked for.
+    ///
+    /// # Errors
+    /// The value is of another kind.
+    pub fn read<'s, T: Deserialize<'s>>(&'s self) -> Result<T, ReadError> {
+        Json::read_text(self.text())
+    }
+
+    /// Reads the value as what a field can hold; an error names the item of a list.
+    pub(crate) fn read_field<'s, T: Field<'s>>(&'s self) -> Result<T, ReadError> {
+        let mut text = serde_json::Deserializer::from_str(self.text());
+        T::read(&mut text).map_err(|error| ReadError::new(&error))
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(&self) -> bool {
+        self.text() == "null"
+    }
+
+    /// The same, borrowing nothing.
+    pub fn into_owned(self) -> Json<'static> {
+        Json(Cow::Owned(self.0.into_owned()))
+    }
+}
+
+impl Json<'static> {
+    /// The JSON of a value; `null` if it has none.
+    pub fn new(value: &impl Serialize) -> Self {
+        Self(Cow::Owned(
+            serde_json::value::to_raw_value(value).unwrap_or_default(),
+        ))
+    }
+}
+
+impl Default for Json<'_> {
+    /// `null`
+    fn default() -> Self {
+        Self(Cow::Borrowed(RawValue::NULL))
+    }
+}
+
+impl fmt::Debug for Json<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.text())
+    }
+}
+
+impl PartialEq for Json<'_> {
+    /// The same text.
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for Json<'_> {}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Json<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(|raw| Self(Cow::Borrowed(raw)))
+    }
+}
+
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}

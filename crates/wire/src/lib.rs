@@ -1,0 +1,80 @@
+//! What goes over the wire between clients, gateways and models: server-sent events, and the requests and responses of
+//! the `OpenAI` and Anthropic APIs. It does no I/O.
+//!
+//! - [`sse`]: bytes in any pieces to events, and events to bytes.
+//! - [`openai`]: chat completions, whole and as a stream; models; errors.
+//! - [`anthropic`]: messages, whole and as a stream.
+//! - [`read()`] and [`write()`]: JSON text to these types and back.
+//!
+//! A type names the fields that Plaincall looks at. Every other field is kept as its JSON text in
+//! [`Unknown`], and [`write()`] puts all fields back in the order in which they were read: what a newer client or server
+//! says is passed on. What is read borrows from the text; `into_owned` lets go of it.
+//!
+//! ```
+//! use plaincall_wire::openai::ChatCompletionRequest;
+//! use plaincall_wire::{read, write};
+//!
+//! let body = br#"{"temperature":0.50,"messages":[{"role":"user","content":"hi","mood":"good"}],"model":"m"}"#;
+//! let mut request: ChatCompletionRequest = read(body)?;
+//! assert_eq!(request.messages[0].unknown.get("mood").map(|mood| mood.text()), Some("\"good\""));
+//!
+//! request.model = Some("other".into());
+//! assert_eq!(
+//!     write(&request),
+//!     r#"{"temperature":0.50,"messages":[{"role":"user","content":"hi","mood":"good"}],"model":"other"}"#
+//! );
+//! # Ok::<(), plaincall_wire::ReadError>(())
+//! ```
+
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic
+    )
+)]
+
+#[macro_use]
+mod object;
+#[macro_use]
+mod text_or_list;
+
+pub mod anthropic;
+mod field;
+mod json;
+pub mod openai;
+mod read_error;
+pub mod sse;
+mod unknown;
+
+pub use json::Json;
+pub use read_error::ReadError;
+pub use unknown::Unknown;
+
+use serde::{Deserialize, Serialize};
+
+/// Reads a JSON text as one of the types of this crate. Texts are borrowed where they hold no escapes.
+///
+/// A known field that stands twice has its later value. Bytes that are not UTF-8, and halves of surrogate pairs, are
+/// U+FFFD in the texts of known fields.
+///
+/// # Errors
+/// Says what is wrong, in which field and where in the text: no JSON, or a known field with a value of another kind.
+pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ReadError> {
+    serde_json::from_slice(json).map_err(|error| ReadError::new(&error))
+}
+
+/// Writes one of the types of this crate as JSON text, its fields in the order in which they were read.
+pub fn write(value: &impl Serialize) -> String {
+    let mut out = Vec::new();
+    write_to(value, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Appends what [`write()`] gives.
+pub fn write_to(value: &impl Serialize, out: &mut Vec<u8>) {
+    // No type here can fail, nor can a vector.
+    let _ = serde_json::to_writer(out, value);
+}

@@ -1,0 +1,120 @@
+//! Objects: named fields, and all others kept as their text.
+
+/// Declares objects with named fields. Reading and writing keep every other field, and the order of all.
+///
+/// A field is an `Option`, which may be missing or `null`, or it must be there.
+macro_rules! object {
+    ($(
+        $(#[$doc:meta])*
+        $vis:vis struct $name:ident<$life:lifetime> {
+            $( $(#[$field_doc:meta])* $key:literal $field:ident: $kind:ty, )*
+        }
+    )*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        $vis struct $name<$life> {
+            $( $(#[$field_doc])* $vis $field: $kind, )*
+            /// All other fields.
+            $vis unknown: $crate::Unknown<$life>,
+        }
+
+        const _: () = {
+            use $crate::field::{Field, Name, Seed};
+            use $crate::read_error::inside;
+            use $crate::unknown::Place;
+
+            #[allow(non_camel_case_types, reason = "they are the names of the fields")]
+            enum Named { $($field,)* Count }
+            #[allow(clippy::cast_possible_truncation, reason = "at most 32 fields")]
+            const COUNT: u8 = Named::Count as u8;
+            const _: () = assert!(COUNT <= 32, "one bit for each field");
+
+            struct ObjectVisitor;
+
+            impl<$life> serde::de::Visitor<$life> for ObjectVisitor {
+                type Value = $name<$life>;
+
+                fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    formatter.write_str("an object")
+                }
+
+                fn visit_map<A: serde::de::MapAccess<$life>>(
+                    self,
+                    mut access: A,
+                ) -> Result<Self::Value, A::Error> {
+                    let mut unknown = $crate::Unknown::default();
+                    $( let mut $field: Option<$kind> = None; )*
+                    while let Some(key) = access.next_key_seed(Name)? {
+                        match key.as_ref() {
+                            $( $key => {
+                                let value = access
+                                    .next_value_seed(Seed::<$kind>::new())
+                                    .map_err(|error| inside($key, &error))?;
+                                unknown.note(Named::$field as u8, value.is_absent());
+                                $field = Some(value);
+                            } )*
+                            _ => unknown.push(key, access.next_value()?),
+                        }
+                    }
+                    Ok($name {
+                        $( $field: $field.or_else(Field::absent).ok_or_else(|| {
+                            serde::de::Error::custom(concat!("the field `", $key, "` is missing"))
+                        })?, )*
+                        unknown,
+                    })
+                }
+            }
+
+            impl<$life> Field<$life> for $name<$life> {
+                type Owned = $name<'static>;
+
+                fn read<D: serde::Deserializer<$life>>(deserializer: D) -> Result<Self, D::Error> {
+                    deserializer.deserialize_map(ObjectVisitor)
+                }
+
+                fn into_owned(self) -> Self::Owned {
+                    self.into_owned()
+                }
+            }
+
+            impl<'de: $life, $life> serde::Deserialize<'de> for $name<$life> {
+                fn deserialize<D: serde::Deserializer<'de>>(
+                    deserializer: D,
+                ) -> Result<Self, D::Error> {
+                    deserializer.deserialize_map(ObjectVisitor)
+                }
+            }
+
+            impl serde::Serialize for $name<'_> {
+                fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    use serde::ser::SerializeMap as _;
+                    let mut object = serializer.serialize_map(None)?;
+                    for place in self.unknown.layout(COUNT) {
+                        match place {
+                            Place::Field(name, value) => object.serialize_entry(name, value)?,
+                            $( Place::Named(index) if index == Named::$field as u8 => {
+                                if !self.$field.is_absent() {
+                                    object.serialize_entry($key, &self.$field)?;
+                                } else if self.unknown.was_null(index) {
+                                    object.serialize_entry($key, &())?;
+                                }
+                            } )*
+                            Place::Named(_) => {}
+                        }
+                    }
+                    object.end()
+                }
+            }
+
+            impl $name<'_> {
+                /// The same, borrowing nothing.
+                $vis fn into_owned(self) -> $name<'static> {
+                    $name {
+                        $( $field: Field::into_owned(self.$field), )*
+                        unknown: self.unknown.into_owned(),
+                    }
+                }
+            }
+        };
+    )*};
+}

@@ -1,0 +1,284 @@
+//! Pieces of an answer as bytes of an event stream, without a value for each.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::chunk::ChatCompletionChunk;
+use super::error::{ErrorBody, ErrorObject};
+use super::response::Usage;
+use crate::json::Json;
+use crate::sse::encode_data;
+use crate::write_to;
+
+/// What all chunks of a stream say.
+#[derive(Clone, Debug, Default)]
+pub struct ChunkHead<'a> {
+    /// The id of the answer.
+    pub id: &'a str,
+    /// When, in seconds since 1970.
+    pub created: u64,
+    /// The model that answers.
+    pub model: &'a str,
+    /// How it is served, if that is known.
+    pub service_tier: Option<&'a str>,
+    /// What the model runs on, if that is known.
+    pub system_fingerprint: Option<&'a str>,
+    /// Whether the client asked for the usage: then every other chunk says `"usage": null`.
+    pub includes_usage: bool,
+}
+
+/// The name under which thoughts are streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReasoningField {
+    /// `reasoning_content`
+    ReasoningContent,
+    /// `reasoning`
+    Reasoning,
+}
+
+/// Writes the events of one streamed answer into a buffer.
+///
+/// The caller keeps the order: [`role`](Self::role) first, [`finish`](Self::finish) once, then
+/// [`usage`](Self::usage) if the client asked for it, then [`done_event`].
+///
+/// ```
+/// use plaincall_wire::openai::{ChunkHead, ChunkWriter, done_event};
+///
+/// let head = ChunkHead { id: "chatcmpl-1", created: 1_700_000_000, model: "m", ..ChunkHead::default() };
+/// let mut writer = ChunkWriter::new(&head, 0);
+/// let mut out = Vec::new();
+/// writer.call(0, "call_1", "add", &mut out);
+/// writer.arguments(0, r#"{"a":1"#, &mut out);
+/// done_event(&mut out);
+/// assert_eq!(
+///     String::from_utf8(out)?,
+///     concat!(
+///         r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"add","arguments":""}}]},"logprobs":null,"finish_reason":null}]}"#,
+///         "\n\n",
+///         r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":1"}}]},"logprobs":null,"finish_reason":null}]}"#,
+///         "\n\ndata: [DONE]\n\n",
+///     )
+/// );
+/// # Ok::<(), std::string::FromUtf8Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ChunkWriter {
+    /// From the beginning of the event to the list of choices.
+    head: Vec<u8>,
+    /// The beginning of the choice, up to its delta.
+    choice: Vec<u8>,
+    includes_usage: bool,
+    /// Fields of read chunks that go out with the next one.
+    carried: Carried,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Carried {
+    chunk: Vec<(String, String)>,
+    choice: Vec<(String, String)>,
+    delta: Vec<(String, String)>,
+}
+
+impl ChunkWriter {
+    /// A writer for the answer with this number; the first, and mostly the only one, is 0.
+    pub fn new(head: &ChunkHead<'_>, choice: u64) -> Self {
+        let mut bytes = b"data: {\"id\":".to_vec();
+        write_to(&head.id, &mut bytes);
+        bytes.extend_from_slice(b",\"object\":\"chat.completion.chunk\",\"created\":");
+        write_to(&head.created, &mut bytes);
+        bytes.extend_from_slice(b",\"model\":");
+        write_to(&head.model, &mut bytes);
+        let optional = [
+            ("service_tier", head.service_tier),
+            ("system_fingerprint", head.system_fingerprint),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                field(name, &value, &mut bytes);
+            }
+        }
+        bytes.extend_from_slice(b",\"choices\":[");
+        let mut begin = b"{\"index\":".to_vec();
+        write_to(&choice, &mut begin);
+        begin.extend_from_slice(b",\"delta\":{");
+        Self {
+            head: bytes,
+            choice: begin,
+            includes_usage: head.includes_usage,
+            carried: Carried::default(),
+        }
+    }
+
+    /// The first chunk, which names the role.
+    pub fn role(&mut self, out: &mut Vec<u8>) {
+        self.begin(out);
+        out.extend_from_slice(b"\"role\":\"assistant\",\"content\":\"\"");
+        self.end(None, out);
+    }
+
+    /// A piece of the text.
+    pub fn content(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.begin(out);
+        out.extend_from_slice(b"\"content\":");
+        write_to(&text, out);
+        self.end(None, out);
+    }
+
+    /// A piece of the thoughts.
+    pub fn reasoning(&mut self, name: ReasoningField, text: &str, out: &mut Vec<u8>) {
+        self.begin(out);
+        out.extend_from_slice(match name {
+            ReasoningField::ReasoningContent => b"\"reasoning_content\":",
+            ReasoningField::Reasoning => b"\"reasoning\":",
+        });
+        write_to(&text, out);
+        self.end(None, out);
+    }
+
+    /// A piece of what the model says in place of an answer that it refuses.
+    pub fn refusal(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.begin(out);
+        out.extend_from_slice(b"\"refusal\":");
+        write_to(&text, out);
+        self.end(None, out);
+    }
+
+    /// The beginning of a call: its number in the answer, from 0 and without gaps, its id and the name of the tool.
+    pub fn call(&mut self, index: u64, id: &str, name: &str, out: &mut Vec<u8>) {
+        self.begin(out);
+        out.extend_from_slice(b"\"tool_calls\":[{\"index\":");
+        write_to(&index, out);
+        out.extend_from_slice(b",\"id\":");
+        write_to(&id, out);
+        out.extend_from_slice(b",\"type\":\"function\",\"function\":{\"name\":");
+        write_to(&name, out);
+        out.extend_from_slice(b",\"arguments\":\"\"}}]");
+        self.end(None, out);
+    }
+
+    /// A piece of the text of a call's arguments.
+    pub fn arguments(&mut self, index: u64, piece: &str, out: &mut Vec<u8>) {
+        self.begin(out);
+        out.extend_from_slice(b"\"tool_calls\":[{\"index\":");
+        write_to(&index, out);
+        out.extend_from_slice(b",\"function\":{\"arguments\":");
+        write_to(&piece, out);
+        out.extend_from_slice(b"}}]");
+        self.end(None, out);
+    }
+
+    /// The end of the answer, and why.
+    pub fn finish(&mut self, reason: &str, out: &mut Vec<u8>) {
+        self.begin(out);
+        self.end(Some(reason), out);
+    }
+
+    /// What the answer cost, in a chunk without choices.
+    pub fn usage(&mut self, usage: &Usage<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(b"],\"usage\":");
+        one_line(out, |out| write_to(usage, out));
+        write_carried(&mut self.carried.chunk, false, out);
+        out.extend_from_slice(b"}\n\n");
+    }
+
+    /// Keeps what this crate has no name for in a chunk that was read, and the probabilities of its tokens, and puts it
+    /// into the next chunk that is written. A field that comes again before that has its later value.
+    pub fn carry(&mut self, chunk: &ChatCompletionChunk<'_>, choice: u64) {
+        keep(chunk.unknown.iter(), &mut self.carried.chunk);
+        let is_ours = |number: Option<u64>| number.unwrap_or_default() == choice;
+        for choice in chunk.choices().iter().filter(|one| is_ours(one.index)) {
+            let logprobs = choice.logprobs.iter().map(|value| ("logprobs", value));
+            keep(
+                choice.unknown.iter().chain(logprobs),
+                &mut self.carried.choice,
+            );
+            if let Some(delta) = &choice.delta {
+                keep(delta.unknown.iter(), &mut self.carried.delta);
+            }
+        }
+    }
+
+    fn begin(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(&self.choice);
+    }
+
+    fn end(&mut self, reason: Option<&str>, out: &mut Vec<u8>) {
+        let is_first = out.ends_with(b"{");
+        write_carried(&mut self.carried.delta, is_first, out);
+        out.push(b'}');
+        if !self
+            .carried
+            .choice
+            .iter()
+            .any(|(name, _)| name == "logprobs")
+        {
+            out.extend_from_slice(b",\"logprobs\":null");
+        }
+        write_carried(&mut self.carried.choice, false, out);
+        out.extend_from_slice(b",\"finish_reason\":");
+        write_to(&reason, out);
+        out.extend_from_slice(b"}]");
+        write_carried(&mut self.carried.chunk, false, out);
+        if self.includes_usage {
+            out.extend_from_slice(b",\"usage\":null");
+        }
+        out.extend_from_slice(b"}\n\n");
+    }
+}
+
+/// Writes the event that ends a stream with an error.
+pub fn error_event(error: &ErrorObject<'_>, out: &mut Vec<u8>) {
+    encode_data(&crate::write(&ErrorBody::new(error.clone())), out);
+}
+
+/// Writes the event that ends a stream.
+pub fn done_event(out: &mut Vec<u8>) {
+    encode_data("[DONE]", out);
+}
+
+fn field(name: &str, value: &impl Serialize, out: &mut Vec<u8>) {
+    out.push(b',');
+    write_to(&name, out);
+    out.push(b':');
+    write_to(value, out);
+}
+
+/// Line ends in JSON stand between its values only. In an event they would end its line.
+fn one_line(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let begin = out.len();
+    write(out);
+    let written = out.get_mut(begin..).unwrap_or_default();
+    for byte in written
+        .iter_mut()
+        .filter(|byte| matches!(byte, b'\n' | b'\r'))
+    {
+        *byte = b' ';
+    }
+}
+
+/// Keeps these fields; those that are kept already under the same names go.
+fn keep<'f>(
+    fields: impl Iterator<Item = (&'f str, &'f Json<'f>)> + Clone,
+    carried: &mut Vec<(String, String)>,
+) {
+    if !carried.is_empty() {
+        let names: HashSet<&str> = fields.clone().map(|(name, _)| name).collect();
+        carried.retain(|(name, _)| !names.contains(name.as_str()));
+    }
+    carried.extend(fields.map(|(name, value)| (name.to_owned(), value.text().to_owned())));
+}
+
+/// Writes fields behind others, or as the first of their object.
+fn write_carried(carried: &mut Vec<(String, String)>, is_first: bool, out: &mut Vec<u8>) {
+    for (number, (name, value)) in carried.drain(..).enumerate() {
+        if number > 0 || !is_first {
+            out.push(b',');
+        }
+        write_to(&name, out);
+        out.push(b':');
+        one_line(out, |out| out.extend_from_slice(value.as_bytes()));
+    }
+}

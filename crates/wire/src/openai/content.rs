@@ -1,0 +1,59 @@
+//! The content of a message.
+
+use std::borrow::Cow;
+
+content! {
+    /// The content of a message: a text, or parts of several kinds.
+    ///
+    /// ```
+    /// use plaincall_wire::{openai::Message, read};
+    ///
+    /// let message: Message = read(
+    ///     br#"{"content":[{"type":"text","text":"See "},{"type":"image_url","image_url":{"url":"data:"}},{"type":"text","text":"this."}]}"#,
+    /// )?;
+    /// assert_eq!(message.content.unwrap().text(), "See this.");
+    /// # Ok::<(), plaincall_wire::ReadError>(())
+    /// ```
+    pub enum Content {
+        /// A text.
+        Text,
+        /// Texts, images, sounds, files and what else a model takes.
+        Parts(ContentPart) expected "a text or a list of parts",
+    }
+}
+
+object! {
+    /// A part of a [`Content`]. What is not text stands in `unknown`, under the name of its kind.
+    pub struct ContentPart<'a> {
+        /// The kind: `text`, `image_url`, `input_audio`, `file`, `refusal`, `thinking` …
+        "type" kind: Option<Cow<'a, str>>,
+        /// The text of a part of kind `text`.
+        "text" text: Option<Cow<'a, str>>,
+        /// What a model thought, in a part of kind `thinking`, as Mistral has it.
+        "thinking" thinking: Option<Content<'a>>,
+    }
+}
+
+impl Content<'_> {
+    /// What a model thought, from parts of kind `thinking`.
+    pub fn thinking(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let parts = match self {
+            Self::Text(_) => &[],
+            Self::Parts(parts) => parts.as_slice(),
+        };
+        parts
+            .iter()
+            .filter_map(|part| part.thinking.as_ref())
+            .map(Self::text)
+    }
+
+    /// Whether the content is text alone, so that [`text`](Self::text) loses nothing.
+    pub fn is_text(&self) -> bool {
+        match self {
+            Self::Text(_) => true,
+            Self::Parts(parts) => parts
+                .iter()
+                .all(|part| part.kind.as_deref() == Some("text")),
+        }
+    }
+}

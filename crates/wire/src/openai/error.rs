@@ -1,0 +1,136 @@
+//! Errors, as servers tell them.
+
+use std::borrow::Cow;
+
+use crate::json::Json;
+
+object! {
+    /// The body of a response that is an error, and the data of an event that ends a stream with one.
+    ///
+    /// ```
+    /// use plaincall_wire::openai::{ErrorBody, ErrorObject};
+    /// use plaincall_wire::write;
+    ///
+    /// let error = ErrorObject::new("invalid_request_error", "messages: expected a list").param("messages");
+    /// assert_eq!(
+    ///     write(&ErrorBody::new(error)),
+    ///     r#"{"error":{"message":"messages: expected a list","type":"invalid_request_error","param":"messages","code":null}}"#
+    /// );
+    /// ```
+    pub struct ErrorBody<'a> {
+        /// The error.
+        "error" error: Option<ErrorObject<'a>>,
+    }
+
+    /// What went wrong.
+    pub struct ErrorObject<'a> {
+        /// A sentence for people.
+        "message" message: Option<Cow<'a, str>>,
+        /// The kind: `invalid_request_error`, `authentication_error`, `rate_limit_error`, `server_error` …
+        "type" kind: Option<Cow<'a, str>>,
+        /// The field of the request.
+        "param" param: Option<Json<'a>>,
+        /// A code for programs: a word, from some servers a number.
+        "code" code: Option<Json<'a>>,
+    }
+
+    /// The forms that errors have.
+    struct AnyForm<'a> {
+        "error" error: Option<Json<'a>>,
+        "message" message: Option<Json<'a>>,
+        "detail" detail: Option<Json<'a>>,
+        "type" kind: Option<Json<'a>>,
+        "param" param: Option<Json<'a>>,
+        "code" code: Option<Json<'a>>,
+    }
+}
+
+impl<'a> ErrorBody<'a> {
+    /// The body that tells this error.
+    pub fn new(error: ErrorObject<'a>) -> Self {
+        Self {
+            error: Some(error),
+            ..Self::default()
+        }
+    }
+}
+
+impl<'a> ErrorObject<'a> {
+    /// An error with a kind and a sentence. All four fields are written: clients look for them.
+    pub fn new(kind: impl Into<Cow<'a, str>>, message: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            message: Some(message.into()),
+            kind: Some(kind.into()),
+            param: Some(Json::default()),
+            code: Some(Json::default()),
+            ..Self::default()
+        }
+    }
+
+    /// The same, about a field of the request.
+    pub fn param(mut self, name: &str) -> Self {
+        self.param = Some(Json::new(&name));
+        self
+    }
+
+    /// The same, with a code.
+    pub fn code(mut self, code: &str) -> Self {
+        self.code = Some(Json::new(&code));
+        self
+    }
+}
+
+/// What went wrong by the body of a response, or by the data of an event, in whatever form the server tells it.
+///
+/// Servers write `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`, a list with one of these, or
+/// plain text. The message is never empty unless the body is; what is no JSON is the message itself.
+///
+/// ```
+/// use plaincall_wire::openai::read_error;
+///
+/// let error = read_error(br#"[{"error":{"code":400,"message":"no such model","status":"INVALID_ARGUMENT"}}]"#);
+/// assert_eq!(error.message.as_deref(), Some("no such model"));
+/// assert_eq!(read_error(b"Bad Gateway").message.as_deref(), Some("Bad Gateway"));
+/// ```
+pub fn read_error(body: &[u8]) -> ErrorObject<'static> {
+    let text = String::from_utf8_lossy(body);
+    let inner = Json::parse(text.trim_ascii())
+        .ok()
+        .and_then(|json| error_in(&json, 4));
+    inner.unwrap_or_else(|| {
+        let mut error = ErrorObject::new("upstream_error", text.trim_ascii());
+        error.kind = None;
+        error.into_owned()
+    })
+}
+
+/// The error in a value, which may be wrapped this often.
+fn error_in(json: &Json<'_>, wraps: u8) -> Option<ErrorObject<'static>> {
+    let wraps = wraps.checked_sub(1)?;
+    if let Ok(message) = json.read::<String>() {
+        let mut error = ErrorObject::new("", message);
+        error.kind = None;
+        return Some(error.into_owned());
+    }
+    if let Ok(list) = json.read::<Vec<Json<'_>>>() {
+        return list.first().and_then(|first| error_in(first, wraps));
+    }
+    let form = json.read::<AnyForm<'_>>().ok()?;
+    if let Some(error) = &form.error
+        && let Some(inner) = error_in(error, wraps)
+    {
+        return Some(inner);
+    }
+    let message = form.message.or(form.detail)?;
+    let text = |json: Json<'_>| {
+        json.read::<String>()
+            .unwrap_or_else(|_| json.text().to_owned())
+    };
+    Some(ErrorObject {
+        message: Some(text(message).into()),
+        kind: form.kind.map(|kind| text(kind).into()),
+        param: Some(form.param.unwrap_or_default().into_owned()),
+        code: Some(form.code.unwrap_or_default().into_owned()),
+        unknown: form.unknown.into_owned(),
+    })
+}

@@ -1,0 +1,72 @@
+//! The whole answer.
+
+use std::borrow::Cow;
+
+use super::message::Message;
+use crate::json::Json;
+
+object! {
+    /// A chat completion that is not streamed.
+    pub struct ChatCompletion<'a> {
+        /// The id of the answer.
+        "id" id: Option<Cow<'a, str>>,
+        /// `chat.completion`
+        "object" object: Option<Cow<'a, str>>,
+        /// When, in seconds since 1970.
+        "created" created: Option<Json<'a>>,
+        /// The model that answered.
+        "model" model: Option<Cow<'a, str>>,
+        /// The answers; `null` from some servers.
+        "choices" choices: Option<Vec<Choice<'a>>>,
+        /// What it cost.
+        "usage" usage: Option<Usage<'a>>,
+        /// What the model ran on.
+        "system_fingerprint" system_fingerprint: Option<Cow<'a, str>>,
+        /// How it was served.
+        "service_tier" service_tier: Option<Cow<'a, str>>,
+    }
+
+    /// One answer of a [`ChatCompletion`].
+    pub struct Choice<'a> {
+        /// Its number, from 0.
+        "index" index: Option<u64>,
+        /// The answer.
+        "message" message: Option<Message<'a>>,
+        /// The probabilities of its tokens.
+        "logprobs" logprobs: Option<Json<'a>>,
+        /// Why it ended: `stop`, `length`, `tool_calls`, `content_filter`, or another word.
+        "finish_reason" finish_reason: Option<Cow<'a, str>>,
+    }
+
+    /// What an answer cost, in tokens.
+    pub struct Usage<'a> {
+        /// What was read.
+        "prompt_tokens" prompt_tokens: Option<u64>,
+        /// What was written, thoughts included.
+        "completion_tokens" completion_tokens: Option<u64>,
+        /// Both.
+        "total_tokens" total_tokens: Option<u64>,
+    }
+}
+
+impl<'a> ChatCompletion<'a> {
+    /// The answers.
+    pub fn choices(&self) -> &[Choice<'a>] {
+        self.choices.as_deref().unwrap_or_default()
+    }
+}
+
+impl Usage<'_> {
+    /// Adds what another answer cost. Fields without a name here stay as they are.
+    pub fn add(&mut self, other: &Usage<'_>) {
+        let add = |sum: &mut Option<u64>, more: Option<u64>| {
+            *sum = match (*sum, more) {
+                (Some(sum), Some(more)) => Some(sum.saturating_add(more)),
+                (sum, more) => sum.or(more),
+            };
+        };
+        add(&mut self.prompt_tokens, other.prompt_tokens);
+        add(&mut self.completion_tokens, other.completion_tokens);
+        add(&mut self.total_tokens, other.total_tokens);
+    }
+}

@@ -1,0 +1,192 @@
+//! What tools a request offers, and which of them the model shall call.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::field::{Field, TextVisitor};
+use crate::json::Json;
+
+object! {
+    /// A tool that a request offers.
+    pub struct Tool<'a> {
+        /// The kind: `function`, or another that is kept in `unknown`.
+        "type" kind: Option<Cow<'a, str>>,
+        /// The function.
+        "function" function: Option<FunctionDefinition<'a>>,
+    }
+
+    /// The definition of a function.
+    pub struct FunctionDefinition<'a> {
+        /// The name.
+        "name" name: Option<Cow<'a, str>>,
+        /// What it does, for the model.
+        "description" description: Option<Cow<'a, str>>,
+        /// The JSON Schema of its arguments.
+        "parameters" parameters: Option<Json<'a>>,
+        /// Whether arguments must fit the schema.
+        "strict" strict: Option<bool>,
+    }
+
+    /// A `tool_choice` that is an object.
+    pub struct ToolChoiceObject<'a> {
+        /// The kind: `function`, `allowed_tools`, `custom`.
+        "type" kind: Option<Cow<'a, str>>,
+        /// The one function that must be called.
+        "function" function: Option<NamedTool<'a>>,
+        /// The tools among which the model may choose.
+        "allowed_tools" allowed_tools: Option<AllowedTools<'a>>,
+        /// The one tool that must be called, as clients of another API write it.
+        "name" name: Option<Cow<'a, str>>,
+    }
+
+    /// A tool, named.
+    pub struct NamedTool<'a> {
+        /// The name.
+        "name" name: Option<Cow<'a, str>>,
+    }
+
+    /// Tools among which the model may choose.
+    pub struct AllowedTools<'a> {
+        /// `auto` or `required`.
+        "mode" mode: Option<Cow<'a, str>>,
+        /// The tools, of which only the names count.
+        "tools" tools: Option<Vec<Tool<'a>>>,
+    }
+}
+
+/// Which tool the model shall call, in any of the forms of the API.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolChoice<'a> {
+    /// A word: `none`, `auto`, `required`.
+    Word(Cow<'a, str>),
+    /// One tool, or some.
+    Object(Box<ToolChoiceObject<'a>>),
+}
+
+/// What a [`ToolChoice`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choose<'c> {
+    /// No tool.
+    None,
+    /// As the model likes.
+    Auto,
+    /// At least one tool.
+    Required,
+    /// This tool.
+    Named(&'c str),
+    /// One of these: as the model likes, or at least one.
+    Allowed {
+        /// The names.
+        names: Vec<&'c str>,
+        /// Whether one must be called.
+        is_required: bool,
+    },
+    /// Something else, which is not understood.
+    Other,
+}
+
+impl ToolChoice<'_> {
+    /// What it says.
+    ///
+    /// ```
+    /// use plaincall_wire::openai::{ChatCompletionRequest, Choose};
+    /// use plaincall_wire::read;
+    ///
+    /// let request: ChatCompletionRequest =
+    ///     read(br#"{"messages":[],"tool_choice":{"type":"function","function":{"name":"add"}}}"#)?;
+    /// assert_eq!(request.tool_choice.unwrap().choose(), Choose::Named("add"));
+    /// # Ok::<(), plaincall_wire::ReadError>(())
+    /// ```
+    pub fn choose(&self) -> Choose<'_> {
+        let object = match self {
+            Self::Word(word) => {
+                return match word.as_ref() {
+                    "none" => Choose::None,
+                    "auto" => Choose::Auto,
+                    // The word of Mistral and others.
+                    "required" | "any" => Choose::Required,
+                    _ => Choose::Other,
+                };
+            }
+            Self::Object(object) => object,
+        };
+        let function = object.function.as_ref();
+        let name = function.and_then(|function| function.name.as_deref());
+        match (object.kind.as_deref(), name.or(object.name.as_deref())) {
+            (Some("function" | "tool") | None, Some(name)) => Choose::Named(name),
+            (Some("allowed_tools"), _) => match &object.allowed_tools {
+                Some(allowed) => allowed.choose(),
+                None => Choose::Other,
+            },
+            (Some("none"), None) => Choose::None,
+            (Some("auto"), None) => Choose::Auto,
+            (Some("required" | "any"), None) => Choose::Required,
+            _ => Choose::Other,
+        }
+    }
+}
+
+impl AllowedTools<'_> {
+    fn choose(&self) -> Choose<'_> {
+        let tools = self.tools.as_deref().unwrap_or_default();
+        let function = |tool: &'_ Tool<'_>| tool.function.is_some();
+        if !tools.iter().all(function) {
+            return Choose::Other;
+        }
+        let functions = tools.iter().filter_map(|tool| tool.function.as_ref());
+        Choose::Allowed {
+            names: functions
+                .filter_map(|function| function.name.as_deref())
+                .collect(),
+            is_required: self.mode.as_deref() == Some("required"),
+        }
+    }
+}
+
+impl<'de> Field<'de> for ToolChoice<'de> {
+    type Owned = ToolChoice<'static>;
+
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ToolChoiceVisitor;
+        impl<'de> Visitor<'de> for ToolChoiceVisitor {
+            type Value = ToolChoice<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a word or an object")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, word: &'de str) -> Result<Self::Value, E> {
+                TextVisitor.visit_borrowed_str(word).map(ToolChoice::Word)
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<Self::Value, E> {
+                TextVisitor.visit_str(word).map(ToolChoice::Word)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<Self::Value, A::Error> {
+                ToolChoiceObject::deserialize(MapAccessDeserializer::new(access))
+                    .map(|object| ToolChoice::Object(Box::new(object)))
+            }
+        }
+        deserializer.deserialize_any(ToolChoiceVisitor)
+    }
+
+    fn into_owned(self) -> Self::Owned {
+        match self {
+            Self::Word(word) => ToolChoice::Word(Cow::Owned(word.into_owned())),
+            Self::Object(object) => ToolChoice::Object(Box::new(object.into_owned())),
+        }
+    }
+}
+
+impl Serialize for ToolChoice<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Word(word) => word.serialize(serializer),
+            Self::Object(object) => object.serialize(serializer),
+        }
+    }
+}

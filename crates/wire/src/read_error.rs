@@ -1,0 +1,124 @@
+//! What is wrong with a JSON text, in words for who sent it.
+
+use std::fmt;
+
+/// The longest message, in bytes: a message may quote the text.
+const LONGEST: usize = 200;
+
+/// A JSON text that is not what was expected.
+///
+/// ```
+/// use plaincall_wire::{openai::ChatCompletionRequest, read};
+///
+/// let error = read::<ChatCompletionRequest>(br#"{"messages":[{"role":"user","content":7}]}"#).unwrap_err();
+/// assert_eq!(error.path, "messages[0].content");
+/// assert_eq!(error.to_string(), "messages[0].content: expected a text or a list of parts, found integer `7` (line 1, column 39)");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// The field, such as `messages[2].content`; empty for the whole text.
+    pub path: String,
+    /// What was found there.
+    pub message: String,
+    /// The line, from 1; 0 if unknown.
+    pub line: usize,
+    /// The column in bytes, from 1.
+    pub column: usize,
+}
+
+impl ReadError {
+    pub(crate) fn new(error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let mut rest = text.strip_suffix(&place).unwrap_or(&text);
+        let mut path = String::new();
+        while let Some((step, inner)) = rest.split_once(": ").filter(|(step, _)| is_step(step)) {
+            if !path.is_empty() && !step.starts_with('[') {
+                path.push('.');
+            }
+            path.push_str(step);
+            rest = inner;
+        }
+        Self {
+            path,
+            message: shorten(&phrase(rest)),
+            line: error.line(),
+            column: error.column(),
+        }
+    }
+}
+
+impl ReadError {
+    /// The same error of a value that stands in this field.
+    pub(crate) fn under(mut self, field: &str) -> Self {
+        let separator = if self.path.is_empty() || self.path.starts_with('[') {
+            ""
+        } else {
+            "."
+        };
+        self.path.insert_str(0, separator);
+        self.path.insert_str(0, field);
+        self
+    }
+}
+
+/// An error inside this field or item.
+pub(crate) fn inside<E: serde::de::Error>(step: impl fmt::Display, error: &E) -> E {
+    E::custom(format_args!("{step}: {error}"))
+}
+
+/// Whether this is a field's name or an item's number. The other words that errors begin with hold a blank.
+fn is_step(text: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let is_number = text.starts_with('[') && text.ends_with(']');
+    is_number || (!text.is_empty() && text.bytes().all(is_name))
+}
+
+fn phrase(message: &str) -> String {
+    let mismatch = message
+        .strip_prefix("invalid type: ")
+        .or_else(|| message.strip_prefix("invalid value: "));
+    if let Some((found, expected)) = mismatch.and_then(|text| text.rsplit_once(", expected ")) {
+        let found = match found {
+            "map" => "an object",
+            "sequence" => "a list",
+            other => other,
+        };
+        return format!("expected {expected}, found {found}");
+    }
+    match message.strip_prefix("EOF while parsing ") {
+        Some(part) => format!("the text ends inside {part}"),
+        None => message.to_owned(),
+    }
+}
+
+fn shorten(message: &str) -> String {
+    if message.len() <= LONGEST {
+        return message.to_owned();
+    }
+    // The end says what was expected or found; the middle is a quotation.
+    let half = LONGEST / 2;
+    let head = message.floor_char_boundary(half);
+    let tail = message.ceil_char_boundary(message.len() - half);
+    let (head, tail) = (message.get(..head), message.get(tail..));
+    format!(
+        "{} … {}",
+        head.unwrap_or_default(),
+        tail.unwrap_or_default()
+    )
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(formatter, "{}: ", self.path)?;
+        }
+        formatter.write_str(&self.message)?;
+        if self.line > 0 {
+            write!(formatter, " (line {}, column {})", self.line, self.column)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ReadError {}

@@ -1,0 +1,337 @@
+//! Bytes to events.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use memchr::{memchr, memchr2};
+
+use crate::field;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// An event of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event<'c> {
+    /// The field `event`; nothing if it is missing or empty, which browsers call `message`.
+    pub name: Option<Cow<'c, str>>,
+    /// The `data` lines, an LF between two.
+    pub data: Cow<'c, str>,
+    /// The last `id` of the stream so far, of this or an earlier event; empty if there was none.
+    pub id: String,
+    /// The field `retry` in milliseconds, if there was one since the event before.
+    pub retry: Option<u64>,
+}
+
+/// How much of a stream a [`Decoder`] keeps at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest line in bytes, its end not counted. By default 4 MiB.
+    pub line: usize,
+    /// The most bytes of the name and data of one event. By default 16 MiB.
+    pub event: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            line: 4 << 20,
+            event: 16 << 20,
+        }
+    }
+}
+
+/// Why a stream cannot be read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// A line has more bytes than this limit.
+    LongLine(usize),
+    /// An event has more bytes than this limit.
+    LongEvent(usize),
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, limit) = match self {
+            Self::LongLine(limit) => ("a line", limit),
+            Self::LongEvent(limit) => ("an event", limit),
+        };
+        write!(
+            formatter,
+            "{what} of the event stream has more than {limit} bytes"
+        )
+    }
+}
+
+impl std::error::Error for StreamError {}
+
+/// Reads an event stream that comes in pieces.
+///
+/// A line ends with LF, CR or CRLF. Bytes that are not UTF-8 become U+FFFD. Where the pieces are cut makes no
+/// difference. The time is linear; what is kept is bounded by [`Limits`].
+///
+/// ```
+/// use plaincall_wire::sse::Decoder;
+///
+/// let mut decoder = Decoder::new();
+/// assert_eq!(decoder.feed(b"data: on").count(), 0);
+/// let events: Result<Vec<_>, _> = decoder.feed(b"e\n\ndata: two\n\n").collect();
+/// let data: Vec<_> = events?.into_iter().map(|event| event.data).collect();
+/// assert_eq!(data, ["one", "two"]);
+/// # Ok::<(), plaincall_wire::sse::StreamError>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Decoder {
+    limits: Limits,
+    /// The beginning of a line whose end has not come.
+    line: Vec<u8>,
+    /// A CR was the last byte: an LF now belongs to it.
+    is_after_carriage_return: bool,
+    /// No line has ended yet.
+    has_begun: bool,
+    block: Block<'static>,
+    last_id: String,
+    retry: Option<u64>,
+    is_broken: bool,
+}
+
+/// The lines since the last empty one.
+#[derive(Debug, Default)]
+struct Block<'c> {
+    name: Option<Cow<'c, str>>,
+    data: Option<Cow<'c, str>>,
+}
+
+impl Block<'_> {
+    fn into_owned(self) -> Block<'static> {
+        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        Block {
+            name: self.name.map(own),
+            data: self.data.map(own),
+        }
+    }
+
+    fn len(&self) -> usize {
+        let len = |text: &Option<Cow<'_, str>>| text.as_ref().map_or(0, |text| text.len());
+        len(&self.name) + len(&self.data)
+    }
+}
+
+impl Decoder {
+    /// A decoder with the usual limits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with other limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Takes the next bytes; the events that end in them.
+    ///
+    /// An event that lies in one piece borrows from it. Events of an iterator that is dropped early are lost; later ones
+    /// stay right. After an error nothing more comes.
+    pub fn feed<'d, 'c>(&'d mut self, chunk: &'c [u8]) -> Events<'d, 'c> {
+        Events {
+            rest: if self.is_broken { &[] } else { chunk },
+            block: std::mem::take(&mut self.block),
+            decoder: self,
+        }
+    }
+
+    /// The stream has ended: what came after the last empty line.
+    ///
+    /// By the standard that is no event. Servers exist that forget the last empty line; who reads JSON sees from the data
+    /// whether it is whole.
+    ///
+    /// # Errors
+    /// It has more bytes than the limit.
+    pub fn finish(mut self) -> Result<Option<Event<'static>>, StreamError> {
+        if self.is_broken {
+            return Ok(None);
+        }
+        let line = std::mem::take(&mut self.line);
+        let mut events = self.feed(&[]);
+        if !line.is_empty() {
+            events.line(Cow::Owned(line))?;
+        }
+        let event = events.dispatch();
+        Ok(event.map(|event| Event {
+            name: event.name.map(|name| Cow::Owned(name.into_owned())),
+            data: Cow::Owned(event.data.into_owned()),
+            ..event
+        }))
+    }
+}
+
+/// The events of one piece of a stream, made by [`Decoder::feed`].
+#[derive(Debug)]
+pub struct Events<'d, 'c> {
+    decoder: &'d mut Decoder,
+    rest: &'c [u8],
+    block: Block<'c>,
+}
+
+impl<'c> Iterator for Events<'_, 'c> {
+    type Item = Result<Event<'c>, StreamError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let event = match self.next_line() {
+                Ok(Some(line)) if line.is_empty() => Ok(self.dispatch()),
+                Ok(Some(line)) => self.line(line).map(|()| None),
+                Ok(None) => return None,
+                Err(error) => Err(error),
+            };
+            match event {
+                Ok(None) => {}
+                Ok(Some(event)) => return Some(Ok(event)),
+                Err(error) => {
+                    self.decoder.is_broken = true;
+                    self.rest = &[];
+                    self.block = Block::default();
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl<'c> Events<'_, 'c> {
+    /// The next line that has ended. Without one the rest is kept.
+    fn next_line(&mut self) -> Result<Option<Cow<'c, [u8]>>, StreamError> {
+        let decoder = &mut *self.decoder;
+        if decoder.is_after_carriage_return
+            && let Some((first, rest)) = self.rest.split_first()
+        {
+            decoder.is_after_carriage_return = false;
+            if *first == b'\n' {
+                self.rest = rest;
+            }
+        }
+        let end = memchr2(b'\n', b'\r', self.rest);
+        let (piece, tail) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        if decoder.line.len() + piece.len() > decoder.limits.line {
+            decoder.line = Vec::new();
+            return Err(StreamError::LongLine(decoder.limits.line));
+        }
+        let Some((end, rest)) = tail.split_first() else {
+            decoder.line.extend_from_slice(piece);
+            self.rest = &[];
+            return Ok(None);
+        };
+        decoder.is_after_carriage_return = *end == b'\r';
+        self.rest = rest;
+        let mut line = if decoder.line.is_empty() {
+            Cow::Borrowed(piece)
+        } else {
+            let mut line = std::mem::take(&mut decoder.line);
+            line.extend_from_slice(piece);
+            Cow::Owned(line)
+        };
+        if !decoder.has_begun {
+            decoder.has_begun = true;
+            if line.starts_with(BYTE_ORDER_MARK) {
+                line = cut(line, BYTE_ORDER_MARK.len());
+            }
+        }
+        Ok(Some(line))
+    }
+
+    /// Takes in a line that is not empty.
+    fn line(&mut self, line: Cow<'c, [u8]>) -> Result<(), StreamError> {
+        let colon = memchr(b':', &line);
+        let (name, rest) = line.split_at(colon.unwrap_or(line.len()));
+        let value = name.len()
+            + match rest {
+                [b':', b' ', ..] => 2,
+                [b':', ..] => 1,
+                _ => 0,
+            };
+        match name {
+            b"data" => {
+                let text = text(cut(line, value));
+                self.check_size(text.len() + usize::from(self.block.data.is_some()))?;
+                self.block.data = Some(match self.block.data.take() {
+                    None => text,
+                    Some(data) => {
+                        let mut data = data.into_owned();
+                        data.push('\n');
+                        data.push_str(&text);
+                        Cow::Owned(data)
+                    }
+                });
+            }
+            b"event" => {
+                let text = text(cut(line, value));
+                self.block.name = None;
+                self.check_size(text.len())?;
+                self.block.name = Some(text);
+            }
+            b"id" => {
+                let text = text(cut(line, value));
+                if !text.contains('\0') {
+                    self.decoder.last_id = text.into_owned();
+                }
+            }
+            b"retry" => {
+                let text = text(cut(line, value));
+                if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+                    self.decoder.retry = Some(text.parse().unwrap_or(u64::MAX));
+                }
+            }
+            // A comment, or a field that the standard does not have.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn check_size(&self, more: usize) -> Result<(), StreamError> {
+        let limit = self.decoder.limits.event;
+        if self.block.len() + more > limit {
+            return Err(StreamError::LongEvent(limit));
+        }
+        Ok(())
+    }
+
+    /// An empty line ends an event, if there was data.
+    fn dispatch(&mut self) -> Option<Event<'c>> {
+        let block = std::mem::take(&mut self.block);
+        Some(Event {
+            name: block.name.filter(|name| !name.is_empty()),
+            data: block.data?,
+            id: self.decoder.last_id.clone(),
+            retry: self.decoder.retry.take(),
+        })
+    }
+}
+
+impl Drop for Events<'_, '_> {
+    fn drop(&mut self) {
+        for _ in self.by_ref() {}
+        self.decoder.block = std::mem::take(&mut self.block).into_owned();
+    }
+}
+
+/// The line without its first bytes.
+fn cut(line: Cow<'_, [u8]>, from: usize) -> Cow<'_, [u8]> {
+    match line {
+        Cow::Borrowed(line) => Cow::Borrowed(line.get(from..).unwrap_or_default()),
+        Cow::Owned(mut line) => {
+            line.drain(..from.min(line.len()));
+            Cow::Owned(line)
+        }
+    }
+}
+
+fn text(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
+    match bytes {
+        Cow::Borrowed(bytes) => field::text(bytes),
+        Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        }),
+    }
+}

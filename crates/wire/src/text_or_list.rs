@@ -1,0 +1,147 @@
+//! Contents: a text, or a list whose items may hold texts.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+
+use crate::field::{Field, TextVisitor, items};
+
+/// Declares a content: a text, or a list of objects that may have a `text`.
+macro_rules! content {
+    (
+        $(#[$doc:meta])*
+        pub enum $name:ident {
+            $(#[$text_doc:meta])*
+            Text,
+            $(#[$list_doc:meta])*
+            $list:ident($item:ident) expected $expected:literal,
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $name<'a> {
+            $(#[$text_doc])*
+            Text(std::borrow::Cow<'a, str>),
+            $(#[$list_doc])*
+            $list(Vec<$item<'a>>),
+        }
+
+        const _: () = {
+            use std::borrow::Cow;
+
+            use $crate::field::Field;
+            use $crate::text_or_list::{TextOrList, join, read_text_or_list};
+
+            impl $name<'_> {
+                /// The texts of the content, one after another; all else is left out.
+                pub fn text(&self) -> Cow<'_, str> {
+                    match self {
+                        Self::Text(text) => Cow::Borrowed(text),
+                        Self::$list(items) => join(items.iter().filter_map(|item| item.text.as_deref())),
+                    }
+                }
+
+                /// The same, borrowing nothing.
+                pub fn into_owned(self) -> $name<'static> {
+                    match self {
+                        Self::Text(text) => $name::Text(Cow::Owned(text.into_owned())),
+                        Self::$list(items) => $name::$list(Field::into_owned(items)),
+                    }
+                }
+            }
+
+            impl<'a> From<&'a str> for $name<'a> {
+                fn from(text: &'a str) -> Self {
+                    Self::Text(Cow::Borrowed(text))
+                }
+            }
+
+            impl From<String> for $name<'_> {
+                fn from(text: String) -> Self {
+                    Self::Text(Cow::Owned(text))
+                }
+            }
+
+            impl<'de> Field<'de> for $name<'de> {
+                type Owned = $name<'static>;
+
+                fn read<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let content = read_text_or_list(deserializer, $expected)?;
+                    Ok(match content {
+                        TextOrList::Text(text) => Self::Text(text),
+                        TextOrList::List(items) => Self::$list(items),
+                    })
+                }
+
+                fn into_owned(self) -> Self::Owned {
+                    self.into_owned()
+                }
+            }
+
+            impl serde::Serialize for $name<'_> {
+                fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    match self {
+                        Self::Text(text) => text.serialize(serializer),
+                        Self::$list(items) => items.serialize(serializer),
+                    }
+                }
+            }
+        };
+    };
+}
+
+/// What a content can be.
+pub(crate) enum TextOrList<'a, T> {
+    Text(Cow<'a, str>),
+    List(Vec<T>),
+}
+
+/// Reads a text or a list; an error says that the field should be what is `expected`.
+pub(crate) fn read_text_or_list<'de, T: Field<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+    expected: &'static str,
+) -> Result<TextOrList<'de, T>, D::Error> {
+    // As bytes come texts and lists; all else is refused.
+    deserializer.deserialize_bytes(TextOrListVisitor {
+        expected,
+        item: PhantomData,
+    })
+}
+
+struct TextOrListVisitor<T> {
+    expected: &'static str,
+    item: PhantomData<T>,
+}
+
+impl<'de, T: Field<'de>> Visitor<'de> for TextOrListVisitor<T> {
+    type Value = TextOrList<'de, T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.expected)
+    }
+
+    fn visit_borrowed_bytes<E: Error>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
+        TextVisitor
+            .visit_borrowed_bytes(bytes)
+            .map(TextOrList::Text)
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+        TextVisitor.visit_bytes(bytes).map(TextOrList::Text)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, access: A) -> Result<Self::Value, A::Error> {
+        items(access).map(TextOrList::List)
+    }
+}
+
+/// Texts, one after another; borrowed if there is but one.
+pub(crate) fn join<'t>(mut texts: impl Iterator<Item = &'t str>) -> Cow<'t, str> {
+    let mut joined = Cow::Borrowed(texts.next().unwrap_or_default());
+    for text in texts {
+        joined += text;
+    }
+    joined
+}

@@ -1,0 +1,168 @@
+//! The fields of an object that this crate does not name, and the order of all its fields.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::json::Json;
+
+/// The fields of an object that this crate does not name, each as its JSON text, in the order of the text.
+///
+/// It also remembers where the named fields stood among them and which were `null`, so that the object is written as
+/// it was read.
+///
+/// ```
+/// use plaincall_wire::{Json, openai::Message, read, write};
+///
+/// let mut message: Message = read(br#"{"cache":true,"content":null,"role":"user"}"#)?;
+/// message.unknown.remove("cache");
+/// message.unknown.set("name", Json::new(&"Ada"));
+/// assert_eq!(write(&message), r#"{"content":null,"role":"user","name":"Ada"}"#);
+/// # Ok::<(), plaincall_wire::ReadError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Unknown<'a> {
+    /// While `is_mixed` is false the named fields, in the order of their declaration, come before these.
+    entries: Vec<Entry<'a>>,
+    is_mixed: bool,
+    /// One bit for each named field that was read.
+    seen: u32,
+    /// One bit for each named field that was `null`.
+    nulls: u32,
+}
+
+#[derive(Clone)]
+enum Entry<'a> {
+    /// A named field, by its place in the declaration.
+    Named(u8),
+    Field(Cow<'a, str>, Json<'a>),
+}
+
+impl<'a> Unknown<'a> {
+    /// The value of a field.
+    pub fn get(&self, name: &str) -> Option<&Json<'a>> {
+        self.iter()
+            .find(|(found, _)| *found == name)
+            .map(|(_, value)| value)
+    }
+
+    /// Sets a field: in its place if it is there already, else behind all others.
+    pub fn set(&mut self, name: impl Into<Cow<'a, str>>, value: Json<'a>) {
+        let name = name.into();
+        let same = self.entries.iter_mut().find_map(|entry| match entry {
+            Entry::Field(found, value) if *found == name => Some(value),
+            _ => None,
+        });
+        match same {
+            Some(found) => *found = value,
+            None => self.entries.push(Entry::Field(name, value)),
+        }
+    }
+
+    /// Takes a field away.
+    pub fn remove(&mut self, name: &str) {
+        self.entries
+            .retain(|entry| !matches!(entry, Entry::Field(found, _) if found == name));
+    }
+
+    /// The fields in the order of the text.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Json<'a>)> + Clone {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Field(name, value) => Some((name.as_ref(), value)),
+            Entry::Named(_) => None,
+        })
+    }
+
+    /// Whether there is no such field.
+    pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// The same, borrowing nothing.
+    pub fn into_owned(self) -> Unknown<'static> {
+        let entries = self.entries.into_iter().map(|entry| match entry {
+            Entry::Named(index) => Entry::Named(index),
+            Entry::Field(name, value) => {
+                Entry::Field(Cow::Owned(name.into_owned()), value.into_owned())
+            }
+        });
+        Unknown {
+            entries: entries.collect(),
+            is_mixed: self.is_mixed,
+            seen: self.seen,
+            nulls: self.nulls,
+        }
+    }
+
+    /// A named field was read.
+    pub(crate) fn note(&mut self, index: u8, is_null: bool) {
+        let bit = 1_u32 << index;
+        let is_new = self.seen & bit == 0;
+        if self.is_mixed {
+            if is_new {
+                self.entries.push(Entry::Named(index));
+            }
+        } else if is_new && (self.seen >= bit || !self.entries.is_empty()) {
+            // From here on the order is not that of the declaration.
+            let before = (0..32).filter(|index| self.seen & (1 << index) != 0);
+            self.entries.splice(0..0, before.map(Entry::Named));
+            self.entries.push(Entry::Named(index));
+            self.is_mixed = true;
+        }
+        self.seen |= bit;
+        self.nulls = if is_null {
+            self.nulls | bit
+        } else {
+            self.nulls & !bit
+        };
+    }
+
+    /// A field was read that has no name here.
+    pub(crate) fn push(&mut self, name: Cow<'a, str>, value: Json<'a>) {
+        self.entries.push(Entry::Field(name, value));
+    }
+
+    /// Whether this named field was `null`.
+    pub(crate) fn was_null(&self, index: u8) -> bool {
+        self.nulls & (1 << index) != 0
+    }
+
+    /// What is to be written, in order. `count` fields have names.
+    pub(crate) fn layout(&self, count: u8) -> impl Iterator<Item = Place<'_, 'a>> {
+        let has_place = move |index: &u8| self.is_mixed && self.seen & (1 << index) != 0;
+        let others = (0..count).filter(move |index| !has_place(index));
+        let others = others.map(Place::Named);
+        let entries = self.entries.iter().map(|entry| match entry {
+            Entry::Named(index) => Place::Named(*index),
+            Entry::Field(name, value) => Place::Field(name, value),
+        });
+        // Named fields that were not read stand where the declaration has them, or at last.
+        let (first, last) = if self.is_mixed {
+            (None, Some(others))
+        } else {
+            (Some(others), None)
+        };
+        let (first, last) = (first.into_iter().flatten(), last.into_iter().flatten());
+        first.chain(entries).chain(last)
+    }
+}
+
+/// A place in an object that is written.
+pub(crate) enum Place<'s, 'a> {
+    Named(u8),
+    Field(&'s str, &'s Json<'a>),
+}
+
+impl PartialEq for Unknown<'_> {
+    /// The same fields in the same order, wherever the named ones stood.
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Unknown<'_> {}
+
+impl fmt::Debug for Unknown<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_map().entries(self.iter()).finish()
+    }
+}

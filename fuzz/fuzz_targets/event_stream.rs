@@ -1,0 +1,31 @@
+//! How a stream of events is cut makes no difference. Three bytes choose the limits and the size of the pieces.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plaincall_wire::sse::{Decoder, Limits};
+
+fn decode<'c>(limits: Limits, pieces: impl Iterator<Item = &'c [u8]>) -> String {
+    let mut decoder = Decoder::new().limits(limits);
+    let mut told = String::new();
+    for piece in pieces {
+        for event in decoder.feed(piece) {
+            told.push_str(&format!("{event:?}\n"));
+        }
+    }
+    told + &format!("{:?}", decoder.finish())
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some(([line, event, size], stream)) = data.split_first_chunk::<3>() else {
+        return;
+    };
+    let limits = Limits {
+        line: usize::from(*line) * 8,
+        event: usize::from(*event) * 8,
+    };
+    let size = usize::from(*size % 16) + 1;
+    assert_eq!(
+        decode(limits, stream.chunks(size)),
+        decode(limits, std::iter::once(stream))
+    );
+});
