@@ -22,6 +22,24 @@ const KNOWS: &[(&str, &[&str])] = &[
     ),
     ("wire", &["memchr", "serde", "serde_json"]),
     (
+        "gateway",
+        &[
+            "axum",
+            "getrandom",
+            "hmac",
+            "hyper",
+            "hyper-util",
+            "plaincall-call",
+            "plaincall-syntax",
+            "plaincall-wire",
+            "reqwest",
+            "rustls",
+            "serde_json",
+            "sha2",
+            "tokio",
+        ],
+    ),
+    (
         "plaincall",
         &[
             "crc32fast",

@@ -1,0 +1,30 @@
+"""The task that every client does: two calls in one reply, their results, an answer."""
+
+import sys
+
+ANSWER = "Paris has 21 degrees, Oslo 7."
+CITIES = ["Paris", 'Oslo "N"']
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "Tells the weather.",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+            },
+        },
+    }
+]
+
+
+def addresses():
+    """Where right replies are given, and where a wrong one."""
+    return sys.argv[1], sys.argv[2]
+
+
+def check(found, expected):
+    if found != expected:
+        raise SystemExit(f"expected {expected!r}, found {found!r}")

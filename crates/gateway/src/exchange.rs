@@ -1,0 +1,117 @@
+//! One streamed reply: bytes of the model's server in, bytes for the client out.
+
+use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk};
+use plaincall_wire::sse::{Decoder, Event, Limits};
+
+use crate::counts::Counts;
+use crate::outlet::streamed::StreamedAnswer;
+use crate::refusal::Refusal;
+use crate::reply::{End, Flow, Next, Reply};
+
+/// Reads the event stream of the model's server and writes that of the client.
+///
+/// Whatever comes in, and however it breaks off: what goes out ends with one terminal event, `[DONE]` or an error.
+#[derive(Debug)]
+pub struct Exchange {
+    limits: Limits,
+    decoder: Decoder,
+    reply: Reply,
+    answer: StreamedAnswer,
+    /// How the stream has ended, if it has said so.
+    end: Option<End>,
+}
+
+impl Exchange {
+    /// An exchange that gives this reply to this answer.
+    pub fn new(reply: Reply, answer: StreamedAnswer, limits: Limits) -> Self {
+        Self {
+            limits,
+            decoder: Decoder::new().limits(limits),
+            reply,
+            answer,
+            end: None,
+        }
+    }
+
+    /// Takes the next bytes of the model's server.
+    pub fn feed(&mut self, bytes: &[u8]) -> Flow {
+        if self.end.is_some() {
+            return Flow::Over;
+        }
+        for event in self.decoder.feed(bytes) {
+            let step = match event {
+                Ok(event) => step(&event, &mut self.reply, &mut self.answer),
+                Err(error) => Some(End::Broken(Refusal::upstream(error.to_string()))),
+            };
+            if step.is_some() {
+                self.end = step;
+                return Flow::Over;
+            }
+        }
+        Flow::Go
+    }
+
+    /// The stream of the model's server has ended, by itself or because something went wrong.
+    ///
+    /// When the model is to be asked again, the exchange is ready for the next answer.
+    pub fn end(&mut self, broken: Option<Refusal>) -> Next {
+        let decoder = Decoder::new().limits(self.limits);
+        let rest = std::mem::replace(&mut self.decoder, decoder).finish();
+        if self.end.is_none()
+            && broken.is_none()
+            && let Ok(Some(event)) = rest
+        {
+            self.end = step(&event, &mut self.reply, &mut self.answer);
+        }
+        let end = self.end.take().unwrap_or_else(|| {
+            End::Broken(broken.unwrap_or_else(|| {
+                Refusal::upstream("the model's server ended its answer before it was complete")
+            }))
+        });
+        let next = self.reply.end(end, &mut self.answer);
+        self.write_end(&next);
+        next
+    }
+
+    fn write_end(&mut self, next: &Next) {
+        match next {
+            Next::Done => self.answer.done(),
+            Next::Failed(refusal) => self.answer.error(&refusal.error),
+            Next::Again(_) => {}
+        }
+    }
+
+    /// Takes a whole answer, of a server that does not stream.
+    pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
+        let next = self.reply.whole(completion, &mut self.answer);
+        self.write_end(&next);
+        next
+    }
+
+    /// The bytes that can go to the client now.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.answer.take()
+    }
+
+    /// Whether the client has been answered already, so that it is too late for a status.
+    pub fn has_begun(&self) -> bool {
+        self.answer.has_begun()
+    }
+
+    /// What has happened so far.
+    pub fn counts(&self) -> Counts {
+        self.reply.counts()
+    }
+}
+
+/// Takes one event; how the stream has ended, if it has.
+fn step(event: &Event<'_>, reply: &mut Reply, answer: &mut StreamedAnswer) -> Option<End> {
+    match ChatCompletionChunk::read(&event.data) {
+        Ok(Some(chunk)) => (reply.push(chunk, answer) == Flow::Over).then_some(End::Done),
+        Ok(None) => Some(End::Done),
+        Err(error) => {
+            let message = format!("the model's server has sent what cannot be read: {error}");
+            Some(End::Broken(Refusal::upstream(message)))
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Secrets, and what is derived from them without keeping any state: keys of markers, ids of calls.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+/// How many characters a key of markers has.
+pub(crate) const KEY_LENGTH: usize = 8;
+/// How many characters an id has behind its prefix: 124 bits.
+const ID_LENGTH: usize = 24;
+/// What keys and ids are made of.
+const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+
+/// A secret of the gateway. All instances that serve one conversation must have the same, so that they give its markers
+/// the same key.
+///
+/// ```
+/// use plaincall_gateway::Secret;
+///
+/// let secret = Secret::new(*b"thirty-two bytes from the system");
+/// assert_eq!(format!("{secret:?}"), "Secret(…)");
+/// ```
+#[derive(Clone)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// A secret of any length; 32 random bytes are right.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// A secret of 32 random bytes from the system.
+    ///
+    /// # Errors
+    /// Says why the system gives none.
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(Self::new(bytes))
+    }
+
+    /// A secret that follows from this one, for another use: what belongs to a caller, for instance, of whose API key
+    /// nothing can be found out from it.
+    pub fn derive(&self, fields: &[&[u8]]) -> Self {
+        Self(self.digest(fields).to_vec())
+    }
+
+    /// The code of some fields, which no other fields have.
+    pub(crate) fn digest(&self, fields: &[&[u8]]) -> [u8; 32] {
+        // A key of any length is taken: the error is a matter of the trait.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
+            return [0; 32];
+        };
+        for field in fields {
+            mac.update(&(field.len() as u64).to_be_bytes());
+            mac.update(field);
+        }
+        mac.finalize().into_bytes().into()
+    }
+
+    /// A word of letters and digits that belongs to some fields.
+    pub(crate) fn word(&self, fields: &[&[u8]]) -> String {
+        letters(&self.digest(fields)).take(ID_LENGTH).collect()
+    }
+
+    /// The key of a conversation's markers: the first that does not stand in any of its texts.
+    ///
+    /// It follows from the secret, the caller and the first message of the user, so it stays the same from turn to
+    /// turn, and what the model has read already need not be read again.
+    pub(crate) fn marker_key(
+        &self,
+        caller: &str,
+        first_message: &str,
+        is_known: impl Fn(&str) -> bool,
+    ) -> String {
+        let mut counter = 0_u64;
+        loop {
+            let digest = self.digest(&[
+                b"markers",
+                caller.as_bytes(),
+                first_message.as_bytes(),
+                &counter.to_be_bytes(),
+            ]);
+            let key: String = letters(&digest).take(KEY_LENGTH).collect();
+            // Nobody can write all keys into a conversation, nor one that he has not seen.
+            if counter == u64::MAX || !is_known(&key) {
+                return key;
+            }
+            counter += 1;
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secret(…)")
+    }
+}
+
+/// Fresh ids for the calls of one reply.
+#[derive(Clone, Debug)]
+pub(crate) struct CallIds {
+    seed: Secret,
+    given: u64,
+    /// Those of earlier turns.
+    taken: HashSet<String>,
+}
+
+impl CallIds {
+    /// The seed is random and used for one reply alone.
+    pub(crate) fn new(seed: Secret, taken: HashSet<String>) -> Self {
+        Self {
+            seed,
+            given: 0,
+            taken,
+        }
+    }
+
+    /// An id that no call of the conversation has.
+    pub(crate) fn next(&mut self) -> String {
+        loop {
+            let word = self.seed.word(&[b"call", &self.given.to_be_bytes()]);
+            self.given += 1;
+            let id = format!("call_{word}");
+            if !self.taken.contains(&id) {
+                return id;
+            }
+        }
+    }
+}
+
+/// Letters and digits, each as likely as the others.
+fn letters(digest: &[u8; 32]) -> impl Iterator<Item = char> {
+    // A digest read as a number, digit after digit: what is left over is too small to see.
+    let mut number = *digest;
+    std::iter::repeat_with(move || {
+        let mut rest = 0_usize;
+        for byte in &mut number {
+            let value = rest * 256 + usize::from(*byte);
+            *byte = u8::try_from(value / ALPHABET.len()).unwrap_or_default();
+            rest = value % ALPHABET.len();
+        }
+        ALPHABET.get(rest).copied().map_or('a', char::from)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{CallIds, KEY_LENGTH, Secret};
+
+    #[test]
+    fn keys_belong_to_secret_caller_and_first_message() {
+        let key =
+            |secret: &str, caller, first| Secret::new(secret).marker_key(caller, first, |_| false);
+        let mut keys = HashSet::new();
+        for secret in ["s", "t", ""] {
+            for caller in ["a", "ab", ""] {
+                for first in ["b", "bc", "", "a"] {
+                    let found = key(secret, caller, first);
+                    assert_eq!(found, key(secret, caller, first));
+                    assert_eq!(found.len(), KEY_LENGTH);
+                    assert!(found.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+                    assert!(keys.insert(found), "{secret} {caller} {first}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_known_is_raised() {
+        let secret = Secret::new("s");
+        let mut known: Vec<String> = Vec::new();
+        for _ in 0..5 {
+            let key = secret.marker_key("c", "m", |key| known.iter().any(|one| one == key));
+            assert!(!known.contains(&key));
+            known.push(key);
+        }
+        // What was raised once stays there while the text does.
+        let last = known.pop().unwrap();
+        let again = secret.marker_key("c", "m", |key| known.iter().any(|one| one == key));
+        assert_eq!(again, last);
+    }
+
+    #[test]
+    fn ids_are_fresh() {
+        let mut first = CallIds::new(Secret::new("seed"), HashSet::new());
+        let given: Vec<String> = (0..100).map(|_| first.next()).collect();
+        let unique: HashSet<&String> = given.iter().collect();
+        assert_eq!(unique.len(), 100);
+        let taken: HashSet<String> = given.iter().take(50).cloned().collect();
+        let mut second = CallIds::new(Secret::new("seed"), taken);
+        assert_eq!(second.next(), given[50]);
+    }
+}

@@ -1,0 +1,41 @@
+//! Native tool calls for any text model: the core of the gateway, and its server.
+//!
+//! A client speaks the `OpenAI` API with `tools`; the model's server sees plain text; the calls that the model writes come
+//! back as native `tool_calls`, while it still writes.
+//!
+//! - [`translate()`]: a request with tools becomes one in words, and a [`ReplyPlan`].
+//! - [`Reply`]: the model's answer, piece by piece, becomes the client's: a [`StreamedAnswer`] or a [`WholeAnswer`].
+//! - [`ModelSettings`]: what is set for a model.
+//!
+//! - [`Exchange`]: the event stream of the model's server in, that of the client out.
+//!
+//! All of that does no I/O, reads no clock and keeps nothing from one request to the next. [`serve`] puts a server around it.
+
+mod counts;
+mod exchange;
+mod key;
+mod offer;
+mod offers;
+mod outlet;
+mod refusal;
+mod reply;
+mod server;
+mod settings;
+mod translate;
+
+pub use counts::Counts;
+pub use exchange::Exchange;
+pub use key::Secret;
+pub use offer::{Choice, Offer};
+pub use offers::Offers;
+pub use outlet::Outlet;
+pub use outlet::streamed::StreamedAnswer;
+pub use outlet::whole::WholeAnswer;
+pub use refusal::Refusal;
+pub use reply::plan::ReplyPlan;
+pub use reply::round::RepairRound;
+pub use reply::{End, Flow, Next, Reply};
+pub use server::replay::Replay;
+pub use server::{GatewayConfig, Observe, Report, ServerLimits, Timeouts, Upstream, serve};
+pub use settings::{Markers, Mode, ModelSettings, ReasoningSpan};
+pub use translate::{Caller, Translation, translate};

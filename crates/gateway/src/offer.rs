@@ -1,0 +1,196 @@
+//! The tools of a request, and which of them may be called.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plaincall_call::{PromptOptions, ToolSpec, prompt, read_tool_definitions};
+use plaincall_syntax::{Dialect, DialectError};
+use plaincall_wire::openai::{ChatCompletionRequest, Choose};
+
+use crate::refusal::Refusal;
+
+/// The tools that a request offers.
+#[derive(Debug, Default)]
+pub struct Offer {
+    tools: Vec<Arc<ToolSpec>>,
+    places: HashMap<String, usize>,
+    is_strict: bool,
+    /// The last prompts that were made of it.
+    prompts: Mutex<Vec<Prompted>>,
+}
+
+/// What a model is told of an offer in a dialect.
+#[derive(Debug)]
+struct Prompted {
+    dialect: Dialect,
+    one_call: bool,
+    text: Arc<str>,
+}
+
+/// How many prompts of an offer are kept.
+const PROMPTS: usize = 8;
+
+/// Which of the tools the model may call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// Any, or none.
+    #[default]
+    Auto,
+    /// None.
+    None,
+    /// At least one.
+    Required,
+    /// Only these.
+    Only {
+        /// Their names.
+        names: Vec<String>,
+        /// Whether one must be called.
+        is_required: bool,
+    },
+}
+
+impl Offer {
+    /// Reads the tools of a request.
+    ///
+    /// # Errors
+    /// Says which definition cannot be used, and why.
+    pub fn read(request: &ChatCompletionRequest<'_>) -> Result<Self, Refusal> {
+        let Some(tools) = &request.tools else {
+            return Ok(Self::default());
+        };
+        let given = request
+            .tools()
+            .map_err(|error| Refusal::request(error.to_string(), Some("tools")))?;
+        let is_strict = |tool: &plaincall_wire::openai::Tool<'_>| {
+            let function = tool.function.as_ref();
+            function.and_then(|function| function.strict) == Some(true)
+        };
+        let read = read_tool_definitions(tools.text()).map_err(|error| {
+            let message = format!("the tools cannot be used: {error}");
+            Refusal::request(message, Some("tools"))
+        })?;
+        let mut offer = Self {
+            is_strict: given.iter().any(is_strict),
+            ..Self::default()
+        };
+        for tool in read {
+            offer.places.insert(tool.name.clone(), offer.tools.len());
+            offer.tools.push(Arc::new(tool));
+        }
+        Ok(offer)
+    }
+
+    /// What a model is told of the tools, and of how they are called.
+    pub(crate) fn prompt(
+        &self,
+        dialect: &Dialect,
+        one_call: bool,
+    ) -> Result<Arc<str>, DialectError> {
+        let mut prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |one: &&Prompted| one.one_call == one_call && one.dialect == *dialect;
+        if let Some(known) = prompts.iter().find(is_same) {
+            return Ok(Arc::clone(&known.text));
+        }
+        let options = PromptOptions::new().without_dependencies();
+        let options = if one_call {
+            options.one_call()
+        } else {
+            options
+        };
+        let text: Arc<str> = prompt(self.iter(), dialect, &options)?
+            .text()
+            .trim_end()
+            .into();
+        if prompts.len() >= PROMPTS {
+            prompts.remove(0);
+        }
+        prompts.push(Prompted {
+            dialect: dialect.clone(),
+            one_call,
+            text: Arc::clone(&text),
+        });
+        Ok(text)
+    }
+
+    /// Whether there are no tools.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// Whether arguments of one of them must fit its schema exactly.
+    pub fn is_strict(&self) -> bool {
+        self.is_strict
+    }
+
+    /// The tools, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.iter().map(|tool| &**tool)
+    }
+
+    /// The tool of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<ToolSpec>> {
+        self.tools.get(*self.places.get(name)?)
+    }
+}
+
+impl Choice {
+    /// Reads what a request chooses among these tools.
+    ///
+    /// # Errors
+    /// Refuses a choice that is not understood, that names no tool of the request, or that wants a call without any.
+    pub fn read(request: &ChatCompletionRequest<'_>, offer: &Offer) -> Result<Self, Refusal> {
+        let refused = |message: String| Err(Refusal::request(message, Some("tool_choice")));
+        let choose = request.tool_choice.as_ref().map(|choice| choice.choose());
+        let choice = match choose {
+            None | Some(Choose::Auto) => Self::Auto,
+            Some(Choose::None) => Self::None,
+            Some(Choose::Required) => Self::Required,
+            Some(Choose::Named(name)) => Self::Only {
+                names: vec![name.to_owned()],
+                is_required: true,
+            },
+            Some(Choose::Allowed { names, is_required }) => Self::Only {
+                names: names.into_iter().map(str::to_owned).collect(),
+                is_required,
+            },
+            Some(Choose::Other) => {
+                return refused(
+                    "`tool_choice` is not understood: give `none`, `auto`, `required` or a function"
+                        .to_owned(),
+                );
+            }
+        };
+        if let Self::Only { names, .. } = &choice
+            && let Some(name) = names.iter().find(|name| offer.get(name).is_none())
+        {
+            return refused(format!(
+                "`tool_choice` names `{name}`, which is not one of `tools`"
+            ));
+        }
+        if choice.is_required() && offer.is_empty() {
+            return refused("`tool_choice` wants a call, but there are no `tools`".to_owned());
+        }
+        if offer.is_empty() {
+            return Ok(Self::None);
+        }
+        Ok(choice)
+    }
+
+    /// Whether a reply must hold a call.
+    pub fn is_required(&self) -> bool {
+        match self {
+            Self::Auto | Self::None => false,
+            Self::Required => true,
+            Self::Only { is_required, .. } => *is_required,
+        }
+    }
+
+    /// Whether a tool may be called.
+    pub fn allows(&self, name: &str) -> bool {
+        match self {
+            Self::Auto | Self::Required => true,
+            Self::None => false,
+            Self::Only { names, .. } => names.iter().any(|one| one == name),
+        }
+    }
+}

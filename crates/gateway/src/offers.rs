@@ -1,0 +1,129 @@
+//! Offers that were read already.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plaincall_wire::openai::ChatCompletionRequest;
+
+use crate::offer::Offer;
+use crate::refusal::Refusal;
+
+/// How many offers are kept.
+const MOST: usize = 256;
+/// How long the texts of all of them are together, in bytes.
+const MOST_BYTES: usize = 2 << 20;
+
+/// Offers of earlier requests: who offers the same tools again, as clients do in each request of a conversation, need
+/// not wait until they are read again. Nothing that a request comes to depends on what is kept here.
+#[derive(Debug, Default)]
+pub struct Offers(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    by_text: HashMap<Box<str>, (Arc<Offer>, u64)>,
+    bytes: usize,
+    /// Counts what is asked for, so that the oldest can be told.
+    asked: u64,
+}
+
+impl Offers {
+    /// Without any.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The offer of a request.
+    pub(crate) fn read(&self, request: &ChatCompletionRequest<'_>) -> Result<Arc<Offer>, Refusal> {
+        let text = request.tools.as_ref().map_or("", |tools| tools.text());
+        if let Some(offer) = self.find(text) {
+            return Ok(offer);
+        }
+        // Others need not wait for this one.
+        let offer = Arc::new(Offer::read(request)?);
+        self.keep(text, &offer);
+        Ok(offer)
+    }
+
+    fn find(&self, text: &str) -> Option<Arc<Offer>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.asked += 1;
+        let asked = kept.asked;
+        let (offer, last) = kept.by_text.get_mut(text)?;
+        *last = asked;
+        Some(Arc::clone(offer))
+    }
+
+    fn keep(&self, text: &str, offer: &Arc<Offer>) {
+        if text.len() > MOST_BYTES {
+            return;
+        }
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = &mut *kept;
+        let new = (Arc::clone(offer), kept.asked);
+        if kept.by_text.insert(text.into(), new).is_none() {
+            kept.bytes += text.len();
+        }
+        while kept.by_text.len() > MOST || kept.bytes > MOST_BYTES {
+            let oldest = kept.by_text.iter().min_by_key(|(_, (_, last))| *last);
+            let Some(oldest) = oldest.map(|(text, _)| text.clone()) else {
+                return;
+            };
+            kept.by_text.remove(&oldest);
+            kept.bytes -= oldest.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use plaincall_wire::openai::ChatCompletionRequest;
+
+    use super::{MOST, MOST_BYTES, Offers};
+
+    fn body(name: &str, description: &str) -> String {
+        format!(
+            r#"{{"messages":[],"tools":[{{"function":{{"name":"{name}","description":"{description}"}}}}]}}"#
+        )
+    }
+
+    #[test]
+    fn the_last_are_kept() {
+        let offers = Offers::new();
+        let read = |body: &str| {
+            let request: ChatCompletionRequest<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
+            offers.read(&request).unwrap()
+        };
+        let first = read(&body("a", ""));
+        for number in 0..2 * MOST {
+            let other = body(&format!("b{number}"), "");
+            assert!(Arc::ptr_eq(&read(&other), &read(&other)));
+            assert!(Arc::ptr_eq(&read(&body("a", "")), &first));
+        }
+        assert_eq!(offers.0.lock().unwrap().by_text.len(), MOST);
+        let long = "x".repeat(MOST_BYTES / 3);
+        for name in ["c", "d", "e", "f"] {
+            read(&body(name, &long));
+            let kept = offers.0.lock().unwrap();
+            assert!(kept.bytes <= MOST_BYTES);
+            assert_eq!(
+                kept.bytes,
+                kept.by_text.keys().map(|text| text.len()).sum::<usize>()
+            );
+        }
+        // What is too long is read all the same.
+        let longer = body("g", &"x".repeat(MOST_BYTES));
+        assert!(!Arc::ptr_eq(&read(&longer), &read(&longer)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_each_time() {
+        let offers = Offers::new();
+        for _ in 0..2 {
+            let request: ChatCompletionRequest<'_> =
+                plaincall_wire::read(br#"{"messages":[],"tools":[{"type":"x"}]}"#).unwrap();
+            assert!(offers.read(&request).is_err());
+        }
+    }
+}

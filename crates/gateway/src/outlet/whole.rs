@@ -1,0 +1,110 @@
+//! A reply as one answer.
+
+use plaincall_wire::Json;
+use plaincall_wire::openai::{
+    ChatCompletion, ChatCompletionChunk, Choice, Content, ReasoningField, ToolCall, Usage,
+};
+
+use crate::outlet::Outlet;
+
+/// Puts a reply together into one answer.
+#[derive(Debug, Default)]
+pub struct WholeAnswer {
+    content: String,
+    reasoning: String,
+    reasoning_name: Option<ReasoningField>,
+    refusal: String,
+    calls: Vec<Call>,
+    finish_reason: Option<String>,
+    usage: Option<Usage<'static>>,
+}
+
+#[derive(Debug)]
+struct Call {
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl WholeAnswer {
+    /// An answer without anything.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The answer of the model's server with this reply in it. All else of it stays, but for the probabilities of
+    /// tokens: they tell another text.
+    pub fn into_completion(self, mut completion: ChatCompletion<'_>) -> ChatCompletion<'_> {
+        let choices = completion.choices.take().unwrap_or_default();
+        let mut choice = choices.into_iter().next().unwrap_or_else(|| Choice {
+            index: Some(0),
+            ..Choice::default()
+        });
+        let mut message = choice.message.take().unwrap_or_default();
+        message.role = Some("assistant".into());
+        let has_content = !self.content.is_empty() || self.calls.is_empty();
+        message.content = has_content.then(|| Content::from(self.content));
+        let reasoning = Some(self.reasoning).filter(|text| !text.is_empty());
+        (message.reasoning_content, message.reasoning) = match self.reasoning_name {
+            Some(ReasoningField::Reasoning) => (None, reasoning.map(Into::into)),
+            _ => (reasoning.map(Into::into), None),
+        };
+        let refusal = Some(self.refusal).filter(|text| !text.is_empty());
+        message.refusal = refusal.map(Into::into);
+        let calls = self.calls.into_iter();
+        let calls: Vec<ToolCall<'_>> = calls
+            .map(|call| ToolCall::new(call.id, call.name, call.arguments))
+            .collect();
+        message.tool_calls = Some(calls).filter(|calls| !calls.is_empty());
+        choice.message = Some(message);
+        choice.logprobs = choice.logprobs.map(|_| Json::default());
+        choice.finish_reason = self.finish_reason.map(Into::into);
+        completion.choices = Some(vec![choice]);
+        if self.usage.is_some() {
+            completion.usage = self.usage;
+        }
+        completion
+    }
+}
+
+impl Outlet for WholeAnswer {
+    fn begin(&mut self, _chunk: &ChatCompletionChunk<'_>) {}
+
+    fn carry(&mut self, _chunk: &ChatCompletionChunk<'_>) {}
+
+    fn content(&mut self, text: &str) {
+        self.content.push_str(text);
+    }
+
+    fn reasoning(&mut self, name: ReasoningField, text: &str) {
+        self.reasoning_name.get_or_insert(name);
+        self.reasoning.push_str(text);
+    }
+
+    fn refusal(&mut self, text: &str) {
+        self.refusal.push_str(text);
+    }
+
+    fn call(&mut self, _index: u64, id: &str, name: &str) {
+        self.calls.push(Call {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: String::new(),
+        });
+    }
+
+    fn arguments(&mut self, index: u64, piece: &str) {
+        let index = usize::try_from(index).ok();
+        if let Some(call) = index.and_then(|index| self.calls.get_mut(index)) {
+            call.arguments.push_str(piece);
+        }
+    }
+
+    fn finish(&mut self, reason: &str) {
+        self.finish_reason = Some(reason.to_owned());
+    }
+
+    fn usage(&mut self, usage: &Usage<'_>) {
+        self.usage = Some(usage.clone().into_owned());
+    }
+}

@@ -1,0 +1,76 @@
+//! Why a request is not answered.
+
+use plaincall_syntax::DialectError;
+use plaincall_wire::openai::ErrorObject;
+
+/// Why a request is not answered: the status of the answer and the object in its body, or in the last event of a
+/// stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// What is said about it.
+    pub error: Box<ErrorObject<'static>>,
+    /// When to try again, as the header `Retry-After` says it.
+    pub retry_after: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal with this status.
+    pub fn new(status: u16, error: ErrorObject<'static>) -> Self {
+        Self {
+            status,
+            error: Box::new(error),
+            retry_after: None,
+        }
+    }
+
+    /// Something is wrong with the request: 400.
+    pub fn request(message: impl Into<String>, param: Option<&str>) -> Self {
+        let error = ErrorObject::new("invalid_request_error", message.into());
+        let error = match param {
+            Some(param) => error.param(param),
+            None => error,
+        };
+        Self::new(400, error)
+    }
+
+    /// The settings of the model cannot work: 500.
+    pub(crate) fn settings(error: &DialectError) -> Self {
+        let message = format!("the settings of this model cannot work: {error}");
+        Self::new(500, ErrorObject::new("gateway_error", message))
+    }
+
+    /// The model did not write what was asked for, however often: 502.
+    pub fn model(message: impl Into<String>, code: &str) -> Self {
+        let error = ErrorObject::new("model_error", message.into());
+        Self::new(502, error.code(code))
+    }
+
+    /// The model's server failed: 502.
+    pub fn upstream(message: impl Into<String>) -> Self {
+        Self::new(502, ErrorObject::new("upstream_error", message.into()))
+    }
+
+    /// What the model's server says about what went wrong there. Clients want a type, if it names none.
+    pub fn of_upstream(status: u16, mut error: ErrorObject<'static>) -> Self {
+        error.kind.get_or_insert_with(|| "upstream_error".into());
+        Self::new(status, error)
+    }
+
+    /// What may stand in a log: nothing that quotes the request.
+    pub(crate) fn for_log(&self) -> String {
+        if self.error.kind.as_deref() != Some("invalid_request_error") {
+            return self.message().to_owned();
+        }
+        match self.error.param.as_ref().filter(|param| !param.is_null()) {
+            Some(param) => format!("the request is wrong at {}", param.text()),
+            None => "the request is wrong".to_owned(),
+        }
+    }
+
+    /// What it says.
+    pub fn message(&self) -> &str {
+        self.error.message.as_deref().unwrap_or_default()
+    }
+}

@@ -1,0 +1,536 @@
+//! The reply of the model as a reply with native tool calls: a state machine without I/O.
+//!
+//! ```text
+//!           push, whole                     finish reason, or a call that must not be there
+//! Reading ───────────────► Reading  ─────────────────────────────────────► Settled ──end──► Next
+//!    ▲                        │ an error in the stream                       │
+//!    │                        └────────────────────────────────► Settled     │ checked, and something is wrong
+//!    └──────────────────────────── the next round ◄──────────────────────────┘
+//! ```
+
+mod check;
+mod opened;
+pub(crate) mod plan;
+pub(crate) mod round;
+mod spoil;
+mod text;
+
+use std::collections::HashSet;
+
+use plaincall_call::{Collected, Collector, Completeness, Limits, Started, ToolCall};
+use plaincall_syntax::{Code, Event, EventKind, Parser};
+use plaincall_wire::openai::{
+    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, read_error,
+};
+
+use crate::counts::Counts;
+use crate::key::{CallIds, Secret};
+use crate::outlet::Outlet;
+use crate::refusal::Refusal;
+use crate::reply::check::Checked;
+use crate::reply::opened::Opened;
+use crate::reply::plan::ReplyPlan;
+use crate::reply::round::RepairRound;
+use crate::reply::text::Text;
+use crate::settings::Mode;
+
+/// Reads the reply of a model and gives it to the client piece by piece.
+///
+/// Chunks of the model's server go in by [`push`](Self::push), a whole answer by [`whole`](Self::whole), and how the
+/// answer ended by [`end`](Self::end). What goes out depends only on what came in and on the seed, not on the chunks in
+/// which the text came.
+///
+/// ```
+/// use plaincall_gateway::{
+///     Caller, End, ModelSettings, Next, Offers, Reply, Secret, StreamedAnswer, Translation, translate,
+/// };
+/// use plaincall_wire::openai::ChatCompletionChunk;
+///
+/// let body = br#"{"messages":[{"role":"user","content":"Add."}],"tools":[{"type":"function","function":{"name":"add",
+///     "parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}]}"#;
+/// let caller = Caller { secret: &Secret::new("secret"), key: "" };
+/// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), caller, &Offers::new());
+/// let Ok(Translation::Changed { plan, .. }) = translated else { panic!("it offers a tool") };
+///
+/// let mut reply = Reply::new(*plan, Secret::new("random bytes")).expect("the settings work");
+/// let mut answer = StreamedAnswer::new("chatcmpl-1", 0, false);
+/// for data in [
+///     r#"{"choices":[{"delta":{"content":"!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END"}}]}"#,
+///     r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+/// ] {
+///     reply.push(ChatCompletionChunk::read(data)?.expect("a chunk"), &mut answer);
+/// }
+/// assert_eq!(reply.end(End::Done, &mut answer), Next::Done);
+/// let bytes = String::from_utf8(answer.take()).expect("text");
+/// assert!(bytes.contains(r#""type":"function","function":{"name":"add","arguments":""}"#));
+/// assert!(bytes.contains(r#"{"index":0,"function":{"arguments":"{\"a\":5}"}}"#));
+/// assert!(bytes.contains(r#""finish_reason":"tool_calls""#));
+/// # Ok::<(), plaincall_wire::ReadError>(())
+/// ```
+#[derive(Debug)]
+pub struct Reply {
+    plan: ReplyPlan,
+    ids: CallIds,
+    parser: Option<Parser>,
+    collector: Collector,
+    text: Text,
+    /// The call that is being written.
+    open: Option<Opened>,
+    /// The ids that the model has given to calls of this round.
+    given_ids: HashSet<String>,
+    /// How many calls have begun in this round, those that were unwanted not counted.
+    begun: u64,
+    /// How many calls the client has seen.
+    shown: u64,
+    completeness: Completeness,
+    /// What is known of this round where nothing leaves unchecked.
+    checked: Checked,
+    round: u32,
+    reasoning_name: ReasoningField,
+    /// What earlier rounds cost, and what this one has cost so far.
+    spent: Option<Usage<'static>>,
+    usage: Option<Usage<'static>>,
+    settled: Option<Settled>,
+    counts: Counts,
+}
+
+/// Whether the caller goes on reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// More may come.
+    Go,
+    /// What still comes is not wanted: the request to the model's server can be dropped.
+    Over,
+}
+
+/// How the answer of the model's server ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// As it should: with `[DONE]`, or after a finish reason.
+    Done,
+    /// The connection broke, or nothing came in time. If the reply was complete before, that is no matter.
+    Broken(Refusal),
+}
+
+/// What is to be done when the answer has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// The reply is complete.
+    Done,
+    /// The model is asked again, by the same request with this added, and the same reply reads on.
+    Again(RepairRound),
+    /// The reply ends with an error.
+    Failed(Refusal),
+}
+
+/// What has become of a round.
+#[derive(Clone, Debug)]
+enum Settled {
+    Done,
+    Again(RepairRound),
+    Failed(Refusal),
+}
+
+/// A call that must not be in this reply, so that the reply ends before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// A call that waits for another one of the reply.
+    Dependent,
+    /// A second call where there may be one.
+    Surplus,
+}
+
+impl Reply {
+    /// A reply that is read by this plan. The seed is for the ids of its calls: random, and used for nothing else.
+    ///
+    /// # Errors
+    /// Refuses settings that cannot work.
+    pub fn new(mut plan: ReplyPlan, seed: Secret) -> Result<Self, Refusal> {
+        let refused = |error| Refusal::settings(&error);
+        let taken = std::mem::take(&mut plan.taken);
+        Ok(Self {
+            ids: CallIds::new(seed, taken),
+            parser: Some(Parser::new(&plan.dialect).map_err(refused)?),
+            collector: Collector::new(Limits::for_running()),
+            text: Text::new(&plan.dialect).map_err(refused)?,
+            open: None,
+            given_ids: HashSet::new(),
+            begun: 0,
+            shown: 0,
+            completeness: Completeness::CutOff,
+            checked: Checked::default(),
+            round: 0,
+            reasoning_name: ReasoningField::ReasoningContent,
+            spent: None,
+            usage: None,
+            settled: None,
+            counts: Counts::default(),
+            plan,
+        })
+    }
+
+    /// What has happened so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Takes the next chunk of the model's server.
+    pub fn push(&mut self, mut chunk: ChatCompletionChunk<'_>, out: &mut dyn Outlet) -> Flow {
+        if let Some(error) = chunk.error.take().filter(|error| !error.is_null()) {
+            if self.settled.is_none() {
+                let error = read_error(format!("{{\"error\":{}}}", error.text()).as_bytes());
+                self.settled = Some(Settled::Failed(Refusal::of_upstream(502, error)));
+            }
+            return Flow::Over;
+        }
+        if let Some(usage) = chunk.usage.take() {
+            self.usage = Some(usage.into_owned());
+        }
+        if self.settled.is_some() {
+            return Flow::Go;
+        }
+        for choice in chunk.choices.iter_mut().flatten() {
+            // They tell the model's text, markers and all.
+            choice.logprobs = None;
+        }
+        if self.round == 0 {
+            out.begin(&chunk);
+            out.carry(&chunk);
+        }
+        let ours = |number: Option<u64>| number.unwrap_or_default() == 0;
+        for choice in chunk.choices().iter().filter(|choice| ours(choice.index)) {
+            let delta = choice.delta.as_ref();
+            if delta.is_some_and(|one| one.reasoning.is_some() && one.reasoning_content.is_none()) {
+                self.reasoning_name = ReasoningField::Reasoning;
+            }
+            self.think(&choice.thought(), out);
+            self.refuse(delta.and_then(|delta| delta.refusal.as_deref()), out);
+            if let Some(before) = self.read(&choice.content(), out) {
+                self.end_before(before, out);
+                return Flow::Over;
+            }
+            if let Some(reason) = choice.finished() {
+                self.finish(Some(reason), out);
+            }
+        }
+        Flow::Go
+    }
+
+    /// Takes a whole answer of the model's server.
+    pub fn whole(&mut self, completion: &ChatCompletion<'_>, out: &mut dyn Outlet) -> Next {
+        self.usage = completion.usage.clone().map(Usage::into_owned);
+        let Some(choice) = completion.choices().first() else {
+            let refusal = Refusal::upstream("the model's server has given no answer");
+            return self.end(End::Broken(refusal), out);
+        };
+        if let Some(message) = &choice.message {
+            if message.reasoning.is_some() && message.reasoning_content.is_none() {
+                self.reasoning_name = ReasoningField::Reasoning;
+            }
+            self.think(message.thought().unwrap_or_default(), out);
+            if let Some(content) = &message.content {
+                for thought in content.thinking() {
+                    self.think(&thought, out);
+                }
+            }
+            self.refuse(message.refusal.as_deref(), out);
+            let content = message.content.as_ref();
+            let content = content.map(plaincall_wire::openai::Content::text);
+            if let Some(before) = self.read(&content.unwrap_or_default(), out) {
+                self.end_before(before, out);
+            }
+        }
+        if self.settled.is_none() {
+            let reason = choice.finish_reason.as_deref();
+            self.finish(reason.filter(|reason| !reason.is_empty()), out);
+        }
+        self.end(End::Done, out)
+    }
+
+    /// Ends the answer of the model's server. When another round is to follow, the reply is ready for its answer.
+    pub fn end(&mut self, end: End, out: &mut dyn Outlet) -> Next {
+        match (&self.settled, end) {
+            (None, End::Done) => self.finish(None, out),
+            (None, End::Broken(refusal)) => self.settled = Some(Settled::Failed(refusal)),
+            (Some(_), _) => {}
+        }
+        if let Some(usage) = self.usage.take() {
+            match &mut self.spent {
+                Some(spent) => spent.add(&usage),
+                None => self.spent = Some(usage),
+            }
+        }
+        match self.settled.take() {
+            Some(Settled::Again(round)) => match self.begin_round() {
+                Ok(()) => Next::Again(round),
+                Err(refusal) => self.fail(refusal),
+            },
+            Some(Settled::Failed(refusal)) => self.fail(refusal),
+            Some(Settled::Done) | None => {
+                self.settled = Some(Settled::Done);
+                if let Some(spent) = self.spent.take() {
+                    out.usage(&spent);
+                }
+                Next::Done
+            }
+        }
+    }
+
+    fn fail(&mut self, refusal: Refusal) -> Next {
+        self.settled = Some(Settled::Failed(refusal.clone()));
+        Next::Failed(refusal)
+    }
+
+    fn begin_round(&mut self) -> Result<(), Refusal> {
+        let refused = |error| Refusal::settings(&error);
+        self.round += 1;
+        self.counts.repair_rounds += 1;
+        self.parser = Some(Parser::new(&self.plan.dialect).map_err(refused)?);
+        self.collector = Collector::new(Limits::for_running());
+        self.text = Text::new(&self.plan.dialect).map_err(refused)?;
+        self.open = None;
+        self.given_ids.clear();
+        self.begun = 0;
+        self.completeness = Completeness::CutOff;
+        self.checked = Checked::default();
+        Ok(())
+    }
+
+    /// Whether nothing leaves before it is checked.
+    fn is_checked(&self) -> bool {
+        self.plan.mode == Mode::Checked
+    }
+
+    fn think(&mut self, thought: &str, out: &mut dyn Outlet) {
+        if !thought.is_empty() && self.round == 0 {
+            self.flush(out);
+            self.text.gap();
+            out.reasoning(self.reasoning_name, thought);
+        }
+    }
+
+    fn refuse(&mut self, refusal: Option<&str>, out: &mut dyn Outlet) {
+        if let Some(refusal) = refusal.filter(|refusal| !refusal.is_empty()) {
+            self.flush(out);
+            out.refusal(refusal);
+        }
+    }
+
+    /// Reads a piece of the model's text. If a call comes that must not be there, the reply ends before it.
+    fn read(&mut self, text: &str, out: &mut dyn Outlet) -> Option<Before> {
+        if text.is_empty() {
+            return None;
+        }
+        let mut parser = self.parser.take()?;
+        for event in parser.feed(text) {
+            let before = self.event(&event, out);
+            if before.is_some() {
+                return before;
+            }
+        }
+        self.parser = Some(parser);
+        self.flush(out);
+        None
+    }
+
+    fn event(&mut self, event: &Event<'_>, out: &mut dyn Outlet) -> Option<Before> {
+        if self.is_checked() {
+            self.checked.note(event, self.plan.reasoning.as_ref());
+        }
+        let collected = self.collector.push(event);
+        match &event.kind {
+            EventKind::Text(text) => self.text.add(text),
+            EventKind::Reasoning(thought) => self.think(thought, out),
+            // The markers of reasoning, of which there may be nothing between.
+            EventKind::Ignored(ignored) if self.open.is_none() && **ignored != *"\\" => {
+                self.text.gap();
+            }
+            EventKind::Diagnostic(diagnostic) if self.open.is_none() => {
+                let is_stray = matches!(
+                    diagnostic.code,
+                    Code::StrayMarker
+                        | Code::NotAHeader
+                        | Code::HeaderTooLong
+                        | Code::HeaderCutOff
+                        | Code::StrayReasoningClose
+                );
+                if is_stray {
+                    self.text.strike(diagnostic.span.len());
+                    self.counts.stray_markers += 1;
+                }
+            }
+            _ => {}
+        }
+        match collected {
+            Some(Collected::Started(started)) => return self.begin_call(&started, event, out),
+            Some(Collected::Finished(call)) => {
+                self.push_to_call(event);
+                self.end_call(&call, out);
+            }
+            None => self.push_to_call(event),
+        }
+        None
+    }
+
+    fn push_to_call(&mut self, event: &Event<'_>) {
+        if let Some(Opened::Streamed(call)) = &mut self.open {
+            call.push(event);
+        }
+    }
+
+    fn begin_call(
+        &mut self,
+        started: &Started,
+        event: &Event<'_>,
+        out: &mut dyn Outlet,
+    ) -> Option<Before> {
+        self.flush(out);
+        self.text.edge();
+        if self.plan.choice == crate::offer::Choice::None && !self.is_checked() {
+            self.counts.unwanted_calls += 1;
+            self.open = Some(Opened::Unwanted);
+            return None;
+        }
+        if self.plan.one_call && self.begun > 0 {
+            return Some(Before::Surplus);
+        }
+        let of_this_reply = |id: &String| self.given_ids.contains(id) && *id != started.id;
+        if started.dependencies.iter().any(of_this_reply) {
+            return Some(Before::Dependent);
+        }
+        self.given_ids.insert(started.id.clone());
+        self.begun += 1;
+        if self.is_checked() {
+            self.open = Some(Opened::Checked);
+            return None;
+        }
+        let index = self.shown;
+        self.shown += 1;
+        out.call(index, &self.ids.next(), &started.name);
+        let allowed = self.plan.choice.allows(&started.name);
+        let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
+        // Without ids in the conversation there is nothing that could be waited for.
+        let is_right = started.dependencies.is_empty() && !started.is_duplicate;
+        let mut call = opened::Streamed::new(index, tool.filter(|_| is_right).cloned());
+        call.push(event);
+        self.open = Some(Opened::Streamed(Box::new(call)));
+        None
+    }
+
+    fn end_call(&mut self, call: &ToolCall, out: &mut dyn Outlet) {
+        self.text.edge();
+        match self.open.take() {
+            Some(Opened::Streamed(mut streamed)) => {
+                let is_right = streamed.close(call, self.completeness);
+                streamed.flush(out);
+                let is_cut = !call.is_closed() && self.completeness == Completeness::CutOff;
+                match (is_right, is_cut) {
+                    (true, _) => self.counts.calls += 1,
+                    (false, true) => self.counts.cut_calls += 1,
+                    (false, false) => self.counts.wrong_calls += 1,
+                }
+            }
+            Some(Opened::Checked) => {
+                let Counts {
+                    wrong_calls,
+                    cut_calls,
+                    ..
+                } = self.checked.take(call, &self.plan, self.completeness);
+                self.counts.wrong_calls += wrong_calls;
+                self.counts.cut_calls += cut_calls;
+            }
+            Some(Opened::Unwanted) | None => {}
+        }
+    }
+
+    /// Gives out what has been gathered.
+    fn flush(&mut self, out: &mut dyn Outlet) {
+        if let Some(Opened::Streamed(call)) = &mut self.open {
+            call.flush(out);
+        }
+        if let Some(text) = self.text.take() {
+            self.say(&text, out);
+        }
+    }
+
+    fn say(&mut self, text: &str, out: &mut dyn Outlet) {
+        if self.round == 0 {
+            out.content(text);
+        } else {
+            // Nobody sees what a model says about its mistakes, unless it is all that it says.
+            self.checked.said.push_str(text);
+        }
+    }
+
+    /// The reply ends before a call that must not be there.
+    fn end_before(&mut self, before: Before, out: &mut dyn Outlet) {
+        match before {
+            Before::Dependent => self.counts.dependent_calls += 1,
+            Before::Surplus => self.counts.surplus_calls += 1,
+        }
+        self.parser = None;
+        self.settle("stop", false, out);
+    }
+
+    /// The model has ended its reply, with a reason or without one.
+    fn finish(&mut self, reason: Option<&str>, out: &mut dyn Outlet) {
+        let is_cut = matches!(reason, Some("length" | "content_filter"));
+        let is_whole = reason.is_some() && !is_cut && !self.plan.stops_anywhere;
+        self.completeness = if is_whole {
+            Completeness::Complete
+        } else {
+            Completeness::CutOff
+        };
+        if let Some(parser) = self.parser.take() {
+            let was_in_call = self.open.is_some();
+            for event in parser.finish() {
+                if let Some(before) = self.event(&event, out) {
+                    return self.end_before(before, out);
+                }
+            }
+            self.flush(out);
+            let reason = reason.unwrap_or(if was_in_call { "length" } else { "stop" });
+            self.settle(reason, is_cut || reason == "length", out);
+        }
+    }
+
+    /// Decides what becomes of the round.
+    fn settle(&mut self, reason: &str, is_cut: bool, out: &mut dyn Outlet) {
+        if self.begun == 0
+            && self.counts.unwanted_calls == 0
+            && let Some(blank) = self.text.take_blank()
+        {
+            self.say(&blank, out);
+        }
+        if self.is_checked() {
+            if !is_cut && let Some(words) = self.checked.complaint(&self.plan) {
+                self.counts.missing_calls += u64::from(words.is_missing);
+                self.settled = Some(if self.round < self.plan.repair_rounds {
+                    Settled::Again(RepairRound::new(&self.checked.written, words.text))
+                } else {
+                    Settled::Failed(words.refusal)
+                });
+                return;
+            }
+            if self.checked.right.is_empty() && !self.checked.said.is_empty() {
+                let said = std::mem::take(&mut self.checked.said);
+                out.content(&said);
+            }
+            for (name, arguments) in std::mem::take(&mut self.checked.right) {
+                out.call(self.shown, &self.ids.next(), &name);
+                out.arguments(self.shown, &arguments);
+                self.shown += 1;
+                self.counts.calls += 1;
+            }
+        } else if self.plan.choice.is_required() && self.shown == 0 {
+            self.counts.missing_calls += 1;
+        }
+        out.finish(match reason {
+            _ if is_cut => reason,
+            _ if self.shown > 0 => "tool_calls",
+            "tool_calls" | "function_call" => "stop",
+            other => other,
+        });
+        self.settled = Some(Settled::Done);
+    }
+}

@@ -1,0 +1,52 @@
+//! How a reply is read and given to the client.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use plaincall_syntax::Dialect;
+
+use crate::offer::{Choice, Offer};
+use crate::settings::{Mode, ReasoningSpan};
+
+/// How the reply to a request is read and given to the client. [`translate`](crate::translate) makes it.
+#[derive(Clone, Debug)]
+pub struct ReplyPlan {
+    /// The dialect in which the reply is read.
+    pub(crate) dialect: Dialect,
+    /// The dialect in which the conversation is told.
+    pub(crate) told: Dialect,
+    pub(crate) reasoning: Option<ReasoningSpan>,
+    pub(crate) offer: Arc<Offer>,
+    pub(crate) choice: Choice,
+    /// Whether a reply holds at most one call.
+    pub(crate) one_call: bool,
+    pub(crate) mode: Mode,
+    pub(crate) repair_rounds: u32,
+    /// Whether the client has set words at which the model stops: then a natural end may be one in the middle.
+    pub(crate) stops_anywhere: bool,
+    pub(crate) includes_usage: bool,
+    /// The ids of the calls of earlier turns.
+    pub(crate) taken: HashSet<String>,
+}
+
+impl ReplyPlan {
+    /// The dialect in which the reply is read.
+    pub fn dialect(&self) -> &Dialect {
+        &self.dialect
+    }
+
+    /// The tools that are offered.
+    pub fn offer(&self) -> &Offer {
+        &self.offer
+    }
+
+    /// When calls leave.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Whether the client wants to know at the end of a stream what the answer cost.
+    pub fn includes_usage(&self) -> bool {
+        self.includes_usage
+    }
+}

@@ -1,0 +1,103 @@
+//! The text of a reply on its way out.
+
+use plaincall_syntax::{Dialect, DialectError, Escaper, MARKER_LIMIT};
+
+/// The most white space that is held back, in bytes.
+const MOST_BLANK: usize = 1024;
+
+/// Gathers the text of a reply until it leaves.
+///
+/// Two things are kept from the client. White space before the first and behind each call belongs to the syntax, not to
+/// what the model says; it leaves only if other text follows it, or if the reply has no call at all. And a marker that
+/// means nothing where it stands is left out. What then comes together on both sides of it must not make a marker, so
+/// the escape's backslash is put between if it could.
+#[derive(Debug)]
+pub(super) struct Text {
+    escaper: Escaper,
+    /// What has not left yet.
+    fresh: String,
+    /// White space at an edge.
+    blank: String,
+    is_at_edge: bool,
+    /// The end of what has left.
+    tail: String,
+    /// Whether something was taken out behind what has been written.
+    has_gap: bool,
+}
+
+impl Text {
+    pub(super) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
+        Ok(Self {
+            escaper: Escaper::new(dialect)?,
+            fresh: String::new(),
+            blank: String::new(),
+            is_at_edge: true,
+            tail: String::new(),
+            has_gap: false,
+        })
+    }
+
+    /// Adds text.
+    pub(super) fn add(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.has_gap {
+            let before = [&*self.tail, &*self.blank, &*self.fresh].concat();
+            if self.escaper.may_join(&before, text) {
+                self.fresh.push('\\');
+            }
+            self.has_gap = false;
+        }
+        self.fresh.push_str(text);
+    }
+
+    /// Takes the last bytes out again, which are a marker.
+    pub(super) fn strike(&mut self, len: usize) {
+        let left = self.fresh.len().saturating_sub(len);
+        self.fresh.truncate(self.fresh.floor_char_boundary(left));
+        self.has_gap = true;
+    }
+
+    /// What can leave now.
+    pub(super) fn take(&mut self) -> Option<String> {
+        let fresh = std::mem::take(&mut self.fresh);
+        if self.is_at_edge {
+            self.blank.push_str(&fresh);
+            if self.blank.len() <= MOST_BLANK && self.blank.trim().is_empty() {
+                return None;
+            }
+            return self.take_blank();
+        }
+        self.left(fresh)
+    }
+
+    /// The white space that is held back.
+    pub(super) fn take_blank(&mut self) -> Option<String> {
+        self.is_at_edge = false;
+        let blank = std::mem::take(&mut self.blank);
+        self.left(blank)
+    }
+
+    /// A call begins or has ended here: the white space that is held back does not leave.
+    pub(super) fn edge(&mut self) {
+        self.blank.clear();
+        self.is_at_edge = true;
+        self.has_gap = true;
+    }
+
+    /// Something else stands between what has been and what comes.
+    pub(super) fn gap(&mut self) {
+        self.has_gap = true;
+    }
+
+    fn left(&mut self, text: String) -> Option<String> {
+        if text.is_empty() {
+            return None;
+        }
+        self.tail.push_str(&text);
+        let keep = self.tail.len().saturating_sub(MARKER_LIMIT);
+        self.tail.drain(..self.tail.ceil_char_boundary(keep));
+        Some(text)
+    }
+}

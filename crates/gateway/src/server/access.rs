@@ -1,0 +1,62 @@
+//! Who may ask.
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use plaincall_wire::openai::ErrorObject;
+
+use crate::key::Secret;
+use crate::refusal::Refusal;
+
+/// The keys of clients, as codes under a secret of this process. Comparing two codes tells nothing about the keys,
+/// however long it takes.
+pub(crate) struct Keys {
+    secret: Secret,
+    codes: Vec<[u8; 32]>,
+}
+
+impl Keys {
+    pub(crate) fn new(keys: &[String]) -> std::io::Result<Self> {
+        let secret = Secret::random()?;
+        let codes = keys.iter().map(|key| secret.digest(&[key.as_bytes()]));
+        Ok(Self {
+            codes: codes.collect(),
+            secret,
+        })
+    }
+
+    /// The caller, if it may ask: its key, or an empty text if nobody needs one.
+    pub(crate) fn caller<'h>(&self, headers: &'h HeaderMap) -> Result<&'h str, Refusal> {
+        let given = headers.get(AUTHORIZATION);
+        let given = given.and_then(|value| value.to_str().ok());
+        let key = given.and_then(|value| {
+            let (scheme, key) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+        });
+        if self.codes.is_empty() {
+            return Ok(key.unwrap_or_default());
+        }
+        let code = key.map(|key| self.secret.digest(&[key.as_bytes()]));
+        // All are looked at, so that the time does not tell which one it was.
+        let is_known = |code: [u8; 32]| {
+            let found = self.codes.iter().filter(|known| **known == code);
+            found.count() > 0
+        };
+        match (key, code.is_some_and(is_known)) {
+            (Some(key), true) => Ok(key),
+            (Some(_), false) => Err(refused("the API key is not known to this gateway")),
+            (None, _) => Err(refused(
+                "an API key is needed: send it as `Authorization: Bearer KEY`",
+            )),
+        }
+    }
+
+    /// Whether anybody may ask.
+    pub(crate) fn is_open(&self) -> bool {
+        self.codes.is_empty()
+    }
+}
+
+fn refused(message: &'static str) -> Refusal {
+    let error = ErrorObject::new("authentication_error", message);
+    Refusal::new(401, error.code("invalid_api_key"))
+}

@@ -1,0 +1,53 @@
+//! Answers to clients.
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use plaincall_wire::openai::ErrorBody;
+
+use crate::refusal::Refusal;
+
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// The header that names a request, in and out.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A text for people or programs that watch the server.
+pub(super) fn text(status: u16, text: &str) -> Response {
+    with(status, PLAIN_TEXT, Body::from(text.to_owned()))
+}
+
+/// A JSON text.
+pub(super) fn json(status: u16, json: String) -> Response {
+    with(status, JSON, Body::from(json))
+}
+
+/// Why there is no other answer.
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    let body = ErrorBody::new((*refusal.error).clone());
+    let mut response = json(refusal.status, plaincall_wire::write(&body));
+    let retry_after = refusal.retry_after.as_deref();
+    if let Some(value) = retry_after.and_then(|value| HeaderValue::from_str(value).ok()) {
+        response.headers_mut().insert(RETRY_AFTER, value);
+    }
+    response
+}
+
+/// An event stream.
+pub(super) fn stream(body: Body) -> Response {
+    let mut response = with(200, EVENT_STREAM, body);
+    let no_cache = HeaderValue::from_static("no-cache");
+    response.headers_mut().insert(CACHE_CONTROL, no_cache);
+    response
+}
+
+/// Any body.
+pub(super) fn with(status: u16, content_type: HeaderValue, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}

@@ -1,0 +1,251 @@
+//! Answers that come piece by piece.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
+use plaincall_wire::sse::encode_comment;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
+
+use crate::exchange::Exchange;
+use crate::key::Secret;
+use crate::outlet::streamed::StreamedAnswer;
+use crate::refusal::Refusal;
+use crate::reply::plan::ReplyPlan;
+use crate::reply::{Flow, Next, Reply};
+use crate::server::chat::now;
+use crate::server::pipe::pipe;
+use crate::server::report::Ticket;
+use crate::server::upstream::{Answer, Asking};
+use crate::server::{Shared, answer};
+
+/// An answer that is passed on as it comes.
+///
+/// A client that reads nothing for as long as `patience` has gone.
+pub(super) fn forward(mut given: Answer, mut ticket: Ticket, patience: Duration) -> Response {
+    let (sender, body) = pipe();
+    let content_type = given.content_type.take().unwrap_or(answer::JSON);
+    tokio::spawn(async move {
+        loop {
+            let piece = tokio::select! {
+                piece = given.piece() => piece,
+                () = sender.closed() => return,
+            };
+            match piece {
+                Ok(Some(piece)) => {
+                    ticket.first_piece();
+                    if !send(&sender, piece, patience).await {
+                        return;
+                    }
+                }
+                Ok(None) => return ticket.end(200, None),
+                // What has gone out cannot be taken back; the client sees that it broke off.
+                Err(refusal) => return ticket.end(200, Some(&refusal)),
+            }
+        }
+    });
+    answer::with(200, content_type, Body::new(body))
+}
+
+/// A streamed answer to a request that was put into words.
+pub(super) struct Run {
+    shared: Arc<Shared>,
+    /// The request, if it may be needed again.
+    request: ChatCompletionRequest<'static>,
+    /// What is to be asked next.
+    body: Option<Vec<u8>>,
+    asking: Asking,
+    exchange: Exchange,
+    given: Option<Answer>,
+    /// How it ended.
+    ended: Option<Result<(), Refusal>>,
+    ticket: Ticket,
+}
+
+impl Run {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        request: ChatCompletionRequest<'static>,
+        body: Vec<u8>,
+        plan: ReplyPlan,
+        seed: Secret,
+        asking: Asking,
+        ticket: Ticket,
+    ) -> Result<Self, (Refusal, Box<Ticket>)> {
+        let id = format!("chatcmpl-{}", seed.word(&[b"answer"]));
+        let answer = StreamedAnswer::new(id, now(), plan.includes_usage());
+        let reply = match Reply::new(plan, seed) {
+            Ok(reply) => reply,
+            Err(refusal) => return Err((refusal, Box::new(ticket))),
+        };
+        let limits = shared.config.limits.stream;
+        Ok(Self {
+            exchange: Exchange::new(reply, answer, limits),
+            shared,
+            request,
+            body: Some(body),
+            asking,
+            given: None,
+            ended: None,
+            ticket,
+        })
+    }
+
+    /// The next bytes for the client; none at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let bytes = self.exchange.take();
+            if !bytes.is_empty() {
+                self.ticket.first_piece();
+                return Some(bytes.into());
+            }
+            if self.ended.is_some() {
+                return None;
+            }
+            if let Err(refusal) = self.step().await {
+                self.conclude(Some(refusal));
+            }
+            self.ticket.report.counts = self.exchange.counts();
+        }
+    }
+
+    /// Asks, or takes the next piece of the answer.
+    async fn step(&mut self) -> Result<(), Refusal> {
+        if let Some(body) = self.body.take() {
+            let connection = &self.shared.connection;
+            let mut given = connection
+                .complete(&self.request, body, &self.asking)
+                .await?;
+            if given.is_json() {
+                // A server that does not stream.
+                let body = given.whole(self.shared.config.limits.answer).await?;
+                let completion: ChatCompletion<'_> =
+                    plaincall_wire::read(&body).map_err(|error| {
+                        Refusal::upstream(format!(
+                            "the model's server has sent what cannot be read: {error}"
+                        ))
+                    })?;
+                let next = self.exchange.whole(&completion);
+                self.follow(next);
+            } else {
+                self.given = Some(given);
+            }
+            return Ok(());
+        }
+        let Some(given) = &mut self.given else {
+            return Err(Refusal::upstream("there is no answer"));
+        };
+        let is_over = match given.piece().await? {
+            Some(piece) => self.exchange.feed(&piece) == Flow::Over,
+            None => true,
+        };
+        if is_over {
+            self.conclude(None);
+        }
+        Ok(())
+    }
+
+    /// The answer of the model's server has ended.
+    fn conclude(&mut self, broken: Option<Refusal>) {
+        // What still comes of it is not wanted.
+        self.given = None;
+        let next = self.exchange.end(broken);
+        self.follow(next);
+    }
+
+    fn follow(&mut self, next: Next) {
+        match next {
+            Next::Done => self.ended = Some(Ok(())),
+            Next::Failed(refusal) => self.ended = Some(Err(refusal)),
+            Next::Again(round) => {
+                round.add_to(&mut self.request);
+                self.body = Some(plaincall_wire::write(&self.request).into_bytes());
+            }
+        }
+    }
+
+    /// Ends the request, with the status that the client has got.
+    fn end(mut self, status: u16) {
+        let error = match &self.ended {
+            Some(Err(refusal)) => Some(refusal),
+            _ => None,
+        };
+        self.ticket.end(status, error);
+    }
+}
+
+/// Answers with a stream, once it has begun. What fails before has a status of its own.
+pub(super) async fn stream(run: Run) -> Response {
+    let (head, is_begun) = oneshot::channel();
+    let (sender, body) = pipe();
+    tokio::spawn(fill(run, head, sender));
+    match is_begun.await {
+        Ok(Ok(())) => answer::stream(Body::new(body)),
+        Ok(Err(refusal)) => answer::refused(&refusal),
+        Err(_) => answer::refused(&Refusal::upstream("the answer could not be made")),
+    }
+}
+
+/// Fills the body of an answer until it is complete or the client has gone.
+async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, sender: Sender<Bytes>) {
+    let mut head = Some(head);
+    let keep_alive = run.shared.config.timeouts.keep_alive;
+    let patience = run.shared.config.timeouts.idle;
+    loop {
+        let piece = {
+            let mut next = pin!(run.next());
+            loop {
+                tokio::select! {
+                    biased;
+                    piece = &mut next => break piece,
+                    // The client has gone: with this all that was asked for is dropped.
+                    () = sender.closed() => return,
+                    () = tokio::time::sleep(keep_alive) => {
+                        // Whoever waits that long is told that something will come.
+                        begin(&mut head);
+                        if !send(&sender, still_there(), patience).await {
+                            return;
+                        }
+                    }
+                }
+            }
+        };
+        if let Some(head) = head.take() {
+            if let (Some(Err(refusal)), false) = (&run.ended, run.exchange.has_begun()) {
+                let status = refusal.status;
+                let _ = head.send(Err(refusal.clone()));
+                return run.end(status);
+            }
+            let _ = head.send(Ok(()));
+        }
+        let Some(piece) = piece else {
+            return run.end(200);
+        };
+        if !send(&sender, piece, patience).await {
+            return;
+        }
+    }
+}
+
+/// Gives a piece to the client; whether it is still there.
+async fn send(sender: &Sender<Bytes>, piece: Bytes, patience: Duration) -> bool {
+    let sent = tokio::time::timeout(patience, sender.send(piece)).await;
+    matches!(sent, Ok(Ok(())))
+}
+
+fn begin(head: &mut Option<oneshot::Sender<Result<(), Refusal>>>) {
+    if let Some(head) = head.take() {
+        let _ = head.send(Ok(()));
+    }
+}
+
+/// A comment, which clients pass over.
+fn still_there() -> Bytes {
+    let mut comment = Vec::new();
+    encode_comment("still there", &mut comment);
+    comment.into()
+}

@@ -1,0 +1,161 @@
+//! Recorded replies in the place of a model.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use plaincall_wire::Json;
+use plaincall_wire::openai::{
+    ChatCompletion, ChatCompletionRequest, Choice, ChunkHead, ChunkWriter, Message, Usage,
+    done_event,
+};
+use serde_json::Value;
+
+use crate::refusal::Refusal;
+
+/// How long the pieces of a streamed reply are, in bytes.
+const PIECE: usize = 12;
+
+/// Recorded replies that are given in the place of a model's.
+///
+/// A request gets the reply whose number is that of the model's turns in it: the first request of a conversation the
+/// first reply, the next the second; after the last it stays with that. So nothing need be kept.
+///
+/// ```
+/// use plaincall_gateway::Replay;
+///
+/// let replay = Replay::read("\"Hello.\"\n{\"content\": \"Good\", \"finish_reason\": \"length\"}\n").expect("two replies");
+/// assert_eq!(replay.len(), 2);
+/// assert!(Replay::read("Hello.").unwrap_err().starts_with("line 1: "));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Replay(Arc<[Recorded]>);
+
+#[derive(Clone, Debug)]
+struct Recorded {
+    content: String,
+    finish_reason: String,
+}
+
+impl Replay {
+    /// Reads replies, one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`.
+    ///
+    /// # Errors
+    /// Says which line is neither, or that there is none.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut replies = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let reply = recorded(line).map_err(|error| format!("line {}: {error}", number + 1))?;
+            replies.push(reply);
+        }
+        if replies.is_empty() {
+            return Err("there is no reply in it".to_owned());
+        }
+        Ok(Self(replies.into()))
+    }
+
+    /// How many replies there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none, which cannot be.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The answer to a request: its content type, and its pieces.
+    pub(crate) fn answer(
+        &self,
+        request: &ChatCompletionRequest<'_>,
+    ) -> Result<(&'static str, VecDeque<Bytes>), Refusal> {
+        let turns = request
+            .messages
+            .iter()
+            .filter(|message| message.role() == "assistant");
+        let turn = turns.count();
+        let reply = self.0.get(turn).or(self.0.last());
+        let reply = reply.ok_or_else(|| Refusal::upstream("there is no recorded reply"))?;
+        let model = request.model.as_deref().unwrap_or("replay");
+        let usage = Usage {
+            prompt_tokens: Some(0),
+            completion_tokens: Some(0),
+            total_tokens: Some(0),
+            ..Usage::default()
+        };
+        let id = format!("chatcmpl-replay-{turn}");
+        if request.is_streamed() {
+            let head = ChunkHead {
+                id: &id,
+                model,
+                includes_usage: request.includes_usage(),
+                ..ChunkHead::default()
+            };
+            Ok(("text/event-stream", reply.stream(&head, &usage)))
+        } else {
+            Ok(("application/json", [reply.whole(id, model, usage)].into()))
+        }
+    }
+}
+
+impl Recorded {
+    fn stream(&self, head: &ChunkHead<'_>, usage: &Usage<'_>) -> VecDeque<Bytes> {
+        let mut writer = ChunkWriter::new(head, 0);
+        let mut pieces = VecDeque::new();
+        let mut out = Vec::new();
+        writer.role(&mut out);
+        let mut rest = self.content.as_str();
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
+            rest = after;
+            writer.content(piece, &mut out);
+            pieces.push_back(std::mem::take(&mut out).into());
+        }
+        writer.finish(&self.finish_reason, &mut out);
+        if head.includes_usage {
+            writer.usage(usage, &mut out);
+        }
+        done_event(&mut out);
+        pieces.push_back(out.into());
+        pieces
+    }
+
+    fn whole(&self, id: String, model: &str, usage: Usage<'_>) -> Bytes {
+        let completion = ChatCompletion {
+            id: Some(id.into()),
+            object: Some("chat.completion".into()),
+            created: Some(Json::new(&0)),
+            model: Some(model.into()),
+            choices: Some(vec![Choice {
+                index: Some(0),
+                message: Some(Message::new("assistant", self.content.as_str())),
+                finish_reason: Some(self.finish_reason.as_str().into()),
+                ..Choice::default()
+            }]),
+            usage: Some(usage),
+            ..ChatCompletion::default()
+        };
+        plaincall_wire::write(&completion).into()
+    }
+}
+
+fn recorded(line: &str) -> Result<Recorded, String> {
+    let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let (content, reason) = match &value {
+        Value::String(text) => (Some(text.as_str()), None),
+        Value::Object(object) => (
+            object.get("content").and_then(Value::as_str),
+            object.get("finish_reason").and_then(Value::as_str),
+        ),
+        _ => (None, None),
+    };
+    let content =
+        content.ok_or("a reply is a JSON string, or an object with a text as `content`")?;
+    Ok(Recorded {
+        content: content.to_owned(),
+        finish_reason: reason.unwrap_or("stop").to_owned(),
+    })
+}

@@ -1,0 +1,236 @@
+//! The request of a client as a request for a model that knows no tools.
+
+mod ask;
+mod conversation;
+
+use std::collections::HashSet;
+
+use plaincall_call::{Foreign, list_tool};
+use plaincall_syntax::{Dialect, DialectError, Syntax};
+use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
+
+use crate::key::Secret;
+use crate::offer::{Choice, Offer};
+use crate::offers::Offers;
+use crate::refusal::Refusal;
+use crate::reply::plan::ReplyPlan;
+use crate::settings::{Markers, Mode, ModelSettings};
+use crate::translate::ask::ask;
+use crate::translate::conversation::Conversation;
+
+/// What becomes of a request.
+#[derive(Clone, Debug)]
+pub enum Translation<'r> {
+    /// Nothing: it offers no tools and tells of no calls. Its reply goes back as it comes.
+    Unchanged(ChatCompletionRequest<'r>),
+    /// A request in words, and how its reply is read.
+    Changed {
+        /// What the model's server is asked.
+        upstream: ChatCompletionRequest<'r>,
+        /// How the reply is read and given to the client.
+        plan: Box<ReplyPlan>,
+    },
+}
+
+/// Who asks: what the key of a conversation's markers is derived from.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'c> {
+    /// The secret of the gateway.
+    pub secret: &'c Secret,
+    /// The caller's API key, or another word that is the same for every request of one caller.
+    pub key: &'c str,
+}
+
+/// Puts a request with tools into words.
+///
+/// The tools go into the system message: behind what the client says there, or into one of its own. Calls of earlier
+/// turns become text of the dialect, without the ids that only the client knows; results become messages of the user,
+/// together with the user's own next words, since many templates want the roles to alternate. All texts of the client
+/// are foreign and escaped: system messages too, for the gateway cannot know who wrote what stands in them. The escape
+/// touches nothing but markers, so nearly every text stays as it is. What holds for this reply alone, such as
+/// `tool_choice`, stands at the very end, so that all before it is the same from request to request and need not be
+/// read again.
+///
+/// ```
+/// use plaincall_gateway::{Caller, ModelSettings, Offers, Secret, Translation, translate};
+/// use plaincall_wire::openai::ChatCompletionRequest;
+///
+/// let body = br#"{"model":"m","messages":[{"role":"user","content":"What time is it?"}],
+///     "tools":[{"type":"function","function":{"name":"now","description":"The time."}}],"seed":7}"#;
+/// let request: ChatCompletionRequest = plaincall_wire::read(body)?;
+/// let caller = Caller { secret: &Secret::new("secret"), key: "" };
+/// let translated = translate(request, &ModelSettings::default(), caller, &Offers::new());
+/// let Ok(Translation::Changed { upstream, .. }) = translated else {
+///     panic!("it offers a tool");
+/// };
+/// assert!(upstream.tools.is_none());
+/// assert_eq!(upstream.messages[0].role(), "system");
+/// assert!(upstream.messages[0].content.as_ref().unwrap().text().contains("## now\n// The time.\n"));
+/// assert_eq!(upstream.unknown.get("seed").unwrap().text(), "7");
+/// # Ok::<(), plaincall_wire::ReadError>(())
+/// ```
+///
+/// # Errors
+/// Refuses tools and choices that cannot be used, more than one answer, and settings that cannot work.
+pub fn translate<'r>(
+    mut request: ChatCompletionRequest<'r>,
+    settings: &ModelSettings,
+    caller: Caller<'_>,
+    offers: &Offers,
+) -> Result<Translation<'r>, Refusal> {
+    let offer = offers.read(&request)?;
+    let tells_of_calls =
+        |message: &Message<'_>| message.role() == "tool" || !message.calls().is_empty();
+    if offer.is_empty() && !request.messages.iter().any(tells_of_calls) {
+        return Ok(Translation::Unchanged(request));
+    }
+    let choice = Choice::read(&request, &offer)?;
+    if request.n.is_some_and(|answers| answers != 1) {
+        let message =
+            "with tools there is one answer to a request: leave `n` out, or ask several times";
+        return Err(Refusal::request(message, Some("n")));
+    }
+    let key = (settings.markers == Markers::Keyed).then(|| key(&request, &offer, settings, caller));
+    let told = settings.told_dialect(key.as_deref());
+    let one_call = request.parallel_tool_calls == Some(false);
+    let taken = ids(&request);
+    let words = put_into_words(&mut request, settings, &told, &offer, &choice, one_call);
+    words.map_err(|error| Refusal::settings(&error))?;
+
+    let has_stop = |stop: &plaincall_wire::Json<'_>| !stop.is_null() && stop.text() != "[]";
+    let mode = if offer.is_strict() {
+        Mode::Checked
+    } else {
+        settings.mode
+    };
+    let plan = ReplyPlan {
+        dialect: settings.read_dialect(key.as_deref()),
+        told,
+        reasoning: settings.reasoning.clone(),
+        offer,
+        choice,
+        one_call,
+        mode,
+        repair_rounds: settings.repair_rounds,
+        stops_anywhere: request.unknown.get("stop").is_some_and(has_stop),
+        includes_usage: request.includes_usage(),
+        taken,
+    };
+    Ok(Translation::Changed {
+        upstream: request,
+        plan: Box::new(plan),
+    })
+}
+
+/// The messages of the request, and what else the model shall know.
+fn put_into_words(
+    request: &mut ChatCompletionRequest<'_>,
+    settings: &ModelSettings,
+    dialect: &Dialect,
+    offer: &Offer,
+    choice: &Choice,
+    one_call: bool,
+) -> Result<(), DialectError> {
+    let mut conversation = Conversation::new(dialect, offer, settings.developer_is_system)?;
+    for message in std::mem::take(&mut request.messages) {
+        conversation.add(message)?;
+    }
+    let mut messages = conversation.finish()?;
+    if !offer.is_empty() {
+        let prompt = offer.prompt(dialect, one_call)?;
+        add_to_system(&mut messages, &prompt);
+    }
+    // A server that knows the form of the answer would keep the model from writing a call.
+    let form = if offer.is_empty() || *choice == Choice::None {
+        None
+    } else {
+        request.response_format.take()
+    };
+    if let Some(words) = ask(choice, offer, form.as_ref(), dialect)? {
+        match messages.last_mut() {
+            Some(last) if matches!(last.role(), "user" | "system") => append(last, &words),
+            _ => add_to_system(&mut messages, &words),
+        }
+    }
+    request.messages = messages;
+    request.tools = None;
+    request.tool_choice = None;
+    request.parallel_tool_calls = None;
+    Ok(())
+}
+
+/// Puts a text at the end of the first system message, or makes one.
+fn add_to_system(messages: &mut Vec<Message<'_>>, text: &str) {
+    match messages.first_mut() {
+        Some(first) if matches!(first.role(), "system" | "developer") => append(first, text),
+        _ => messages.insert(0, Message::new("system", text.to_owned())),
+    }
+}
+
+/// Puts a text behind the content of a message, with an empty line between.
+fn append(message: &mut Message<'_>, text: &str) {
+    let content = match message.content.take() {
+        None => Content::from(text.to_owned()),
+        Some(Content::Text(before)) if before.is_empty() => Content::from(text.to_owned()),
+        Some(Content::Text(before)) => Content::from(format!("{before}\n\n{text}")),
+        Some(Content::Parts(mut parts)) => {
+            parts.push(text_part(format!("\n\n{text}")));
+            Content::Parts(parts)
+        }
+    };
+    message.content = Some(content);
+}
+
+/// A part of a content that is a text.
+fn text_part<'t>(text: String) -> ContentPart<'t> {
+    ContentPart {
+        kind: Some("text".into()),
+        text: Some(text.into()),
+        ..ContentPart::default()
+    }
+}
+
+/// The ids of all earlier calls.
+fn ids(request: &ChatCompletionRequest<'_>) -> HashSet<String> {
+    let calls = request.messages.iter().flat_map(Message::calls);
+    let ids = calls.filter_map(|call| call.id.as_deref());
+    ids.map(str::to_owned).collect()
+}
+
+/// The key of the conversation's markers: one that stands in no text of the client.
+fn key(
+    request: &ChatCompletionRequest<'_>,
+    offer: &Offer,
+    settings: &ModelSettings,
+    caller: Caller<'_>,
+) -> String {
+    let syntax = settings.dialect.syntax().unwrap_or(Syntax::Block);
+    let mut texts: Vec<Foreign<'_>> = offer.iter().map(|tool| list_tool(tool, syntax)).collect();
+    for message in &request.messages {
+        texts.extend(
+            message
+                .content
+                .iter()
+                .map(|content| Foreign::new(content.text())),
+        );
+        for call in message.calls() {
+            texts.push(Foreign::new(call.name()));
+            texts.push(Foreign::new(call.arguments()));
+            // JSON can spell a letter in two ways.
+            let arguments = Some(call.arguments()).filter(|text| text.contains('\\'));
+            let value =
+                arguments.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+            texts.extend(value.map(|value| Foreign::new(value.to_string())));
+        }
+    }
+    let mut messages = request.messages.iter();
+    let first = messages.find(|message| message.role() == "user");
+    let first = first
+        .and_then(|message| message.content.as_ref())
+        .map(Content::text);
+    caller
+        .secret
+        .marker_key(caller.key, &first.unwrap_or_default(), |key| {
+            texts.iter().any(|text| text.holds(key))
+        })
+}

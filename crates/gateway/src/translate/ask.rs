@@ -1,0 +1,74 @@
+//! What is asked of this one reply.
+
+use std::slice;
+
+use plaincall_call::{Foreign, PassageBuilder};
+use plaincall_syntax::{Dialect, DialectError};
+use plaincall_wire::openai::ResponseFormat;
+use serde_json::Value;
+
+use crate::offer::{Choice, Offer};
+
+/// What stands at the end of the request; `None` if nothing is asked.
+pub(super) fn ask(
+    choice: &Choice,
+    offer: &Offer,
+    form: Option<&ResponseFormat<'_>>,
+    dialect: &Dialect,
+) -> Result<Option<String>, DialectError> {
+    if *choice == Choice::Auto && form.is_none() {
+        return Ok(None);
+    }
+    let mut words = PassageBuilder::new(slice::from_ref(dialect))?;
+    match choice {
+        Choice::Auto => {}
+        Choice::None if offer.is_empty() => {}
+        Choice::None => {
+            words.own("(Call no tool in this reply. Answer in words.)");
+        }
+        Choice::Required => {
+            words.own("(Call a tool in this reply.)");
+        }
+        Choice::Only { names, is_required } => {
+            words.own(match (is_required, names.len()) {
+                (true, 1) => "(In this reply, call the tool ",
+                (true, _) => "(In this reply, call one or more of these tools and no others: ",
+                (false, _) => "(In this reply, call no tools but these: ",
+            });
+            for (place, name) in names.iter().enumerate() {
+                if place > 0 {
+                    words.own(", ");
+                }
+                words.foreign(&Foreign::new(&**name).on_one_line());
+            }
+            words.own(".)");
+        }
+    }
+    if let Some(form) = form {
+        add_form(form, &mut words);
+    }
+    let words = words.finish().into_text();
+    Ok(Some(words).filter(|words| !words.is_empty()))
+}
+
+/// The form of an answer that is no call.
+fn add_form(form: &ResponseFormat<'_>, words: &mut PassageBuilder) {
+    let schema = match form.kind.as_deref() {
+        Some("json_object") => None,
+        Some("json_schema") => {
+            let given = form.json_schema.as_ref();
+            let given = given.and_then(|json| serde_json::from_str::<Value>(json.text()).ok());
+            given.and_then(|mut given| given.get_mut("schema").map(Value::take))
+        }
+        _ => return,
+    };
+    if !words.clone().finish().text().is_empty() {
+        words.own("\n");
+    }
+    words.own("(If you call no tool, answer with JSON alone, without a code fence");
+    if let Some(schema) = schema {
+        words.own(". It must fit this JSON Schema: ");
+        words.foreign(&Foreign::new(schema.to_string()));
+    }
+    words.own(".)");
+}

@@ -1,0 +1,233 @@
+//! The messages of a conversation, told to a model that knows no tools.
+
+use std::borrow::Cow;
+
+use plaincall_call::{
+    Foreign, PassageBuilder, PastCall, ToldResult, TurnPart, history, in_call_order, results,
+};
+use plaincall_syntax::{Dialect, DialectError};
+use plaincall_wire::openai::{Content, ContentPart, Message};
+
+use crate::offer::Offer;
+use crate::translate::text_part;
+
+/// Takes the messages one after another and gives those for the model.
+pub(super) struct Conversation<'o, 'r> {
+    dialect: &'o Dialect,
+    offer: &'o Offer,
+    developer_is_system: bool,
+    /// An empty passage, to be copied.
+    empty: PassageBuilder,
+    told: Vec<Message<'r>>,
+    /// The calls of the last turn, by name and id, and the results that have come for them.
+    calls: Vec<(Foreign<'r>, Foreign<'r>)>,
+    results: Vec<ToldResult<'r>>,
+    /// What stands in results beside texts: pictures and the like.
+    other_parts: Vec<ContentPart<'r>>,
+}
+
+impl<'o, 'r> Conversation<'o, 'r> {
+    pub(super) fn new(
+        dialect: &'o Dialect,
+        offer: &'o Offer,
+        developer_is_system: bool,
+    ) -> Result<Self, DialectError> {
+        Ok(Self {
+            dialect,
+            offer,
+            developer_is_system,
+            empty: PassageBuilder::new(std::slice::from_ref(dialect))?,
+            told: Vec::new(),
+            calls: Vec::new(),
+            results: Vec::new(),
+            other_parts: Vec::new(),
+        })
+    }
+
+    /// Takes the next message.
+    pub(super) fn add(&mut self, mut message: Message<'r>) -> Result<(), DialectError> {
+        match message.role() {
+            "tool" => {
+                self.result(message);
+                return Ok(());
+            }
+            "developer" if self.developer_is_system => message.role = Some("system".into()),
+            _ => {}
+        }
+        let before = self.told_results()?;
+        if message.role() == "assistant" {
+            self.told.extend(before);
+            let turn = self.turn(message)?;
+            self.told.push(turn);
+            return Ok(());
+        }
+        message.content = message.content.map(|content| self.escaped(content));
+        match before {
+            Some(results) if message.role() == "user" => {
+                self.told.push(joined(results, message));
+            }
+            before => {
+                self.told.extend(before);
+                self.told.push(message);
+            }
+        }
+        Ok(())
+    }
+
+    /// All messages.
+    pub(super) fn finish(mut self) -> Result<Vec<Message<'r>>, DialectError> {
+        let last = self.told_results()?;
+        self.told.extend(last);
+        Ok(self.told)
+    }
+
+    /// Keeps the result of a call until the next message that is none.
+    fn result(&mut self, message: Message<'r>) {
+        let name = Foreign::new(message.name.unwrap_or_default());
+        let id = Foreign::new(message.tool_call_id.unwrap_or_default());
+        let text = match message.content {
+            None => Cow::Borrowed(""),
+            Some(Content::Text(text)) => text,
+            Some(parts) => {
+                let text = Cow::Owned(parts.text().into_owned());
+                if let Content::Parts(parts) = parts {
+                    let others = parts.into_iter().filter(|part| part.text.is_none());
+                    self.other_parts.extend(others);
+                }
+                text
+            }
+        };
+        let result = ToldResult::new(name, id).output(Foreign::new(text));
+        self.results.push(result);
+    }
+
+    /// The results of the last turn as a message.
+    fn told_results(&mut self) -> Result<Option<Message<'r>>, DialectError> {
+        let calls = std::mem::take(&mut self.calls);
+        let given = std::mem::take(&mut self.results);
+        if calls.is_empty() && given.is_empty() {
+            return Ok(None);
+        }
+        let called = calls.len();
+        let mut told = in_call_order(calls, given);
+        // The model has given no ids and has seen none: its calls are known by their order.
+        for result in told.iter_mut().take(called) {
+            result.id = Foreign::new("");
+        }
+        let text = results(&told, self.dialect)?.into_text();
+        let mut message = Message::new("user", text);
+        let others = std::mem::take(&mut self.other_parts);
+        if !others.is_empty() {
+            message.content = Some(Content::Parts(parts(message.content, others)));
+        }
+        Ok(Some(message))
+    }
+
+    /// A turn of the model.
+    fn turn(&mut self, mut message: Message<'r>) -> Result<Message<'r>, DialectError> {
+        let Some(calls) = message.tool_calls.take().filter(|calls| !calls.is_empty()) else {
+            message.content = message.content.map(|content| self.escaped(content));
+            return Ok(message);
+        };
+        let said = message.content.take();
+        let said = said.map(|content| match content {
+            Content::Text(text) => text,
+            parts @ Content::Parts(_) => Cow::Owned(parts.text().into_owned()),
+        });
+        let said = said.filter(|text| !text.is_empty());
+        let mut turn: Vec<TurnPart<'_>> = Vec::with_capacity(calls.len() + 1);
+        turn.extend(said.map(|text| TurnPart::Said(Foreign::new(text))));
+        for call in &calls {
+            let name = Foreign::new(call.name());
+            let arguments = Foreign::new(call.arguments());
+            turn.push(TurnPart::Called(PastCall::from_text(name, arguments)));
+        }
+        let find = |name: &str| self.offer.get(name).map(|tool| &**tool);
+        let text = history(&turn, self.dialect, find)?.into_text();
+        drop(turn);
+        self.calls = calls
+            .into_iter()
+            .map(|call| {
+                let name = call.function.and_then(|function| function.name);
+                let id = call.id.unwrap_or_default();
+                (Foreign::new(name.unwrap_or_default()), Foreign::new(id))
+            })
+            .collect();
+        message.content = Some(Content::from(text));
+        Ok(message)
+    }
+
+    /// A content of somebody outside, escaped.
+    fn escaped(&self, content: Content<'r>) -> Content<'r> {
+        let mut passage = self.empty.clone();
+        let mut parts = match content {
+            Content::Text(text) => {
+                passage.foreign(&Foreign::new(text));
+                return Content::from(passage.finish().into_text());
+            }
+            Content::Parts(parts) => parts,
+        };
+        // The texts of all parts will stand together, so they are escaped together.
+        let has_text =
+            |part: &&mut ContentPart<'r>| part.text.as_deref().is_some_and(|text| !text.is_empty());
+        for part in parts.iter_mut().filter(has_text) {
+            let text = part.text.take().unwrap_or_default();
+            passage.foreign(&Foreign::new(text.clone()));
+            part.text = Some(text);
+        }
+        let passage = passage.finish();
+        let starts: Vec<usize> = passage.parts().iter().map(|part| part.span.start).collect();
+        for (place, part) in parts.iter_mut().filter(has_text).enumerate() {
+            let from = if place == 0 {
+                0
+            } else {
+                starts.get(place).copied().unwrap_or_default()
+            };
+            let to = starts
+                .get(place + 1)
+                .copied()
+                .unwrap_or(passage.text().len());
+            let text = passage.text().get(from..to).unwrap_or_default();
+            part.text = Some(Cow::Owned(text.to_owned()));
+        }
+        Content::Parts(parts)
+    }
+}
+
+/// Results, and behind them what the user says: one message, since both are of the user.
+fn joined<'r>(results: Message<'r>, mut message: Message<'r>) -> Message<'r> {
+    const LABEL: &str = "\nThe user writes:\n\n";
+    let content = match (results.content, message.content.take()) {
+        (Some(Content::Text(results)), Some(Content::Text(text))) => {
+            Content::from(results.into_owned() + LABEL + &text)
+        }
+        (results, content) => {
+            let mut list = parts(results, Vec::new());
+            list.push(text_part(LABEL.to_owned()));
+            Content::Parts(match content {
+                Some(Content::Parts(more)) => {
+                    list.extend(more);
+                    list
+                }
+                Some(Content::Text(text)) => {
+                    list.push(text_part(text.into_owned()));
+                    list
+                }
+                None => list,
+            })
+        }
+    };
+    message.content = Some(content);
+    message
+}
+
+/// A content as parts, and further ones.
+fn parts<'r>(content: Option<Content<'r>>, more: Vec<ContentPart<'r>>) -> Vec<ContentPart<'r>> {
+    let mut parts = match content {
+        None => Vec::new(),
+        Some(Content::Text(text)) => vec![text_part(text.into_owned())],
+        Some(Content::Parts(parts)) => parts,
+    };
+    parts.extend(more);
+    parts
+}

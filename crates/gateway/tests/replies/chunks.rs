@@ -1,0 +1,307 @@
+//! However a reply comes, the calls are those that reading the whole text finds.
+
+use std::collections::HashSet;
+
+use plaincall_call::{
+    Completeness, Document, ToolSet, Unclosed, openai_calls, read_tool_definitions,
+};
+use plaincall_gateway::{ModelSettings, ReplyPlan};
+use plaincall_syntax::Dialect;
+use plaincall_testkit::soup::Random;
+use serde_json::{Value, json};
+
+use crate::cases;
+use crate::client::Heard;
+use crate::model::{heard, plan, tools};
+
+/// The calls that a client must get of a text: those that can be read, and how many there are in all.
+fn expected(
+    text: &str,
+    plan: &ReplyPlan,
+    completeness: Completeness,
+) -> (Vec<(String, String)>, usize) {
+    let tools = read_tool_definitions(&tools().to_string()).unwrap();
+    let tools = ToolSet::new(tools).unwrap();
+    let document = Document::parse(text, plan.dialect()).unwrap();
+    let mut ids = HashSet::new();
+    let mut allowed = HashSet::new();
+    let mut count = 0;
+    for call in document.calls() {
+        if call
+            .dependencies
+            .iter()
+            .any(|id| *id != call.id && ids.contains(id))
+        {
+            break;
+        }
+        count += 1;
+        ids.insert(call.id.clone());
+        if call.dependencies.is_empty() {
+            allowed.insert(call.index);
+        }
+    }
+    let calls = openai_calls(&document, completeness, Unclosed::Reject, Some(&tools));
+    let left_out: HashSet<usize> = calls.left_out.iter().map(|call| call.index).collect();
+    let indices = document.calls().map(|call| call.index);
+    let right = indices.filter(|index| !left_out.contains(index));
+    let calls = right.zip(calls.tool_calls);
+    let calls = calls.filter(|(index, _)| *index < count && allowed.contains(index));
+    let calls = calls.map(|(_, call)| (call.function.name, call.function.arguments));
+    (calls.collect(), count)
+}
+
+fn check_calls(text: &str, heard: &Heard, plan: &ReplyPlan, completeness: Completeness) {
+    let (expected, count) = expected(text, plan, completeness);
+    let expected: Vec<(&str, &str)> = expected
+        .iter()
+        .map(|(name, arguments)| (&**name, &**arguments))
+        .collect();
+    assert_eq!(heard.readable(), expected, "{text:?}");
+    assert_eq!(heard.calls.len(), count, "{text:?}");
+}
+
+/// The characters of a text at which it is cut.
+fn pieces<'t>(text: &'t str, cuts: &[usize]) -> Vec<&'t str> {
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for &to in cuts.iter().chain([&text.len()]) {
+        pieces.push(&text[from..to]);
+        from = to;
+    }
+    pieces
+}
+
+fn without_ids(mut heard: Heard) -> Heard {
+    for call in &mut heard.calls {
+        call.id.clear();
+    }
+    heard
+}
+
+const REPLIES: &[&str] = &[
+    "Hello, world.\n",
+    " \n ",
+    "!!!GADGET_<think></think>END\n!!!ARG<think>x</think>:",
+    "Let me see.\n!!!GADGET_START:add\n!!!ARG:a\n5\n!!!ARG:b\n007\n!!!GADGET_END\nand\n!!!GADGET_START:now\n!!!GADGET_END\n",
+    "!!!GADGET_START:search\n!!!ARG:query\nx \"y\"\n\\n!!!ARG\\:\n!!!ARG:tags/0\na\n!!!ARG:tags/1\nb\n!!!ARG:range/from\n1.50\n!!!ARG:range/to\nnull\n!!!GADGET_END",
+    "!!!GADGET_START:add\n!!!ARG:a\nfive\n!!!GADGET_END\n!!!GADGET_START:nothing\n!!!GADGET_END\nend",
+    "<think>!!!GADGET_START:now\n!!!GADGET_END</think>\n\nSo:\n!!!GADGET_START:now\n!!!GADGET_END",
+    "a !!!GADGET_END b !!!ARG: c !!!GADGET_START: d </think> e !!!GADGET_EN\\D f",
+    "!!!GADGET_!!!GADGET_ENDEND",
+    "!!!GADGET_START:write:w\n!!!ARG:path\na\n!!!GADGET_START:add:a:w\n!!!ARG:a\n1\n!!!GADGET_END",
+    "!!!GADGET_START:write:w\n!!!ARG:path\na\n!!!GADGET_START:write:w\n!!!ARG:path\nb\n!!!GADGET_END\n!!!GADGET_START:now:n:x\n!!!GADGET_END",
+    "!!!GADGET_START:write\n!!!ARG:text\nno path\n!!!ARG:oops\n1\n!!!GADGET_END",
+    "!!!GADGET_START:write\n!!!ARG:path\n\u{1F600}\u{301}\n!!!ARG:text\nnot closed",
+];
+
+/// The same for the emoji syntax, where the form of the call is the tool's.
+const EMOJI_REPLIES: &[&str] = &[
+    "Let me see.\n🛠️[add 5 007]🛠️[/end]\n and 🛠️[now]🛠️[/end]",
+    "🛠️[write a.txt\tone two ]🛠️[/end]🛠️[search]{\"query\": \"🛠️\\[/end]\"}🛠️[/end]",
+    "🛠️[add five]🛠️[/end]🛠️[nothing]🛠️[/end] 🛠️[/end] 🛠[now]🛠[/end]",
+    "<think>🛠️[now]🛠️[/end]</think>\n🛠️[write a",
+    "🛠️[write a]🛠️[/end]🛠️[add 1",
+    "🛠️[add 1]\nnot closed",
+];
+
+#[test]
+fn every_cut_gives_the_same() {
+    cut_everywhere(&ModelSettings::default(), REPLIES);
+}
+
+#[test]
+fn every_cut_of_emoji_calls_gives_the_same() {
+    let settings = ModelSettings {
+        dialect: Dialect::emoji(),
+        ..ModelSettings::default()
+    };
+    cut_everywhere(&settings, EMOJI_REPLIES);
+}
+
+fn cut_everywhere(settings: &ModelSettings, replies: &[&str]) {
+    let plan = plan(&json!({}), settings);
+    for text in replies {
+        for (reason, completeness) in [
+            ("stop", Completeness::Complete),
+            ("length", Completeness::CutOff),
+        ] {
+            let whole = heard(&plan, &[text], reason).heard;
+            check_calls(text, &whole, &plan, completeness);
+            let edges: Vec<usize> = (1..text.len())
+                .filter(|&at| text.is_char_boundary(at))
+                .collect();
+            let letters = heard(&plan, &pieces(text, &edges), reason).heard;
+            assert_eq!(letters, whole, "{text:?} letter by letter");
+            for &at in &edges {
+                let cut = heard(&plan, &pieces(text, &[at]), reason).heard;
+                assert_eq!(cut, whole, "{text:?} cut at {at}");
+            }
+        }
+    }
+}
+
+/// A random reply: calls that are right or nearly so, texts, markers in odd places.
+#[allow(clippy::too_many_lines, reason = "most of them are lists")]
+fn reply(random: &mut Random, with_escapes: bool) -> String {
+    const ODD: &[&str] = &[
+        "!!!GADGET_START:",
+        "!!!GADGET_END",
+        "!!!ARG:",
+        "!!!GADGET_",
+        "!!!",
+        "END",
+        "ARG:",
+        "\n",
+        "\n",
+        " ",
+        "text",
+        "<think>",
+        "</think>",
+        "```\n",
+        "\u{1F6E0}\u{FE0F}[",
+        "a:b",
+        "!!!GADGET_START:now\n",
+        "\r\n",
+        "\u{E9}",
+    ];
+    const NAMES: &[&str] = &[
+        "add", "write", "search", "now", "add", "write", "Add", "other",
+    ];
+    const SUFFIXES: &[&str] = &["", "", "", "", ":x", ":y", ":x:y", ":z:x,y", ":z:q"];
+    const POINTERS: &[&str] = &[
+        "a",
+        "b",
+        "a",
+        "path",
+        "text",
+        "path",
+        "query",
+        "tags/0",
+        "tags/1",
+        "range/from",
+        "range/to",
+        "deep",
+        "tags",
+        "c",
+    ];
+    const VALUES: &[&str] = &[
+        "5",
+        "007",
+        "-1",
+        "1.5",
+        "true",
+        "null",
+        "x",
+        "one\ntwo",
+        "",
+        "[\"a\"]",
+        "{}",
+        "\"q\" \\ \t",
+        "\u{1F600}",
+        "1e3",
+        " a ",
+        "!!!ARG",
+        "12345678901234567890",
+    ];
+    const RIGHT: &[&str] = &[
+        "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!ARG:b\n-7\n!!!GADGET_END",
+        "!!!GADGET_START:write:w\n!!!ARG:path\na\n!!!ARG:text\none\n\"two\"\n\n!!!GADGET_END\n",
+        "!!!GADGET_START:search\n!!!ARG:tags/0\nx\n!!!ARG:query\ny\n!!!ARG:tags/1\nz\n!!!GADGET_END",
+        "\n!!!GADGET_START:now\n!!!GADGET_END\n",
+    ];
+    let mut text = String::new();
+    for _ in 0..=random.below(5) {
+        match random.below(6) {
+            4 | 5 => text.push_str(RIGHT[random.below(RIGHT.len())]),
+            0 => text.push_str(["I see.", "Let me look.\n", "\n\n", "Hm"][random.below(4)]),
+            1 => (0..=random.below(4)).for_each(|_| text.push_str(ODD[random.below(ODD.len())])),
+            _ => {
+                text.push_str("\n!!!GADGET_START:");
+                text.push_str(NAMES[random.below(NAMES.len())]);
+                text.push_str(SUFFIXES[random.below(SUFFIXES.len())]);
+                text.push('\n');
+                for _ in 0..random.below(4) {
+                    text.push_str("!!!ARG:");
+                    text.push_str(POINTERS[random.below(POINTERS.len())]);
+                    text.push('\n');
+                    text.push_str(VALUES[random.below(VALUES.len())]);
+                    if with_escapes && random.one_in(4) {
+                        text.push_str(
+                            [
+                                "!!!ARG\\:",
+                                "!!!GADGET_EN\\D\n",
+                                "\\",
+                                "!!!GADGET_START\\\\:x",
+                            ][random.below(4)],
+                        );
+                    }
+                    if !random.one_in(8) {
+                        text.push('\n');
+                    }
+                }
+                if !random.one_in(8) {
+                    text.push_str("!!!GADGET_END");
+                }
+                if random.one_in(2) {
+                    text.push('\n');
+                }
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn random_replies_give_the_calls_of_the_document() {
+    let plan = plan(&json!({}), &ModelSettings::default());
+    let markers: Vec<String> = Dialect::block()
+        .markers()
+        .unwrap()
+        .into_iter()
+        .map(|marker| marker.text)
+        .collect();
+    let mut closed = 0;
+    let cases = cases(300);
+    let count = cases.end - cases.start;
+    for seed in cases {
+        let mut random = Random::new(seed);
+        let with_escapes = random.one_in(2);
+        let text = reply(&mut random, with_escapes);
+        let (reason, completeness) = if random.one_in(3) {
+            ("length", Completeness::CutOff)
+        } else {
+            ("stop", Completeness::Complete)
+        };
+        let whole = heard(&plan, &[&text], reason).heard;
+        check_calls(&text, &whole, &plan, completeness);
+        closed += whole.readable().len() as u64;
+        let edges: Vec<usize> = (1..text.len())
+            .filter(|&at| text.is_char_boundary(at))
+            .collect();
+        let share = random.below(6) + 1;
+        let cuts: Vec<usize> = edges.into_iter().filter(|_| random.one_in(share)).collect();
+        let cut = heard(&plan, &pieces(&text, &cuts), reason).heard;
+        assert_eq!(
+            without_ids(cut),
+            without_ids(whole.clone()),
+            "seed {seed}: {text:?}"
+        );
+        if !text.contains('\\') {
+            for marker in &markers {
+                assert!(
+                    !whole.content.contains(marker.as_str()),
+                    "seed {seed}: {:?} of {text:?}",
+                    whole.content
+                );
+            }
+        }
+        for call in &whole.calls {
+            let value: Result<Value, _> = serde_json::from_str(&call.arguments);
+            assert!(value.is_err() || value.unwrap().is_object());
+        }
+    }
+    assert!(
+        closed > count / 3 || count < 100,
+        "the generator writes calls that are right: {closed}"
+    );
+}

@@ -1,0 +1,181 @@
+//! A model's server that says what it is told, and the gateway in between.
+
+use plaincall_gateway::{
+    Caller, Counts, Exchange, Flow, ModelSettings, Next, Offers, Refusal, RepairRound, Reply,
+    ReplyPlan, Secret, StreamedAnswer, Translation, translate,
+};
+use plaincall_wire::openai::ChatCompletionRequest;
+use plaincall_wire::sse::Limits;
+use serde_json::{Value, json};
+
+use crate::client::{Heard, hear};
+
+/// The tools of the tests.
+pub(crate) fn tools() -> Value {
+    let tool = |name: &str, properties: Value, required: Value| {
+        let schema = json!({"type": "object", "properties": properties, "required": required});
+        json!({"type": "function", "function": {"name": name, "parameters": schema}})
+    };
+    json!([
+        tool(
+            "add",
+            json!({"a": {"type": "integer"}, "b": {"type": "integer"}}),
+            json!(["a"])
+        ),
+        tool(
+            "write",
+            json!({"path": {"type": "string"}, "text": {"type": "string"}}),
+            json!(["path"])
+        ),
+        tool(
+            "search",
+            json!({
+                "query": {"type": "string"},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "range": {"type": "object", "properties": {"from": {"type": "number"}, "to": {"type": ["number", "null"]}}},
+                "deep": {"type": "boolean"},
+            }),
+            json!([])
+        ),
+        tool("now", json!({}), json!([])),
+    ])
+}
+
+/// A request with these tools and other fields.
+pub(crate) fn request(fields: &Value) -> Value {
+    let mut request = json!({
+        "model": "m", "stream": true,
+        "messages": [{"role": "user", "content": "Do it."}],
+        "tools": tools(),
+    });
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        request[name] = value.clone();
+    }
+    request
+}
+
+/// The plan of a request with these fields.
+pub(crate) fn plan(fields: &Value, settings: &ModelSettings) -> ReplyPlan {
+    let body = request(fields).to_string();
+    let request: ChatCompletionRequest<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
+    let secret = Secret::new("secret");
+    let caller = Caller {
+        secret: &secret,
+        key: "",
+    };
+    match translate(request, settings, caller, &Offers::new()) {
+        Ok(Translation::Changed { plan, .. }) => *plan,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a server says, as the bytes of its stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stream(pub(crate) Vec<u8>);
+
+impl Stream {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn data(mut self, data: &str) -> Self {
+        self.0
+            .extend_from_slice(format!("data: {data}\n\n").as_bytes());
+        self
+    }
+
+    fn delta(self, delta: &Value, reason: &Value) -> Self {
+        let chunk = json!({
+            "id": "chatcmpl-9", "object": "chat.completion.chunk", "created": 7, "model": "m",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],
+        });
+        self.data(&chunk.to_string())
+    }
+
+    pub(crate) fn texts<'t>(self, texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let begun = self.delta(&json!({"role": "assistant", "content": ""}), &Value::Null);
+        texts.into_iter().fold(begun, |stream, text| {
+            stream.delta(&json!({"content": text}), &Value::Null)
+        })
+    }
+
+    pub(crate) fn thought(self, name: &str, text: &str) -> Self {
+        self.delta(&json!({name: text}), &Value::Null)
+    }
+
+    pub(crate) fn finish(self, reason: &str) -> Self {
+        self.delta(&json!({}), &json!(reason))
+    }
+
+    pub(crate) fn usage(self, tokens: u64) -> Self {
+        let usage =
+            json!({"prompt_tokens": tokens, "completion_tokens": 1, "total_tokens": tokens + 1});
+        self.data(&json!({"choices": null, "usage": usage}).to_string())
+    }
+
+    pub(crate) fn done(self) -> Self {
+        self.data("[DONE]")
+    }
+}
+
+/// What came of an exchange.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) heard: Heard,
+    pub(crate) counts: Counts,
+    pub(crate) rounds: Vec<RepairRound>,
+    /// Whether the gateway had enough before the stream of the server ended.
+    pub(crate) is_over_early: bool,
+}
+
+/// Lets the gateway read the streams of a server, one for each round, in pieces of these sizes.
+pub(crate) fn exchange(
+    plan: &ReplyPlan,
+    streams: &[Stream],
+    sizes: &[usize],
+    broken: bool,
+) -> Outcome {
+    let reply = Reply::new(plan.clone(), Secret::new("seed")).unwrap();
+    let answer = StreamedAnswer::new("chatcmpl-0", 1, plan.includes_usage());
+    let mut exchange = Exchange::new(reply, answer, Limits::default());
+    let mut bytes = Vec::new();
+    let mut rounds = Vec::new();
+    let mut is_over_early = false;
+    for stream in streams {
+        let mut rest = stream.0.as_slice();
+        for size in sizes.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, after) = rest.split_at((*size).clamp(1, rest.len()));
+            rest = after;
+            let flow = exchange.feed(piece);
+            bytes.append(&mut exchange.take());
+            if flow == Flow::Over {
+                is_over_early = !rest.is_empty();
+                break;
+            }
+        }
+        let next = exchange.end(broken.then(|| Refusal::upstream("it broke")));
+        bytes.append(&mut exchange.take());
+        match next {
+            Next::Again(round) => rounds.push(round),
+            Next::Done | Next::Failed(_) => break,
+        }
+    }
+    Outcome {
+        heard: hear(&bytes, plan.includes_usage()),
+        counts: exchange.counts(),
+        rounds,
+        is_over_early,
+    }
+}
+
+/// What a client hears of one text that ends with this reason.
+pub(crate) fn heard(plan: &ReplyPlan, texts: &[&str], reason: &str) -> Outcome {
+    let stream = Stream::new()
+        .texts(texts.iter().copied())
+        .finish(reason)
+        .done();
+    exchange(plan, &[stream], &[usize::MAX], false)
+}

@@ -1,0 +1,416 @@
+//! What the client hears of what the model says: one line a case.
+
+use std::fmt::Write as _;
+
+use plaincall_gateway::{Markers, Mode, ModelSettings};
+use plaincall_syntax::Dialect;
+use serde_json::{Value, json};
+
+use crate::model::{Outcome, Stream, exchange, heard, plan};
+
+const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
+const WRONG: &str = "!!!GADGET_START:add\n!!!ARG:a\nfive\n!!!GADGET_END\n";
+
+/// A line of what was heard: the text, the calls, the end.
+fn line(outcome: &Outcome) -> String {
+    let heard = &outcome.heard;
+    let mut line = format!("{:?}", heard.content);
+    if !heard.reasoning.is_empty() {
+        let _ = write!(line, " thought {:?}", heard.reasoning);
+    }
+    for call in &heard.calls {
+        let _ = write!(line, " {}({})", call.name, call.arguments);
+    }
+    match (&heard.finish_reason, &heard.error) {
+        (Some(reason), None) => line + " " + reason,
+        (None, Some(error)) => line + " error: " + error,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn check(fields: &Value, settings: &ModelSettings, text: &str, reason: &str, expected: &str) {
+    let outcome = heard(&plan(fields, settings), &[text], reason);
+    assert_eq!(line(&outcome), expected, "{text:?}");
+}
+
+#[test]
+fn streamed() {
+    let settings = ModelSettings::default();
+    let check = |text: &str, reason: &str, expected: &str| {
+        check(&json!({}), &settings, text, reason, expected);
+    };
+    check("Hi.\n", "stop", r#""Hi.\n" stop"#);
+    check(" \n", "stop", r#"" \n" stop"#);
+    check("Hi.", "length", r#""Hi." length"#);
+    check("Hi.", "content_filter", r#""Hi." content_filter"#);
+    check("Hi.", "eos", r#""Hi." eos"#);
+    check(ADD, "stop", r#""" add({"a":5}) tool_calls"#);
+    check(ADD, "length", r#""" add({"a":5}) length"#);
+    check(
+        &format!("\n\nI add.\n{ADD}\n{ADD} Done. \n"),
+        "stop",
+        r#""\n\nI add.\n\n Done. \n" add({"a":5}) add({"a":5}) tool_calls"#,
+    );
+    // A call that is wrong is left so that no client can read it, however it tries.
+    check(WRONG, "stop", r#""" add({"a":]) tool_calls"#);
+    check(
+        "!!!GADGET_START:nope\n!!!GADGET_END",
+        "stop",
+        r#""" nope({]) tool_calls"#,
+    );
+    check(
+        "!!!GADGET_START:write\n!!!ARG:path\na\n!!!ARG:oops\nb",
+        "stop",
+        r#""" write({"path":"a"]) tool_calls"#,
+    );
+    check(
+        "!!!GADGET_START:write\n!!!ARG:path\nab",
+        "length",
+        r#""" write({"path":"ab"]) length"#,
+    );
+    check(
+        "!!!GADGET_START:write\n!!!ARG:path\nab",
+        "stop",
+        r#""" write({"path":"ab"}) tool_calls"#,
+    );
+    check(
+        "!!!GADGET_START:now:n:later\n!!!GADGET_END",
+        "stop",
+        r#""" now({]) tool_calls"#,
+    );
+    // Markers that mean nothing.
+    check("a !!!GADGET_END b", "stop", r#""a  b" stop"#);
+    check(
+        &format!("{ADD}!!!GADGET_END\n"),
+        "stop",
+        r#""" add({"a":5}) tool_calls"#,
+    );
+    check(
+        "!!!GADGET_!!!GADGET_ENDEND",
+        "stop",
+        r#""!!!GADGET_\\END" stop"#,
+    );
+    check("!!!GADGET_EN\\D", "stop", r#""!!!GADGET_END" stop"#);
+    check("!!!GADGET_START:add", "length", r#""add" length"#);
+    // Reasoning.
+    check(
+        &format!("<think>a{ADD}b</think>c"),
+        "stop",
+        r#""c" thought "a!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\nb" stop"#,
+    );
+}
+
+#[test]
+fn a_reply_ends_before_a_call_that_waits_for_another() {
+    let plan = plan(&json!({}), &ModelSettings::default());
+    let first = "!!!GADGET_START:now:n\n!!!GADGET_END\n";
+    let second = "!!!GADGET_START:add:a:n\n!!!ARG:a\n5\n!!!GADGET_END\n";
+    let third = "That is all.";
+    let stream = Stream::new()
+        .texts([first, second, third])
+        .finish("stop")
+        .done();
+    let outcome = exchange(&plan, &[stream], &[50], false);
+    assert!(outcome.is_over_early);
+    assert_eq!(outcome.counts.dependent_calls, 1);
+    assert_eq!(line(&outcome), r#""" now({}) tool_calls"#);
+}
+
+#[test]
+fn choices() {
+    let settings = ModelSettings::default();
+    let check = |fields: &Value, text: &str, expected: &str| {
+        check(fields, &settings, text, "stop", expected);
+    };
+    let named = json!({"tool_choice": {"type": "function", "function": {"name": "now"}}});
+    check(&named, ADD, r#""" add({]) tool_calls"#);
+    check(
+        &named,
+        "!!!GADGET_START:now\n!!!GADGET_END",
+        r#""" now({}) tool_calls"#,
+    );
+    check(
+        &json!({"tool_choice": "none"}),
+        &format!("So: {ADD}"),
+        r#""So: " stop"#,
+    );
+    check(&json!({"tool_choice": "required"}), "No.", r#""No." stop"#);
+    check(
+        &json!({"parallel_tool_calls": false}),
+        &format!("{ADD}{ADD}"),
+        r#""" add({"a":5}) tool_calls"#,
+    );
+    check(
+        &json!({"stop": ["x"]}),
+        "!!!GADGET_START:write\n!!!ARG:path\nab",
+        r#""" write({"path":"ab"]) tool_calls"#,
+    );
+}
+
+#[test]
+fn emoji_and_keyed() {
+    let emoji = ModelSettings {
+        dialect: Dialect::emoji(),
+        ..ModelSettings::default()
+    };
+    check(
+        &json!({}),
+        &emoji,
+        "So:\n🛠️[add 5]🛠️[/end]\n",
+        "stop",
+        r#""So:\n" add({"a":5}) tool_calls"#,
+    );
+    check(
+        &json!({}),
+        &emoji,
+        "🛠️[add 5]",
+        "stop",
+        r#""" add({"a":5]) tool_calls"#,
+    );
+    let keyed = ModelSettings {
+        markers: Markers::Keyed,
+        ..ModelSettings::default()
+    };
+    check(
+        &json!({}),
+        &keyed,
+        "!!!GADGET_END",
+        "stop",
+        r#""!!!GADGET_END" stop"#,
+    );
+    let plan = plan(&json!({}), &keyed);
+    let markers = plan.dialect().markers().unwrap();
+    let call = format!("{}now\n{}", markers[0].text, markers[1].text);
+    assert_eq!(
+        line(&heard(&plan, &[&call], "stop")),
+        r#""" now({}) tool_calls"#
+    );
+}
+
+#[test]
+fn reasoning_begun_in_the_prompt() {
+    let mut settings = ModelSettings::default();
+    settings.reasoning.as_mut().unwrap().is_begun = true;
+    check(
+        &json!({}),
+        &settings,
+        &format!("hm {ADD}</think>{ADD}"),
+        "stop",
+        r#""" thought "hm !!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n" add({"a":5}) tool_calls"#,
+    );
+}
+
+#[test]
+fn reasoning_of_the_server_and_usage() {
+    let fields = json!({"stream_options": {"include_usage": true}});
+    let plan = plan(&fields, &ModelSettings::default());
+    for name in ["reasoning", "reasoning_content"] {
+        let stream = Stream::new()
+            .thought(name, "hm ")
+            .thought(name, ADD)
+            .texts(["Yes."]);
+        let stream = stream.finish("stop").usage(10).done();
+        let outcome = exchange(&plan, &[stream], &[usize::MAX], false);
+        assert_eq!(outcome.heard.reasoning, format!("hm {ADD}"));
+        assert_eq!(outcome.heard.content, "Yes.");
+        assert_eq!(outcome.heard.usage.unwrap()["total_tokens"], 11);
+    }
+}
+
+/// Rounds of a checked reply: what the model says, what the client hears, and what the model is told last.
+fn check_rounds(fields: &Value, rounds: &[&str], expected: &str, told: &[&str]) {
+    let settings = ModelSettings {
+        mode: Mode::Checked,
+        ..ModelSettings::default()
+    };
+    let streams: Vec<Stream> = rounds
+        .iter()
+        .map(|text| Stream::new().texts([*text]).finish("stop").usage(10).done())
+        .collect();
+    let mut fields = fields.clone();
+    fields["stream_options"] = json!({"include_usage": true});
+    let outcome = exchange(&plan(&fields, &settings), &streams, &[7, 100, 3], false);
+    assert_eq!(line(&outcome), expected, "{rounds:?}");
+    if let Some(usage) = &outcome.heard.usage {
+        let tokens = u64::try_from(rounds.len()).unwrap() * 10;
+        assert_eq!(usage["prompt_tokens"], tokens);
+    }
+    let last = outcome
+        .rounds
+        .last()
+        .map(|round| round.complaint.as_str())
+        .unwrap_or_default();
+    for part in told {
+        assert!(last.contains(part), "{part:?} in {last}");
+    }
+}
+
+#[test]
+fn checked() {
+    let none = json!({});
+    check_rounds(&none, &["Hi."], r#""Hi." stop"#, &[]);
+    check_rounds(
+        &none,
+        &[&format!("I add.\n{ADD}")],
+        r#""I add.\n" add({"a":5}) tool_calls"#,
+        &[],
+    );
+    check_rounds(
+        &none,
+        &[&format!("I add.\n{WRONG}"), &format!("Sorry.\n{ADD}")],
+        r#""I add.\n" add({"a":5}) tool_calls"#,
+        &[
+            "`a`: expected a whole number, found `five`",
+            "Write it again",
+        ],
+    );
+    // None leaves while one of them is wrong, so none leaves twice.
+    check_rounds(
+        &none,
+        &[&format!("{ADD}{WRONG}"), &format!("{ADD}{ADD}")],
+        r#""" add({"a":5}) add({"a":5}) tool_calls"#,
+        &["Write all of them again"],
+    );
+    check_rounds(&none, &[WRONG, "I cannot."], r#""I cannot." stop"#, &[]);
+    check_rounds(
+        &none,
+        &[WRONG, WRONG, WRONG],
+        r#""" error: the model has written a call that is wrong, also after it was asked to write it again"#,
+        &[],
+    );
+    check_rounds(
+        &none,
+        &["!!!GADGET_START:nope\n!!!GADGET_END", ADD],
+        r#""" add({"a":5}) tool_calls"#,
+        &["there is no tool `nope`"],
+    );
+    check_rounds(
+        &none,
+        &[
+            "!!!gadget_start:now\n!!!gadget_end\n",
+            "!!!GADGET_START:now\n!!!GADGET_END",
+        ],
+        r#""!!!gadget_start:now\n!!!gadget_end\n" now({}) tool_calls"#,
+        &["is no marker"],
+    );
+    let required = json!({"tool_choice": "required"});
+    check_rounds(
+        &required,
+        &["No.", ADD],
+        r#""No." add({"a":5}) tool_calls"#,
+        &["no call, but one must be made"],
+    );
+    let named = json!({"tool_choice": {"type": "function", "function": {"name": "now"}}});
+    check_rounds(
+        &named,
+        &[ADD, "!!!GADGET_START:now\n!!!GADGET_END"],
+        r#""" now({}) tool_calls"#,
+        &["there is no tool `add`; the tools are `now`"],
+    );
+    check_rounds(
+        &none,
+        &[
+            "!!!GADGET_START:now:n\n!!!GADGET_END\n!!!GADGET_START:add:a:n\n!!!ARG:a\n1\n!!!GADGET_END",
+        ],
+        r#""" now({}) tool_calls"#,
+        &[],
+    );
+}
+
+#[test]
+fn a_checked_reply_that_is_cut() {
+    let settings = ModelSettings {
+        mode: Mode::Checked,
+        ..ModelSettings::default()
+    };
+    check(
+        &json!({}),
+        &settings,
+        &format!("{ADD}!!!GADGET_START:add\n!!!ARG:a\n1"),
+        "length",
+        r#""" add({"a":5}) length"#,
+    );
+}
+
+#[test]
+fn strict_functions_are_checked() {
+    let mut tools = crate::model::tools();
+    tools[0]["function"]["strict"] = json!(true);
+    assert_eq!(
+        plan(&json!({"tools": tools}), &ModelSettings::default()).mode(),
+        Mode::Checked
+    );
+}
+
+#[test]
+fn ends_of_the_server() {
+    let plan = plan(&json!({}), &ModelSettings::default());
+    let open = "!!!GADGET_START:write\n!!!ARG:path\nab";
+    let begun = |text: &str| Stream::new().texts([text]);
+    let error = r#"{"error":{"message":"overloaded","type":"server_error","code":503}}"#;
+    let cases = [
+        // `[DONE]` without a reason.
+        (begun("Hi.").done(), false, r#""Hi." stop"#),
+        (begun(ADD).done(), false, r#""" add({"a":5}) tool_calls"#),
+        (
+            begun(open).done(),
+            false,
+            r#""" write({"path":"ab"]) length"#,
+        ),
+        (Stream::new().done(), false, r#""" stop"#),
+        // The stream breaks off.
+        (
+            begun("Hi."),
+            false,
+            r#""Hi." error: the model's server ended its answer before it was complete"#,
+        ),
+        (
+            begun(open),
+            true,
+            r#""" write({"path":"ab) error: it broke"#,
+        ),
+        (Stream::new(), true, r#""" error: it broke"#),
+        // It breaks off when all is said.
+        (begun("Hi.").finish("stop"), true, r#""Hi." stop"#),
+        (
+            begun(ADD).finish("stop"),
+            false,
+            r#""" add({"a":5}) tool_calls"#,
+        ),
+        // Errors.
+        (
+            begun("Hi.").data(error),
+            false,
+            r#""Hi." error: overloaded"#,
+        ),
+        (
+            begun("Hi.").finish("stop").data(error),
+            false,
+            r#""Hi." stop"#,
+        ),
+        (
+            begun("Hi.").data("oops"),
+            false,
+            r#""Hi." error: the model's server has sent what cannot be read: expected value (line 1, column 1)"#,
+        ),
+        // What comes after the end does not count.
+        (
+            begun("Hi.")
+                .finish("stop")
+                .texts([ADD])
+                .finish("stop")
+                .done(),
+            false,
+            r#""Hi." stop"#,
+        ),
+    ];
+    for (stream, broken, expected) in cases {
+        let outcome = exchange(&plan, std::slice::from_ref(&stream), &[usize::MAX], broken);
+        assert_eq!(
+            line(&outcome),
+            expected,
+            "{}",
+            String::from_utf8_lossy(&stream.0)
+        );
+    }
+}

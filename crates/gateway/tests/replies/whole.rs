@@ -1,0 +1,127 @@
+//! Answers that are not streamed.
+
+use plaincall_gateway::{Mode, ModelSettings, Next, Reply, Secret, WholeAnswer};
+use plaincall_wire::openai::ChatCompletion;
+use serde_json::{Value, json};
+
+use crate::model::{Stream, exchange, plan};
+
+fn completion(text: &str, reason: &str) -> Value {
+    json!({
+        "id": "chatcmpl-9", "object": "chat.completion", "created": 7, "model": "m", "timings": {"ms": 1},
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text, "reasoning": "hm", "annotations": []},
+            "logprobs": {"content": []}, "finish_reason": reason}],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11},
+    })
+}
+
+/// The answer to the client, after as many rounds as there are texts.
+fn answer(mode: Mode, texts: &[&str], reason: &str) -> Result<Value, String> {
+    let settings = ModelSettings {
+        mode,
+        ..ModelSettings::default()
+    };
+    let mut reply = Reply::new(plan(&json!({}), &settings), Secret::new("seed")).unwrap();
+    let mut whole = WholeAnswer::new();
+    for text in texts {
+        let body = completion(text, reason).to_string();
+        let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
+        match reply.whole(&upstream, &mut whole) {
+            Next::Again(_) => {}
+            Next::Failed(refusal) => return Err(refusal.message().to_owned()),
+            Next::Done => {
+                let written = plaincall_wire::write(&whole.into_completion(upstream));
+                return Ok(serde_json::from_str(&written).unwrap());
+            }
+        }
+    }
+    panic!("it wants another round");
+}
+
+const TEXTS: &[&str] = &[
+    "Hi.\n",
+    "So:\n!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n!!!GADGET_START:now\n!!!GADGET_END",
+    "!!!GADGET_START:add\n!!!ARG:a\nfive\n!!!GADGET_END",
+    "<think>a</think>\n!!!GADGET_START:write\n!!!ARG:path\na",
+];
+
+#[test]
+fn an_answer_is_what_a_stream_gives() {
+    for text in TEXTS {
+        for reason in ["stop", "length"] {
+            let answer = answer(Mode::Streamed, &[text], reason).unwrap();
+            let stream = Stream::new()
+                .thought("reasoning", "hm")
+                .texts([*text])
+                .finish(reason)
+                .done();
+            let heard = exchange(
+                &plan(&json!({}), &ModelSettings::default()),
+                &[stream],
+                &[usize::MAX],
+                false,
+            )
+            .heard;
+            let choice = &answer["choices"][0];
+            let message = &choice["message"];
+            assert_eq!(
+                message["content"].as_str().unwrap_or_default(),
+                heard.content
+            );
+            assert_eq!(message["reasoning"], heard.reasoning);
+            assert_eq!(choice["finish_reason"], heard.finish_reason.unwrap());
+            let calls: Vec<Value> = heard
+                .calls
+                .iter()
+                .map(|call| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}))
+                .collect();
+            let given = message
+                .get("tool_calls")
+                .cloned()
+                .unwrap_or_else(|| json!([]));
+            assert_eq!(given, json!(calls), "{text:?}");
+            // All else stays.
+            assert_eq!(answer["timings"], json!({"ms": 1}));
+            assert_eq!(message["annotations"], json!([]));
+            assert_eq!(answer["usage"]["total_tokens"], 11);
+            assert_eq!(choice["logprobs"], Value::Null);
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_is_checked() {
+    let answer = answer(Mode::Checked, &[TEXTS[2], TEXTS[1]], "stop").unwrap();
+    assert_eq!(
+        answer["choices"][0]["message"]["tool_calls"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(answer["usage"]["prompt_tokens"], 20);
+    assert!(
+        self::answer(Mode::Checked, &[TEXTS[2]; 3], "stop")
+            .unwrap_err()
+            .contains("wrong")
+    );
+}
+
+#[test]
+fn an_answer_without_choices() {
+    for body in [r#"{"choices":null}"#, r#"{"choices":[]}"#, "{}"] {
+        let mut reply = Reply::new(
+            plan(&json!({}), &ModelSettings::default()),
+            Secret::new("seed"),
+        )
+        .unwrap();
+        let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
+        let Next::Failed(refusal) = reply.whole(&upstream, &mut WholeAnswer::new()) else {
+            panic!("{body}");
+        };
+        assert_eq!(
+            (refusal.status, refusal.message()),
+            (502, "the model's server has given no answer")
+        );
+    }
+}

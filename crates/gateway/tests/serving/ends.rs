@@ -1,0 +1,215 @@
+//! Answers that end otherwise than they should.
+
+use std::time::Duration;
+
+use plaincall_gateway::Upstream;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::client::hear;
+use crate::scripted::{Script, Scripted, Then};
+use crate::started::{ADD, Started, request};
+
+/// What is said before anything was answered.
+async fn failed(scripts: Vec<Script>, status: u16, words: &str) {
+    for is_streamed in [true, false] {
+        let server = Scripted::start(scripts.clone()).await;
+        let gateway = Started::before(&server, |config| {
+            config.timeouts.first_byte = Duration::from_millis(300);
+            config.timeouts.idle = Duration::from_millis(300);
+        })
+        .await;
+        let response = gateway.post(&request(is_streamed)).await;
+        assert_eq!(response.status(), status);
+        let text = response.text().await.unwrap();
+        let error: Value = serde_json::from_str(&text).unwrap();
+        assert!(
+            error["error"]["message"].as_str().unwrap().contains(words),
+            "{text}"
+        );
+        let reports = gateway.reports(1).await;
+        assert_eq!(reports[0].status, status);
+        assert!(reports[0].error.as_ref().unwrap().contains(words));
+    }
+}
+
+#[tokio::test]
+async fn before_it_has_begun() {
+    let overloaded =
+        json!({"error": {"message": "try later", "type": "rate_limit", "code": "slow"}});
+    failed(vec![Script::json(429, &overloaded)], 429, "try later").await;
+    failed(
+        vec![Script::json(500, &json!({})).only(0, Then::End)],
+        500,
+        "status 500",
+    )
+    .await;
+    failed(vec![Script::json(302, &json!("gone"))], 502, "").await;
+    failed(
+        vec![Script::stream(&[], "stop").only(0, Then::Silence)],
+        504,
+        "has not begun to answer",
+    )
+    .await;
+    failed(
+        vec![Script::stream(&[], "stop").only(0, Then::Stall)],
+        504,
+        "has fallen silent",
+    )
+    .await;
+    failed(
+        vec![Script::stream(&[], "stop").only(0, Then::Break)],
+        502,
+        "broke",
+    )
+    .await;
+    let nobody = Upstream::Http {
+        url: "http://127.0.0.1:1/v1".to_owned(),
+        key: None,
+    };
+    let gateway = Started::with(nobody, |_| {}).await;
+    let response = gateway.post(&request(true)).await;
+    assert_eq!(response.status(), 502);
+    assert!(response.text().await.unwrap().contains("cannot be reached"));
+}
+
+#[tokio::test]
+async fn retry_after_is_told() {
+    let mut script = Script::json(429, &json!({"error": {"message": "slow"}}));
+    script.headers.push(("retry-after", "7"));
+    let server = Scripted::start(vec![script]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let response = gateway.post(&request(true)).await;
+    assert_eq!(response.headers()["retry-after"], "7");
+}
+
+#[tokio::test]
+async fn in_the_middle() {
+    let script = |then| Script::stream(&["I add.\n", ADD], "stop").only(1, then);
+    for (then, words) in [
+        (Then::Break, "broke"),
+        (Then::Stall, "has fallen silent"),
+        (Then::End, "before it was complete"),
+    ] {
+        let server = Scripted::start(vec![script(then)]).await;
+        let gateway = Started::before(&server, |config| {
+            config.timeouts.idle = Duration::from_millis(300);
+        })
+        .await;
+        let heard = gateway.hear(&request(true)).await;
+        assert_eq!(heard.content, "I add.\n");
+        assert!(heard.error.as_ref().unwrap().contains(words), "{heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_takes_the_request_with_it() {
+    for (is_streamed, pieces, then) in [
+        (true, 1, Then::Stall),
+        (true, 0, Then::Silence),
+        (true, 0, Then::Stall),
+        (false, 0, Then::Silence),
+        (false, 1, Then::Stall),
+    ] {
+        let server = Scripted::start(vec![
+            Script::stream(&["I add.\n"], "stop").only(pieces, then),
+        ])
+        .await;
+        let gateway = Started::before(&server, |_| {}).await;
+        let url = gateway.url("/v1/chat/completions");
+        let asked = gateway
+            .client
+            .post(url)
+            .body(request(is_streamed).to_string())
+            .send();
+        let task = tokio::spawn(async move {
+            if let Ok(mut response) = asked.await {
+                while let Ok(Some(_)) = response.chunk().await {}
+            }
+        });
+        server.until(|seen| seen.requests.len() == 1).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        task.abort();
+        server.until(|seen| seen.dropped == 1).await;
+        let reports = gateway.reports(1).await;
+        assert!(reports[0].is_abandoned, "{:?}", reports[0]);
+    }
+}
+
+#[tokio::test]
+async fn without_tools_a_client_that_goes_takes_the_request_too() {
+    let server = Scripted::start(vec![Script::stream(&["a"], "stop").only(1, Then::Stall)]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let response = gateway.post(&json!({"messages": [], "stream": true})).await;
+    drop(response);
+    server.until(|seen| seen.dropped == 1).await;
+}
+
+#[tokio::test]
+async fn a_call_that_waits_ends_the_request() {
+    let second = "!!!GADGET_START:add:b:gadget_1\n!!!ARG:a\n6\n!!!GADGET_END";
+    let script = Script::stream(&[ADD, second, "more"], "stop").only(2, Then::Stall);
+    let server = Scripted::start(vec![script]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let heard = gateway.hear(&request(true)).await;
+    assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
+    server.until(|seen| seen.dropped == 1).await;
+}
+
+#[tokio::test]
+async fn whoever_waits_long_is_told() {
+    let mut script = Script::stream(&["Yes."], "stop");
+    script.pieces[0].0 = Duration::from_millis(400);
+    let server = Scripted::start(vec![script]).await;
+    let gateway = Started::before(&server, |config| {
+        config.timeouts.keep_alive = Duration::from_millis(100);
+    })
+    .await;
+    let response = gateway.post(&request(true)).await;
+    let bytes = response.bytes().await.unwrap();
+    assert!(bytes.starts_with(b": still there\n"), "{bytes:?}");
+    assert_eq!(hear(&bytes, false).content, "Yes.");
+}
+
+#[tokio::test]
+async fn it_ends_when_all_is_said() {
+    let script = Script::stream(&["a", "b", "c"], "stop").after(Duration::from_millis(100));
+    let server = Scripted::start(vec![script]).await;
+    let mut gateway = Started::before(&server, |_| {}).await;
+    let response = gateway.post(&request(true)).await;
+    gateway.stop();
+    let bytes = response.bytes().await.unwrap();
+    assert_eq!(hear(&bytes, false).content, "abc");
+    let url = gateway.url("/health");
+    let client = gateway.client.clone();
+    gateway.ended().await;
+    assert!(client.get(url).send().await.is_err());
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_let_go() {
+    for with_tools in [true, false] {
+        let text = "x".repeat(256 << 10);
+        let texts: Vec<&str> = (0..256).map(|_| text.as_str()).collect();
+        let server = Scripted::start(vec![Script::stream(&texts, "stop")]).await;
+        let gateway = Started::before(&server, |config| {
+            config.timeouts.idle = Duration::from_millis(300);
+        })
+        .await;
+        let mut body = request(true);
+        if !with_tools {
+            body["tools"] = json!([]);
+        }
+        let body = body.to_string();
+        let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+        let head = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + &body).as_bytes()).await.unwrap();
+        // What is not read here is not read there either.
+        server.until(|seen| seen.dropped == 1).await;
+        assert!(gateway.reports(1).await[0].is_abandoned);
+    }
+}

@@ -1,0 +1,14 @@
+//! The server on real sockets, with a scripted server in the place of a model's.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails, in its helpers too"
+)]
+
+#[path = "../replies/client.rs"]
+mod client;
+mod ends;
+mod requests;
+mod scripted;
+mod started;

@@ -1,0 +1,294 @@
+//! Requests that are answered, and those that are not.
+
+use std::time::Duration;
+
+use plaincall_gateway::{Markers, Mode, Replay, Upstream};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::scripted::{Script, Scripted};
+use crate::started::{ADD, Started, completion, request};
+
+#[tokio::test]
+async fn streamed_and_whole() {
+    let scripts = vec![
+        Script::stream(&["I add.\n", ADD], "stop"),
+        Script::json(200, &completion(ADD)),
+        Script::json(200, &completion(ADD)),
+    ];
+    let server = Scripted::start(scripts).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let heard = gateway.hear(&request(true)).await;
+    assert_eq!(
+        (heard.content.as_str(), heard.readable()),
+        ("I add.\n", vec![("add", r#"{"a":5}"#)])
+    );
+
+    let response = gateway.post(&request(false)).await;
+    assert_eq!(response.headers()["x-request-id"], "mine-1");
+    let answer: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+    assert_eq!(answer["choices"][0]["finish_reason"], "tool_calls");
+    assert_eq!(
+        answer["choices"][0]["message"]["tool_calls"][0]["function"],
+        json!({"name": "add", "arguments": "{\"a\":5}"})
+    );
+
+    // A stream was wanted, and the server gives none.
+    let heard = gateway.hear(&request(true)).await;
+    assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
+
+    let seen = server.seen();
+    assert_eq!(seen.requests.len(), 3);
+    let (asked, body) = &seen.requests[0];
+    assert!(
+        asked.starts_with("post /v1/chat/completions http/1.1\r\n"),
+        "{asked}"
+    );
+    assert!(asked.contains("x-request-id: mine-1\r\n"));
+    assert!(body.get("tools").is_none());
+    assert!(
+        body["messages"][0]["content"]
+            .as_str()
+            .unwrap()
+            .contains("## add\n")
+    );
+    let reports = gateway.reports(3).await;
+    assert!(
+        reports
+            .iter()
+            .all(|report| report.status == 200 && report.counts.calls == 1 && !report.is_abandoned)
+    );
+    let (_, metrics) = gateway.get("/metrics").await;
+    for line in [
+        "plaincall_requests_total{status=\"200\"} 3",
+        "plaincall_calls_total 3",
+        "plaincall_requests_active 0",
+    ] {
+        assert!(
+            metrics.lines().any(|found| found == line),
+            "{line} in {metrics}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn without_tools_all_is_passed_on() {
+    let stream = Script::stream(&["!!!GADGET_START:", "x\n"], "stop");
+    let expected: Vec<u8> = stream
+        .pieces
+        .iter()
+        .flat_map(|(_, piece)| piece.clone())
+        .collect();
+    let list = json!({"object": "list", "data": [{"id": "m"}]});
+    let server = Scripted::start(vec![stream, Script::json(200, &list)]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let body = r#"{ "messages":[{"role":"user","content":"!!!ARG:"}], "stream":true, "x":1.50 }"#;
+    let response = gateway.post_text(body).await;
+    assert_eq!(response.bytes().await.unwrap(), expected);
+    assert_eq!(
+        server.seen().requests[0].1,
+        serde_json::from_str::<Value>(body).unwrap()
+    );
+    let (status, text) = gateway.get("/v1/models").await;
+    assert_eq!(
+        (status, serde_json::from_str::<Value>(&text).unwrap()),
+        (200, list)
+    );
+}
+
+#[tokio::test]
+async fn checked_asks_again() {
+    let wrong = ADD.replace('5', "five");
+    let server = Scripted::start(vec![
+        Script::stream(&[&wrong], "stop"),
+        Script::stream(&[ADD], "stop"),
+        Script::json(200, &completion(&wrong)),
+        Script::json(200, &completion(ADD)),
+        Script::json(200, &completion(&wrong)),
+        Script::json(200, &completion(&wrong)),
+        Script::json(200, &completion(&wrong)),
+    ])
+    .await;
+    let gateway = Started::before(&server, |config| config.other_models.mode = Mode::Checked).await;
+    assert_eq!(
+        gateway.hear(&request(true)).await.readable(),
+        [("add", r#"{"a":5}"#)]
+    );
+    let answer = gateway.post(&request(false)).await;
+    assert_eq!(answer.status(), 200);
+    let answer = gateway.post(&request(false)).await;
+    assert_eq!(answer.status(), 502);
+    let error: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+    assert_eq!(error["error"]["code"], "invalid_tool_call");
+    let seen = server.seen();
+    let roles: Vec<&str> = seen.requests[1].1["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["system", "user", "assistant", "user"]);
+    assert_eq!(seen.requests[6].1["messages"].as_array().unwrap().len(), 6);
+}
+
+async fn refused(gateway: &Started, body: impl Into<reqwest::Body>, status: u16, words: &str) {
+    let response = gateway.post_text(body).await;
+    assert_eq!(response.status(), status);
+    let text = response.text().await.unwrap();
+    let error: Value = serde_json::from_str(&text).unwrap();
+    assert!(
+        error["error"]["message"].as_str().unwrap().contains(words),
+        "{text}"
+    );
+    assert!(error["error"]["type"].is_string());
+}
+
+#[tokio::test]
+async fn refusals() {
+    let server = Scripted::start(vec![]).await;
+    let gateway = Started::before(&server, |config| config.limits.body = 1000).await;
+    refused(&gateway, "{", 400, "cannot be read").await;
+    refused(
+        &gateway,
+        r#"{"messages":7}"#,
+        400,
+        "messages: expected a list",
+    )
+    .await;
+    refused(
+        &gateway,
+        r#"{"messages":[],"tools":[{"type":"function","function":{"name":"a b"}}]}"#,
+        400,
+        "tools",
+    )
+    .await;
+    refused(&gateway, " ".repeat(1001), 413, "more than 1000 bytes").await;
+    let (status, text) = gateway.get("/v1/chat/completions").await;
+    assert_eq!(status, 405, "{text}");
+    let (status, text) = gateway.get("/v1/other").await;
+    assert_eq!(status, 404);
+    assert!(text.contains("there is no GET /v1/other"));
+    assert_eq!(gateway.get("/health").await, (200, "ok\n".to_owned()));
+    assert_eq!(gateway.get("/ready").await, (200, "ready\n".to_owned()));
+}
+
+#[tokio::test]
+async fn keys() {
+    let list = json!({"object": "list", "data": []});
+    let server = Scripted::start(vec![Script::json(200, &list), Script::json(200, &list)]).await;
+    let gateway = Started::before(&server, |config| {
+        config.keys = vec!["one".to_owned(), "two".to_owned()];
+    })
+    .await;
+    let ask = async |key: Option<&str>| {
+        let mut request = gateway.client.get(gateway.url("/v1/models"));
+        if let Some(key) = key {
+            request = request.header("authorization", key);
+        }
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(ask(None).await, 401);
+    assert_eq!(ask(Some("Bearer three")).await, 401);
+    assert_eq!(ask(Some("Basic one")).await, 401);
+    assert_eq!(ask(Some("Bearer on")).await, 401);
+    assert_eq!(ask(Some("Bearer two")).await, 200);
+    assert_eq!(ask(Some("bearer one")).await, 200);
+    // The key of the gateway is no key of the model's server.
+    assert!(
+        server
+            .seen()
+            .requests
+            .iter()
+            .all(|(head, _)| !head.contains("authorization"))
+    );
+    let open = Scripted::start(vec![Script::json(200, &list)]).await;
+    let gateway = Started::before(&open, |_| {}).await;
+    gateway
+        .client
+        .get(gateway.url("/v1/models"))
+        .header("authorization", "Bearer theirs")
+        .send()
+        .await
+        .unwrap();
+    assert!(
+        open.seen().requests[0]
+            .0
+            .contains("authorization: bearer theirs\r\n")
+    );
+}
+
+#[tokio::test]
+async fn as_many_as_it_takes() {
+    let slow = Script::stream(&["a", "b"], "stop").after(Duration::from_millis(300));
+    let server = Scripted::start(vec![slow]).await;
+    let gateway = Started::before(&server, |config| config.limits.concurrent = 1).await;
+    let first = gateway.post(&request(true)).await;
+    let second = gateway.post(&request(true)).await;
+    assert_eq!(second.status(), 503);
+    assert_eq!(second.headers()["retry-after"], "1");
+    assert!(first.text().await.unwrap().ends_with("data: [DONE]\n\n"));
+    assert_eq!(server.left(), 0);
+}
+
+#[tokio::test]
+async fn a_head_that_never_ends() {
+    let server = Scripted::start(vec![]).await;
+    let gateway = Started::before(&server, |config| {
+        config.timeouts.head = Duration::from_millis(200);
+    })
+    .await;
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+    stream
+        .write_all(b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n")
+        .await
+        .unwrap();
+    let mut rest = Vec::new();
+    let closed = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut rest));
+    closed.await.expect("the connection is closed").unwrap();
+}
+
+#[tokio::test]
+async fn recorded_replies() {
+    let lines = format!(
+        "{}\n{}\n",
+        json!(format!("I add.\n{ADD}")),
+        json!({"content": "It is five."})
+    );
+    let replay = Replay::read(&lines).unwrap();
+    let gateway = Started::with(Upstream::Replay(replay), |_| {}).await;
+    let heard = gateway.hear(&request(true)).await;
+    assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
+    let mut next = request(false);
+    let call = json!({"id": heard.calls[0].id, "type": "function", "function": {"name": "add", "arguments": "{\"a\":5}"}});
+    next["messages"].as_array_mut().unwrap().extend([
+        json!({"role": "assistant", "tool_calls": [call]}),
+        json!({"role": "tool", "tool_call_id": heard.calls[0].id, "content": "5"}),
+    ]);
+    let response = gateway.post(&next).await;
+    let answer: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+    assert_eq!(answer["choices"][0]["message"]["content"], "It is five.");
+    assert_eq!(answer["choices"][0]["finish_reason"], "stop");
+}
+
+#[tokio::test]
+async fn two_gateways_serve_one_conversation() {
+    let server = Scripted::start(vec![Script::json(200, &completion("Yes.")); 2]).await;
+    let mut prompts = Vec::new();
+    let mut conversation = request(false);
+    for turn in 0..2 {
+        let gateway = Started::before(&server, |config| {
+            config.other_models.markers = Markers::Keyed;
+        })
+        .await;
+        assert_eq!(gateway.post(&conversation).await.status(), 200);
+        let messages = server.seen().requests[turn].1["messages"].clone();
+        prompts.push(messages[0]["content"].clone());
+        conversation["messages"].as_array_mut().unwrap().extend([
+            json!({"role": "assistant", "content": "Yes."}),
+            json!({"role": "user", "content": "And now?"}),
+        ]);
+    }
+    // Both have given its markers the same key.
+    assert_eq!(prompts[0], prompts[1]);
+}

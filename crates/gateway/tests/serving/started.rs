@@ -1,0 +1,134 @@
+//! A gateway that serves, and a client of it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plaincall_gateway::{GatewayConfig, Report, Secret, Upstream, serve};
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::client::{Heard, hear};
+use crate::scripted::Scripted;
+
+pub(crate) struct Started {
+    pub(crate) address: SocketAddr,
+    pub(crate) client: Client,
+    reports: Arc<Mutex<Vec<Report>>>,
+    stop: Option<oneshot::Sender<()>>,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+impl Started {
+    /// A gateway before a scripted server, with other settings.
+    pub(crate) async fn before(server: &Scripted, set: impl FnOnce(&mut GatewayConfig)) -> Self {
+        Self::with(
+            Upstream::Http {
+                url: server.url(),
+                key: None,
+            },
+            set,
+        )
+        .await
+    }
+
+    pub(crate) async fn with(upstream: Upstream, set: impl FnOnce(&mut GatewayConfig)) -> Self {
+        let mut config = GatewayConfig::new(upstream, Secret::new("secret"));
+        let reports: Arc<Mutex<Vec<Report>>> = Arc::default();
+        let list = Arc::clone(&reports);
+        config.observe = Arc::new(move |report: &Report| list.lock().unwrap().push(report.clone()));
+        set(&mut config);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let server = tokio::spawn(serve(listener, config, async move {
+            let _ = stopped.await;
+        }));
+        // Whoever comes first, the gateway or this client, chooses.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder().no_proxy().build().unwrap();
+        Self {
+            address,
+            client,
+            reports,
+            stop: Some(stop),
+            server,
+        }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> (u16, String) {
+        let response = self.client.get(self.url(path)).send().await.unwrap();
+        (response.status().as_u16(), response.text().await.unwrap())
+    }
+
+    pub(crate) async fn post(&self, body: &Value) -> Response {
+        self.post_text(body.to_string()).await
+    }
+
+    pub(crate) async fn post_text(&self, body: impl Into<reqwest::Body>) -> Response {
+        let request = self.client.post(self.url("/v1/chat/completions"));
+        request
+            .header("x-request-id", "mine-1")
+            .body(body)
+            .send()
+            .await
+            .unwrap()
+    }
+
+    /// Asks for a stream and hears it to its end.
+    pub(crate) async fn hear(&self, body: &Value) -> Heard {
+        let response = self.post(body).await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        hear(&response.bytes().await.unwrap(), false)
+    }
+
+    /// What was reported of the requests that have ended, as soon as there are so many.
+    pub(crate) async fn reports(&self, count: usize) -> Vec<Report> {
+        for _ in 0..2000 {
+            let reports = self.reports.lock().unwrap().clone();
+            if reports.len() >= count {
+                return reports;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("there are no {count} reports");
+    }
+
+    /// Tells it to end.
+    pub(crate) fn stop(&mut self) {
+        let _ = self.stop.take().expect("it runs").send(());
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(self) {
+        let ended = tokio::time::timeout(Duration::from_secs(20), self.server);
+        ended.await.expect("it ends in time").unwrap().unwrap();
+    }
+}
+
+/// A request with a tool.
+pub(crate) fn request(is_streamed: bool) -> Value {
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    json!({
+        "model": "m", "stream": is_streamed,
+        "messages": [{"role": "user", "content": "Add."}],
+        "tools": [{"type": "function", "function": {"name": "add", "parameters": schema}}],
+    })
+}
+
+pub(crate) const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
+
+/// What a server says that does not stream.
+pub(crate) fn completion(text: &str) -> Value {
+    json!({"id": "chatcmpl-9", "object": "chat.completion", "created": 7, "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
+}
