@@ -4,6 +4,7 @@
     reason = "a task is a program: it may ask where cargo is"
 )]
 
+mod clients;
 mod house;
 mod promises;
 
@@ -16,7 +17,8 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   test          format, lints, house rules, all tests, doc tests, documents and examples
-  test --all    the same (published clients, bindings and fuzzing join it when they exist)
+  test --all    the same, and published clients against the gateway (bindings and fuzzing join it when they exist)
+  clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
   bench         the parser's table of speed; arguments are passed on
   promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
   docs          writes docs/command-line.md anew from the command itself
@@ -26,7 +28,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["test"] | ["test", "--all"] => test(),
+        ["test"] => test(),
+        ["test", "--all"] => test().and_then(|()| clients::test(&root())),
+        ["clients"] => clients::test(&root()),
         ["bench", rest @ ..] => bench(rest),
         ["promises"] => promises::keep(&root(), None),
         ["promises", word] => promises::keep(&root(), Some(word)),

@@ -80,6 +80,13 @@ const PROMISES: &[Promise] = &[
         command: "cargo run --release --quiet --package plaincall-bench --bin load -- stalled",
         figure: &["stalled"],
     },
+    Promise {
+        sentence: "100,000 random replies give a client of the gateway the calls that reading the whole text finds, and \
+                   100,000 random servers, cut anywhere, give it one terminal event and no call that is not whole",
+        environment: &[("GATEWAY_CASES", "100000")],
+        command: "cargo test --release --quiet --package plaincall-gateway --test replies",
+        figure: &["test result"],
+    },
 ];
 
 /// Runs the promises whose sentence holds `word`, or all, and writes the table of all.

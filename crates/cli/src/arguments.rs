@@ -19,6 +19,7 @@ use plaincall_syntax::Dialect;
 
 use crate::run::RunOptions;
 use crate::schemas::SchemaOption;
+use crate::serve::ServeOptions;
 use crate::show::ShowOptions;
 use crate::status::Failure;
 
@@ -59,6 +60,7 @@ pub(crate) enum Command {
     Render(RenderOptions),
     Convert(ConvertOptions),
     Run(RunOptions),
+    Serve(ServeOptions),
     Show(ShowOptions),
 }
 
@@ -71,6 +73,7 @@ impl Command {
             Self::Render(_) => "render",
             Self::Convert(_) => "convert",
             Self::Run(_) => "run",
+            Self::Serve(_) => "serve",
             Self::Show(_) => "show",
         }
     }

@@ -25,6 +25,7 @@ mod render;
 mod run;
 mod schemas;
 mod screen;
+mod serve;
 mod show;
 mod source;
 mod status;
@@ -79,6 +80,7 @@ fn run(cli: Cli) -> status::Outcome {
         Command::Show(options) => show::show(&options, &mut output(color)),
         // It writes on a thread of its own, and heeds signals in its own way.
         Command::Run(options) => run::run(&options, color),
+        Command::Serve(options) => serve::serve(&options),
     }
 }
 
