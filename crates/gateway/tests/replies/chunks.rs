@@ -11,8 +11,8 @@ use plaincall_testkit::soup::Random;
 use serde_json::{Value, json};
 
 use crate::cases;
-use crate::client::Heard;
 use crate::model::{heard, plan, tools};
+use plaincall_testkit::strict_client::Heard;
 
 /// The calls that a client must get of a text: those that can be read, and how many there are in all.
 fn expected(

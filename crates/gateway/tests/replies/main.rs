@@ -15,7 +15,6 @@
 
 mod chaos;
 mod chunks;
-mod client;
 mod model;
 mod spec;
 mod table;

@@ -8,7 +8,7 @@ use plaincall_wire::openai::ChatCompletionRequest;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
-use crate::client::{Heard, hear};
+use plaincall_testkit::strict_client::{Heard, hear};
 
 /// The tools of the tests.
 pub(crate) fn tools() -> Value {

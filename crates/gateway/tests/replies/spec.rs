@@ -6,8 +6,8 @@ use plaincall_gateway::{Mode, ModelSettings};
 use plaincall_testkit::examples::{fences, folder};
 use serde_json::{Value, json};
 
-use crate::client::Heard;
 use crate::model::{Stream, exchange, plan};
+use plaincall_testkit::strict_client::Heard;
 
 fn lines(heard: &Heard) -> String {
     let mut lines = Vec::new();

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::client::hear;
-use crate::scripted::{Script, Scripted, Then};
 use crate::started::{ADD, Started, request};
+use plaincall_testkit::model_server::{ModelServer, Script, Then};
+use plaincall_testkit::strict_client::hear;
 
 /// What is said before anything was answered.
 async fn failed(scripts: Vec<Script>, status: u16, words: &str) {
     for is_streamed in [true, false] {
-        let server = Scripted::start(scripts.clone()).await;
+        let server = ModelServer::start(scripts.clone()).await;
         let gateway = Started::before(&server, |config| {
             config.timeouts.first_byte = Duration::from_millis(300);
             config.timeouts.idle = Duration::from_millis(300);
@@ -47,7 +47,7 @@ async fn before_it_has_begun() {
     .await;
     failed(vec![Script::json(302, &json!("gone"))], 502, "").await;
     failed(
-        vec![Script::stream(&[], "stop").only(0, Then::Silence)],
+        vec![Script::nothing(Then::Stall)],
         504,
         "has not begun to answer",
     )
@@ -76,9 +76,10 @@ async fn before_it_has_begun() {
 
 #[tokio::test]
 async fn retry_after_is_told() {
-    let mut script = Script::json(429, &json!({"error": {"message": "slow"}}));
-    script.headers.push(("retry-after", "7"));
-    let server = Scripted::start(vec![script]).await;
+    let script =
+        Script::json(429, &json!({"error": {"message": "slow"}})).header("retry-after", "7");
+
+    let server = ModelServer::start(vec![script]).await;
     let gateway = Started::before(&server, |_| {}).await;
     let response = gateway.post(&request(true)).await;
     assert_eq!(response.headers()["retry-after"], "7");
@@ -92,7 +93,7 @@ async fn in_the_middle() {
         (Then::Stall, "has fallen silent"),
         (Then::End, "before it was complete"),
     ] {
-        let server = Scripted::start(vec![script(then)]).await;
+        let server = ModelServer::start(vec![script(then)]).await;
         let gateway = Started::before(&server, |config| {
             config.timeouts.idle = Duration::from_millis(300);
         })
@@ -105,17 +106,15 @@ async fn in_the_middle() {
 
 #[tokio::test]
 async fn a_client_that_goes_takes_the_request_with_it() {
-    for (is_streamed, pieces, then) in [
-        (true, 1, Then::Stall),
-        (true, 0, Then::Silence),
-        (true, 0, Then::Stall),
-        (false, 0, Then::Silence),
-        (false, 1, Then::Stall),
+    let begun = |pieces| Script::stream(&["I add.\n"], "stop").only(pieces, Then::Stall);
+    for (is_streamed, script) in [
+        (true, begun(1)),
+        (true, Script::nothing(Then::Stall)),
+        (true, begun(0)),
+        (false, Script::nothing(Then::Stall)),
+        (false, begun(1)),
     ] {
-        let server = Scripted::start(vec![
-            Script::stream(&["I add.\n"], "stop").only(pieces, then),
-        ])
-        .await;
+        let server = ModelServer::start(vec![script]).await;
         let gateway = Started::before(&server, |_| {}).await;
         let url = gateway.url("/v1/chat/completions");
         let asked = gateway
@@ -139,7 +138,8 @@ async fn a_client_that_goes_takes_the_request_with_it() {
 
 #[tokio::test]
 async fn without_tools_a_client_that_goes_takes_the_request_too() {
-    let server = Scripted::start(vec![Script::stream(&["a"], "stop").only(1, Then::Stall)]).await;
+    let server =
+        ModelServer::start(vec![Script::stream(&["a"], "stop").only(1, Then::Stall)]).await;
     let gateway = Started::before(&server, |_| {}).await;
     let response = gateway.post(&json!({"messages": [], "stream": true})).await;
     drop(response);
@@ -150,7 +150,7 @@ async fn without_tools_a_client_that_goes_takes_the_request_too() {
 async fn a_call_that_waits_ends_the_request() {
     let second = "!!!GADGET_START:add:b:gadget_1\n!!!ARG:a\n6\n!!!GADGET_END";
     let script = Script::stream(&[ADD, second, "more"], "stop").only(2, Then::Stall);
-    let server = Scripted::start(vec![script]).await;
+    let server = ModelServer::start(vec![script]).await;
     let gateway = Started::before(&server, |_| {}).await;
     let heard = gateway.hear(&request(true)).await;
     assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
@@ -160,8 +160,8 @@ async fn a_call_that_waits_ends_the_request() {
 #[tokio::test]
 async fn whoever_waits_long_is_told() {
     let mut script = Script::stream(&["Yes."], "stop");
-    script.pieces[0].0 = Duration::from_millis(400);
-    let server = Scripted::start(vec![script]).await;
+    script.pieces[0].after = Duration::from_millis(400);
+    let server = ModelServer::start(vec![script]).await;
     let gateway = Started::before(&server, |config| {
         config.timeouts.keep_alive = Duration::from_millis(100);
     })
@@ -175,7 +175,7 @@ async fn whoever_waits_long_is_told() {
 #[tokio::test]
 async fn it_ends_when_all_is_said() {
     let script = Script::stream(&["a", "b", "c"], "stop").after(Duration::from_millis(100));
-    let server = Scripted::start(vec![script]).await;
+    let server = ModelServer::start(vec![script]).await;
     let mut gateway = Started::before(&server, |_| {}).await;
     let response = gateway.post(&request(true)).await;
     gateway.stop();
@@ -192,7 +192,7 @@ async fn a_client_that_does_not_read_is_let_go() {
     for with_tools in [true, false] {
         let text = "x".repeat(256 << 10);
         let texts: Vec<&str> = (0..256).map(|_| text.as_str()).collect();
-        let server = Scripted::start(vec![Script::stream(&texts, "stop")]).await;
+        let server = ModelServer::start(vec![Script::stream(&texts, "stop")]).await;
         let gateway = Started::before(&server, |config| {
             config.timeouts.idle = Duration::from_millis(300);
         })

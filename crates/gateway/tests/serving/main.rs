@@ -6,9 +6,6 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
-#[path = "../replies/client.rs"]
-mod client;
 mod ends;
 mod requests;
-mod scripted;
 mod started;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::scripted::{Script, Scripted};
 use crate::started::{ADD, Started, completion, request};
+use plaincall_testkit::model_server::{ModelServer, Script};
 
 #[tokio::test]
 async fn streamed_and_whole() {
@@ -17,7 +17,7 @@ async fn streamed_and_whole() {
         Script::json(200, &completion(ADD)),
         Script::json(200, &completion(ADD)),
     ];
-    let server = Scripted::start(scripts).await;
+    let server = ModelServer::start(scripts).await;
     let gateway = Started::before(&server, |_| {}).await;
     let heard = gateway.hear(&request(true)).await;
     assert_eq!(
@@ -40,7 +40,7 @@ async fn streamed_and_whole() {
 
     let seen = server.seen();
     assert_eq!(seen.requests.len(), 3);
-    let (asked, body) = &seen.requests[0];
+    let (asked, body) = (&seen.requests[0].head, seen.requests[0].json());
     assert!(
         asked.starts_with("post /v1/chat/completions http/1.1\r\n"),
         "{asked}"
@@ -75,19 +75,15 @@ async fn streamed_and_whole() {
 #[tokio::test]
 async fn without_tools_all_is_passed_on() {
     let stream = Script::stream(&["!!!GADGET_START:", "x\n"], "stop");
-    let expected: Vec<u8> = stream
-        .pieces
-        .iter()
-        .flat_map(|(_, piece)| piece.clone())
-        .collect();
+    let expected = stream.body();
     let list = json!({"object": "list", "data": [{"id": "m"}]});
-    let server = Scripted::start(vec![stream, Script::json(200, &list)]).await;
+    let server = ModelServer::start(vec![stream, Script::json(200, &list)]).await;
     let gateway = Started::before(&server, |_| {}).await;
     let body = r#"{ "messages":[{"role":"user","content":"!!!ARG:"}], "stream":true, "x":1.50 }"#;
     let response = gateway.post_text(body).await;
     assert_eq!(response.bytes().await.unwrap(), expected);
     assert_eq!(
-        server.seen().requests[0].1,
+        server.seen().requests[0].json(),
         serde_json::from_str::<Value>(body).unwrap()
     );
     let (status, text) = gateway.get("/v1/models").await;
@@ -100,7 +96,7 @@ async fn without_tools_all_is_passed_on() {
 #[tokio::test]
 async fn checked_asks_again() {
     let wrong = ADD.replace('5', "five");
-    let server = Scripted::start(vec![
+    let server = ModelServer::start(vec![
         Script::stream(&[&wrong], "stop"),
         Script::stream(&[ADD], "stop"),
         Script::json(200, &completion(&wrong)),
@@ -122,14 +118,21 @@ async fn checked_asks_again() {
     let error: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
     assert_eq!(error["error"]["code"], "invalid_tool_call");
     let seen = server.seen();
-    let roles: Vec<&str> = seen.requests[1].1["messages"]
+    let repair = seen.requests[1].json();
+    let roles: Vec<&str> = repair["messages"]
         .as_array()
         .unwrap()
         .iter()
         .map(|message| message["role"].as_str().unwrap())
         .collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"]);
-    assert_eq!(seen.requests[6].1["messages"].as_array().unwrap().len(), 6);
+    assert_eq!(
+        seen.requests[6].json()["messages"]
+            .as_array()
+            .unwrap()
+            .len(),
+        6
+    );
 }
 
 async fn refused(gateway: &Started, body: impl Into<reqwest::Body>, status: u16, words: &str) {
@@ -146,7 +149,7 @@ async fn refused(gateway: &Started, body: impl Into<reqwest::Body>, status: u16,
 
 #[tokio::test]
 async fn refusals() {
-    let server = Scripted::start(vec![]).await;
+    let server = ModelServer::start(vec![]).await;
     let gateway = Started::before(&server, |config| config.limits.body = 1000).await;
     refused(&gateway, "{", 400, "cannot be read").await;
     refused(
@@ -176,7 +179,7 @@ async fn refusals() {
 #[tokio::test]
 async fn keys() {
     let list = json!({"object": "list", "data": []});
-    let server = Scripted::start(vec![Script::json(200, &list), Script::json(200, &list)]).await;
+    let server = ModelServer::start(vec![Script::json(200, &list), Script::json(200, &list)]).await;
     let gateway = Started::before(&server, |config| {
         config.keys = vec!["one".to_owned(), "two".to_owned()];
     })
@@ -200,9 +203,9 @@ async fn keys() {
             .seen()
             .requests
             .iter()
-            .all(|(head, _)| !head.contains("authorization"))
+            .all(|asked| !asked.head.contains("authorization"))
     );
-    let open = Scripted::start(vec![Script::json(200, &list)]).await;
+    let open = ModelServer::start(vec![Script::json(200, &list)]).await;
     let gateway = Started::before(&open, |_| {}).await;
     gateway
         .client
@@ -213,7 +216,7 @@ async fn keys() {
         .unwrap();
     assert!(
         open.seen().requests[0]
-            .0
+            .head
             .contains("authorization: bearer theirs\r\n")
     );
 }
@@ -221,7 +224,7 @@ async fn keys() {
 #[tokio::test]
 async fn as_many_as_it_takes() {
     let slow = Script::stream(&["a", "b"], "stop").after(Duration::from_millis(300));
-    let server = Scripted::start(vec![slow]).await;
+    let server = ModelServer::start(vec![slow]).await;
     let gateway = Started::before(&server, |config| config.limits.concurrent = 1).await;
     let first = gateway.post(&request(true)).await;
     let second = gateway.post(&request(true)).await;
@@ -233,7 +236,7 @@ async fn as_many_as_it_takes() {
 
 #[tokio::test]
 async fn a_head_that_never_ends() {
-    let server = Scripted::start(vec![]).await;
+    let server = ModelServer::start(vec![]).await;
     let gateway = Started::before(&server, |config| {
         config.timeouts.head = Duration::from_millis(200);
     })
@@ -273,7 +276,7 @@ async fn recorded_replies() {
 
 #[tokio::test]
 async fn two_gateways_serve_one_conversation() {
-    let server = Scripted::start(vec![Script::json(200, &completion("Yes.")); 2]).await;
+    let server = ModelServer::start(vec![Script::json(200, &completion("Yes.")); 2]).await;
     let mut prompts = Vec::new();
     let mut conversation = request(false);
     for turn in 0..2 {
@@ -282,7 +285,7 @@ async fn two_gateways_serve_one_conversation() {
         })
         .await;
         assert_eq!(gateway.post(&conversation).await.status(), 200);
-        let messages = server.seen().requests[turn].1["messages"].clone();
+        let messages = server.seen().requests[turn].json()["messages"].clone();
         prompts.push(messages[0]["content"].clone());
         conversation["messages"].as_array_mut().unwrap().extend([
             json!({"role": "assistant", "content": "Yes."}),

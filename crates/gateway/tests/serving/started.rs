@@ -11,8 +11,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::client::{Heard, hear};
-use crate::scripted::Scripted;
+use plaincall_testkit::model_server::ModelServer;
+use plaincall_testkit::strict_client::{Heard, hear};
 
 pub(crate) struct Started {
     pub(crate) address: SocketAddr,
@@ -24,7 +24,7 @@ pub(crate) struct Started {
 
 impl Started {
     /// A gateway before a scripted server, with other settings.
-    pub(crate) async fn before(server: &Scripted, set: impl FnOnce(&mut GatewayConfig)) -> Self {
+    pub(crate) async fn before(server: &ModelServer, set: impl FnOnce(&mut GatewayConfig)) -> Self {
         Self::with(
             Upstream::Http {
                 url: server.url(),

@@ -7,26 +7,35 @@ use serde_json::Value;
 
 /// What a client has put together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Heard {
-    pub(crate) content: String,
-    pub(crate) reasoning: String,
-    pub(crate) calls: Vec<HeardCall>,
-    pub(crate) finish_reason: Option<String>,
-    pub(crate) usage: Option<Value>,
+pub struct Heard {
+    /// The text of the answer.
+    pub content: String,
+    /// What the model thought.
+    pub reasoning: String,
+    /// The calls, also those whose arguments nobody can read.
+    pub calls: Vec<HeardCall>,
+    /// Why the answer ended.
+    pub finish_reason: Option<String>,
+    /// What it cost.
+    pub usage: Option<Value>,
     /// The message of an error event.
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
 }
 
+/// A call that a client has put together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct HeardCall {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) arguments: String,
+pub struct HeardCall {
+    /// The id, from its first delta.
+    pub id: String,
+    /// The name of the function, from its first delta.
+    pub name: String,
+    /// The text of its arguments, from all deltas.
+    pub arguments: String,
 }
 
 impl Heard {
     /// The calls whose arguments can be read, by name and arguments.
-    pub(crate) fn readable(&self) -> Vec<(&str, &str)> {
+    pub fn readable(&self) -> Vec<(&str, &str)> {
         let is_json = |call: &&HeardCall| {
             let value: Result<Value, _> = serde_json::from_str(&call.arguments);
             value.is_ok()
@@ -40,7 +49,7 @@ impl Heard {
 ///
 /// # Panics
 /// When a rule of the wire is broken.
-pub(crate) fn hear(bytes: &[u8], includes_usage: bool) -> Heard {
+pub fn hear(bytes: &[u8], includes_usage: bool) -> Heard {
     let mut heard = Heard::default();
     let mut decoder = Decoder::new();
     let events: Vec<String> = decoder

@@ -1,0 +1,187 @@
+//! What is done with one request.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// What a model's server does with one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// What comes before the body. Without it nothing comes but what [`then`](Self::then) says.
+    pub head: Option<Head>,
+    /// The body.
+    pub pieces: Vec<Piece>,
+    /// What follows the last piece.
+    pub then: Then,
+}
+
+/// What comes before the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// How long the server waits before it.
+    pub after: Duration,
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers, beside those that tell the length of the body.
+    pub headers: Vec<(&'static str, String)>,
+    /// How the other side knows where the body ends.
+    pub framing: Framing,
+}
+
+/// A part of the body, which goes out by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// How long the server waits before it.
+    pub after: Duration,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// How the other side knows where the body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// Each piece is a chunk of its own.
+    Chunked,
+    /// By `Content-Length`.
+    Length,
+    /// The connection is closed.
+    Close,
+}
+
+/// What follows the last piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The body ends.
+    End,
+    /// The connection is closed in the middle of the body.
+    Break,
+    /// The connection is reset, so that also what was on its way may be lost.
+    Reset,
+    /// Nothing, until the other side has gone.
+    Stall,
+}
+
+impl Script {
+    /// A JSON text.
+    pub fn json(status: u16, body: &Value) -> Self {
+        let head = Head::new(status).header("content-type", "application/json");
+        Self::new(head, vec![body.to_string().into_bytes()])
+    }
+
+    /// A stream that says these texts, and stops for this reason.
+    pub fn stream(texts: &[&str], reason: &str) -> Self {
+        let texts = texts.iter().map(|text| json!({"content": text}));
+        let mut pieces: Vec<Vec<u8>> = texts.map(|delta| chunk(&delta, &Value::Null)).collect();
+        pieces.push(chunk(&json!({}), &json!(reason)));
+        pieces.push(b"data: [DONE]\n\n".to_vec());
+        let head = Head::new(200).header("content-type", "text/event-stream");
+        Self::new(head, pieces)
+    }
+
+    /// An answer whose pieces come at once.
+    pub fn new(head: Head, pieces: Vec<Vec<u8>>) -> Self {
+        let pieces = pieces.into_iter().map(|bytes| Piece {
+            after: Duration::ZERO,
+            bytes,
+        });
+        Self {
+            head: Some(head),
+            pieces: pieces.collect(),
+            then: Then::End,
+        }
+    }
+
+    /// No answer, not even its head.
+    pub fn nothing(then: Then) -> Self {
+        Self {
+            head: None,
+            pieces: Vec::new(),
+            then,
+        }
+    }
+
+    /// Only the first pieces, and then this.
+    pub fn only(mut self, pieces: usize, then: Then) -> Self {
+        self.pieces.truncate(pieces);
+        self.then = then;
+        self
+    }
+
+    /// A while before each piece.
+    pub fn after(mut self, pause: Duration) -> Self {
+        for piece in &mut self.pieces {
+            piece.after = pause;
+        }
+        self
+    }
+
+    /// With a header more.
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.head = self.head.map(|head| head.header(name, value));
+        self
+    }
+
+    /// With another way to tell the end of the body.
+    pub fn framing(mut self, framing: Framing) -> Self {
+        if let Some(head) = &mut self.head {
+            head.framing = framing;
+        }
+        self
+    }
+
+    /// The same body in pieces of these sizes, taken again and again. What comes first of a piece that was, waits as
+    /// long as that did.
+    pub fn cut(mut self, sizes: &[usize]) -> Self {
+        let mut sizes = sizes.iter().copied().cycle();
+        let mut pieces = Vec::new();
+        for piece in self.pieces {
+            let mut after = piece.after;
+            let mut rest = piece.bytes.as_slice();
+            while !rest.is_empty() {
+                let size = sizes.next().unwrap_or(usize::MAX).clamp(1, rest.len());
+                let (bytes, behind) = rest.split_at(size);
+                rest = behind;
+                pieces.push(Piece {
+                    after,
+                    bytes: bytes.to_vec(),
+                });
+                after = Duration::ZERO;
+            }
+        }
+        self.pieces = pieces;
+        self
+    }
+
+    /// All bytes of the body.
+    pub fn body(&self) -> Vec<u8> {
+        let pieces = self.pieces.iter().map(|piece| piece.bytes.as_slice());
+        pieces.collect::<Vec<_>>().concat()
+    }
+}
+
+impl Head {
+    /// A head with this status that comes at once, without headers.
+    pub fn new(status: u16) -> Self {
+        Self {
+            after: Duration::ZERO,
+            status,
+            headers: Vec::new(),
+            framing: Framing::Chunked,
+        }
+    }
+
+    /// With a header more.
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+/// An event of a stream: a chunk with this delta and this reason to end.
+pub fn chunk(delta: &Value, reason: &Value) -> Vec<u8> {
+    let chunk = json!({
+        "id": "chatcmpl-9", "object": "chat.completion.chunk", "created": 7, "model": "m",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],
+    });
+    format!("data: {chunk}\n\n").into_bytes()
+}

@@ -1,0 +1,272 @@
+//! The server on the loopback.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::script::{Framing, Script, Then};
+
+/// The longest that is waited for anything. No test means to wait so long.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A model's server that answers each request by the next script, over HTTP on the loopback. When it is dropped, its
+/// connections are closed.
+pub struct ModelServer {
+    /// Where it listens.
+    pub address: SocketAddr,
+    scripts: Arc<Mutex<VecDeque<Script>>>,
+    seen: watch::Receiver<Seen>,
+    task: JoinHandle<()>,
+}
+
+/// What a server has seen.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The requests, in the order in which they were complete.
+    pub requests: Vec<Asked>,
+    /// How many answers the other side did not wait for: it closed the connection before the answer was complete.
+    pub dropped: usize,
+    /// How many requests are being answered.
+    pub busy: usize,
+    /// How many connections are open, also those on which nothing happens.
+    pub open: usize,
+    /// How many requests there were for which there was no script.
+    pub surplus: usize,
+}
+
+/// A request as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The first line and the headers, in small letters, up to the empty line.
+    pub head: String,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Asked {
+    /// The body, if it is JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+impl ModelServer {
+    /// A server that listens.
+    ///
+    /// # Panics
+    /// When it cannot.
+    pub async fn start(scripts: Vec<Script>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let scripts = Arc::new(Mutex::new(VecDeque::from(scripts)));
+        let (sender, seen) = watch::channel(Seen::default());
+        let list = Arc::clone(&scripts);
+        let task = tokio::spawn(async move {
+            let sender = Arc::new(sender);
+            // Dropped with this task, and all connections with it.
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                while connections.try_join_next().is_some() {}
+                connections.spawn(connection(stream, Arc::clone(&list), Arc::clone(&sender)));
+            }
+        });
+        Self {
+            address,
+            scripts,
+            seen,
+            task,
+        }
+    }
+
+    /// The address up to `/v1`.
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// What it has seen so far.
+    pub fn seen(&self) -> Seen {
+        self.seen.borrow().clone()
+    }
+
+    /// Waits until it has seen something.
+    ///
+    /// # Panics
+    /// When that takes too long.
+    pub async fn until(&self, is_seen: impl Fn(&Seen) -> bool) {
+        let mut seen = self.seen.clone();
+        let waited = tokio::time::timeout(PATIENCE, seen.wait_for(|seen| is_seen(seen))).await;
+        let Ok(Ok(_)) = waited else {
+            panic!("what was to be seen is not: {:?}", self.seen());
+        };
+    }
+
+    /// How many scripts are left.
+    pub fn left(&self) -> usize {
+        self.scripts.lock().map_or(0, |scripts| scripts.len())
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Counts something for as long as it lives.
+struct Counted<'s> {
+    seen: &'s watch::Sender<Seen>,
+    which: fn(&mut Seen) -> &mut usize,
+}
+
+impl<'s> Counted<'s> {
+    fn new(seen: &'s watch::Sender<Seen>, which: fn(&mut Seen) -> &mut usize) -> Self {
+        seen.send_modify(|seen| *which(seen) += 1);
+        Self { seen, which }
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.seen.send_modify(|seen| *(self.which)(seen) -= 1);
+    }
+}
+
+/// How an answer has ended.
+enum Ended {
+    /// The connection can be used again.
+    Well,
+    /// It is to be closed.
+    Close,
+    /// It is to be reset.
+    Reset,
+    /// The other side has gone.
+    Dropped,
+}
+
+async fn connection(
+    mut stream: TcpStream,
+    scripts: Arc<Mutex<VecDeque<Script>>>,
+    seen: Arc<watch::Sender<Seen>>,
+) {
+    let _open = Counted::new(&seen, |seen| &mut seen.open);
+    let _ = stream.set_nodelay(true);
+    let mut read = Vec::new();
+    loop {
+        let (mut from, mut to) = stream.split();
+        let asked = tokio::time::timeout(PATIENCE, request(&mut from, &mut read)).await;
+        let Ok(Ok(Some(asked))) = asked else {
+            return;
+        };
+        let ended = {
+            let _busy = Counted::new(&seen, |seen| &mut seen.busy);
+            seen.send_modify(|seen| seen.requests.push(asked));
+            let script = scripts.lock().unwrap().pop_front();
+            let script = script.unwrap_or_else(|| {
+                seen.send_modify(|seen| seen.surplus += 1);
+                Script::json(500, &"there is no script for this request".into())
+            });
+            tokio::select! {
+                () = gone(&mut from, &mut read) => Ended::Dropped,
+                ended = tokio::time::timeout(PATIENCE, answer(&mut to, &script)) => {
+                    ended.unwrap_or(Ok(Ended::Close)).unwrap_or(Ended::Dropped)
+                }
+            }
+        };
+        match ended {
+            Ended::Well => {}
+            Ended::Close => return,
+            Ended::Reset => {
+                let _ = stream.set_zero_linger();
+                return;
+            }
+            Ended::Dropped => {
+                seen.send_modify(|seen| seen.dropped += 1);
+                return;
+            }
+        }
+    }
+}
+
+/// Waits until the other side has gone. What it sends before that is kept for later.
+async fn gone(from: &mut ReadHalf<'_>, read: &mut Vec<u8>) {
+    while from.read_buf(read).await.is_ok_and(|count| count > 0) {}
+}
+
+async fn answer(to: &mut WriteHalf<'_>, script: &Script) -> io::Result<Ended> {
+    if let Some(head) = &script.head {
+        tokio::time::sleep(head.after).await;
+        let mut text = format!("HTTP/1.1 {} Scripted\r\n", head.status);
+        for (name, value) in &head.headers {
+            let _ = write!(text, "{name}: {value}\r\n");
+        }
+        let _ = match head.framing {
+            Framing::Chunked => write!(text, "transfer-encoding: chunked\r\n"),
+            // More than comes, if it is to break off.
+            Framing::Length => {
+                let missing = usize::from(script.then != Then::End);
+                let length = script.body().len() + missing;
+                write!(text, "content-length: {length}\r\n")
+            }
+            Framing::Close => write!(text, "connection: close\r\n"),
+        };
+        to.write_all((text + "\r\n").as_bytes()).await?;
+        for piece in &script.pieces {
+            tokio::time::sleep(piece.after).await;
+            if head.framing == Framing::Chunked {
+                // In one go, so that the other side has the chunk whole.
+                let mut chunk = format!("{:x}\r\n", piece.bytes.len()).into_bytes();
+                chunk.extend_from_slice(&piece.bytes);
+                chunk.extend_from_slice(b"\r\n");
+                to.write_all(&chunk).await?;
+            } else {
+                to.write_all(&piece.bytes).await?;
+            }
+        }
+    }
+    let framing = script.head.as_ref().map(|head| head.framing);
+    match (script.then, framing) {
+        (Then::End, Some(Framing::Chunked)) => {
+            to.write_all(b"0\r\n\r\n").await?;
+            Ok(Ended::Well)
+        }
+        (Then::End, Some(Framing::Length)) => Ok(Ended::Well),
+        (Then::End | Then::Break, _) => Ok(Ended::Close),
+        (Then::Reset, _) => Ok(Ended::Reset),
+        (Then::Stall, _) => std::future::pending().await,
+    }
+}
+
+/// The next request, if there is one.
+async fn request(from: &mut ReadHalf<'_>, read: &mut Vec<u8>) -> io::Result<Option<Asked>> {
+    let head_len = loop {
+        if let Some(at) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if from.read_buf(read).await? == 0 {
+            return Ok(None);
+        }
+    };
+    let head = String::from_utf8_lossy(&read[..head_len]).to_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize = length.map_or(0, |length| length.trim().parse().unwrap());
+    while read.len() < head_len + length {
+        if from.read_buf(read).await? == 0 {
+            return Ok(None);
+        }
+    }
+    let body = read[head_len..head_len + length].to_vec();
+    read.drain(..head_len + length);
+    Ok(Some(Asked { head, body }))
+}
