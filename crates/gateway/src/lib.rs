@@ -9,7 +9,8 @@
 //!
 //! - [`Exchange`]: the event stream of the model's server in, that of the client out.
 //!
-//! All of that does no I/O, reads no clock and keeps nothing from one request to the next. [`serve`] puts a server around it.
+//! All of that does no I/O, reads no clock and keeps nothing from one request to the next. [`serve`] puts a server around it; it comes with
+//! the feature `server`, which is on unless it is turned off.
 
 mod counts;
 mod exchange;
@@ -19,6 +20,7 @@ mod offers;
 mod outlet;
 mod refusal;
 mod reply;
+#[cfg(feature = "server")]
 mod server;
 mod settings;
 mod translate;
@@ -35,7 +37,9 @@ pub use refusal::Refusal;
 pub use reply::plan::ReplyPlan;
 pub use reply::round::RepairRound;
 pub use reply::{End, Flow, Next, Reply};
+#[cfg(feature = "server")]
 pub use server::replay::Replay;
+#[cfg(feature = "server")]
 pub use server::{GatewayConfig, Observe, Report, ServerLimits, Timeouts, Upstream, serve};
 pub use settings::{Markers, Mode, ModelSettings, ReasoningSpan};
 pub use translate::{Caller, Translation, translate};

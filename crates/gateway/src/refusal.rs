@@ -59,6 +59,7 @@ impl Refusal {
     }
 
     /// What may stand in a log: nothing that quotes the request.
+    #[cfg(feature = "server")]
     pub(crate) fn for_log(&self) -> String {
         if self.error.kind.as_deref() != Some("invalid_request_error") {
             return self.message().to_owned();
