@@ -9,8 +9,8 @@
 //!
 //! - [`Exchange`]: the event stream of the model's server in, that of the client out.
 //!
-//! All of that does no I/O, reads no clock and keeps nothing from one request to the next. [`serve`] puts a server around it; it comes with
-//! the feature `server`, which is on unless it is turned off.
+//! All of that does no I/O, reads no clock and keeps nothing from one request to the next. [`serve`] puts a server around
+//! it; it comes with the feature `server`, which is on unless it is turned off.
 
 mod counts;
 mod exchange;
