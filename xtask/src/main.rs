@@ -7,6 +7,7 @@
 mod clients;
 mod house;
 mod promises;
+mod suites;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -93,10 +94,7 @@ fn test() -> Result<(), String> {
         "warnings",
     ];
     step("lints", &mut cargo(&lints))?;
-    step(
-        "tests",
-        &mut cargo(&["test", "--workspace", "--no-fail-fast"]),
-    )?;
+    suites::run()?;
     // Of the whole workspace, so that the dependencies are those that are built already.
     let spans = ["--workspace", "--features", "plaincall/tracing"];
     let spans = [&spans[..], &["--test", "tracing"]].concat();

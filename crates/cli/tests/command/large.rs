@@ -7,6 +7,9 @@ use crate::process::{Ran, run_command};
 
 const MIB: usize = 1 << 20;
 
+/// What the command needs for itself, in MiB; less than the text, so that a copy of that would not find room.
+const OWN: usize = 48;
+
 /// The command with so much address space, whatever it is given. Its own size and that of the shell are in it.
 fn run_within(mib: usize, arguments: &str, stdin: &[u8]) -> Ran {
     let program = env!("CARGO_BIN_EXE_plaincall");
@@ -35,17 +38,17 @@ fn call(len: usize) -> Vec<u8> {
 fn check(len: usize, most: Duration) {
     let begun = Instant::now();
     let mib = len / MIB;
-    let ran = run_within(3 * mib + 32, "parse", &prose(len));
+    let ran = run_within(3 * mib + OWN, "parse", &prose(len));
     assert_eq!(ran.status, Some(0), "{}", ran.stderr());
     assert!(ran.stdout.len() > len);
 
     // A value is printed twice, as it is and as it is meant.
-    let ran = run_within(6 * mib / 4 + 32, "parse", &call(len / 4));
+    let ran = run_within(6 * mib / 4 + OWN, "parse", &call(len / 4));
     assert_eq!(ran.status, Some(0), "{}", ran.stderr());
     assert!(ran.stdout.len() > len / 2);
 
     for arguments in ["parse --events", "parse --format text"] {
-        let ran = run_within(32, arguments, &prose(len));
+        let ran = run_within(OWN, arguments, &prose(len));
         assert_eq!(ran.status, Some(0), "{arguments}: {}", ran.stderr());
         assert!(ran.stdout.len() > len);
     }
