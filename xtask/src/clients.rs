@@ -13,6 +13,10 @@ use crate::{cargo, step};
 const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
 const NODE: [&str; 2] = ["openai_client.mjs", "ai_sdk.mjs"];
 
+/// The program that has generated conversations, and how many.
+const CONVERSATIONS: &str = "conversations.py";
+const COUNT: &str = "500";
+
 /// A gateway that answers with recorded replies, until it is dropped.
 struct Gateway {
     process: Child,
@@ -56,7 +60,7 @@ impl Drop for Gateway {
     }
 }
 
-/// Lets every client do its task.
+/// Lets every client do its task, and one have generated conversations.
 pub(crate) fn test(root: &Path) -> Result<(), String> {
     step(
         "gateway",
@@ -81,7 +85,9 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
         let mut command = Command::new("node");
         step(file, command.arg(installed.join(file)).args(addresses))?;
     }
-    Ok(())
+    let mut command = Command::new(&python);
+    command.arg("-B").arg(clients.join(CONVERSATIONS));
+    step(CONVERSATIONS, command.arg(&program).arg(COUNT))
 }
 
 /// Installs the clients, and returns the Python that knows those of Python.

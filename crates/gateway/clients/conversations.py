@@ -44,10 +44,18 @@ TOOLS = [
 ]
 WORDS = ["I look.", "é\U0001f600", "\n", '"quoted"', "\\", "!!!", "!!!GADGET_\\END", "\U0001f6e0️", "[", "a\tb", "</p>", " "]
 VALUES = {
-    "count": ["5", "-12345678901234567890", "007"],
+    "count": ["5", "-1234567890123456789", "007"],
     "ratio": ["0.1", "1e3", "-0.50"],
     "deep": ["true", "false"],
 }
+
+
+def literal(value):
+    """A value as it stands in JSON, if it can."""
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
 
 
 class Writer:
@@ -87,12 +95,22 @@ class Writer:
             for pointer, value in arguments:
                 lines += [f"!!!ARG:{pointer}", value]
             return "\n".join([*lines, "!!!GADGET_END"]) + "\n"
+        start, end = f"\U0001f6e0️[{name}", "\U0001f6e0️[/end]\n"
+        if name == "now":
+            return f"{start}]\n{end}"
+        if name == "write":
+            return f"{start} {' '.join(self.words(6).split()).replace(']', ')')}]\n{end}"
         values = {}
         for pointer, value in arguments:
-            if "/" not in pointer:
-                values[pointer] = self.random.choice([value, 5, True]) if pointer == "count" else value
+            key, *rest = pointer.split("/")
+            if key == "tags":
+                values.setdefault(key, []).append(value)
+            elif key == "range":
+                values.setdefault(key, {})[rest[0]] = literal(value)
+            else:
+                values[key] = value if key == "text" else literal(value)
         body = json.dumps(values, ensure_ascii=self.random.random() < 0.5)
-        return f"\U0001f6e0️[{name}]\n{body}\n\U0001f6e0️[/end]\n"
+        return f"{start}]\n{body}\n{end}"
 
     def reply(self):
         parts = []
@@ -192,6 +210,6 @@ with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(AT_ONCE) as pool:
     folder = Path(name)
     (folder / "tools.json").write_text(json.dumps(TOOLS), encoding="utf-8")
     counts = list(pool.map(lambda seed: conversation(seed, folder), range(COUNT)))
-    if sum(counts) < COUNT // 2:
+    if sum(counts) < COUNT:
         raise SystemExit(f"too few calls: {sum(counts)}")
     print(f"{COUNT} conversations, {sum(counts)} calls")
