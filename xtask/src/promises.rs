@@ -87,6 +87,13 @@ const PROMISES: &[Promise] = &[
         command: "cargo test --release --quiet --package plaincall-gateway --test replies",
         figure: &["test result"],
     },
+    Promise {
+        sentence: "Over sockets, 200 random servers that stall, break off, reset, refuse, send giant lines or what is no \
+                   answer give a client of the gateway one end each, in time, and nothing is left open behind it",
+        environment: &[("CHAOS_CASES", "200")],
+        command: "cargo test --release --quiet --package plaincall-gateway --test serving chaos",
+        figure: &["test result"],
+    },
 ];
 
 /// Runs the promises whose sentence holds `word`, or all, and writes the table of all.

@@ -12,7 +12,7 @@ use axum::routing::post;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use plaincall_gateway::{GatewayConfig, Secret, Upstream, serve};
+use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use reqwest::Client;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -105,8 +105,7 @@ pub(crate) fn gateway(model: SocketAddr) -> SocketAddr {
             key: None,
         };
         let config = GatewayConfig::new(upstream, Secret::new("secret"));
-        serve(listener, config, std::future::pending())
-            .await
-            .unwrap();
+        let gateway = Gateway::new(config).unwrap();
+        gateway.serve(listener, std::future::pending()).await;
     })
 }

@@ -8,7 +8,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -18,13 +18,14 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gatew
 
 struct Serving {
     process: Child,
-    said: BufReader<ChildStderr>,
+    log: BufReader<ChildStdout>,
     address: String,
 }
 
 fn plaincall() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall"));
-    command.arg("serve").env_clear().stderr(Stdio::piped());
+    command.arg("serve").env_clear();
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -43,9 +44,10 @@ impl Serving {
             .strip_prefix("note: http://")
             .and_then(|rest| rest.split_once("/v1 "));
         let address = address.expect(&line).0.to_owned();
+        let log = BufReader::new(process.stdout.take().unwrap());
         Self {
             process,
-            said,
+            log,
             address,
         }
     }
@@ -66,12 +68,12 @@ impl Serving {
         (status.to_owned(), body.to_owned())
     }
 
-    /// Ends it, and gives the lines that it has still said.
+    /// Ends it, and gives the lines of its log.
     fn end(mut self, signal: Signal) -> Vec<String> {
         let id = Pid::from_child(&self.process);
         kill_process(id, signal).unwrap();
         assert!(self.process.wait().unwrap().success());
-        self.said.lines().map(Result::unwrap).collect()
+        self.log.lines().map(Result::unwrap).collect()
     }
 }
 

@@ -9,8 +9,9 @@
 //!
 //! - [`Exchange`]: the event stream of the model's server in, that of the client out.
 //!
-//! All of that does no I/O, reads no clock and keeps nothing from one request to the next. [`serve`] puts a server around
-//! it; it comes with the feature `server`, which is on unless it is turned off.
+//! All of that does no I/O, reads no clock and keeps nothing from one request to the next. [`Gateway`] puts a server
+//! around it, on a socket or in a program of one's own; it comes with the feature `server`, which is on unless it is turned
+//! off. The types of `axum` that stand in its interface are those of [`axum`].
 
 mod counts;
 mod exchange;
@@ -25,6 +26,8 @@ mod server;
 mod settings;
 mod translate;
 
+#[cfg(feature = "server")]
+pub use axum;
 pub use counts::Counts;
 pub use exchange::Exchange;
 pub use key::Secret;
@@ -40,6 +43,9 @@ pub use reply::{End, Flow, Next, Reply};
 #[cfg(feature = "server")]
 pub use server::replay::Replay;
 #[cfg(feature = "server")]
-pub use server::{GatewayConfig, Observe, Report, ServerLimits, Timeouts, Upstream, serve};
+pub use server::{
+    Answered, ConfigError, Gateway, GatewayConfig, LocalModel, Observe, Report, ServerLimits,
+    Timeouts, Upstream,
+};
 pub use settings::{Markers, Mode, ModelSettings, ReasoningSpan};
 pub use translate::{Caller, Translation, translate};

@@ -16,6 +16,8 @@ pub mod merged;
 pub mod model_server;
 pub mod oracle;
 pub mod plan_oracle;
+#[cfg(feature = "sockets")]
+pub mod round_robin;
 pub mod schema_calls;
 pub mod soup;
 pub mod split;

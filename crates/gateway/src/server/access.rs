@@ -6,6 +6,7 @@ use plaincall_wire::openai::ErrorObject;
 
 use crate::key::Secret;
 use crate::refusal::Refusal;
+use crate::server::config::ConfigError;
 
 /// The keys of clients, as codes under a secret of this process. Comparing two codes tells nothing about the keys,
 /// however long it takes.
@@ -15,8 +16,9 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) fn new(keys: &[String]) -> std::io::Result<Self> {
-        let secret = Secret::random()?;
+    pub(crate) fn new(keys: &[String]) -> Result<Self, ConfigError> {
+        let secret = Secret::random()
+            .map_err(|error| ConfigError(format!("the system gives no random numbers: {error}")))?;
         let codes = keys.iter().map(|key| secret.digest(&[key.as_bytes()]));
         Ok(Self {
             codes: codes.collect(),

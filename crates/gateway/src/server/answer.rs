@@ -9,7 +9,7 @@ use plaincall_wire::openai::ErrorBody;
 use crate::refusal::Refusal;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// The header that names a request, in and out.

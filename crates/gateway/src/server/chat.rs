@@ -95,11 +95,8 @@ async fn handle(shared: &Arc<Shared>, request: Request, id: &str, mut ticket: Ti
     let (upstream, plan) = match translate(request, settings, caller, &shared.offers) {
         Ok(Translation::Changed { upstream, plan }) => (upstream, plan),
         Ok(Translation::Unchanged(request)) => {
-            let answered = shared
-                .connection
-                .complete(&request, body.clone(), &asking)
-                .await;
-            return match answered {
+            drop(request);
+            return match shared.connection.complete(body, &asking).await {
                 Ok(answer) => forward(answer, ticket, shared.config.timeouts.idle),
                 Err(refusal) => refuse(ticket, &refusal),
             };
@@ -118,8 +115,7 @@ async fn handle(shared: &Arc<Shared>, request: Request, id: &str, mut ticket: Ti
     if is_streamed {
         // Only a reply that is checked may need its request again.
         let body = plaincall_wire::write(&upstream).into_bytes();
-        let is_checked = plan.mode() == Mode::Checked;
-        let kept = if is_checked || shared.connection.looks_at_requests() {
+        let kept = if plan.mode() == Mode::Checked {
             upstream.into_owned()
         } else {
             ChatCompletionRequest::default()
@@ -164,7 +160,7 @@ impl Asked<'_> {
         loop {
             let body = plaincall_wire::write(&upstream).into_bytes();
             let connection = &self.shared.connection;
-            let mut answer = connection.complete(&upstream, body, self.asking).await?;
+            let mut answer = connection.complete(body, self.asking).await?;
             let body = answer.whole(self.shared.config.limits.answer).await?;
             self.ticket.first_piece();
             let completion: ChatCompletion<'_> = plaincall_wire::read(&body).map_err(|error| {

@@ -1,9 +1,15 @@
 //! Recorded replies in the place of a model.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::ready;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::{HeaderValue, Method, Request};
+use hyper::body::Frame;
 use plaincall_wire::Json;
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionRequest, Choice, ChunkHead, ChunkWriter, Message, Usage,
@@ -11,10 +17,13 @@ use plaincall_wire::openai::{
 };
 use serde_json::Value;
 
-use crate::refusal::Refusal;
+use crate::server::answer::{self, EVENT_STREAM, JSON};
+use crate::server::local::{Answered, LocalModel};
 
 /// How long the pieces of a streamed reply are, in bytes.
 const PIECE: usize = 12;
+/// The list of models.
+const MODELS: &str = r#"{"object":"list","data":[{"id":"replay","object":"model","created":0,"owned_by":"plaincall"}]}"#;
 
 /// Recorded replies that are given in the place of a model's.
 ///
@@ -67,18 +76,18 @@ impl Replay {
         self.0.is_empty()
     }
 
-    /// The answer to a request: its content type, and its pieces.
-    pub(crate) fn answer(
+    /// The answer to a request: its content type and its body.
+    fn complete(
         &self,
         request: &ChatCompletionRequest<'_>,
-    ) -> Result<(&'static str, VecDeque<Bytes>), Refusal> {
+    ) -> Result<(HeaderValue, Body), &'static str> {
         let turns = request
             .messages
             .iter()
             .filter(|message| message.role() == "assistant");
         let turn = turns.count();
         let reply = self.0.get(turn).or(self.0.last());
-        let reply = reply.ok_or_else(|| Refusal::upstream("there is no recorded reply"))?;
+        let reply = reply.ok_or("there is no recorded reply")?;
         let model = request.model.as_deref().unwrap_or("replay");
         let usage = Usage {
             prompt_tokens: Some(0),
@@ -94,10 +103,41 @@ impl Replay {
                 includes_usage: request.includes_usage(),
                 ..ChunkHead::default()
             };
-            Ok(("text/event-stream", reply.stream(&head, &usage)))
+            let pieces = reply.stream(&head, &usage);
+            Ok((EVENT_STREAM, Body::new(Pieces(pieces))))
         } else {
-            Ok(("application/json", [reply.whole(id, model, usage)].into()))
+            Ok((JSON, reply.whole(id, model, usage).into()))
         }
+    }
+}
+
+impl LocalModel for Replay {
+    fn answer(&self, request: Request<Bytes>) -> Answered {
+        let answered = if request.method() == Method::GET {
+            Ok((JSON, Body::from(MODELS)))
+        } else {
+            match plaincall_wire::read(request.body()) {
+                Ok(request) => self.complete(&request).map_err(Into::into),
+                Err(error) => Err(error.into()),
+            }
+        };
+        let answered = answered.map(|(content_type, body)| answer::with(200, content_type, body));
+        Box::pin(ready(answered))
+    }
+}
+
+/// A body whose pieces are all there.
+struct Pieces(VecDeque<Bytes>);
+
+impl HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
     }
 }
 

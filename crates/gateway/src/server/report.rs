@@ -1,9 +1,10 @@
 //! What is told of each request.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use crate::counts::Counts;
 use crate::refusal::Refusal;

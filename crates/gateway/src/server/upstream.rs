@@ -1,34 +1,69 @@
 //! The model's server, as it is asked.
 
-use std::collections::VecDeque;
-use std::fmt::Write as _;
+mod http;
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderMap, HeaderValue};
-use plaincall_wire::openai::{ChatCompletionRequest, ErrorObject, read_error};
-use reqwest::{Client, Method};
+use axum::http::{HeaderMap, HeaderValue, Method, Request};
+use plaincall_wire::openai::{ErrorObject, read_error};
 
 use crate::refusal::Refusal;
 use crate::server::answer::{JSON, REQUEST_ID};
-use crate::server::replay::Replay;
-use crate::server::{GatewayConfig, Timeouts, Upstream};
+use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
+use crate::server::local::LocalModel;
+use crate::server::upstream::http::{HttpServer, broken};
 
-/// How often a connection is tried, and how long is waited in between.
-const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
 /// How much of the body of an error is read, in bytes.
 const ERROR_BYTES: usize = 64 << 10;
 
-/// The way to the model's server.
-pub(crate) enum Connection {
+/// Where the model is.
+#[derive(Clone)]
+pub enum Upstream {
+    /// A server that speaks the `OpenAI` API.
     Http {
-        client: Client,
+        /// The beginning of its addresses, up to `/v1`.
         url: String,
-        key: Option<HeaderValue>,
-        timeouts: Timeouts,
+        /// The key that it wants. Without one it gets that of the client, if the gateway asks for none itself.
+        key: Option<String>,
     },
-    Replay(Replay),
+    /// In this process.
+    Local(Arc<dyn LocalModel>),
+}
+
+impl Upstream {
+    /// A model in this process.
+    pub fn local(model: impl LocalModel + 'static) -> Self {
+        Self::Local(Arc::new(model))
+    }
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http { url, .. } => formatter
+                .debug_struct("Http")
+                .field("url", url)
+                .finish_non_exhaustive(),
+            Self::Local(_) => formatter.debug_tuple("Local").finish_non_exhaustive(),
+        }
+    }
+}
+
+/// The way to the model's server.
+pub(crate) struct Connection {
+    way: Way,
+    timeouts: Timeouts,
+}
+
+enum Way {
+    Http(HttpServer),
+    Local(Arc<dyn LocalModel>),
 }
 
 /// What goes with a request beside its body.
@@ -48,147 +83,60 @@ pub(super) struct Answer {
 
 enum Pieces {
     Http(reqwest::Response),
-    Replayed(VecDeque<Bytes>),
+    Local(Body),
 }
 
 impl Connection {
-    pub(crate) fn new(config: &GatewayConfig) -> Result<Self, String> {
-        let (url, key) = match &config.upstream {
-            Upstream::Replay(replay) => return Ok(Self::Replay(replay.clone())),
-            Upstream::Http { url, key } => (url, key),
+    pub(crate) fn new(config: &GatewayConfig) -> Result<Self, ConfigError> {
+        let way = match &config.upstream {
+            Upstream::Http { url, key } => Way::Http(HttpServer::new(url, key.as_deref(), config)?),
+            Upstream::Local(model) => Way::Local(Arc::clone(model)),
         };
-        let parsed = reqwest::Url::parse(url).map_err(|error| format!("{url}: {error}"))?;
-        if !matches!(parsed.scheme(), "http" | "https") {
-            return Err(format!(
-                "{url}: an address that begins with http:// or https:// is needed"
-            ));
-        }
-        // Somebody else may have chosen one before, which will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
-            .connect_timeout(config.timeouts.connect)
-            .pool_max_idle_per_host(config.limits.concurrent)
-            .tcp_nodelay(true)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| sentence(&error))?;
-        let bearer = |key: &String| {
-            let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(
-                |_| "the key of the model's server has characters that no header can hold",
-            )?;
-            value.set_sensitive(true);
-            Ok::<_, String>(value)
-        };
-        Ok(Self::Http {
-            client,
-            url: url.trim_end_matches('/').to_owned(),
-            key: key.as_ref().map(bearer).transpose()?,
+        Ok(Self {
+            way,
             timeouts: config.timeouts,
         })
     }
 
     /// Asks for a completion. The body is that of the request.
-    pub(super) async fn complete(
-        &self,
-        request: &ChatCompletionRequest<'_>,
-        body: Vec<u8>,
-        asking: &Asking,
-    ) -> Result<Answer, Refusal> {
-        match self {
-            Self::Http { .. } => {
-                self.ask(Method::POST, "/chat/completions", body, asking)
-                    .await
-            }
-            Self::Replay(replay) => {
-                let (content_type, pieces) = replay.answer(request)?;
-                Ok(Answer {
-                    content_type: Some(HeaderValue::from_static(content_type)),
-                    body: Pieces::Replayed(pieces),
-                    idle: Duration::MAX,
-                })
-            }
-        }
-    }
-
-    /// Whether the request itself is looked at, and not only its body.
-    pub(super) fn looks_at_requests(&self) -> bool {
-        matches!(self, Self::Replay(_))
+    pub(super) async fn complete(&self, body: Vec<u8>, asking: &Asking) -> Result<Answer, Refusal> {
+        self.ask(Method::POST, "/chat/completions", body.into(), asking)
+            .await
     }
 
     /// Asks for the list of models.
     pub(super) async fn models(&self, asking: &Asking) -> Result<Answer, Refusal> {
-        match self {
-            Self::Http { .. } => self.ask(Method::GET, "/models", Vec::new(), asking).await,
-            Self::Replay(_) => Ok(Answer {
-                content_type: Some(JSON),
-                body: Pieces::Replayed(VecDeque::from([Bytes::from_static(
-                    br#"{"object":"list","data":[{"id":"replay","object":"model","created":0,"owned_by":"plaincall"}]}"#,
-                )])),
-                idle: Duration::MAX,
-            }),
-        }
+        self.ask(Method::GET, "/models", Bytes::new(), asking).await
     }
 
     async fn ask(
         &self,
         method: Method,
         path: &str,
-        body: Vec<u8>,
+        body: Bytes,
         asking: &Asking,
     ) -> Result<Answer, Refusal> {
-        let Self::Http {
-            client,
-            url,
-            key,
-            timeouts,
-        } = self
-        else {
-            return Err(Refusal::upstream("there is no server"));
-        };
         let mut headers = HeaderMap::new();
         headers.insert(REQUEST_ID, asking.request_id.clone());
-        if let Some(key) = key.as_ref().or(asking.authorization.as_ref()) {
+        if let Some(key) = &asking.authorization {
             headers.insert(AUTHORIZATION, key.clone());
         }
         if method == Method::POST {
             headers.insert(CONTENT_TYPE, JSON);
         }
-        let body = Bytes::from(body);
-        let address = format!("{url}{path}");
-        let mut pauses = PAUSES.iter();
-        let response = loop {
-            let request = client
-                .request(method.clone(), &address)
-                .headers(headers.clone());
-            let sent = request.body(body.clone()).send();
-            match tokio::time::timeout(timeouts.first_byte, sent).await {
-                Ok(Ok(response)) => break response,
-                // Nothing has been sent yet, so it can be sent again.
-                Ok(Err(error)) if error.is_connect() => {
-                    let Some(pause) = pauses.next() else {
-                        let error = sentence(&error);
-                        let message = format!("the model's server cannot be reached: {error}");
-                        return Err(Refusal::upstream(message));
-                    };
-                    tokio::time::sleep(*pause).await;
-                }
-                Ok(Err(error)) => return Err(broken(&error)),
-                Err(_) => return Err(late("has not begun to answer", timeouts.first_byte)),
-            }
-        };
-        let status = response.status().as_u16();
-        let retry_after = response.headers().get(RETRY_AFTER).cloned();
+        let wait = self.timeouts.first_byte;
+        let asked = tokio::time::timeout(wait, self.head(&method, path, headers, body)).await;
+        let (status, headers, body) =
+            asked.map_err(|_| late("has not begun to answer", wait))??;
         let mut answer = Answer {
-            content_type: response.headers().get(CONTENT_TYPE).cloned(),
-            body: Pieces::Http(response),
-            idle: timeouts.idle,
+            content_type: headers.get(CONTENT_TYPE).cloned(),
+            body,
+            idle: self.timeouts.idle,
         };
         if (200..300).contains(&status) {
             return Ok(answer);
         }
-        let body = answer.begin(ERROR_BYTES).await;
-        let mut error = read_error(&body);
+        let mut error = read_error(&answer.begin(ERROR_BYTES).await);
         if error.message.as_deref().is_none_or(str::is_empty) {
             error = ErrorObject::new(
                 "upstream_error",
@@ -196,6 +144,7 @@ impl Connection {
             );
         }
         let mut refusal = Refusal::of_upstream(status, error);
+        let retry_after = headers.get(RETRY_AFTER);
         refusal.retry_after = retry_after.and_then(|value| value.to_str().ok().map(str::to_owned));
         // Only errors are told as such.
         if !(400..600).contains(&status) {
@@ -203,21 +152,41 @@ impl Connection {
         }
         Err(refusal)
     }
+
+    /// Asks, and waits for the head of the answer: its status, its headers, and where the rest comes from.
+    async fn head(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<(u16, HeaderMap, Pieces), Refusal> {
+        match &self.way {
+            Way::Http(server) => {
+                let mut response = server.ask(method, path, headers, body).await?;
+                let headers = std::mem::take(response.headers_mut());
+                Ok((response.status().as_u16(), headers, Pieces::Http(response)))
+            }
+            Way::Local(model) => {
+                let request = Request::builder().method(method).uri(format!("/v1{path}"));
+                let failed = |error: &dyn fmt::Display| {
+                    Refusal::upstream(format!("the model cannot answer: {error}"))
+                };
+                let mut request = request.body(body).map_err(|error| failed(&error))?;
+                *request.headers_mut() = headers;
+                let response = model.answer(request).await;
+                let (head, body) = response.map_err(|error| failed(&error))?.into_parts();
+                Ok((head.status.as_u16(), head.headers, Pieces::Local(body)))
+            }
+        }
+    }
 }
 
 impl Answer {
     /// The next piece of the body.
     pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, Refusal> {
-        match &mut self.body {
-            Pieces::Replayed(pieces) => Ok(pieces.pop_front()),
-            Pieces::Http(response) => {
-                match tokio::time::timeout(self.idle, response.chunk()).await {
-                    Ok(Ok(piece)) => Ok(piece),
-                    Ok(Err(error)) => Err(broken(&error)),
-                    Err(_) => Err(late("has fallen silent", self.idle)),
-                }
-            }
-        }
+        let next = tokio::time::timeout(self.idle, self.body.next()).await;
+        next.unwrap_or_else(|_| Err(late("has fallen silent", self.idle)))
     }
 
     /// The whole body.
@@ -234,14 +203,18 @@ impl Answer {
         Ok(body)
     }
 
-    /// The beginning of the body, as far as it comes.
+    /// The beginning of the body, as far as it comes in time.
     async fn begin(&mut self, most: usize) -> Vec<u8> {
         let mut body = Vec::new();
-        while body.len() < most
-            && let Ok(Some(piece)) = self.piece().await
-        {
-            body.extend_from_slice(&piece);
-        }
+        let gathered = async {
+            while body.len() < most
+                && let Ok(Some(piece)) = self.body.next().await
+            {
+                body.extend_from_slice(&piece);
+            }
+        };
+        // What has come is enough.
+        let _ = tokio::time::timeout(self.idle, gathered).await;
         body.truncate(most);
         body
     }
@@ -254,31 +227,29 @@ impl Answer {
     }
 }
 
-fn broken(error: &reqwest::Error) -> Refusal {
-    let error = sentence(error);
-    Refusal::upstream(format!(
-        "the connection to the model's server broke: {error}"
-    ))
+impl Pieces {
+    async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        match self {
+            Self::Http(response) => response.chunk().await.map_err(|error| broken(&error)),
+            Self::Local(body) => loop {
+                let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
+                match frame.map(|frame| frame.map(hyper::body::Frame::into_data)) {
+                    None => return Ok(None),
+                    Some(Ok(Ok(piece))) => return Ok(Some(piece)),
+                    // What stands behind a body tells nothing of it.
+                    Some(Ok(Err(_))) => {}
+                    Some(Err(error)) => {
+                        let message = format!("the answer of the model broke off: {error}");
+                        return Err(Refusal::upstream(message));
+                    }
+                }
+            },
+        }
+    }
 }
 
 fn late(what: &str, time: Duration) -> Refusal {
     let seconds = time.as_secs();
     let message = format!("the model's server {what} for {seconds} seconds");
     Refusal::new(504, ErrorObject::new("timeout_error", message))
-}
-
-/// An error with all its causes, without the address, which may hold a secret.
-fn sentence(error: &reqwest::Error) -> String {
-    let mut text = String::new();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        let colon = if text.is_empty() { "" } else { ": " };
-        let _ = write!(text, "{colon}{error}");
-        cause = error.source();
-    }
-    if text.is_empty() {
-        "something went wrong".to_owned()
-    } else {
-        text
-    }
 }

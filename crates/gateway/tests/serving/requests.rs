@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall_gateway::{Markers, Mode, Replay, Upstream};
+use plaincall_gateway::{Mode, Replay, Upstream};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -259,7 +259,7 @@ async fn recorded_replies() {
         json!({"content": "It is five."})
     );
     let replay = Replay::read(&lines).unwrap();
-    let gateway = Started::with(Upstream::Replay(replay), |_| {}).await;
+    let gateway = Started::with(Upstream::local(replay), |_| {}).await;
     let heard = gateway.hear(&request(true)).await;
     assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
     let mut next = request(false);
@@ -272,26 +272,4 @@ async fn recorded_replies() {
     let answer: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
     assert_eq!(answer["choices"][0]["message"]["content"], "It is five.");
     assert_eq!(answer["choices"][0]["finish_reason"], "stop");
-}
-
-#[tokio::test]
-async fn two_gateways_serve_one_conversation() {
-    let server = ModelServer::start(vec![Script::json(200, &completion("Yes.")); 2]).await;
-    let mut prompts = Vec::new();
-    let mut conversation = request(false);
-    for turn in 0..2 {
-        let gateway = Started::before(&server, |config| {
-            config.other_models.markers = Markers::Keyed;
-        })
-        .await;
-        assert_eq!(gateway.post(&conversation).await.status(), 200);
-        let messages = server.seen().requests[turn].json()["messages"].clone();
-        prompts.push(messages[0]["content"].clone());
-        conversation["messages"].as_array_mut().unwrap().extend([
-            json!({"role": "assistant", "content": "Yes."}),
-            json!({"role": "user", "content": "And now?"}),
-        ]);
-    }
-    // Both have given its markers the same key.
-    assert_eq!(prompts[0], prompts[1]);
 }

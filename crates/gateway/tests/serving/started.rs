@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plaincall_gateway::{GatewayConfig, Report, Secret, Upstream, serve};
+use plaincall_gateway::{Gateway, GatewayConfig, Report, Secret, Upstream};
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -19,7 +19,7 @@ pub(crate) struct Started {
     pub(crate) client: Client,
     reports: Arc<Mutex<Vec<Report>>>,
     stop: Option<oneshot::Sender<()>>,
-    server: JoinHandle<std::io::Result<()>>,
+    server: JoinHandle<()>,
 }
 
 impl Started {
@@ -44,7 +44,8 @@ impl Started {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let server = tokio::spawn(serve(listener, config, async move {
+        let gateway = Gateway::new(config).unwrap();
+        let server = tokio::spawn(gateway.serve(listener, async move {
             let _ = stopped.await;
         }));
         // Whoever comes first, the gateway or this client, chooses.
@@ -102,6 +103,11 @@ impl Started {
         panic!("there are no {count} reports");
     }
 
+    /// How many requests have ended.
+    pub(crate) fn reported(&self) -> u64 {
+        self.reports.lock().unwrap().len() as u64
+    }
+
     /// Tells it to end.
     pub(crate) fn stop(&mut self) {
         let _ = self.stop.take().expect("it runs").send(());
@@ -110,7 +116,7 @@ impl Started {
     /// Waits for its end.
     pub(crate) async fn ended(self) {
         let ended = tokio::time::timeout(Duration::from_secs(20), self.server);
-        ended.await.expect("it ends in time").unwrap().unwrap();
+        ended.await.expect("it ends in time").unwrap();
     }
 }
 

@@ -110,6 +110,13 @@ impl ModelServer {
         };
     }
 
+    /// Puts these scripts in the place of those that are left.
+    pub fn play(&self, scripts: impl IntoIterator<Item = Script>) {
+        if let Ok(mut list) = self.scripts.lock() {
+            *list = scripts.into_iter().collect();
+        }
+    }
+
     /// How many scripts are left.
     pub fn left(&self) -> usize {
         self.scripts.lock().map_or(0, |scripts| scripts.len())

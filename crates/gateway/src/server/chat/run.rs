@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::reply::{Flow, Next, Reply};
 use crate::server::chat::now;
-use crate::server::pipe::pipe;
+use crate::server::pipe::{BrokenOff, Piece, pipe};
 use crate::server::report::Ticket;
 use crate::server::upstream::{Answer, Asking};
 use crate::server::{Shared, answer};
@@ -44,7 +44,12 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket, patience: Duration)
                 }
                 Ok(None) => return ticket.end(200, None),
                 // What has gone out cannot be taken back; the client sees that it broke off.
-                Err(refusal) => return ticket.end(200, Some(&refusal)),
+                Err(refusal) => {
+                    ticket.end(200, Some(&refusal));
+                    let broken = sender.send(Err(BrokenOff));
+                    let _ = tokio::time::timeout(patience, broken).await;
+                    return;
+                }
             }
         }
     });
@@ -116,10 +121,7 @@ impl Run {
     /// Asks, or takes the next piece of the answer.
     async fn step(&mut self) -> Result<(), Refusal> {
         if let Some(body) = self.body.take() {
-            let connection = &self.shared.connection;
-            let mut given = connection
-                .complete(&self.request, body, &self.asking)
-                .await?;
+            let mut given = self.shared.connection.complete(body, &self.asking).await?;
             if given.is_json() {
                 // A server that does not stream.
                 let body = given.whole(self.shared.config.limits.answer).await?;
@@ -191,7 +193,7 @@ pub(super) async fn stream(run: Run) -> Response {
 }
 
 /// Fills the body of an answer until it is complete or the client has gone.
-async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, sender: Sender<Bytes>) {
+async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, sender: Sender<Piece>) {
     let mut head = Some(head);
     let keep_alive = run.shared.config.timeouts.keep_alive;
     let patience = run.shared.config.timeouts.idle;
@@ -232,8 +234,8 @@ async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, sender: 
 }
 
 /// Gives a piece to the client; whether it is still there.
-async fn send(sender: &Sender<Bytes>, piece: Bytes, patience: Duration) -> bool {
-    let sent = tokio::time::timeout(patience, sender.send(piece)).await;
+async fn send(sender: &Sender<Piece>, piece: Bytes, patience: Duration) -> bool {
+    let sent = tokio::time::timeout(patience, sender.send(Ok(piece))).await;
     matches!(sent, Ok(Ok(())))
 }
 

@@ -1,0 +1,242 @@
+//! What can be asked of `plaincall serve`.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use plaincall_syntax::Dialect;
+
+use crate::serve::quantity::{Size, size, time, time_or_none};
+
+/// More rounds of repair than this help no model.
+pub(super) const MOST_REPAIR_ROUNDS: u32 = 20;
+
+/// Give native tool calls to clients of a model that only writes text.
+///
+/// Clients speak the OpenAI API, with `tools`; the model's server is asked in plain text; the calls that the model writes
+/// come back as `tool_calls`, while it still writes. Requests without tools are passed on as they are. Whoever has a
+/// client changes one URL: that of this server, with `/v1` at its end.
+///
+/// `POST /v1/chat/completions` and `GET /v1/models` are for clients, and so are completions, embeddings, rerank,
+/// moderations, audio and images below `/v1`, which are passed on as they are. `GET /health`, `/ready` and `/metrics`
+/// are for those who watch. Of each request one line of JSON goes to standard output, without anything that was said in
+/// it.
+///
+/// Keys are read from files or from the environment: `PLAINCALL_KEYS` (what clients must show, separated by commas),
+/// `PLAINCALL_UPSTREAM_KEY` (what the model's server wants) and `PLAINCALL_SECRET` (what the keys of markers come from).
+///
+/// SIGTERM and Ctrl-C end it: it takes no more requests and waits for those that are being answered. A second one ends
+/// it at once.
+///
+/// Times are seconds, or a number with `ms`, `s`, `m` or `h`; sizes are bytes, or a number with `KiB`, `MiB` or `GiB`.
+///
+/// Exit status: 0 if it was ended by a signal and all requests had their answers; 1 if it could not begin, or if it
+/// ended before some had; 2 for wrong usage.
+#[derive(Args, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct ServeOptions {
+    /// The model's server, up to `/v1`; or `replay:FILE`, which answers with recorded replies.
+    ///
+    /// Such a file holds one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`. The
+    /// first request of a conversation gets the first, the next the second.
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: String,
+
+    /// Where to listen. Port 0 is any that is free.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+
+    /// Listen where other machines can reach it, although nobody is asked for a key.
+    #[arg(long)]
+    pub(crate) open: bool,
+
+    /// Let pages of this origin ask from a browser, such as `https://chat.example`. Can be given several times.
+    ///
+    /// Without it no page may. `*` stands for every origin.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) cors: Vec<String>,
+
+    /// Also put into the log what was said: requests, replies and answers. Meant for looking for mistakes.
+    ///
+    /// Whoever can read the log can then read the conversations. Each text is cut at 64 KiB. Keys are left out.
+    #[arg(long)]
+    pub(crate) log_contents: bool,
+
+    /// A file with the keys of clients, one a line.
+    #[arg(long, value_name = "FILE", help_heading = "Keys")]
+    pub(crate) keys: Option<PathBuf>,
+
+    /// A file with the key that the model's server wants.
+    ///
+    /// Without one, and if clients need no key of this server, it gets what the client shows.
+    #[arg(long, value_name = "FILE", help_heading = "Keys")]
+    pub(crate) upstream_key: Option<PathBuf>,
+
+    /// A file with a secret that the keys of markers come from: the same for all servers of one address.
+    ///
+    /// Without one it is drawn anew with each start.
+    #[arg(long, value_name = "FILE", help_heading = "Keys")]
+    pub(crate) secret: Option<PathBuf>,
+
+    /// A file that says for models, by their names, what differs from the options below (TOML).
+    ///
+    /// Each has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`, `keyed`,
+    /// `reasoning` (two markers, or `false`), `in_reasoning`, `checked`, `repair_rounds` and `developer_role`. In a name
+    /// `*` stands for any characters; of several names that fit, the one with the most characters besides counts, and
+    /// one without `*` before all others.
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub(crate) models: Option<PathBuf>,
+
+    /// The syntax that the model is taught.
+    #[arg(
+        long,
+        value_name = "SYNTAX",
+        default_value = "block",
+        help_heading = "Model"
+    )]
+    pub(crate) syntax: Taught,
+
+    /// The start marker of the block syntax.
+    #[arg(long, value_name = "MARKER", help_heading = "Model")]
+    pub(crate) start_prefix: Option<String>,
+
+    /// The end marker of the block syntax.
+    #[arg(long, value_name = "MARKER", help_heading = "Model")]
+    pub(crate) end_prefix: Option<String>,
+
+    /// The argument marker of the block syntax.
+    #[arg(long, value_name = "MARKER", help_heading = "Model")]
+    pub(crate) arg_prefix: Option<String>,
+
+    /// Put a key into the markers that belongs to the conversation, so that no document can hold a call.
+    #[arg(long, help_heading = "Model")]
+    pub(crate) keyed: bool,
+
+    /// What stands around the reasoning in the model's text; without it `<think>` and `</think>`.
+    #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], help_heading = "Model")]
+    pub(crate) reasoning: Option<Vec<String>>,
+
+    /// The model's prompt opens the reasoning, so that a reply begins inside it.
+    #[arg(long, help_heading = "Model")]
+    pub(crate) in_reasoning: bool,
+
+    /// The model's text holds no reasoning.
+    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"], help_heading = "Model")]
+    pub(crate) no_reasoning: bool,
+
+    /// Give out calls only when all of a reply are complete and right; ask the model again for wrong ones.
+    ///
+    /// So it is done anyway where a client offers a function as `strict`.
+    #[arg(long, help_heading = "Model")]
+    pub(crate) checked: bool,
+
+    /// How often the model is asked again for calls that are wrong.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_REPAIR_ROUNDS)),
+        help_heading = "Model"
+    )]
+    pub(crate) repair_rounds: u32,
+
+    /// The model's server knows messages of the role `developer`; without it they go to it as `system`.
+    #[arg(long, help_heading = "Model")]
+    pub(crate) developer_role: bool,
+
+    /// The longest body of a request.
+    #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = size, help_heading = "Limits")]
+    pub(crate) max_body: Size,
+
+    /// The longest head of a request, from 8 KiB to 32 KiB.
+    #[arg(long, value_name = "SIZE", default_value = "16KiB", value_parser = size, help_heading = "Limits")]
+    pub(crate) max_head: Size,
+
+    /// The longest answer of the model's server that is not streamed.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, help_heading = "Limits")]
+    pub(crate) max_answer: Size,
+
+    /// How many requests are answered at one time; more get the status 503.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4096,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        help_heading = "Limits"
+    )]
+    pub(crate) max_requests: u32,
+
+    /// How often a request is sent again that the model's server has not taken up: it could not be reached, or has
+    /// answered 429 or 503 and said when to come again.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u32).range(..=10),
+        help_heading = "Limits"
+    )]
+    pub(crate) retries: u32,
+
+    /// How long the model's server may ask to wait before a request is sent again; if it asks for more, the client hears
+    /// it.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time_or_none, help_heading = "Times")]
+    pub(crate) retry_wait: Duration,
+
+    /// How long the head of a request may take.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = "Times")]
+    pub(crate) head_timeout: Duration,
+
+    /// How long the body of a request may take.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, help_heading = "Times")]
+    pub(crate) body_timeout: Duration,
+
+    /// How long connecting to the model's server may take.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = "Times")]
+    pub(crate) connect_timeout: Duration,
+
+    /// How long the model's server may take until it begins to answer.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time, help_heading = "Times")]
+    pub(crate) first_byte_timeout: Duration,
+
+    /// How long it may be silent while it answers, and how long a client may take to read a piece.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time, help_heading = "Times")]
+    pub(crate) idle_timeout: Duration,
+
+    /// How long the client of a stream waits until it gets a comment, so that no one between takes it for dead.
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time, help_heading = "Times")]
+    pub(crate) keep_alive: Duration,
+
+    /// How long after SIGTERM requests are still taken, while `/ready` says 503, so that those who send them can hear it.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time_or_none, help_heading = "Times")]
+    pub(crate) drain_delay: Duration,
+
+    /// How long it then waits for requests that are being answered.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_or_none, help_heading = "Times")]
+    pub(crate) drain_timeout: Duration,
+}
+
+/// The syntax that a model is taught.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Taught {
+    /// The block syntax.
+    Block,
+    /// The emoji-bracket syntax.
+    Emoji,
+}
+
+impl Taught {
+    pub(super) fn dialect(self) -> Dialect {
+        match self {
+            Self::Block => Dialect::block(),
+            Self::Emoji => Dialect::emoji(),
+        }
+    }
+}

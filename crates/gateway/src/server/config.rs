@@ -1,0 +1,271 @@
+//! How the gateway serves, and what can be wrong with that.
+
+use std::collections::HashSet;
+use std::error::Error;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_wire::sse;
+use tokio::sync::Semaphore;
+
+use crate::key::Secret;
+use crate::server::report::{Observe, Report};
+use crate::server::upstream::Upstream;
+use crate::settings::ModelSettings;
+
+/// The fewest bytes of a request's head that `hyper` can be held to.
+const LEAST_HEAD: usize = 8192;
+
+/// How the gateway serves.
+#[derive(Clone)]
+pub struct GatewayConfig {
+    /// Where the model is.
+    pub upstream: Upstream,
+    /// What is set for models by their names.
+    pub models: Vec<(String, ModelSettings)>,
+    /// What is set for all others.
+    pub other_models: ModelSettings,
+    /// The secret that keys of markers are derived from: the same in all instances.
+    pub secret: Secret,
+    /// The keys of clients; if there are none, nobody is asked for one.
+    pub keys: Vec<String>,
+    /// How much is taken.
+    pub limits: ServerLimits,
+    /// How long is waited.
+    pub timeouts: Timeouts,
+    /// Who hears of each request.
+    pub observe: Arc<dyn Observe>,
+}
+
+/// Whether a client can show this key.
+fn can_be_shown(key: &str) -> bool {
+    !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// What of a configuration cannot work, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError(pub(super) String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Error for ConfigError {}
+
+/// How much the server takes.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerLimits {
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// Bytes of a request's head; also how much is held for a client that reads slowly.
+    pub head: usize,
+    /// Requests at one time; more are refused with the status 503.
+    pub concurrent: usize,
+    /// Bytes of an answer that is not streamed.
+    pub answer: usize,
+    /// Bytes of a line and of an event of a stream of the model's server.
+    pub stream: sse::Limits,
+}
+
+/// How long the server waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// For the head of a request.
+    pub head: Duration,
+    /// For the body of a request, whole.
+    pub body: Duration,
+    /// For a connection to the model's server.
+    pub connect: Duration,
+    /// For the beginning of its answer.
+    pub first_byte: Duration,
+    /// For each piece of its answer, and for the client to read one.
+    pub idle: Duration,
+    /// Until the client of a stream hears that it is not forgotten.
+    pub keep_alive: Duration,
+    /// For requests that are being answered when the server is to end.
+    pub drain: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            body: 32 << 20,
+            head: 64 << 10,
+            concurrent: 4096,
+            answer: 64 << 20,
+            stream: sse::Limits::default(),
+        }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            head: seconds(10),
+            body: seconds(60),
+            connect: seconds(10),
+            first_byte: seconds(600),
+            idle: seconds(300),
+            keep_alive: seconds(15),
+            drain: seconds(30),
+        }
+    }
+}
+
+impl GatewayConfig {
+    /// A gateway before this server, all else as it usually is.
+    pub fn new(upstream: Upstream, secret: Secret) -> Self {
+        Self {
+            upstream,
+            models: Vec::new(),
+            other_models: ModelSettings::default(),
+            secret,
+            keys: Vec::new(),
+            limits: ServerLimits::default(),
+            timeouts: Timeouts::default(),
+            observe: Arc::new(|_: &Report| {}),
+        }
+    }
+
+    /// Whether it is safe to listen here: beyond the own machine only clients with a key are served.
+    ///
+    /// # Errors
+    /// Says what to do.
+    pub fn check_address(&self, address: SocketAddr) -> Result<(), String> {
+        if address.ip().is_loopback() || !self.keys.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "{address} can be reached from other machines, and anybody there could use the model: give keys for clients, or listen on 127.0.0.1"
+        ))
+    }
+
+    /// Whether it can work, as far as that can be known before it begins.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let mut names = HashSet::new();
+        for (name, settings) in &self.models {
+            if !names.insert(name) {
+                return Err(ConfigError(format!("the model {name} is set twice")));
+            }
+            settings
+                .check()
+                .map_err(|error| ConfigError(format!("the model {name}: {error}")))?;
+        }
+        let others = self.other_models.check();
+        others.map_err(|error| ConfigError(error.to_string()))?;
+        if !self.keys.iter().all(|key| can_be_shown(key)) {
+            return Err(ConfigError(
+                "a key of a client is empty, or has characters that no header can hold".to_owned(),
+            ));
+        }
+        let ServerLimits {
+            head, concurrent, ..
+        } = self.limits;
+        if head < LEAST_HEAD {
+            return Err(ConfigError(format!(
+                "the head of a request may have {head} bytes: let it have {LEAST_HEAD} at least"
+            )));
+        }
+        if !(1..=Semaphore::MAX_PERMITS).contains(&concurrent) {
+            let message = format!("{concurrent} requests at one time cannot be served");
+            return Err(ConfigError(message));
+        }
+        let times = self.timeouts;
+        for (time, what) in [
+            (times.head, "the head of a request"),
+            (times.body, "the body of a request"),
+            (times.connect, "a connection to the model's server"),
+            (times.first_byte, "the beginning of an answer"),
+            (times.idle, "a piece of an answer"),
+            (times.keep_alive, "a sign of life"),
+        ] {
+            if time.is_zero() {
+                let message = format!("nothing can come in no time: let {what} have some");
+                return Err(ConfigError(message));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn settings(&self, model: &str) -> &ModelSettings {
+        let named = self.models.iter().find(|(name, _)| name == model);
+        named.map_or(&self.other_models, |(_, settings)| settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use plaincall_syntax::Dialect;
+
+    use super::GatewayConfig;
+    use crate::key::Secret;
+    use crate::server::{Gateway, Upstream};
+    use crate::settings::ModelSettings;
+
+    type Set<'s> = &'s dyn Fn(&mut GatewayConfig);
+
+    #[test]
+    fn what_cannot_work_is_told_before_it_begins() {
+        let both = || ModelSettings {
+            dialect: Dialect::auto(),
+            ..ModelSettings::default()
+        };
+        let upstream = |url: &str, key: Option<&str>| Upstream::Http {
+            url: url.to_owned(),
+            key: key.map(str::to_owned),
+        };
+        let table: &[(Set<'_>, &str)] = &[
+            (&|_| {}, ""),
+            (&|config| config.other_models = both(), "syntax"),
+            (
+                &|config| config.models = vec![("m".to_owned(), both())],
+                "the model m: ",
+            ),
+            (
+                &|config| config.models = vec![("m".to_owned(), ModelSettings::default()); 2],
+                "the model m is set twice",
+            ),
+            (
+                &|config| config.upstream = upstream("ftp://a", None),
+                "http://",
+            ),
+            (&|config| config.upstream = upstream("a b", None), "a b: "),
+            (
+                &|config| config.upstream = upstream("http://a", Some("a\nb")),
+                "no header can hold",
+            ),
+            (&|config| config.keys = vec![String::new()], "is empty"),
+            (
+                &|config| config.keys = vec!["a b".to_owned()],
+                "no header can hold",
+            ),
+            (&|config| config.limits.head = 100, "100 bytes"),
+            (&|config| config.limits.concurrent = 0, "0 requests"),
+            (
+                &|config| config.limits.concurrent = usize::MAX,
+                "requests at one time",
+            ),
+            (
+                &|config| config.timeouts.idle = Duration::ZERO,
+                "a piece of an answer",
+            ),
+        ];
+        for (set, expected) in table {
+            let mut config = GatewayConfig::new(upstream("http://a", None), Secret::new("s"));
+            set(&mut config);
+            let told = match Gateway::new(config) {
+                Ok(_) => String::new(),
+                Err(error) => error.to_string(),
+            };
+            assert!(told.contains(expected), "{told:?} holds {expected:?}");
+            assert_eq!(told.is_empty(), expected.is_empty(), "{told}");
+        }
+    }
+}

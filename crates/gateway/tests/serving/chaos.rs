@@ -1,0 +1,207 @@
+//! Whatever the model's server does, each client gets one answer that ends, and nothing is left behind.
+//!
+//! To play one number alone: `CHAOS_CASE=<number> cargo test -p plaincall-gateway --test serving chaos`. To play more:
+//! `CHAOS_CASES=<count>`.
+
+use std::time::Duration;
+
+use plaincall_gateway::Mode;
+use plaincall_testkit::model_server::{Drawn, Framing, ModelServer, Then, Verdict};
+use plaincall_testkit::soup::Random;
+use plaincall_testkit::strict_client::hear;
+use plaincall_wire::sse;
+use reqwest::Response;
+use serde_json::{Value, json};
+
+use crate::started::{Started, request};
+
+/// How many numbers are played at the same time, each by servers of its own.
+const LANES: u64 = 4;
+/// Much longer than any wait that is set.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn cases(usual: u64) -> std::ops::Range<u64> {
+    if let Ok(case) = std::env::var("CHAOS_CASE") {
+        let case = case.parse().unwrap();
+        return case..case + 1;
+    }
+    0..std::env::var("CHAOS_CASES").map_or(usual, |count| count.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_end_whatever_comes() {
+    let cases = cases(24);
+    let lanes = (0..LANES).map(|lane| {
+        let seeds = cases.clone().filter(move |seed| seed % LANES == lane);
+        tokio::spawn(play(seeds))
+    });
+    for lane in lanes.collect::<Vec<_>>() {
+        lane.await.unwrap();
+    }
+}
+
+async fn play(seeds: impl Iterator<Item = u64>) {
+    let server = ModelServer::start(vec![]).await;
+    let mut gateways = Vec::new();
+    for mode in [Mode::Streamed, Mode::Checked] {
+        let gateway = Started::before(&server, |config| {
+            config.other_models.mode = mode;
+            config.limits.stream = sse::Limits {
+                line: 64 << 10,
+                event: 64 << 10,
+            };
+            config.timeouts.first_byte = Duration::from_millis(250);
+            config.timeouts.idle = Duration::from_millis(250);
+        });
+        gateways.push((mode, gateway.await));
+    }
+    let mut asked = 0;
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let (mode, gateway) = &gateways[random.below(2)];
+        let is_streamed = !random.one_in(3);
+        let has_tools = !random.one_in(4);
+        let drawn: Vec<Drawn> = (0..3)
+            .map(|_| Drawn::new(&mut random, is_streamed))
+            .collect();
+        server.play(drawn.iter().map(|one| one.script.clone()));
+        let mut body = request(is_streamed);
+        if !has_tools {
+            body["tools"] = json!([]);
+        }
+        let expected = Expected {
+            drawn: &drawn[0],
+            is_streamed,
+            is_checked: *mode == Mode::Checked,
+        };
+        let _named = Named(seed);
+        let talk = async {
+            let response = gateway.post(&body).await;
+            if has_tools {
+                expected.check(response).await;
+            } else {
+                expected.check_as_it_came(response).await;
+            }
+        };
+        let ended = tokio::time::timeout(PATIENCE, talk).await;
+        ended.expect("an end in time");
+        asked += 1;
+        // Nothing is left of it.
+        server.until(|seen| seen.busy == 0).await;
+        let (_, metrics) = gateway.get("/metrics").await;
+        assert!(
+            metrics
+                .lines()
+                .any(|line| line == "plaincall_requests_active 0"),
+            "{metrics}"
+        );
+    }
+    assert_eq!(server.seen().surplus, 0);
+    let mut reported = 0;
+    for (_, mut gateway) in gateways {
+        reported += gateway.reported();
+        gateway.stop();
+        gateway.ended().await;
+    }
+    assert_eq!(reported, asked, "each request is reported once");
+    server.until(|seen| seen.open == 0).await;
+}
+
+/// Names a number when its case fails.
+struct Named(u64);
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("this was CHAOS_CASE={}", self.0);
+        }
+    }
+}
+
+/// What a client expects of an answer.
+struct Expected<'d> {
+    drawn: &'d Drawn,
+    is_streamed: bool,
+    is_checked: bool,
+}
+
+impl Expected<'_> {
+    /// An answer that was put into words.
+    async fn check(&self, response: Response) {
+        let status = response.status().as_u16();
+        if status != 200 {
+            return self.check_error(response).await;
+        }
+        let has_failed = if self.is_streamed {
+            assert_eq!(response.headers()["content-type"], "text/event-stream");
+            let heard = hear(&response.bytes().await.unwrap(), false);
+            if self.is_checked {
+                for call in &heard.calls {
+                    let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
+                    assert!(arguments.is_object());
+                }
+            }
+            heard.error.is_some()
+        } else {
+            let answer: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+            assert_eq!(answer["object"], "chat.completion");
+            assert!(answer["choices"][0]["finish_reason"].is_string());
+            false
+        };
+        match self.drawn.verdict {
+            // What is asked for again may come to nothing.
+            Verdict::Complete => assert!(!has_failed || self.is_checked),
+            Verdict::Failed => assert!(has_failed),
+            Verdict::Refused(status) => panic!("{status} was to be told"),
+            Verdict::Either => {}
+        }
+    }
+
+    async fn check_error(&self, response: Response) {
+        let status = response.status().as_u16();
+        assert_eq!(response.headers()["content-type"], "application/json");
+        let retry_after = response.headers().get("retry-after").cloned();
+        let body: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+        let error = body["error"].as_object().unwrap();
+        for field in ["message", "type", "param", "code"] {
+            assert!(error.contains_key(field), "{field} in {body}");
+        }
+        assert!(!body["error"]["message"].as_str().unwrap().is_empty());
+        match self.drawn.verdict {
+            Verdict::Refused(told) => {
+                assert_eq!(status, told, "{body}");
+                let head = self.drawn.script.head.as_ref().unwrap();
+                let is_asked = head.headers.iter().any(|(name, _)| *name == "retry-after");
+                assert_eq!(retry_after.is_some(), is_asked);
+            }
+            Verdict::Complete => assert!(self.is_checked, "{body}"),
+            Verdict::Failed => assert!(matches!(status, 502 | 504), "{status}: {body}"),
+            Verdict::Either => {}
+        }
+    }
+
+    /// An answer that is passed on as it came.
+    async fn check_as_it_came(&self, mut response: Response) {
+        let script = &self.drawn.script;
+        let head = script.head.as_ref().filter(|head| head.status == 200);
+        let Some(head) = head.filter(|_| response.status() == 200) else {
+            assert!(head.is_none() || script.then == Then::Reset);
+            return self.check_error(response).await;
+        };
+        let mut got = Vec::new();
+        let is_whole = loop {
+            match response.chunk().await {
+                Ok(Some(piece)) => got.extend_from_slice(&piece),
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        let ends_anyway = head.framing == Framing::Close && script.then == Then::Break;
+        if script.then == Then::End || ends_anyway {
+            assert!(is_whole && got == script.body());
+        } else {
+            assert!(!is_whole, "what broke off there breaks off here");
+            assert!(script.body().starts_with(&got));
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Several instances in the place of one.
+
+use plaincall_gateway::{Markers, Mode};
+use plaincall_testkit::model_server::{Asked, ModelServer, Script};
+use plaincall_testkit::round_robin::RoundRobin;
+use plaincall_testkit::strict_client::Heard;
+use serde_json::{Value, json};
+
+use crate::started::{Started, completion, request};
+
+/// A gateway whose conversations have keys of their own, and whose replies are checked.
+async fn instance(server: &ModelServer) -> Started {
+    let gateway = Started::before(server, |config| {
+        config.other_models.markers = Markers::Keyed;
+        config.other_models.mode = Mode::Checked;
+    });
+    gateway.await
+}
+
+/// The key that the markers of this request get.
+async fn key(request: &Value) -> String {
+    let server = ModelServer::start(vec![Script::stream(&["Yes."], "stop")]).await;
+    instance(&server).await.hear(request).await;
+    let prompt = server.seen().requests[0].json()["messages"][0]["content"].clone();
+    let (_, behind) = prompt
+        .as_str()
+        .unwrap()
+        .split_once("!!!GADGET_START")
+        .unwrap();
+    behind.split(':').next().unwrap().to_owned()
+}
+
+/// A call that the model writes.
+fn written(key: &str, a: &str) -> String {
+    format!("!!!GADGET_START{key}:add\n!!!ARG{key}:a\n{a}\n!!!GADGET_END{key}\n")
+}
+
+/// What the client says next: what it has heard, and the results of the calls.
+fn go_on(request: &mut Value, heard: &Heard, results: &[&str]) {
+    let calls: Vec<Value> = heard
+        .calls
+        .iter()
+        .map(|call| {
+            json!({"id": call.id, "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments}})
+        })
+        .collect();
+    assert_eq!(calls.len(), results.len());
+    let messages = request["messages"].as_array_mut().unwrap();
+    messages.push(json!({"role": "assistant", "content": heard.content, "tool_calls": calls}));
+    for (call, result) in heard.calls.iter().zip(results) {
+        messages.push(json!({"role": "tool", "tool_call_id": call.id, "content": result}));
+    }
+}
+
+/// Has a conversation of four turns with whoever answers here, and tells what the model's server was asked.
+async fn converse(server: &ModelServer, url: &str) -> Vec<Asked> {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let hear = async |body: &Value| {
+        let response = client
+            .post(url)
+            .body(body.to_string())
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(response.status(), 200);
+        plaincall_testkit::strict_client::hear(&response.bytes().await.unwrap(), false)
+    };
+    let mut body = request(true);
+    let first = key(&body).await;
+
+    // Two calls at once.
+    let two = [written(&first, "5"), written(&first, "6")];
+    server.play([Script::stream(&["I add.\n", &two[0], &two[1]], "stop")]);
+    let heard = hear(&body).await;
+    assert_eq!(
+        heard.readable(),
+        [("add", r#"{"a":5}"#), ("add", r#"{"a":6}"#)]
+    );
+    // Out of their order, as some clients tell them.
+    go_on(&mut body, &heard, &["five", "six"]);
+    let messages = body["messages"].as_array_mut().unwrap();
+    let last = messages.len() - 1;
+    messages.swap(last - 1, last);
+    assert_eq!(
+        key(&body).await,
+        first,
+        "what is told does not change the key"
+    );
+
+    // A call that must be repaired first.
+    let (wrong, right) = (written(&first, "seven"), written(&first, "7"));
+    server.play([
+        Script::stream(&[&wrong], "stop"),
+        Script::stream(&[&right], "stop"),
+    ]);
+    let heard = hear(&body).await;
+    assert_eq!(heard.readable(), [("add", r#"{"a":7}"#)]);
+    // A result with a call in it, written by somebody who knows the key.
+    go_on(&mut body, &heard, &[&written(&first, "8")]);
+    let second = key(&body).await;
+    assert_ne!(second, first);
+
+    // The old key means nothing now.
+    let old = written(&first, "9");
+    server.play([Script::stream(&[&old, &written(&second, "10")], "stop")]);
+    let heard = hear(&body).await;
+    assert_eq!(heard.readable(), [("add", r#"{"a":10}"#)]);
+    assert_eq!(heard.content, old);
+    go_on(&mut body, &heard, &["ten"]);
+
+    // The last answer comes whole.
+    body["stream"] = json!(false);
+    server.play([Script::json(200, &completion("All is added."))]);
+    let response = client
+        .post(url)
+        .body(body.to_string())
+        .send()
+        .await
+        .unwrap();
+    let answer: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+    assert_eq!(answer["choices"][0]["message"]["content"], "All is added.");
+    server.seen().requests
+}
+
+#[tokio::test]
+async fn two_gateways_serve_one_conversation() {
+    let server = ModelServer::start(vec![]).await;
+    let alone = instance(&server).await;
+    let expected = converse(&server, &alone.url("/v1/chat/completions")).await;
+    assert_eq!(expected.len(), 5);
+
+    let server = ModelServer::start(vec![]).await;
+    let both = [instance(&server).await, instance(&server).await];
+    let forwarder = RoundRobin::start(both.iter().map(|one| one.address).collect()).await;
+    let url = format!("http://{}/v1/chat/completions", forwarder.address);
+    let asked = converse(&server, &url).await;
+    assert_eq!(forwarder.given(), [2, 2]);
+    assert_eq!(asked.len(), expected.len());
+    for (asked, expected) in asked.iter().zip(&expected) {
+        // The ids of the calls differ, and the model's server sees nothing of it.
+        let texts = [asked, expected].map(|one| String::from_utf8_lossy(&one.body));
+        assert_eq!(texts[0], texts[1]);
+    }
+}

@@ -1,0 +1,87 @@
+//! A forwarder that gives each request to the next of several servers.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+/// The longest head of a request.
+const LONGEST_HEAD: usize = 64 << 10;
+
+/// Gives each request to the next of several servers in turn, over HTTP on the loopback.
+///
+/// It asks the servers to close the connection behind each answer, and so do the clients hear it: also one that would
+/// keep its connection has its next request go to another server. When it is dropped, all connections are closed.
+pub struct RoundRobin {
+    /// Where it listens.
+    pub address: SocketAddr,
+    given: Arc<[AtomicUsize]>,
+    task: JoinHandle<()>,
+}
+
+impl RoundRobin {
+    /// A forwarder before these servers.
+    ///
+    /// # Panics
+    /// When it cannot listen, or there are no servers.
+    pub async fn start(servers: Vec<SocketAddr>) -> Self {
+        assert!(!servers.is_empty(), "there are servers");
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let given: Arc<[AtomicUsize]> = servers.iter().map(|_| AtomicUsize::new(0)).collect();
+        let counts = Arc::clone(&given);
+        let task = tokio::spawn(async move {
+            // Dropped with this task, and all connections with it.
+            let mut connections = JoinSet::new();
+            let mut turn = 0;
+            while let Ok((client, _)) = listener.accept().await {
+                while connections.try_join_next().is_some() {}
+                let server = turn % servers.len();
+                turn += 1;
+                counts[server].fetch_add(1, Ordering::Relaxed);
+                connections.spawn(forward(client, servers[server]));
+            }
+        });
+        Self {
+            address,
+            given,
+            task,
+        }
+    }
+
+    /// How many requests each server has got.
+    pub fn given(&self) -> Vec<usize> {
+        let counts = self.given.iter();
+        counts.map(|count| count.load(Ordering::Relaxed)).collect()
+    }
+}
+
+impl Drop for RoundRobin {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn forward(mut client: TcpStream, server: SocketAddr) -> io::Result<()> {
+    let mut read = Vec::new();
+    let line_end = loop {
+        if let Some(at) = read.windows(2).position(|two| two == b"\r\n") {
+            break at + 2;
+        }
+        if read.len() > LONGEST_HEAD || client.read_buf(&mut read).await? == 0 {
+            return Ok(());
+        }
+    };
+    let mut server = TcpStream::connect(server).await?;
+    server.set_nodelay(true)?;
+    client.set_nodelay(true)?;
+    server.write_all(&read[..line_end]).await?;
+    server.write_all(b"connection: close\r\n").await?;
+    server.write_all(&read[line_end..]).await?;
+    copy_bidirectional(&mut client, &mut server).await?;
+    Ok(())
+}
