@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::{cargo, step};
+use crate::{cargo, step, target};
 
 /// The programs that use a client, and what runs them.
 const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
@@ -64,10 +64,9 @@ impl Drop for Gateway {
 pub(crate) fn test(root: &Path) -> Result<(), String> {
     step(
         "gateway",
-        &mut cargo(&["build", "--package", "plaincall-cli"]),
+        &mut cargo(&["build", "--workspace", "--bin", "plaincall"]),
     )?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target = target();
     let program = target.join("debug/plaincall");
     let clients = root.join("crates/gateway/clients");
     let installed = target.join("clients");
