@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use plaincall_gateway::Upstream;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
 use crate::started::{ADD, Started, request};
 use plaincall_testkit::model_server::{ModelServer, Script, Then};
@@ -185,31 +183,4 @@ async fn it_ends_when_all_is_said() {
     let client = gateway.client.clone();
     gateway.ended().await;
     assert!(client.get(url).send().await.is_err());
-}
-
-#[tokio::test]
-async fn a_client_that_does_not_read_is_let_go() {
-    for with_tools in [true, false] {
-        let text = "x".repeat(256 << 10);
-        let texts: Vec<&str> = (0..256).map(|_| text.as_str()).collect();
-        let server = ModelServer::start(vec![Script::stream(&texts, "stop")]).await;
-        let gateway = Started::before(&server, |config| {
-            config.timeouts.idle = Duration::from_millis(300);
-        })
-        .await;
-        let mut body = request(true);
-        if !with_tools {
-            body["tools"] = json!([]);
-        }
-        let body = body.to_string();
-        let mut stream = TcpStream::connect(gateway.address).await.unwrap();
-        let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        stream.write_all((head + &body).as_bytes()).await.unwrap();
-        // What is not read here is not read there either.
-        server.until(|seen| seen.dropped == 1).await;
-        assert!(gateway.reports(1).await[0].is_abandoned);
-    }
 }

@@ -14,4 +14,5 @@ mod chaos;
 mod ends;
 mod instances;
 mod requests;
+mod slow;
 mod started;

@@ -25,23 +25,25 @@ pub(crate) struct Started {
 impl Started {
     /// A gateway before a scripted server, with other settings.
     pub(crate) async fn before(server: &ModelServer, set: impl FnOnce(&mut GatewayConfig)) -> Self {
-        Self::with(
-            Upstream::Http {
-                url: server.url(),
-                key: None,
-            },
-            set,
-        )
-        .await
+        Self::with(upstream(server), set).await
     }
 
     pub(crate) async fn with(upstream: Upstream, set: impl FnOnce(&mut GatewayConfig)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::listening(listener, upstream, set)
+    }
+
+    /// A gateway that listens here.
+    pub(crate) fn listening(
+        listener: TcpListener,
+        upstream: Upstream,
+        set: impl FnOnce(&mut GatewayConfig),
+    ) -> Self {
         let mut config = GatewayConfig::new(upstream, Secret::new("secret"));
         let reports: Arc<Mutex<Vec<Report>>> = Arc::default();
         let list = Arc::clone(&reports);
         config.observe = Arc::new(move |report: &Report| list.lock().unwrap().push(report.clone()));
         set(&mut config);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let gateway = Gateway::new(config).unwrap();
@@ -117,6 +119,14 @@ impl Started {
     pub(crate) async fn ended(self) {
         let ended = tokio::time::timeout(Duration::from_secs(20), self.server);
         ended.await.expect("it ends in time").unwrap();
+    }
+}
+
+/// A scripted server, as the gateway knows it.
+pub(crate) fn upstream(server: &ModelServer) -> Upstream {
+    Upstream::Http {
+        url: server.url(),
+        key: None,
     }
 }
 

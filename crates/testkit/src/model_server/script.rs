@@ -80,13 +80,9 @@ impl Script {
 
     /// An answer whose pieces come at once.
     pub fn new(head: Head, pieces: Vec<Vec<u8>>) -> Self {
-        let pieces = pieces.into_iter().map(|bytes| Piece {
-            after: Duration::ZERO,
-            bytes,
-        });
         Self {
             head: Some(head),
-            pieces: pieces.collect(),
+            pieces: pieces.into_iter().map(Piece::new).collect(),
             then: Then::End,
         }
     }
@@ -156,6 +152,16 @@ impl Script {
     pub fn body(&self) -> Vec<u8> {
         let pieces = self.pieces.iter().map(|piece| piece.bytes.as_slice());
         pieces.collect::<Vec<_>>().concat()
+    }
+}
+
+impl Piece {
+    /// A piece that comes at once.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            after: Duration::ZERO,
+            bytes: bytes.into(),
+        }
     }
 }
 

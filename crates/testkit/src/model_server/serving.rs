@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ pub struct ModelServer {
     pub address: SocketAddr,
     scripts: Arc<Mutex<VecDeque<Script>>>,
     seen: watch::Receiver<Seen>,
+    written: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
 
@@ -66,24 +68,36 @@ impl ModelServer {
     /// # Panics
     /// When it cannot.
     pub async fn start(scripts: Vec<Script>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::listening(TcpListener::bind("127.0.0.1:0").await.unwrap(), scripts)
+    }
+
+    /// A server that listens here.
+    ///
+    /// # Panics
+    /// When the listener has no address.
+    pub fn listening(listener: TcpListener, scripts: Vec<Script>) -> Self {
         let address = listener.local_addr().unwrap();
         let scripts = Arc::new(Mutex::new(VecDeque::from(scripts)));
         let (sender, seen) = watch::channel(Seen::default());
-        let list = Arc::clone(&scripts);
+        let written = Arc::new(AtomicU64::new(0));
+        let play = Play {
+            scripts: Arc::clone(&scripts),
+            seen: Arc::new(sender),
+            written: Arc::clone(&written),
+        };
         let task = tokio::spawn(async move {
-            let sender = Arc::new(sender);
             // Dropped with this task, and all connections with it.
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 while connections.try_join_next().is_some() {}
-                connections.spawn(connection(stream, Arc::clone(&list), Arc::clone(&sender)));
+                connections.spawn(connection(stream, play.clone()));
             }
         });
         Self {
             address,
             scripts,
             seen,
+            written,
             task,
         }
     }
@@ -117,6 +131,11 @@ impl ModelServer {
         }
     }
 
+    /// How many bytes of answers the system has taken from it.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
     /// How many scripts are left.
     pub fn left(&self) -> usize {
         self.scripts.lock().map_or(0, |scripts| scripts.len())
@@ -127,6 +146,14 @@ impl Drop for ModelServer {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// What all connections share.
+#[derive(Clone)]
+struct Play {
+    scripts: Arc<Mutex<VecDeque<Script>>>,
+    seen: Arc<watch::Sender<Seen>>,
+    written: Arc<AtomicU64>,
 }
 
 /// Counts something for as long as it lives.
@@ -160,16 +187,21 @@ enum Ended {
     Dropped,
 }
 
-async fn connection(
-    mut stream: TcpStream,
-    scripts: Arc<Mutex<VecDeque<Script>>>,
-    seen: Arc<watch::Sender<Seen>>,
-) {
+async fn connection(mut stream: TcpStream, play: Play) {
+    let Play {
+        scripts,
+        seen,
+        written,
+    } = play;
     let _open = Counted::new(&seen, |seen| &mut seen.open);
     let _ = stream.set_nodelay(true);
     let mut read = Vec::new();
     loop {
-        let (mut from, mut to) = stream.split();
+        let (mut from, to) = stream.split();
+        let mut to = Counting {
+            to,
+            written: &written,
+        };
         let asked = tokio::time::timeout(PATIENCE, request(&mut from, &mut read)).await;
         let Ok(Ok(Some(asked))) = asked else {
             return;
@@ -209,7 +241,24 @@ async fn gone(from: &mut ReadHalf<'_>, read: &mut Vec<u8>) {
     while from.read_buf(read).await.is_ok_and(|count| count > 0) {}
 }
 
-async fn answer(to: &mut WriteHalf<'_>, script: &Script) -> io::Result<Ended> {
+/// Where an answer goes.
+struct Counting<'s> {
+    to: WriteHalf<'s>,
+    written: &'s AtomicU64,
+}
+
+impl Counting<'_> {
+    async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let count = self.to.write(bytes).await?;
+            self.written.fetch_add(count as u64, Ordering::Relaxed);
+            bytes = &bytes[count..];
+        }
+        Ok(())
+    }
+}
+
+async fn answer(to: &mut Counting<'_>, script: &Script) -> io::Result<Ended> {
     if let Some(head) = &script.head {
         tokio::time::sleep(head.after).await;
         let mut text = format!("HTTP/1.1 {} Scripted\r\n", head.status);

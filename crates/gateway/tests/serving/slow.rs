@@ -1,0 +1,122 @@
+//! Clients that do not read.
+
+use std::time::Duration;
+
+use plaincall_testkit::model_server::{ModelServer, Piece, Script};
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::started::{Started, request, upstream};
+
+/// The most that the gateway may hold for a client that does not read, in bytes.
+const MOST: i64 = 64 << 10;
+
+/// Asks and reads nothing.
+async fn ask(gateway: &Started, body: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(gateway.address).await.unwrap();
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all((head + body).as_bytes()).await.unwrap();
+    stream
+}
+
+/// A listener whose connections send from small buffers.
+fn listener() -> TcpListener {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_send_buffer_size(4096).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket.listen(8).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+/// How many bytes the system holds for the connections with this port.
+fn in_sockets(port: u16) -> i64 {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let mut sum = 0;
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let number = |text: &str| i64::from_str_radix(text, 16).unwrap();
+        let is_ours = |address: &str| number(address.split_once(':').unwrap().1) == i64::from(port);
+        if is_ours(fields[1]) || is_ours(fields[2]) {
+            let (sent, received) = fields[4].split_once(':').unwrap();
+            sum += number(sent) + number(received);
+        }
+    }
+    sum
+}
+
+/// How many bytes the gateway has taken from the model's server and still has, when nothing moves any more.
+///
+/// The model's server says texts of this length, in pieces that are as long as this.
+async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
+    let text = "x".repeat(text);
+    let texts: Vec<&str> = (0..(4 << 20) / text.len()).map(|_| text.as_str()).collect();
+    let mut script = Script::stream(&texts, "stop");
+    let pieces = script.body();
+    script.pieces.clear();
+    script.pieces.extend(pieces.chunks(piece).map(Piece::new));
+    let server = ModelServer::listening(listener(), vec![script]);
+    let gateway = Started::listening(listener(), upstream(&server), |_| {});
+    let mut body = request(true);
+    if !with_tools {
+        body["tools"] = json!([]);
+    }
+    let client = ask(&gateway, &body.to_string()).await;
+    let (mut before, mut written) = (0, 0);
+    while written == 0 || written != before {
+        before = written;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        written = server.written();
+    }
+    let ports = [server.address.port(), gateway.address.port()];
+    let in_sockets: i64 = ports.into_iter().map(in_sockets).sum();
+    drop(client);
+    server.until(|seen| seen.busy == 0).await;
+    i64::try_from(written).unwrap() - in_sockets
+}
+
+/// What is on its way through the sockets is not the gateway's: the system tells how much that is.
+#[cfg(target_os = "linux")]
+#[ignore = "120 kB are held for long texts, 500 kB for long pieces"]
+#[tokio::test]
+async fn little_is_held_for_a_client_that_does_not_read() {
+    let mut cases = JoinSet::new();
+    for with_tools in [true, false] {
+        for (text, piece) in [(1 << 10, 1 << 10), (16 << 10, 16 << 10), (1 << 10, 1 << 20)] {
+            cases.spawn(async move {
+                let held = held(with_tools, text, piece).await;
+                (with_tools, text, piece, held)
+            });
+        }
+    }
+    let held = cases.join_all().await;
+    let is_little = held.iter().all(|(.., held)| *held <= MOST);
+    assert!(is_little, "{held:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_let_go() {
+    for with_tools in [true, false] {
+        let text = "x".repeat(64 << 10);
+        let texts: Vec<&str> = (0..256).map(|_| text.as_str()).collect();
+        let server = ModelServer::start(vec![Script::stream(&texts, "stop")]).await;
+        let gateway = Started::before(&server, |config| {
+            config.timeouts.idle = Duration::from_millis(300);
+        })
+        .await;
+        let mut body = request(true);
+        if !with_tools {
+            body["tools"] = json!([]);
+        }
+        let _client = ask(&gateway, &body.to_string()).await;
+        // What is not read here is not read there either.
+        server.until(|seen| seen.dropped == 1).await;
+        assert!(gateway.reports(1).await[0].is_abandoned);
+    }
+}
