@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(escaped, naive_escape(text, &case.dialects));
         }
         for dialect in &case.dialects {
-            assert_eq!(markers_in(&escaped, dialect), []);
+            assert!(markers_in(&escaped, dialect).is_empty());
         }
     }
 });

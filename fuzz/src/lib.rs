@@ -1,4 +1,13 @@
-//! How the bytes of the fuzzer become dialects and texts.
+//! How the bytes of the fuzzer become dialects, texts, requests and replies.
+
+#[path = "../../crates/gateway/tests/replies/model.rs"]
+mod model;
+mod reply;
+mod request;
+mod settings;
+
+pub use reply::check_reply;
+pub use request::check_request;
 
 use plaincall_call::Origin;
 use plaincall_syntax::Dialect;

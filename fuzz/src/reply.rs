@@ -1,0 +1,180 @@
+//! A reply of a model's server, made of the fuzzer's bytes, and what must hold whatever it is.
+
+use plaincall_gateway::{Mode, ModelSettings, Next, Reply, ReplyPlan, Secret, WholeAnswer};
+use plaincall_syntax::{EventKind, Parser};
+use plaincall_testkit::foreign::{chunks, markers_in};
+use plaincall_testkit::strict_client::Heard;
+use plaincall_wire::openai::{ChatCompletion, read_error};
+use serde_json::{Value, json};
+
+use crate::model::{Outcome, Stream, exchange, plan};
+use crate::settings::{fields, settings};
+
+/// The reasons with which a text ends.
+const REASONS: &[&str] = &["stop", "length", "content_filter", "tool_calls", "eos", ""];
+
+/// Checks one reply. Five bytes choose the settings, what is asked, how the reply comes and how it is cut; the rest is
+/// the reply, a NUL between two rounds: bytes of an event stream, or text.
+///
+/// # Panics
+/// When something does not hold.
+pub fn check_reply(data: &[u8]) {
+    let Some(([one, two, form, first, second], rest)) = data.split_first_chunk::<5>() else {
+        return;
+    };
+    let settings = settings(*one);
+    let plan = plan(&fields(*two), &settings);
+    let sizes = [usize::from(*first % 61) + 1, usize::from(*second % 7) + 1];
+    if form & 1 == 1 {
+        let streams = rest.split(|byte| *byte == 0);
+        let streams: Vec<Stream> = streams.map(|bytes| Stream(bytes.to_vec())).collect();
+        check_stream(&plan, &streams, &sizes, form & 2 == 2);
+    } else {
+        let reason = REASONS[usize::from(form >> 1) % REASONS.len()];
+        let text = String::from_utf8_lossy(rest);
+        let texts: Vec<String> = text.split('\0').map(|text| spelled(text, &plan)).collect();
+        check_texts(&plan, &settings, &texts, reason, &sizes);
+    }
+}
+
+/// The text with the markers of the dialect in the place of control characters: the fuzzer need not find them.
+fn spelled(text: &str, plan: &ReplyPlan) -> String {
+    let markers = plan.dialect().markers().expect("a dialect that works");
+    let mut spelled = String::new();
+    for c in text.chars() {
+        match (c as usize).checked_sub(1).and_then(|at| markers.get(at)) {
+            Some(marker) if c < '\t' => spelled.push_str(&marker.text),
+            _ => spelled.push(c),
+        }
+    }
+    spelled
+}
+
+fn check_stream(plan: &ReplyPlan, streams: &[Stream], sizes: &[usize], broken: bool) {
+    let whole = exchange(plan, streams, &[usize::MAX], broken);
+    let cut = exchange(plan, streams, sizes, broken);
+    assert_eq!(cut.heard, whole.heard, "the pieces of the stream matter");
+    check_heard(&whole, plan);
+    // Without a backslash nothing is escaped.
+    if !streams.iter().any(|stream| stream.0.contains(&b'\\')) {
+        assert!(markers_in(&whole.heard.content, plan.dialect()).is_empty());
+    }
+    for stream in streams {
+        let _ = read_error(&stream.0);
+    }
+}
+
+fn check_texts(
+    plan: &ReplyPlan,
+    settings: &ModelSettings,
+    texts: &[String],
+    reason: &str,
+    sizes: &[usize],
+) {
+    let streams = |sizes: &[usize]| -> Vec<Stream> {
+        let stream = |text: &String| Stream::new().texts(chunks(text, sizes));
+        let stream = |text| stream(text).finish(reason).usage(3).done();
+        texts.iter().map(stream).collect()
+    };
+    let whole = exchange(plan, &streams(&[usize::MAX]), &[usize::MAX], false);
+    let cut = exchange(plan, &streams(sizes), &[usize::MAX], false);
+    assert_eq!(cut.heard, whole.heard, "the pieces of the text matter");
+    check_heard(&whole, plan);
+    // A marker of the text is one that the model has escaped.
+    let escapes: usize = texts.iter().map(|text| escapes(text, plan)).sum();
+    let markers = markers_in(&whole.heard.content, plan.dialect()).len();
+    assert!(
+        markers <= escapes,
+        "{markers} markers in {:?}, and {escapes} escapes",
+        whole.heard.content
+    );
+    check_whole(plan, settings, texts, reason, &whole.heard);
+}
+
+/// How many markers the model may have escaped in its text: a backslash may stand in front of several that end alike.
+fn escapes(text: &str, plan: &ReplyPlan) -> usize {
+    let mut parser = Parser::new(plan.dialect()).expect("a dialect that works");
+    let is_escape =
+        |kind: &EventKind<'_>| matches!(kind, EventKind::Ignored(text) if **text == *"\\");
+    let mut escapes = parser
+        .feed(text)
+        .filter(|event| is_escape(&event.kind))
+        .count();
+    escapes += parser
+        .finish()
+        .filter(|event| is_escape(&event.kind))
+        .count();
+    escapes
+        * plan
+            .dialect()
+            .markers()
+            .expect("a dialect that works")
+            .len()
+}
+
+fn check_heard(outcome: &Outcome, plan: &ReplyPlan) {
+    let counts = outcome.counts;
+    for call in &outcome.heard.calls {
+        match serde_json::from_str::<Value>(&call.arguments) {
+            Ok(value) => assert!(value.is_object(), "{}", call.arguments),
+            Err(_) => assert!(plan.mode() == Mode::Streamed, "checked: {}", call.arguments),
+        }
+        if plan.mode() == Mode::Checked {
+            assert!(plan.offer().get(&call.name).is_some());
+        }
+    }
+    let shown = outcome.heard.calls.len() as u64;
+    if outcome.heard.error.is_none() && plan.mode() == Mode::Streamed {
+        assert_eq!(shown, counts.calls + counts.wrong_calls + counts.cut_calls);
+    }
+    assert!(outcome.heard.readable().len() as u64 <= counts.calls);
+}
+
+/// The same texts as answers that are not streamed.
+fn check_whole(
+    plan: &ReplyPlan,
+    settings: &ModelSettings,
+    texts: &[String],
+    reason: &str,
+    heard: &Heard,
+) {
+    let mut reply = Reply::new(plan.clone(), Secret::new("seed")).expect("settings that work");
+    let mut whole = WholeAnswer::new();
+    for (round, text) in texts.iter().enumerate() {
+        let body = json!({"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}]});
+        let body = body.to_string();
+        let completion: ChatCompletion<'_> =
+            plaincall_wire::read(body.as_bytes()).expect("a completion");
+        match reply.whole(&completion, &mut whole) {
+            Next::Again(_) => assert!((round as u32) < settings.repair_rounds),
+            Next::Failed(refusal) => {
+                assert_eq!(heard.error.as_deref(), Some(refusal.message()));
+                return;
+            }
+            Next::Done => {
+                let answer = plaincall_wire::write(&whole.into_completion(completion));
+                let answer: Value = serde_json::from_str(&answer).expect("JSON");
+                let choice = &answer["choices"][0];
+                let message = &choice["message"];
+                let text = |name: &str| message[name].as_str().unwrap_or_default();
+                assert_eq!(text("content"), heard.content);
+                assert_eq!(text("reasoning_content"), heard.reasoning);
+                assert_eq!(
+                    choice["finish_reason"].as_str(),
+                    heard.finish_reason.as_deref()
+                );
+                let calls = message["tool_calls"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default();
+                assert_eq!(calls.len(), heard.calls.len());
+                for (call, heard) in calls.iter().zip(&heard.calls) {
+                    assert_eq!(call["id"], heard.id);
+                    assert_eq!(call["function"]["name"], heard.name);
+                    assert_eq!(call["function"]["arguments"], heard.arguments);
+                }
+                return;
+            }
+        }
+    }
+}

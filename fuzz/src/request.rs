@@ -1,0 +1,251 @@
+//! A request of a client, made of the fuzzer's bytes, and what must hold whatever it is.
+
+use plaincall_call::{Document, bind, parse_json};
+use plaincall_gateway::{
+    Caller, Markers, ModelSettings, Offers, ReplyPlan, Secret, Translation, translate,
+};
+use plaincall_syntax::{Dialect, Syntax};
+use plaincall_wire::openai::{ChatCompletionRequest, Message, ToolCall};
+use serde_json::{Value, json};
+
+use crate::model::tools;
+use crate::settings::{fields, settings};
+
+/// What the prompt begins with.
+const PROMPT: &str = "# Calling tools";
+/// What a line of a call begins with that the syntax cannot spell.
+const UNSPELLED: &str = "(A call that the syntax cannot spell, as JSON: {";
+
+/// Checks one request. Three bytes choose the settings, what is asked, and the form of the rest: the body, or the texts of
+/// a conversation, a NUL between two.
+///
+/// # Panics
+/// When something does not hold.
+pub fn check_request(data: &[u8]) {
+    let Some(([one, two, form], rest)) = data.split_first_chunk::<3>() else {
+        return;
+    };
+    let mut settings = settings(*one);
+    if let Some(span) = &mut settings.reasoning {
+        span.is_begun = false;
+    }
+    if form & 1 == 1 {
+        check_body(rest, &settings);
+        return;
+    }
+    let text = String::from_utf8_lossy(rest);
+    let mut dialect = settings.dialect.clone();
+    if settings.markers == Markers::Keyed {
+        // Somebody knows the key of the conversation.
+        let body = conversation(&text, &dialect, *two, form & 2 == 2).to_string();
+        if let Some(key) = read(body.as_bytes(), &settings).and_then(|plan| key(&plan, &settings)) {
+            dialect = dialect.keyed(key);
+        }
+    }
+    let body = conversation(&text, &dialect, *two, form & 2 == 2);
+    check_body(body.to_string().as_bytes(), &settings);
+}
+
+/// A conversation of these texts.
+fn conversation(text: &str, dialect: &Dialect, asked: u8, with_tools: bool) -> Value {
+    let markers = dialect.markers().expect("a dialect that works");
+    let mut messages: Vec<Value> = Vec::new();
+    for (place, text) in text.split('\0').enumerate() {
+        let kind = text.chars().next().map_or(0, |c| c as usize % 10);
+        let mut said = String::new();
+        for c in text.chars().skip(1) {
+            match (c as usize).checked_sub(1).and_then(|at| markers.get(at)) {
+                Some(marker) if c < '\t' => said.push_str(&marker.text),
+                _ => said.push(c),
+            }
+        }
+        let name = ["read", "add", "write", "now", "search"][place % 5];
+        let id = format!("c{}", place % 3);
+        let call = |arguments: String| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+        match kind {
+            0 => messages.push(json!({"role": "user", "content": said})),
+            1 => messages.push(json!({"role": "assistant", "content": said})),
+            2 => messages.push(json!({"role": "system", "content": said})),
+            3 => messages.push(json!({"role": "tool", "tool_call_id": id, "content": said})),
+            4 | 5 => {
+                let arguments = if kind == 4 {
+                    json!({"path": said, "query": said, "text": place}).to_string()
+                } else {
+                    said
+                };
+                match messages.last_mut() {
+                    Some(last) if last.get("tool_calls").is_some() => {
+                        let calls = last["tool_calls"].as_array_mut().expect("a list");
+                        calls.push(call(arguments));
+                    }
+                    _ => messages.push(
+                        json!({"role": "assistant", "content": null, "tool_calls": [call(arguments)]}),
+                    ),
+                }
+            }
+            6 => {
+                let call = json!({"id": id, "function": {"name": said, "arguments": {"a": 1}}});
+                messages.push(json!({"role": "assistant", "content": said, "tool_calls": [call]}));
+            }
+            7 => {
+                let part = json!({"type": "text", "text": said});
+                match messages.last_mut() {
+                    Some(last) if last["content"].is_array() => {
+                        last["content"].as_array_mut().expect("a list").push(part);
+                    }
+                    _ => messages.push(json!({"role": "user", "content": [part]})),
+                }
+            }
+            8 => messages.push(json!({"role": "assistant", "content": "x", "reasoning_content": said, "refusal": said, "name": said})),
+            _ => messages.push(json!({"role": "tool", "tool_call_id": said, "name": said, "content": [{"type": "text", "text": said}, {"type": "image_url", "image_url": {"url": "u"}}]})),
+        }
+    }
+    let mut request = json!({"model": "m", "messages": messages});
+    if with_tools {
+        request["tools"] = tools();
+        for (name, value) in fields(asked).as_object().into_iter().flatten() {
+            request[name] = value.clone();
+        }
+    }
+    request
+}
+
+/// What the gateway makes of a body, if that is something.
+fn read(body: &[u8], settings: &ModelSettings) -> Option<ReplyPlan> {
+    let request = plaincall_wire::read(body).ok()?;
+    match translated(request, settings) {
+        Some(Translation::Changed { plan, .. }) => Some(*plan),
+        _ => None,
+    }
+}
+
+/// The request in words, if it is not refused.
+fn translated<'r>(
+    request: ChatCompletionRequest<'r>,
+    settings: &ModelSettings,
+) -> Option<Translation<'r>> {
+    let secret = Secret::new("secret");
+    let caller = Caller {
+        secret: &secret,
+        key: "me",
+    };
+    match translate(request, settings, caller, &Offers::new()) {
+        Ok(translation) => Some(translation),
+        Err(refusal) => {
+            assert_eq!(refusal.status, 400, "{refusal:?}");
+            assert!(!refusal.message().is_empty());
+            assert!(refusal.error.kind.is_some());
+            None
+        }
+    }
+}
+
+/// The key of the markers.
+fn key(plan: &ReplyPlan, settings: &ModelSettings) -> Option<String> {
+    let syntax = settings.dialect.syntax().unwrap_or(Syntax::Block);
+    let (bare, keyed) = (
+        settings.dialect.end_marker(syntax),
+        plan.dialect().end_marker(syntax),
+    );
+    // It stands somewhere inside.
+    let from = bare
+        .bytes()
+        .zip(keyed.bytes())
+        .take_while(|(one, two)| one == two)
+        .count();
+    let keys = (0..=from)
+        .rev()
+        .filter_map(|from| keyed.get(from..from + keyed.len() - bare.len()));
+    let mut right =
+        keys.filter(|key| settings.dialect.clone().keyed(*key).end_marker(syntax) == keyed);
+    right
+        .next()
+        .filter(|key| !key.is_empty())
+        .map(str::to_owned)
+}
+
+fn check_body(body: &[u8], settings: &ModelSettings) {
+    let Ok(request) = plaincall_wire::read::<ChatCompletionRequest<'_>>(body) else {
+        return;
+    };
+    let given = request.clone();
+    let (upstream, plan) = match translated(request, settings) {
+        None => return,
+        Some(Translation::Unchanged(request)) => {
+            let is_told =
+                |message: &Message<'_>| message.role() == "tool" || !message.calls().is_empty();
+            assert!(!request.messages.iter().any(is_told));
+            return;
+        }
+        Some(Translation::Changed { upstream, plan }) => (upstream, plan),
+    };
+    let written = plaincall_wire::write(&upstream);
+    let upstream: ChatCompletionRequest<'_> =
+        plaincall_wire::read(written.as_bytes()).expect("a request");
+    assert!(upstream.tools.is_none() && upstream.tool_choice.is_none());
+    let key = key(&plan, settings);
+    assert_eq!(key.is_some(), settings.markers == Markers::Keyed);
+    let mut turns = given
+        .messages
+        .iter()
+        .filter(|message| message.role() == "assistant");
+    for message in &upstream.messages {
+        assert!(message.calls().is_empty());
+        let text = message
+            .content
+            .as_ref()
+            .map(|content| content.text().into_owned());
+        let text = text.unwrap_or_default();
+        if message.role() == "assistant" {
+            check_turn(&text, turns.next().expect("a turn for each"), &plan);
+            continue;
+        }
+        // What the prompt teaches holds calls and the key.
+        let foreign = text.split(PROMPT).next().unwrap_or_default();
+        assert_eq!(names(foreign, &plan), [""; 0], "calls in {foreign:?}");
+        if let Some(key) = &key {
+            assert!(!foreign.contains(key.as_str()), "{key} in {foreign:?}");
+        }
+    }
+    assert!(turns.next().is_none(), "no turn is lost");
+}
+
+fn names(text: &str, plan: &ReplyPlan) -> Vec<String> {
+    let document = Document::parse(text, plan.dialect()).expect("a dialect that works");
+    document.calls().map(|call| call.name.clone()).collect()
+}
+
+/// A turn of the model: its calls are told, each as a call or as JSON, and no others.
+fn check_turn(text: &str, given: &Message<'_>, plan: &ReplyPlan) {
+    let document = Document::parse(text, plan.dialect()).expect("a dialect that works");
+    let mut rest = given.calls().iter();
+    let mut found = 0;
+    for call in document.calls() {
+        found += 1;
+        let is_it = |given: &&ToolCall<'_>| {
+            if given.name() != call.name {
+                return false;
+            }
+            let Some(tool) = plan.offer().get(&call.name) else {
+                return true;
+            };
+            match (bind(tool, call), parse_json(given.arguments())) {
+                (Ok(bound), Ok(value)) => bound.to_value() == value,
+                (Ok(bound), Err(_)) => bound.to_value() == json!({}),
+                (Err(_), _) => true,
+            }
+        };
+        assert!(
+            rest.any(|given| is_it(&given)),
+            "{call:?} in {text:?} is none of {given:?}"
+        );
+    }
+    let unspelled = text
+        .lines()
+        .filter(|line| line.starts_with(UNSPELLED))
+        .count();
+    assert!(
+        found + unspelled >= given.calls().len(),
+        "{text:?} of {given:?}"
+    );
+}
