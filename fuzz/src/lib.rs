@@ -1,6 +1,7 @@
 //! How the bytes of the fuzzer become dialects, texts, requests and replies.
 
 #[path = "../../crates/gateway/tests/replies/model.rs"]
+#[allow(dead_code, reason = "tests use all of it")]
 mod model;
 mod reply;
 mod request;

@@ -1,5 +1,7 @@
 //! A request of a client, made of the fuzzer's bytes, and what must hold whatever it is.
 
+use std::sync::LazyLock;
+
 use plaincall_call::{Document, bind, parse_json};
 use plaincall_gateway::{
     Caller, Markers, ModelSettings, Offers, ReplyPlan, Secret, Translation, translate,
@@ -10,6 +12,8 @@ use serde_json::{Value, json};
 
 use crate::model::tools;
 use crate::settings::{fields, settings};
+
+static OFFERS: LazyLock<Offers> = LazyLock::new(Offers::new);
 
 /// What the prompt begins with.
 const PROMPT: &str = "# Calling tools";
@@ -129,7 +133,7 @@ fn translated<'r>(
         secret: &secret,
         key: "me",
     };
-    match translate(request, settings, caller, &Offers::new()) {
+    match translate(request, settings, caller, &OFFERS) {
         Ok(translation) => Some(translation),
         Err(refusal) => {
             assert_eq!(refusal.status, 400, "{refusal:?}");

@@ -1,6 +1,6 @@
 //! One streamed reply: bytes of the model's server in, bytes for the client out.
 
-use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk};
+use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, read_error};
 use plaincall_wire::sse::{Decoder, Event, Limits};
 
 use crate::counts::Counts;
@@ -106,6 +106,13 @@ impl Exchange {
 
 /// Takes one event; how the stream has ended, if it has.
 fn step(event: &Event<'_>, reply: &mut Reply, answer: &mut StreamedAnswer) -> Option<End> {
+    if event.name.as_deref() == Some("error") {
+        let error = read_error(event.data.as_bytes());
+        return Some(End::Broken(Refusal::of_upstream(502, error)));
+    }
+    if event.data.trim_ascii().is_empty() {
+        return None;
+    }
     match ChatCompletionChunk::read(&event.data) {
         Ok(Some(chunk)) => (reply.push(chunk, answer) == Flow::Over).then_some(End::Done),
         Ok(None) => Some(End::Done),

@@ -25,6 +25,7 @@ use plaincall_wire::openai::{
 
 use crate::counts::Counts;
 use crate::key::{CallIds, Secret};
+use crate::offer::Choice;
 use crate::outlet::Outlet;
 use crate::refusal::Refusal;
 use crate::reply::check::Checked;
@@ -86,6 +87,8 @@ pub struct Reply {
     /// What is known of this round where nothing leaves unchecked.
     checked: Checked,
     round: u32,
+    /// Whether the client has got text of the first round that does not end with its line.
+    has_open_line: bool,
     reasoning_name: ReasoningField,
     /// What earlier rounds cost, and what this one has cost so far.
     spent: Option<Usage<'static>>,
@@ -93,6 +96,9 @@ pub struct Reply {
     settled: Option<Settled>,
     counts: Counts,
 }
+
+/// A call, as servers wrote it before there were several in an answer.
+const OLD_CALL: &str = "function_call";
 
 /// Whether the caller goes on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +166,7 @@ impl Reply {
             completeness: Completeness::CutOff,
             checked: Checked::default(),
             round: 0,
+            has_open_line: false,
             reasoning_name: ReasoningField::ReasoningContent,
             spent: None,
             usage: None,
@@ -176,17 +183,20 @@ impl Reply {
 
     /// Takes the next chunk of the model's server.
     pub fn push(&mut self, mut chunk: ChatCompletionChunk<'_>, out: &mut dyn Outlet) -> Flow {
-        if let Some(error) = chunk.error.take().filter(|error| !error.is_null()) {
-            if self.settled.is_none() {
-                let error = read_error(format!("{{\"error\":{}}}", error.text()).as_bytes());
-                self.settled = Some(Settled::Failed(Refusal::of_upstream(502, error)));
-            }
-            return Flow::Over;
+        let is_error = chunk.object.as_deref() == Some("error")
+            || chunk.error.as_ref().is_some_and(|error| !error.is_null());
+        if is_error {
+            let error = read_error(plaincall_wire::write(&chunk).as_bytes());
+            return self.fail_here(Refusal::of_upstream(502, error));
         }
         if let Some(usage) = chunk.usage.take() {
             self.usage = Some(usage.into_owned());
         }
         if self.settled.is_some() {
+            if matches!(self.settled, Some(Settled::Done)) && chunk.choices().is_empty() {
+                // What stands beside the usage goes with it.
+                out.carry(&chunk);
+            }
             return Flow::Go;
         }
         for choice in chunk.choices.iter_mut().flatten() {
@@ -202,6 +212,10 @@ impl Reply {
             let delta = choice.delta.as_ref();
             if delta.is_some_and(|one| one.reasoning.is_some() && one.reasoning_content.is_none()) {
                 self.reasoning_name = ReasoningField::Reasoning;
+            }
+            let old = delta.and_then(|delta| delta.unknown.get(OLD_CALL));
+            if !choice.calls().is_empty() || old.is_some_and(|call| !call.is_null()) {
+                return self.fail_here(native_call());
             }
             self.think(&choice.thought(), out);
             self.refuse(delta.and_then(|delta| delta.refusal.as_deref()), out);
@@ -220,10 +234,18 @@ impl Reply {
     pub fn whole(&mut self, completion: &ChatCompletion<'_>, out: &mut dyn Outlet) -> Next {
         self.usage = completion.usage.clone().map(Usage::into_owned);
         let Some(choice) = completion.choices().first() else {
-            let refusal = Refusal::upstream("the model's server has given no answer");
+            let error = completion.unknown.get("error");
+            let refusal = match error.filter(|error| !error.is_null()) {
+                Some(error) => Refusal::of_upstream(502, read_error(error.text().as_bytes())),
+                None => Refusal::upstream("the model's server has given no answer"),
+            };
             return self.end(End::Broken(refusal), out);
         };
         if let Some(message) = &choice.message {
+            let old = message.unknown.get(OLD_CALL);
+            if !message.calls().is_empty() || old.is_some_and(|call| !call.is_null()) {
+                return self.end(End::Broken(native_call()), out);
+            }
             if message.reasoning.is_some() && message.reasoning_content.is_none() {
                 self.reasoning_name = ReasoningField::Reasoning;
             }
@@ -274,6 +296,12 @@ impl Reply {
                 Next::Done
             }
         }
+    }
+
+    /// The reply fails here, unless it is complete already.
+    fn fail_here(&mut self, refusal: Refusal) -> Flow {
+        self.settled.get_or_insert(Settled::Failed(refusal));
+        Flow::Over
     }
 
     fn fail(&mut self, refusal: Refusal) -> Next {
@@ -386,7 +414,7 @@ impl Reply {
     ) -> Option<Before> {
         self.flush(out);
         self.text.edge();
-        if self.plan.choice == crate::offer::Choice::None && !self.is_checked() {
+        if self.plan.choice == Choice::None {
             self.counts.unwanted_calls += 1;
             self.open = Some(Opened::Unwanted);
             return None;
@@ -455,6 +483,7 @@ impl Reply {
 
     fn say(&mut self, text: &str, out: &mut dyn Outlet) {
         if self.round == 0 {
+            self.has_open_line = !text.ends_with('\n');
             out.content(text);
         } else {
             // Nobody sees what a model says about its mistakes, unless it is all that it says.
@@ -475,7 +504,7 @@ impl Reply {
     /// The model has ended its reply, with a reason or without one.
     fn finish(&mut self, reason: Option<&str>, out: &mut dyn Outlet) {
         let is_cut = matches!(reason, Some("length" | "content_filter"));
-        let is_whole = reason.is_some() && !is_cut && !self.plan.stops_anywhere;
+        let is_whole = reason.is_some_and(is_natural) && !self.plan.stops_anywhere;
         self.completeness = if is_whole {
             Completeness::Complete
         } else {
@@ -513,7 +542,11 @@ impl Reply {
                 return;
             }
             if self.checked.right.is_empty() && !self.checked.said.is_empty() {
-                let said = std::mem::take(&mut self.checked.said);
+                let mut said = std::mem::take(&mut self.checked.said);
+                if self.has_open_line {
+                    // No marker runs over a line end.
+                    said.insert(0, '\n');
+                }
                 out.content(&said);
             }
             for (name, arguments) in std::mem::take(&mut self.checked.right) {
@@ -533,4 +566,20 @@ impl Reply {
         });
         self.settled = Some(Settled::Done);
     }
+}
+
+/// Whether a reply that ends with this reason has all that the model wanted to write. Servers have many words for what
+/// went wrong, so what is not known is no such reason.
+fn is_natural(reason: &str) -> bool {
+    matches!(
+        reason,
+        "stop" | "tool_calls" | "function_call" | "eos" | "eos_token" | "end_turn"
+    )
+}
+
+/// The server has found a call although it was offered no tools: then it has taken out of the text what we should read.
+fn native_call() -> Refusal {
+    Refusal::upstream(
+        "the model's server has answered with a call of its own, though it was offered no tools: turn its tool calls off",
+    )
 }

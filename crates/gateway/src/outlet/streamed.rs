@@ -15,6 +15,8 @@ pub struct StreamedAnswer {
     created: u64,
     includes_usage: bool,
     writer: Option<ChunkWriter>,
+    /// What came before the first chunk of an answer.
+    early: ChatCompletionChunk<'static>,
     bytes: Vec<u8>,
 }
 
@@ -27,6 +29,7 @@ impl StreamedAnswer {
             created,
             includes_usage,
             writer: None,
+            early: ChatCompletionChunk::default(),
             bytes: Vec::new(),
         }
     }
@@ -51,21 +54,8 @@ impl StreamedAnswer {
         error_event(error, &mut self.bytes);
     }
 
-    fn write(&mut self, write: impl FnOnce(&mut ChunkWriter, &mut Vec<u8>)) {
-        if self.writer.is_none() {
-            self.begin(&ChatCompletionChunk::default());
-        }
-        if let Some(writer) = &mut self.writer {
-            write(writer, &mut self.bytes);
-        }
-    }
-}
-
-impl Outlet for StreamedAnswer {
-    fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
-        if self.writer.is_some() {
-            return;
-        }
+    /// Writes the first chunk, with the names of this one.
+    fn begin_as(&mut self, chunk: &ChatCompletionChunk<'_>) {
         let created = chunk.created.as_ref();
         let head = ChunkHead {
             id: chunk
@@ -82,13 +72,38 @@ impl Outlet for StreamedAnswer {
             includes_usage: self.includes_usage,
         };
         let mut writer = ChunkWriter::new(&head, 0);
+        writer.carry(&std::mem::take(&mut self.early), 0);
         writer.role(&mut self.bytes);
         self.writer = Some(writer);
     }
 
-    fn carry(&mut self, chunk: &ChatCompletionChunk<'_>) {
+    fn write(&mut self, write: impl FnOnce(&mut ChunkWriter, &mut Vec<u8>)) {
+        if self.writer.is_none() {
+            self.begin_as(&ChatCompletionChunk::default());
+        }
         if let Some(writer) = &mut self.writer {
-            writer.carry(chunk, 0);
+            write(writer, &mut self.bytes);
+        }
+    }
+}
+
+impl Outlet for StreamedAnswer {
+    fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
+        // Some servers send something before the answer, with empty names.
+        let names_answer = chunk.id.as_deref().is_some_and(|id| !id.is_empty());
+        if self.writer.is_none() && (names_answer || !chunk.choices().is_empty()) {
+            self.begin_as(chunk);
+        }
+    }
+
+    fn carry(&mut self, chunk: &ChatCompletionChunk<'_>) {
+        match &mut self.writer {
+            Some(writer) => writer.carry(chunk, 0),
+            None => {
+                for (name, value) in chunk.unknown.clone().into_owned().iter() {
+                    self.early.unknown.set(name.to_owned(), value.clone());
+                }
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use plaincall_call::{
 use plaincall_syntax::{Event, EventKind};
 
 use crate::counts::Counts;
+use crate::offer::Choice;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::settings::ReasoningSpan;
@@ -111,6 +112,9 @@ impl Checked {
 
     /// What is wrong with the round, if anything is.
     pub(super) fn complaint(&self, plan: &ReplyPlan) -> Option<Complaint> {
+        if plan.choice == Choice::None {
+            return None;
+        }
         let is_missing = self.right.is_empty() && plan.choice.is_required();
         if !self.wrong.is_empty() {
             return Some(Complaint {

@@ -43,13 +43,29 @@ impl Text {
             return;
         }
         if self.has_gap {
-            let before = [&*self.tail, &*self.blank, &*self.fresh].concat();
-            if self.escaper.may_join(&before, text) {
+            if self.may_join(text) {
                 self.fresh.push('\\');
             }
             self.has_gap = false;
         }
         self.fresh.push_str(text);
+    }
+
+    /// Whether this text and what stands before it could make a marker.
+    fn may_join(&self, text: &str) -> bool {
+        // No marker is longer: what stands further back need not be looked at.
+        let mut before = String::new();
+        for piece in [&self.fresh, &self.blank, &self.tail] {
+            let from = piece.len() + before.len();
+            let from = from.saturating_sub(MARKER_LIMIT).min(piece.len());
+            before.insert_str(
+                0,
+                piece
+                    .get(piece.floor_char_boundary(from)..)
+                    .unwrap_or_default(),
+            );
+        }
+        self.escaper.may_join(&before, text)
     }
 
     /// Takes the last bytes out again, which are a marker.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use plaincall_gateway::{Markers, Mode, ModelSettings};
+use plaincall_gateway::{Exchange, Markers, Mode, ModelSettings, Reply, Secret, StreamedAnswer};
 use plaincall_syntax::Dialect;
+use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
 use crate::model::{Outcome, Stream, exchange, heard, plan};
@@ -71,6 +72,20 @@ fn streamed() {
     check(
         "!!!GADGET_START:write\n!!!ARG:path\nab",
         "stop",
+        r#""" write({"path":"ab"}) tool_calls"#,
+    );
+    // Not every reason says that the reply is whole.
+    for reason in ["insufficient_system_resource", "abort", "model_length"] {
+        check(
+            "!!!GADGET_START:write\n!!!ARG:path\nab",
+            reason,
+            r#""" write({"path":"ab"]) tool_calls"#,
+        );
+        check(ADD, reason, r#""" add({"a":5}) tool_calls"#);
+    }
+    check(
+        "!!!GADGET_START:write\n!!!ARG:path\nab",
+        "eos",
         r#""" write({"path":"ab"}) tool_calls"#,
     );
     check(
@@ -278,6 +293,21 @@ fn checked() {
         r#""" error: the model has written a call that is wrong, also after it was asked to write it again"#,
         &[],
     );
+    // What is said later stands on a line of its own, and makes no marker with what was said first.
+    check_rounds(
+        &none,
+        &[&format!("!!!GADGET_{WRONG}"), "END"],
+        r#""!!!GADGET_\nEND" stop"#,
+        &[],
+    );
+    let no_call = json!({"tool_choice": "none"});
+    check_rounds(&no_call, &[&format!("So: {ADD}")], r#""So: " stop"#, &[]);
+    check_rounds(
+        &no_call,
+        &["!!!gadget_start:now\n"],
+        r#""!!!gadget_start:now\n" stop"#,
+        &[],
+    );
     check_rounds(
         &none,
         &["!!!GADGET_START:nope\n!!!GADGET_END", ADD],
@@ -348,6 +378,7 @@ fn ends_of_the_server() {
     let open = "!!!GADGET_START:write\n!!!ARG:path\nab";
     let begun = |text: &str| Stream::new().texts([text]);
     let error = r#"{"error":{"message":"overloaded","type":"server_error","code":503}}"#;
+    let native = r#""Hi." error: the model's server has answered with a call of its own, though it was offered no tools: turn its tool calls off"#;
     let cases = [
         // `[DONE]` without a reason.
         (begun("Hi.").done(), false, r#""Hi." stop"#),
@@ -393,6 +424,48 @@ fn ends_of_the_server() {
             false,
             r#""Hi." error: the model's server has sent what cannot be read: expected value (line 1, column 1)"#,
         ),
+        (
+            Stream::new()
+                .data(r#"{"object":"error","message":"too long","code":400}"#)
+                .done(),
+            false,
+            r#""" error: too long"#,
+        ),
+        (
+            Stream(b"event: error\ndata: {\"message\":\"too long\"}\n\n".to_vec()).done(),
+            false,
+            r#""" error: too long"#,
+        ),
+        // Something that is there to keep the connection.
+        (
+            begun("Hi.").data("").texts(["Ho."]).finish("stop").done(),
+            false,
+            r#""Hi.Ho." stop"#,
+        ),
+        // Calls that are not for the server to find.
+        (
+            begun("Hi.").data(
+                r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"now","arguments":"{}"}}]}}]}"#,
+            ),
+            false,
+            native,
+        ),
+        (
+            begun("Hi.").data(
+                r#"{"choices":[{"delta":{"function_call":{"name":"now","arguments":"{}"}}}]}"#,
+            ),
+            false,
+            native,
+        ),
+        (
+            begun("Hi.")
+                .data(
+                    r#"{"choices":[{"delta":{"tool_calls":[],"function_call":null},"finish_reason":"stop"}]}"#,
+                )
+                .done(),
+            false,
+            r#""Hi." stop"#,
+        ),
         // What comes after the end does not count.
         (
             begun("Hi.")
@@ -413,4 +486,35 @@ fn ends_of_the_server() {
             String::from_utf8_lossy(&stream.0)
         );
     }
+}
+
+/// The bytes that the client gets of a stream.
+fn bytes(stream: &Stream) -> String {
+    let fields = json!({"stream_options": {"include_usage": true}});
+    let plan = plan(&fields, &ModelSettings::default());
+    let reply = Reply::new(plan, Secret::new("seed")).unwrap();
+    let answer = StreamedAnswer::new("chatcmpl-0", 1, true);
+    let mut exchange = Exchange::new(reply, answer, Limits::default());
+    exchange.feed(&stream.0);
+    exchange.end(None);
+    String::from_utf8(exchange.take()).unwrap()
+}
+
+#[test]
+fn what_stands_beside_the_answer() {
+    // Before it, with empty names.
+    let stream =
+        Stream::new().data(r#"{"choices":[],"created":0,"id":"","model":"","filter":[1]}"#);
+    let stream = stream.texts(["Hi."]).finish("stop");
+    let usage = r#"{"id":"chatcmpl-9","choices":[],"usage":{"total_tokens":3},"timings":{"ms":1}}"#;
+    let bytes = bytes(&stream.data(usage).done());
+    let chunks: Vec<&str> = bytes.split_terminator("\n\n").collect();
+    assert!(chunks[0].contains(r#""id":"chatcmpl-9""#), "{bytes}");
+    assert!(chunks[0].contains(r#""model":"m""#), "{bytes}");
+    assert!(chunks[0].contains(r#""filter":[1]"#), "{bytes}");
+    // And behind it.
+    assert!(
+        chunks[chunks.len() - 2].contains(r#""timings":{"ms":1}"#),
+        "{bytes}"
+    );
 }

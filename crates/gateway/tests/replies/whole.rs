@@ -109,7 +109,18 @@ fn an_answer_that_is_checked() {
 
 #[test]
 fn an_answer_without_choices() {
-    for body in [r#"{"choices":null}"#, r#"{"choices":[]}"#, "{}"] {
+    let none = "the model's server has given no answer";
+    let native = "the model's server has answered with a call of its own, though it was offered no tools: turn its tool calls off";
+    for (body, message) in [
+        (r#"{"choices":null}"#, none),
+        (r#"{"choices":[]}"#, none),
+        ("{}", none),
+        (r#"{"error":{"message":"too long"}}"#, "too long"),
+        (
+            r#"{"choices":[{"message":{"tool_calls":[{"id":"x","function":{"name":"now"}}]}}]}"#,
+            native,
+        ),
+    ] {
         let mut reply = Reply::new(
             plan(&json!({}), &ModelSettings::default()),
             Secret::new("seed"),
@@ -119,9 +130,6 @@ fn an_answer_without_choices() {
         let Next::Failed(refusal) = reply.whole(&upstream, &mut WholeAnswer::new()) else {
             panic!("{body}");
         };
-        assert_eq!(
-            (refusal.status, refusal.message()),
-            (502, "the model's server has given no answer")
-        );
+        assert_eq!((refusal.status, refusal.message()), (502, message));
     }
 }
