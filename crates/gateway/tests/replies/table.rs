@@ -373,6 +373,7 @@ fn strict_functions_are_checked() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "most of them are a table")]
 fn ends_of_the_server() {
     let plan = plan(&json!({}), &ModelSettings::default());
     let open = "!!!GADGET_START:write\n!!!ARG:path\nab";
