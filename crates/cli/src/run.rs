@@ -11,7 +11,7 @@ mod beginning;
 mod desk;
 mod editor;
 mod fragments;
-mod interrupts;
+pub(crate) mod interrupts;
 mod live;
 pub(crate) mod news;
 pub(crate) mod note;

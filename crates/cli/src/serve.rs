@@ -6,17 +6,21 @@ mod options;
 mod quantity;
 
 use std::fs;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use plaincall_gateway::{
     Gateway, GatewayConfig, Markers, Mode, ModelSettings, ReasoningSpan, Replay, Secret,
     ServerLimits, Timeouts, Upstream,
 };
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::environment::Environment;
+use crate::run::interrupts::Interrupts;
 use crate::serve::log::Log;
 pub(crate) use crate::serve::options::ServeOptions;
 use crate::status::{Failure, Outcome, Status, remark};
@@ -46,22 +50,76 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::Broken(format!("cannot begin: {error}")))?;
-    let served = runtime.block_on(async {
-        let failed =
-            |error| Failure::Broken(format!("cannot listen on {}: {error}", options.listen));
-        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let stopped =
-            stopped().map_err(|error| Failure::Broken(format!("cannot heed signals: {error}")))?;
+    let ended = runtime.block_on(async {
+        let listener = TcpListener::bind(options.listen)
+            .await
+            .map_err(|error| cannot_listen(options.listen, &error))?;
+        let address = listener
+            .local_addr()
+            .map_err(|error| cannot_listen(options.listen, &error))?;
+        let interrupts = Interrupts::new()
+            .map_err(|error| Failure::Broken(format!("cannot heed signals: {error}")))?;
         remark(&format!(
             "http://{address}/v1 gives tool calls to the clients of {}",
             options.upstream
         ));
-        gateway.serve(listener, stopped).await;
-        Ok(())
+        serve_until_told(gateway, listener, interrupts, options.drain_delay).await
     });
     log.close();
-    served.map(|()| Status::Good)
+    ended
+}
+
+/// Serves until the first signal, and then as long as there is something to answer, or until the second.
+async fn serve_until_told(
+    gateway: Gateway,
+    listener: TcpListener,
+    mut interrupts: Interrupts,
+    drain_delay: Duration,
+) -> Outcome {
+    let (stop, stopped) = oneshot::channel();
+    let mut served = tokio::spawn(gateway.clone().serve(listener, async {
+        let _ = stopped.await;
+    }));
+    let first = interrupts.next().await;
+    gateway.drain();
+    // Who sits at the keyboard sends no requests by what `/ready` says.
+    let delay = if first.is_typed() {
+        Duration::ZERO
+    } else {
+        drain_delay
+    };
+    let active = gateway.active();
+    if active > 0 || !delay.is_zero() {
+        remark(&format!(
+            "ending: {active} requests are being answered; a second signal ends at once"
+        ));
+    }
+    let answered = async {
+        tokio::time::sleep(delay).await;
+        let _ = stop.send(());
+        (&mut served).await
+    };
+    tokio::select! {
+        answered = answered => match answered {
+            Ok(0) => Ok(Status::Good),
+            Ok(cut) => Err(Failure::Broken(format!("{cut} requests had no answer in time"))),
+            Err(error) => Err(Failure::Broken(format!("the server broke off: {error}"))),
+        },
+        second = interrupts.next() => Ok(Status::Interrupted(second.status())),
+    }
+}
+
+/// It cannot listen there; what to do about it.
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
+    let advice = match error.kind() {
+        ErrorKind::AddrInUse => {
+            "; another server listens there: end it, or name another port with `--listen`"
+        }
+        ErrorKind::AddrNotAvailable => "; this machine has no such address",
+        ErrorKind::PermissionDenied => "; ports below 1024 are for those who may: name another",
+        _ => "",
+    };
+    Failure::Broken(format!("cannot listen on {address}: {error}{advice}"))
 }
 
 fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayConfig, Failure> {
@@ -177,16 +235,4 @@ fn settings(options: &ServeOptions) -> ModelSettings {
 fn read(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file)
         .map_err(|error| Failure::Broken(format!("{}: {error}", file.display())))
-}
-
-/// Completes with the first signal that ends the server.
-fn stopped() -> std::io::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
 }

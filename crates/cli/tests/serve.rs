@@ -32,7 +32,13 @@ fn plaincall() -> Command {
 impl Serving {
     fn start(environment: &[(&str, &str)]) -> Self {
         let mut process = plaincall()
-            .args(["--listen", "127.0.0.1:0", "--upstream"])
+            .args([
+                "--listen",
+                "127.0.0.1:0",
+                "--drain-delay",
+                "0",
+                "--upstream",
+            ])
             .arg(format!("replay:{EXAMPLE}/replies.jsonl"))
             .envs(environment.iter().copied())
             .spawn()

@@ -52,6 +52,24 @@ impl Refusal {
         Self::new(502, ErrorObject::new("upstream_error", message.into()))
     }
 
+    /// The gateway ends before the answer is complete: 503.
+    #[cfg(feature = "server")]
+    pub(crate) fn shutting_down() -> Self {
+        let message = "the gateway is being shut down: send the request again";
+        Self::new(
+            503,
+            ErrorObject::new("gateway_error", message).code("shutting_down"),
+        )
+    }
+
+    #[cfg(feature = "server")]
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        self.error
+            .code
+            .as_ref()
+            .is_some_and(|code| code.text() == "\"shutting_down\"")
+    }
+
     /// What the model's server says about what went wrong there. Clients want a type, if it names none.
     pub fn of_upstream(status: u16, mut error: ErrorObject<'static>) -> Self {
         error.kind.get_or_insert_with(|| "upstream_error".into());

@@ -4,6 +4,7 @@ mod access;
 mod answer;
 mod chat;
 mod config;
+mod forward;
 mod local;
 mod metrics;
 mod models;
@@ -29,7 +30,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::offers::Offers;
 use crate::refusal::Refusal;
@@ -44,6 +45,9 @@ pub use crate::server::upstream::Upstream;
 /// How long the server waits when it cannot take a connection, before it tries again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// How long clients have, at the end, to hear that there will be no answer.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// What all requests share. Nothing of a conversation is in it.
 pub(crate) struct Shared {
     config: GatewayConfig,
@@ -53,6 +57,8 @@ pub(crate) struct Shared {
     offers: Offers,
     places: Arc<Semaphore>,
     is_draining: AtomicBool,
+    /// Whether what has not been answered will not be any more.
+    is_over: watch::Sender<bool>,
 }
 
 /// The gateway: requests in, answers out.
@@ -100,13 +106,15 @@ impl Gateway {
     /// Says what of the configuration cannot work.
     pub fn new(config: GatewayConfig) -> Result<Self, ConfigError> {
         config.check()?;
+        let is_over = watch::Sender::new(false);
         let shared = Arc::new(Shared {
             keys: Keys::new(&config.keys)?,
-            connection: Connection::new(&config)?,
+            connection: Connection::new(&config, is_over.subscribe())?,
             metrics: Metrics::default(),
             offers: Offers::new(),
             places: Arc::new(Semaphore::new(config.limits.concurrent)),
             is_draining: AtomicBool::new(false),
+            is_over,
             config,
         });
         let router = Router::new()
@@ -130,13 +138,22 @@ impl Gateway {
         answered.await.unwrap_or_else(|never| match never {})
     }
 
-    /// Says on `/ready` from now on that no more requests are welcome. Those that come are answered all the same.
+    /// Says on `/ready` from now on that no more requests are welcome. Those that come are answered all the same, and the
+    /// connection is closed behind the answer.
     pub fn drain(&self) {
         self.shared.is_draining.store(true, Ordering::Relaxed);
     }
 
+    /// How many requests are being answered.
+    pub fn active(&self) -> usize {
+        self.shared.active()
+    }
+
     /// Serves until `shutdown` completes; then takes no more connections, and waits for requests that are being answered.
-    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
+    /// What has no answer when the time for that is over ends with an error; gives the number of such requests.
+    ///
+    /// To let others hear of it before no more connections are taken, call [`drain`](Self::drain) a while before.
+    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> usize {
         let config = &self.shared.config;
         let mut http = hyper::server::conn::http1::Builder::new();
         http.timer(TokioTimer::new())
@@ -163,12 +180,32 @@ impl Gateway {
         }
         drop(listener);
         self.drain();
-        let _ = tokio::time::timeout(config.timeouts.drain, graceful.shutdown()).await;
+        let mut answered = std::pin::pin!(graceful.shutdown());
+        let in_time = tokio::time::timeout(config.timeouts.drain, &mut answered).await;
+        if in_time.is_ok() {
+            return 0;
+        }
+        let cut = self.shared.active();
+        self.shared.is_over.send_replace(true);
+        let _ = tokio::time::timeout(LAST_WORDS, answered).await;
+        cut
     }
 
     /// Also those that it does not have.
     fn all_paths(&self) -> Router {
         self.router.clone().fallback(no_such_route)
+    }
+}
+
+impl Shared {
+    /// How many requests are being answered.
+    fn active(&self) -> usize {
+        let limit = self.config.limits.concurrent;
+        limit.saturating_sub(self.places.available_permits())
+    }
+
+    fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Relaxed)
     }
 }
 
@@ -180,7 +217,7 @@ impl fmt::Debug for Gateway {
 
 /// Whether new requests are welcome.
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
-    if shared.is_draining.load(Ordering::Relaxed) {
+    if shared.is_draining() {
         answer::text(503, "draining\n")
     } else {
         answer::text(200, "ready\n")
@@ -188,9 +225,7 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
-    let limit = shared.config.limits.concurrent;
-    let active = limit.saturating_sub(shared.places.available_permits());
-    answer::text(200, &shared.metrics.text(active))
+    answer::text(200, &shared.metrics.text(shared.active()))
 }
 
 async fn no_such_route(request: axum::extract::Request) -> Response {

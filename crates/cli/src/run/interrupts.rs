@@ -37,6 +37,11 @@ impl Interrupt {
         u8::try_from(128 + self.kind.as_raw_value()).unwrap_or(255)
     }
 
+    /// Whether it comes from the keyboard.
+    pub(crate) fn is_typed(self) -> bool {
+        self.kind == SignalKind::interrupt() || self.is_urgent()
+    }
+
     /// Whether it asks for an end at once.
     pub(crate) fn is_urgent(self) -> bool {
         self.kind == SignalKind::quit()

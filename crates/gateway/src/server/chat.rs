@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, CONNECTION};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest, ErrorObject};
@@ -21,7 +21,8 @@ use crate::reply::plan::ReplyPlan;
 use crate::reply::{Next, Reply};
 use crate::server::Shared;
 use crate::server::answer::{self, REQUEST_ID};
-use crate::server::chat::run::{Run, forward, stream};
+use crate::server::chat::run::{Run, stream};
+use crate::server::forward::forward;
 use crate::server::report::Ticket;
 use crate::server::upstream::Asking;
 use crate::settings::Mode;
@@ -47,7 +48,7 @@ pub(super) async fn chat(State(shared): State<Arc<Shared>>, request: Request) ->
     } else {
         handle(&shared, request, &id, ticket).await
     };
-    within(response, &id)
+    within(&shared, response, &id)
 }
 
 /// Ends a request with an error.
@@ -97,7 +98,7 @@ async fn handle(shared: &Arc<Shared>, request: Request, id: &str, mut ticket: Ti
         Ok(Translation::Unchanged(request)) => {
             drop(request);
             return match shared.connection.complete(body, &asking).await {
-                Ok(answer) => forward(answer, ticket, shared.config.timeouts.idle),
+                Ok(answer) => forward(answer, ticket),
                 Err(refusal) => refuse(ticket, &refusal),
             };
         }
@@ -204,8 +205,13 @@ pub(super) fn asking(shared: &Shared, headers: &HeaderMap, id: &str) -> Asking {
 }
 
 /// An answer with the id of its request.
-pub(super) fn within(mut response: Response, id: &str) -> Response {
+pub(super) fn within(shared: &Shared, mut response: Response, id: &str) -> Response {
     response.headers_mut().insert(REQUEST_ID, header(id));
+    if shared.is_draining() {
+        // Whoever keeps the connection would send the next request when nobody listens any more.
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
     response
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap
             answer::refused(&refusal)
         }
     };
-    within(response, &id)
+    within(&shared, response, &id)
 }
 
 async fn list(shared: &Shared, headers: &HeaderMap, id: &str) -> Result<Response, Refusal> {

@@ -12,12 +12,16 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Request};
 use plaincall_wire::openai::{ErrorObject, read_error};
+use tokio::sync::watch;
 
 use crate::refusal::Refusal;
 use crate::server::answer::{JSON, REQUEST_ID};
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
 use crate::server::local::LocalModel;
 use crate::server::upstream::http::{HttpServer, broken};
+
+/// How many bytes of an answer are taken at once.
+pub(super) const READ: usize = 2 << 10;
 
 /// How much of the body of an error is read, in bytes.
 const ERROR_BYTES: usize = 64 << 10;
@@ -59,6 +63,8 @@ impl fmt::Debug for Upstream {
 pub(crate) struct Connection {
     way: Way,
     timeouts: Timeouts,
+    /// Becomes true when what has not been answered will not be any more.
+    is_over: watch::Receiver<bool>,
 }
 
 enum Way {
@@ -78,7 +84,10 @@ pub(super) struct Asking {
 pub(super) struct Answer {
     pub(super) content_type: Option<HeaderValue>,
     body: Pieces,
+    /// What has come and has not been taken.
+    rest: Bytes,
     idle: Duration,
+    is_over: watch::Receiver<bool>,
 }
 
 enum Pieces {
@@ -87,7 +96,10 @@ enum Pieces {
 }
 
 impl Connection {
-    pub(crate) fn new(config: &GatewayConfig) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        config: &GatewayConfig,
+        is_over: watch::Receiver<bool>,
+    ) -> Result<Self, ConfigError> {
         let way = match &config.upstream {
             Upstream::Http { url, key } => Way::Http(HttpServer::new(url, key.as_deref(), config)?),
             Upstream::Local(model) => Way::Local(Arc::clone(model)),
@@ -95,6 +107,7 @@ impl Connection {
         Ok(Self {
             way,
             timeouts: config.timeouts,
+            is_over,
         })
     }
 
@@ -125,13 +138,19 @@ impl Connection {
             headers.insert(CONTENT_TYPE, JSON);
         }
         let wait = self.timeouts.first_byte;
-        let asked = tokio::time::timeout(wait, self.head(&method, path, headers, body)).await;
+        let asked = tokio::time::timeout(wait, self.head(&method, path, headers, body));
+        let asked = tokio::select! {
+            asked = asked => asked,
+            () = over(&self.is_over) => return Err(Refusal::shutting_down()),
+        };
         let (status, headers, body) =
             asked.map_err(|_| late("has not begun to answer", wait))??;
         let mut answer = Answer {
             content_type: headers.get(CONTENT_TYPE).cloned(),
             body,
+            rest: Bytes::new(),
             idle: self.timeouts.idle,
+            is_over: self.is_over.clone(),
         };
         if (200..300).contains(&status) {
             return Ok(answer);
@@ -183,16 +202,34 @@ impl Connection {
 }
 
 impl Answer {
-    /// The next piece of the body.
+    /// The next piece of the body, of [`READ`] bytes at most: what a client reads slowly is taken slowly.
     pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, Refusal> {
-        let next = tokio::time::timeout(self.idle, self.body.next()).await;
-        next.unwrap_or_else(|_| Err(late("has fallen silent", self.idle)))
+        while self.rest.is_empty() {
+            match self.next().await? {
+                Some(piece) => self.rest = piece,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(self.rest.split_to(self.rest.len().min(READ))))
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        let next = tokio::time::timeout(self.idle, self.body.next());
+        tokio::select! {
+            next = next => next.unwrap_or_else(|_| Err(late("has fallen silent", self.idle))),
+            () = over(&self.is_over) => Err(Refusal::shutting_down()),
+        }
+    }
+
+    /// How long is waited for each piece.
+    pub(super) fn idle(&self) -> Duration {
+        self.idle
     }
 
     /// The whole body.
     pub(super) async fn whole(&mut self, most: usize) -> Result<Vec<u8>, Refusal> {
         let mut body = Vec::new();
-        while let Some(piece) = self.piece().await? {
+        while let Some(piece) = self.next().await? {
             if body.len() + piece.len() > most {
                 let message =
                     format!("the answer of the model's server has more than {most} bytes");
@@ -225,6 +262,13 @@ impl Answer {
         let text = value.and_then(|value| value.to_str().ok());
         text.is_some_and(|text| text.starts_with("application/json"))
     }
+
+    /// Whether it is an event stream.
+    pub(super) fn is_event_stream(&self) -> bool {
+        let value = self.content_type.as_ref();
+        let text = value.and_then(|value| value.to_str().ok());
+        text.is_some_and(|text| text.starts_with("text/event-stream"))
+    }
 }
 
 impl Pieces {
@@ -245,6 +289,15 @@ impl Pieces {
                 }
             },
         }
+    }
+}
+
+/// Completes when what has not been answered will not be any more.
+async fn over(is_over: &watch::Receiver<bool>) {
+    let mut is_over = is_over.clone();
+    if is_over.wait_for(|is_over| *is_over).await.is_err() {
+        // Nobody is left who could say so.
+        std::future::pending::<()>().await;
     }
 }
 

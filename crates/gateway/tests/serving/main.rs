@@ -11,6 +11,7 @@
 )]
 
 mod chaos;
+mod draining;
 mod ends;
 mod instances;
 mod requests;

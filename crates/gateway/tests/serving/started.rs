@@ -17,9 +17,10 @@ use plaincall_testkit::strict_client::{Heard, hear};
 pub(crate) struct Started {
     pub(crate) address: SocketAddr,
     pub(crate) client: Client,
+    pub(crate) gateway: Gateway,
     reports: Arc<Mutex<Vec<Report>>>,
     stop: Option<oneshot::Sender<()>>,
-    server: JoinHandle<()>,
+    server: JoinHandle<usize>,
 }
 
 impl Started {
@@ -47,7 +48,7 @@ impl Started {
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let gateway = Gateway::new(config).unwrap();
-        let server = tokio::spawn(gateway.serve(listener, async move {
+        let server = tokio::spawn(gateway.clone().serve(listener, async move {
             let _ = stopped.await;
         }));
         // Whoever comes first, the gateway or this client, chooses.
@@ -55,6 +56,7 @@ impl Started {
         let client = Client::builder().no_proxy().build().unwrap();
         Self {
             address,
+            gateway,
             client,
             reports,
             stop: Some(stop),
@@ -116,9 +118,9 @@ impl Started {
     }
 
     /// Waits for its end.
-    pub(crate) async fn ended(self) {
+    pub(crate) async fn ended(self) -> usize {
         let ended = tokio::time::timeout(Duration::from_secs(20), self.server);
-        ended.await.expect("it ends in time").unwrap();
+        ended.await.expect("it ends in time").unwrap()
     }
 }
 

@@ -2,13 +2,11 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::encode_comment;
-use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 
 use crate::exchange::Exchange;
@@ -18,43 +16,10 @@ use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::reply::{Flow, Next, Reply};
 use crate::server::chat::now;
-use crate::server::pipe::{BrokenOff, Piece, pipe};
+use crate::server::pipe::{Filler, pipe};
 use crate::server::report::Ticket;
 use crate::server::upstream::{Answer, Asking};
 use crate::server::{Shared, answer};
-
-/// An answer that is passed on as it comes.
-///
-/// A client that reads nothing for as long as `patience` has gone.
-pub(super) fn forward(mut given: Answer, mut ticket: Ticket, patience: Duration) -> Response {
-    let (sender, body) = pipe();
-    let content_type = given.content_type.take().unwrap_or(answer::JSON);
-    tokio::spawn(async move {
-        loop {
-            let piece = tokio::select! {
-                piece = given.piece() => piece,
-                () = sender.closed() => return,
-            };
-            match piece {
-                Ok(Some(piece)) => {
-                    ticket.first_piece();
-                    if !send(&sender, piece, patience).await {
-                        return;
-                    }
-                }
-                Ok(None) => return ticket.end(200, None),
-                // What has gone out cannot be taken back; the client sees that it broke off.
-                Err(refusal) => {
-                    ticket.end(200, Some(&refusal));
-                    let broken = sender.send(Err(BrokenOff));
-                    let _ = tokio::time::timeout(patience, broken).await;
-                    return;
-                }
-            }
-        }
-    });
-    answer::with(200, content_type, Body::new(body))
-}
 
 /// A streamed answer to a request that was put into words.
 pub(super) struct Run {
@@ -183,8 +148,8 @@ impl Run {
 /// Answers with a stream, once it has begun. What fails before has a status of its own.
 pub(super) async fn stream(run: Run) -> Response {
     let (head, is_begun) = oneshot::channel();
-    let (sender, body) = pipe();
-    tokio::spawn(fill(run, head, sender));
+    let (filler, body) = pipe(run.shared.config.timeouts.idle);
+    tokio::spawn(fill(run, head, filler));
     match is_begun.await {
         Ok(Ok(())) => answer::stream(Body::new(body)),
         Ok(Err(refusal)) => answer::refused(&refusal),
@@ -193,10 +158,9 @@ pub(super) async fn stream(run: Run) -> Response {
 }
 
 /// Fills the body of an answer until it is complete or the client has gone.
-async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, sender: Sender<Piece>) {
+async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, filler: Filler) {
     let mut head = Some(head);
     let keep_alive = run.shared.config.timeouts.keep_alive;
-    let patience = run.shared.config.timeouts.idle;
     loop {
         let piece = {
             let mut next = pin!(run.next());
@@ -205,11 +169,11 @@ async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, sender: 
                     biased;
                     piece = &mut next => break piece,
                     // The client has gone: with this all that was asked for is dropped.
-                    () = sender.closed() => return,
+                    () = filler.closed() => return,
                     () = tokio::time::sleep(keep_alive) => {
                         // Whoever waits that long is told that something will come.
                         begin(&mut head);
-                        if !send(&sender, still_there(), patience).await {
+                        if !filler.send(still_there()).await {
                             return;
                         }
                     }
@@ -227,16 +191,10 @@ async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, sender: 
         let Some(piece) = piece else {
             return run.end(200);
         };
-        if !send(&sender, piece, patience).await {
+        if !filler.send(piece).await {
             return;
         }
     }
-}
-
-/// Gives a piece to the client; whether it is still there.
-async fn send(sender: &Sender<Piece>, piece: Bytes, patience: Duration) -> bool {
-    let sent = tokio::time::timeout(patience, sender.send(Ok(piece))).await;
-    matches!(sent, Ok(Ok(())))
 }
 
 fn begin(head: &mut Option<oneshot::Sender<Result<(), Refusal>>>) {

@@ -1,0 +1,103 @@
+//! Answers that are passed on as they come.
+
+use axum::body::Body;
+use axum::response::Response;
+use plaincall_wire::openai::error_event;
+
+use crate::server::answer;
+use crate::server::pipe::pipe;
+use crate::server::report::Ticket;
+use crate::server::upstream::Answer;
+
+/// Passes on an answer of the model's server, byte for byte.
+pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
+    let (filler, body) = pipe(given.idle());
+    let mut end = StreamEnd {
+        is_stream: given.is_event_stream(),
+        last: *b"\n\n",
+    };
+    let content_type = given.content_type.take().unwrap_or(answer::JSON);
+    tokio::spawn(async move {
+        loop {
+            let piece = tokio::select! {
+                piece = given.piece() => piece,
+                () = filler.closed() => return,
+            };
+            match piece {
+                Ok(Some(piece)) => {
+                    ticket.first_piece();
+                    end.pass(&piece);
+                    if !filler.send(piece).await {
+                        return;
+                    }
+                }
+                Ok(None) => return ticket.end(200, None),
+                Err(refusal) => {
+                    ticket.end(200, Some(&refusal));
+                    if refusal.is_shutting_down() && end.takes_an_event() {
+                        let mut event = Vec::new();
+                        error_event(&refusal.error, &mut event);
+                        filler.send(event.into()).await;
+                        return;
+                    }
+                    // What has gone out cannot be taken back; the client sees that it broke off.
+                    return filler.break_off().await;
+                }
+            }
+        }
+    });
+    answer::with(200, content_type, Body::new(body))
+}
+
+/// How what has been passed on ends.
+struct StreamEnd {
+    is_stream: bool,
+    /// The last two bytes that are no CR.
+    last: [u8; 2],
+}
+
+impl StreamEnd {
+    fn pass(&mut self, piece: &[u8]) {
+        let bytes = piece.iter().rev().filter(|byte| **byte != b'\r').take(2);
+        match bytes.copied().collect::<Vec<u8>>().as_slice() {
+            [last, before] => self.last = [*before, *last],
+            [last] => self.last = [self.last[1], *last],
+            _ => {}
+        }
+    }
+
+    /// Whether an event of ours can stand here: what has been passed on is a stream, and ends behind an event.
+    fn takes_an_event(&self) -> bool {
+        self.is_stream && self.last == *b"\n\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StreamEnd;
+
+    #[test]
+    fn where_an_event_can_stand() {
+        for (pieces, expected) in [
+            (&[][..], true),
+            (&["data: 1\n\n"], true),
+            (&["data: 1\r\n\r\n"], true),
+            (&["data: 1\n", "\n"], true),
+            (&["data: 1\r", "\n\r", "", "\n"], true),
+            (&["data: 1\n"], false),
+            (&["data: 1\n\nd"], false),
+            (&["data: 1\n\n", "d"], false),
+        ] {
+            let mut end = StreamEnd {
+                is_stream: true,
+                last: *b"\n\n",
+            };
+            for piece in pieces {
+                end.pass(piece.as_bytes());
+            }
+            assert_eq!(end.takes_an_event(), expected, "{pieces:?}");
+            end.is_stream = false;
+            assert!(!end.takes_an_event());
+        }
+    }
+}

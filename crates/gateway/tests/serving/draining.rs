@@ -1,0 +1,95 @@
+//! The end of the server.
+
+use std::time::Duration;
+
+use plaincall_testkit::model_server::{ModelServer, Script, Then};
+use plaincall_testkit::strict_client::hear;
+use serde_json::{Value, json};
+
+use crate::started::{ADD, Started, request};
+
+/// What a request without tools looks like.
+fn plain(is_streamed: bool) -> Value {
+    json!({"messages": [], "stream": is_streamed})
+}
+
+#[tokio::test]
+async fn before_it_ends_all_is_answered_and_others_can_hear_of_it() {
+    let scripts = vec![Script::stream(&["Yes."], "stop"); 2];
+    let server = ModelServer::start(scripts).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let response = gateway.post(&request(true)).await;
+    assert!(!response.headers().contains_key("connection"));
+    gateway.gateway.drain();
+    assert_eq!(gateway.get("/ready").await, (503, "draining\n".to_owned()));
+    assert_eq!(gateway.get("/health").await.0, 200);
+    let response = gateway.post(&request(true)).await;
+    assert_eq!(response.headers()["connection"], "close");
+    assert_eq!(
+        hear(&response.bytes().await.unwrap(), false).content,
+        "Yes."
+    );
+}
+
+#[tokio::test]
+async fn who_has_no_answer_at_the_end_hears_so() {
+    let texts = ["I add.\n", ADD];
+    let table = [
+        (
+            request(true),
+            Script::stream(&texts, "stop").only(1, Then::Stall),
+        ),
+        (
+            plain(true),
+            Script::stream(&texts, "stop").only(1, Then::Stall),
+        ),
+        (request(false), Script::nothing(Then::Stall)),
+        (plain(false), Script::nothing(Then::Stall)),
+    ];
+    for (body, script) in table {
+        let server = ModelServer::start(vec![script]).await;
+        let mut gateway = Started::before(&server, |config| {
+            config.timeouts.drain = Duration::from_millis(100);
+        })
+        .await;
+        let asked = gateway.client.post(gateway.url("/v1/chat/completions"));
+        let asked = tokio::spawn(asked.body(body.to_string()).send());
+        server.until(|seen| seen.requests.len() == 1).await;
+        let is_streamed = body["stream"] == true;
+        if is_streamed {
+            // The head is there before the end begins.
+            let response = asked.await.unwrap().unwrap();
+            gateway.stop();
+            let text = response.text().await.expect("it is not cut");
+            let last = text.trim_end().rsplit("\n\n").next().unwrap();
+            let last: Value = serde_json::from_str(last.strip_prefix("data: ").unwrap()).unwrap();
+            assert_eq!(last["error"]["code"], "shutting_down", "{text}");
+            assert!(text.contains("I add."), "{text}");
+        } else {
+            gateway.stop();
+            let response = asked.await.unwrap().unwrap();
+            assert_eq!(response.status(), 503);
+            let error: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+            assert_eq!(error["error"]["code"], "shutting_down");
+        }
+        server.until(|seen| seen.dropped == 1).await;
+        assert!(!gateway.reports(1).await[0].is_abandoned);
+        assert_eq!(gateway.ended().await, 1);
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_has_begun_is_not_mended() {
+    let mut script = Script::stream(&["I add.\n"], "stop").only(1, Then::Stall);
+    script.pieces[0].bytes.truncate(20);
+    let server = ModelServer::start(vec![script]).await;
+    let mut gateway = Started::before(&server, |config| {
+        config.timeouts.drain = Duration::from_millis(100);
+    })
+    .await;
+    let mut response = gateway.post(&plain(true)).await;
+    assert_eq!(response.chunk().await.unwrap().unwrap().len(), 20);
+    gateway.stop();
+    assert!(response.chunk().await.is_err());
+    assert_eq!(gateway.ended().await, 1);
+}
