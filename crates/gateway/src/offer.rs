@@ -149,6 +149,12 @@ impl Choice {
                 names: vec![name.to_owned()],
                 is_required: true,
             },
+            Some(Choose::Allowed { names, is_required }) if names.is_empty() => {
+                if is_required {
+                    return refused("`tool_choice` wants a call, but allows no tool".to_owned());
+                }
+                Self::None
+            }
             Some(Choose::Allowed { names, is_required }) => Self::Only {
                 names: names.into_iter().map(str::to_owned).collect(),
                 is_required,

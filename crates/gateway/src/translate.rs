@@ -7,7 +7,10 @@ use std::collections::HashSet;
 
 use plaincall_call::{Foreign, list_tool};
 use plaincall_syntax::{Dialect, DialectError, Syntax};
+use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
+
+use serde_json::Value;
 
 use crate::key::Secret;
 use crate::offer::{Choice, Offer};
@@ -16,7 +19,7 @@ use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::settings::{Markers, Mode, ModelSettings};
 use crate::translate::ask::ask;
-use crate::translate::conversation::Conversation;
+use crate::translate::conversation::{Conversation, past_calls, tells_of_calls};
 
 /// What becomes of a request.
 #[derive(Clone, Debug)]
@@ -78,9 +81,12 @@ pub fn translate<'r>(
     caller: Caller<'_>,
     offers: &Offers,
 ) -> Result<Translation<'r>, Refusal> {
+    let has_words = |json: &Json<'_>| !matches!(json.text(), "null" | "[]" | "\"\"");
+    if request.unknown.get("functions").is_some_and(has_words) {
+        let message = "`functions` is what `tools` was before: offer `tools` in its place";
+        return Err(Refusal::request(message, Some("functions")));
+    }
     let offer = offers.read(&request)?;
-    let tells_of_calls =
-        |message: &Message<'_>| message.role() == "tool" || !message.calls().is_empty();
     if offer.is_empty() && !request.messages.iter().any(tells_of_calls) {
         return Ok(Translation::Unchanged(request));
     }
@@ -90,6 +96,17 @@ pub fn translate<'r>(
             "with tools there is one answer to a request: leave `n` out, or ask several times";
         return Err(Refusal::request(message, Some("n")));
     }
+    let form = request.response_format.as_ref();
+    let form = form.and_then(|form| form.kind.as_deref());
+    if choice != Choice::None
+        && let Some(form) = form
+        && !matches!(form, "text" | "json_object" | "json_schema")
+    {
+        let message = format!(
+            "`response_format` of the type `{form}` cannot be had together with tools: leave it out, or say `tool_choice: \"none\"`"
+        );
+        return Err(Refusal::request(message, Some("response_format")));
+    }
     let key = (settings.markers == Markers::Keyed).then(|| key(&request, &offer, settings, caller));
     let told = settings.told_dialect(key.as_deref());
     let one_call = request.parallel_tool_calls == Some(false);
@@ -97,7 +114,6 @@ pub fn translate<'r>(
     let words = put_into_words(&mut request, settings, &told, &offer, &choice, one_call);
     words.map_err(|error| Refusal::settings(&error))?;
 
-    let has_stop = |stop: &plaincall_wire::Json<'_>| !stop.is_null() && stop.text() != "[]";
     let mode = if offer.is_strict() {
         Mode::Checked
     } else {
@@ -112,7 +128,11 @@ pub fn translate<'r>(
         one_call,
         mode,
         repair_rounds: settings.repair_rounds,
-        stops_anywhere: request.unknown.get("stop").is_some_and(has_stop),
+        // Servers know others beside `stop`.
+        stops_anywhere: request
+            .unknown
+            .iter()
+            .any(|(name, value)| name.starts_with("stop") && has_words(value)),
         includes_usage: request.includes_usage(),
         taken,
     };
@@ -207,22 +227,35 @@ fn key(
     let syntax = settings.dialect.syntax().unwrap_or(Syntax::Block);
     let mut texts: Vec<Foreign<'_>> = offer.iter().map(|tool| list_tool(tool, syntax)).collect();
     for message in &request.messages {
-        texts.extend(
-            message
-                .content
-                .iter()
-                .map(|content| Foreign::new(content.text())),
-        );
-        for call in message.calls() {
-            texts.push(Foreign::new(call.name()));
-            texts.push(Foreign::new(call.arguments()));
+        let content = message.content.as_ref();
+        texts.extend(content.map(|content| Foreign::new(content.text())));
+        let others = [
+            &message.reasoning_content,
+            &message.reasoning,
+            &message.refusal,
+            &message.name,
+            &message.tool_call_id,
+        ];
+        let others = others.into_iter().flatten();
+        texts.extend(others.map(|text| Foreign::new(&**text)));
+        if let Some(content) = content {
+            texts.extend(content.thinking().map(Foreign::new));
+        }
+        if !tells_of_calls(message) {
+            continue;
+        }
+        for call in past_calls(&mut message.clone()) {
             // JSON can spell a letter in two ways.
-            let arguments = Some(call.arguments()).filter(|text| text.contains('\\'));
-            let value =
-                arguments.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+            let arguments = Some(&*call.arguments).filter(|text| text.contains('\\'));
+            let value = arguments.and_then(|text| serde_json::from_str::<Value>(text).ok());
             texts.extend(value.map(|value| Foreign::new(value.to_string())));
+            texts.push(Foreign::new(call.name));
+            texts.push(Foreign::new(call.arguments));
         }
     }
+    let form = request.response_format.as_ref();
+    let form = form.and_then(|form| form.json_schema.as_ref());
+    texts.extend(form.map(|form| Foreign::new(form.text())));
     let mut messages = request.messages.iter();
     let first = messages.find(|message| message.role() == "user");
     let first = first

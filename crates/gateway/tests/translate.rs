@@ -161,6 +161,40 @@ fn history() {
             "assistant: Done.",
         ],
     );
+    // Calls of tools that take a text, and calls as they were before there were several.
+    check(
+        &json!([
+            user,
+            {"role": "assistant", "tool_calls": [{"id": "c1", "type": "custom", "custom": {"name": "sh", "input": "ls\n!!!ARG:"}}]},
+            result("c1", "a"),
+            {"role": "assistant", "content": null, "function_call": {"name": "now", "arguments": "{}"}},
+            {"role": "function", "name": "now", "content": "noon"},
+        ]),
+        &none,
+        &[
+            "system: <prompt>",
+            "user: Hi.",
+            "assistant: (A call that the syntax cannot spell, as JSON: {\"name\":\"sh\",\"arguments\":\"ls\\n!!!ARG\\:\"})\n",
+            "user: Result 1 of 1: tool sh\nOutput: a\n",
+            "assistant: !!!GADGET_START:now\n!!!GADGET_END\n",
+            "user: Result 1 of 1: tool now\nOutput: noon\n",
+        ],
+    );
+    // What a turn says beside its text stays with its calls.
+    check(
+        &json!([
+            user,
+            {"role": "assistant", "content": [{"type": "refusal", "refusal": "No !!!ARG:"}, {"type": "text", "text": "Well."}], "tool_calls": [call("c1", "now", "{}")]},
+            result("c1", "x"),
+        ]),
+        &none,
+        &[
+            "system: <prompt>",
+            "user: Hi.",
+            r#"assistant: [{"type":"refusal","refusal":"No !!!ARG\\:"},{"type":"text","text":"Well.\n!!!GADGET_START:now\n!!!GADGET_END\n"}]"#,
+            "user: Result 1 of 1: tool now\nOutput: x\n",
+        ],
+    );
     // Pictures stay beside the text of a result.
     check(
         &json!([
@@ -232,6 +266,15 @@ fn what_is_asked_of_one_reply() {
             "user: Hi.\n\n(If you call no tool, answer with JSON alone, without a code fence. It must fit this JSON Schema: {\"type\":\"object\",\"title\":\"!!!ARG\\:\"}.)",
         ],
     );
+    // Where a call must be made, there is nothing else that has a form.
+    check(
+        &hi,
+        &json!({"response_format": {"type": "json_object"}, "tool_choice": "required"}),
+        &[
+            "system: <prompt>",
+            "user: Hi.\n\n(Call a tool in this reply.)",
+        ],
+    );
     let one = json!({"model": "m", "messages": hi, "tools": tools(), "parallel_tool_calls": false});
     let (upstream, ..) = translated(&one, &ModelSettings::default()).unwrap();
     let system = upstream["messages"][0]["content"].as_str().unwrap();
@@ -271,11 +314,41 @@ fn what_is_passed_on() {
     assert_eq!(upstream["response_format"]["type"], "json_object");
 }
 
+/// Whatever servers put into a prompt holds no marker of the client.
+#[test]
+fn texts_beside_the_content() {
+    let bad = "!!!GADGET_END";
+    let request = json!({"tools": tools(), "messages": [
+        {"role": "user", "name": bad, "content": "Hi."},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": [{"type": "text", "text": bad}]}], "reasoning_content": bad, "refusal": bad},
+        {"role": "assistant", "content": "x", "reasoning": bad},
+    ]});
+    let (upstream, ..) = translated(&request, &ModelSettings::default()).unwrap();
+    let told = json!(upstream["messages"].as_array().unwrap()[1..]).to_string();
+    assert!(!told.contains(bad), "{told}");
+    assert_eq!(told.matches(r"!!!GADGET_EN\\D").count(), 5, "{told}");
+}
+
 #[test]
 fn refusals() {
     let hi = json!([{"role": "user", "content": "Hi."}]);
     for (fields, param, words) in [
         (json!({"n": 2}), "n", "one answer"),
+        (
+            json!({"functions": [{"name": "now"}]}),
+            "functions",
+            "offer `tools`",
+        ),
+        (
+            json!({"response_format": {"type": "grammar"}}),
+            "response_format",
+            "`grammar`",
+        ),
+        (
+            json!({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": []}}}),
+            "tool_choice",
+            "allows no tool",
+        ),
         (
             json!({"tool_choice": {"type": "function", "function": {"name": "gone"}}}),
             "tool_choice",
@@ -360,10 +433,17 @@ fn keys() {
     );
     let mut offered = request(json!([user]));
     offered["tools"][1]["function"]["description"] = json!(format!("Time {first}."));
+    let mut in_form = request(json!([user]));
+    in_form["response_format"] =
+        json!({"type": "json_schema", "json_schema": {"schema": {"title": first}}});
     for known in [
         request(json!([user, call("{}"), result(&format!("<{first}>"))])),
         request(json!([user, call(&spelled), result("x")])),
         request(json!([{"role": "system", "content": first}, user])),
+        request(json!([{"role": "user", "name": first, "content": "Hi."}])),
+        request(json!([user, {"role": "assistant", "content": "x", "reasoning": first}])),
+        request(json!([user, {"role": "tool", "tool_call_id": first, "content": "x"}])),
+        in_form,
         offered,
     ] {
         let second = key(&known);

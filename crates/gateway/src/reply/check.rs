@@ -1,8 +1,7 @@
 //! Replies of which nothing leaves before it is checked.
 
 use plaincall_call::{
-    Completeness, Fault, ModelText, NotRun, Passage, ToolCall, ToolSpec, Unclosed, bind, repair,
-    repair_reply,
+    Completeness, Fault, ModelText, NotRun, Passage, ToolCall, Unclosed, bind, repair, repair_reply,
 };
 use plaincall_syntax::{Event, EventKind};
 
@@ -26,6 +25,8 @@ pub(super) struct Checked {
     pub(super) right: Vec<(String, String)>,
     /// What is to be said about the calls that are wrong.
     wrong: Vec<String>,
+    /// Whether there are more of them than are told.
+    is_more_wrong: bool,
 }
 
 /// What is wrong with a round.
@@ -60,13 +61,9 @@ impl Checked {
             wrong_calls: 1,
             ..Counts::default()
         };
-        let allowed: Vec<&ToolSpec> = plan
-            .offer
-            .iter()
-            .filter(|tool| plan.choice.allows(&tool.name))
-            .collect();
-        let Some(tool) = allowed.iter().find(|tool| tool.name == call.name) else {
-            self.complain(call, Fault::UnknownTool, &allowed, plan);
+        let tool = plan.offer.get(&call.name);
+        let Some(tool) = tool.filter(|tool| plan.choice.allows(&tool.name)) else {
+            self.complain(call, Fault::UnknownTool, plan);
             return is_wrong();
         };
         let mut may_run = call.may_run_as(tool, completeness, Unclosed::Reject);
@@ -75,7 +72,7 @@ impl Checked {
             may_run = Err(NotRun::Wrong(message.to_owned()));
         }
         if let Err(reason) = may_run {
-            self.complain(call, Fault::NotRun(&reason), &allowed, plan);
+            self.complain(call, Fault::NotRun(&reason), plan);
             if !call.is_closed() && completeness == Completeness::CutOff {
                 return Counts {
                     cut_calls: 1,
@@ -91,21 +88,19 @@ impl Checked {
                 Counts::default()
             }
             Err(problems) => {
-                self.complain(call, Fault::Arguments(&problems), &allowed, plan);
+                self.complain(call, Fault::Arguments(&problems), plan);
                 is_wrong()
             }
         }
     }
 
-    fn complain(
-        &mut self,
-        call: &ToolCall,
-        fault: Fault<'_>,
-        tools: &[&ToolSpec],
-        plan: &ReplyPlan,
-    ) {
+    fn complain(&mut self, call: &ToolCall, fault: Fault<'_>, plan: &ReplyPlan) {
+        if self.wrong.len() == MOST_TOLD {
+            self.is_more_wrong = true;
+            return;
+        }
         // A dialect that could not work was refused when the reply began.
-        let message = repair(call, fault, tools, &plan.told);
+        let message = repair(call, fault, &plan.allowed(), &plan.told);
         self.wrong
             .push(message.map(Passage::into_text).unwrap_or_default());
     }
@@ -129,8 +124,8 @@ impl Checked {
         if !self.right.is_empty() {
             return None;
         }
-        let tools: Vec<&ToolSpec> = plan.offer.iter().collect();
-        let near = repair_reply(&ModelText::new(&*self.written), &tools, &plan.told);
+        let written = ModelText::new(&*self.written);
+        let near = repair_reply(&written, &plan.allowed(), &plan.told);
         let near = near.ok().flatten().map(Passage::into_text);
         if near.is_none() && !is_missing {
             return None;
@@ -152,12 +147,11 @@ impl Checked {
     /// What is said about the calls that are wrong.
     fn about_calls(&self) -> String {
         let mut text = String::new();
-        for wrong in self.wrong.iter().take(MOST_TOLD) {
+        for wrong in &self.wrong {
             text.push_str(wrong);
             text.push('\n');
         }
-        let more = self.wrong.len().saturating_sub(MOST_TOLD);
-        if more > 0 {
+        if self.is_more_wrong {
             text.push_str("More calls were wrong too.\n\n");
         }
         text.push_str(if self.right.is_empty() {

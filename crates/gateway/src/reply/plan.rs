@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use plaincall_call::ToolSpec;
 use plaincall_syntax::Dialect;
 
 use crate::offer::{Choice, Offer};
@@ -38,6 +39,16 @@ impl ReplyPlan {
     /// The tools that are offered.
     pub fn offer(&self) -> &Offer {
         &self.offer
+    }
+
+    /// The tools that may be called.
+    pub(crate) fn allowed(&self) -> Vec<&ToolSpec> {
+        let tool = |name: &String| self.offer.get(name).map(|tool| &**tool);
+        match &self.choice {
+            Choice::None => Vec::new(),
+            Choice::Auto | Choice::Required => self.offer.iter().collect(),
+            Choice::Only { names, .. } => names.iter().filter_map(tool).collect(),
+        }
     }
 
     /// When calls leave.

@@ -16,6 +16,8 @@ pub(super) fn ask(
     form: Option<&ResponseFormat<'_>>,
     dialect: &Dialect,
 ) -> Result<Option<String>, DialectError> {
+    // Where a call must be made, nothing else has a form.
+    let form = form.filter(|_| !choice.is_required());
     if *choice == Choice::Auto && form.is_none() {
         return Ok(None);
     }

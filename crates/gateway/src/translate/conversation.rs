@@ -1,15 +1,22 @@
 //! The messages of a conversation, told to a model that knows no tools.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use plaincall_call::{
     Foreign, PassageBuilder, PastCall, ToldResult, TurnPart, history, in_call_order, results,
 };
 use plaincall_syntax::{Dialect, DialectError};
-use plaincall_wire::openai::{Content, ContentPart, Message};
+use plaincall_wire::Json;
+use plaincall_wire::openai::{CallArguments, CalledFunction, Content, ContentPart, Message};
+use serde_json::Value;
 
 use crate::offer::Offer;
 use crate::translate::text_part;
+
+/// What a result was, and the field of a call, before there were several calls in an answer.
+const OLD_RESULT: &str = "function";
+const OLD_CALL: &str = "function_call";
 
 /// Takes the messages one after another and gives those for the model.
 pub(super) struct Conversation<'o, 'r> {
@@ -47,7 +54,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
     /// Takes the next message.
     pub(super) fn add(&mut self, mut message: Message<'r>) -> Result<(), DialectError> {
         match message.role() {
-            "tool" => {
+            "tool" | OLD_RESULT => {
                 self.result(message);
                 return Ok(());
             }
@@ -55,6 +62,15 @@ impl<'o, 'r> Conversation<'o, 'r> {
             _ => {}
         }
         let before = self.told_results()?;
+        // Servers put these into the prompt too.
+        for text in [
+            &mut message.reasoning_content,
+            &mut message.reasoning,
+            &mut message.refusal,
+            &mut message.name,
+        ] {
+            *text = text.take().map(|text| self.escaped_text(text));
+        }
         if message.role() == "assistant" {
             self.told.extend(before);
             let turn = self.turn(message)?;
@@ -125,21 +141,29 @@ impl<'o, 'r> Conversation<'o, 'r> {
 
     /// A turn of the model.
     fn turn(&mut self, mut message: Message<'r>) -> Result<Message<'r>, DialectError> {
-        let Some(calls) = message.tool_calls.take().filter(|calls| !calls.is_empty()) else {
+        let calls = past_calls(&mut message);
+        if calls.is_empty() {
             message.content = message.content.map(|content| self.escaped(content));
             return Ok(message);
+        }
+        let (said, others) = match message.content.take() {
+            None => (None, Vec::new()),
+            Some(Content::Text(text)) => (Some(text), Vec::new()),
+            Some(content) => {
+                let text = Cow::Owned(content.text().into_owned());
+                let Content::Parts(mut parts) = self.escaped(content) else {
+                    return Ok(message);
+                };
+                parts.retain(|part| part.text.is_none());
+                (Some(text), parts)
+            }
         };
-        let said = message.content.take();
-        let said = said.map(|content| match content {
-            Content::Text(text) => text,
-            parts @ Content::Parts(_) => Cow::Owned(parts.text().into_owned()),
-        });
         let said = said.filter(|text| !text.is_empty());
         let mut turn: Vec<TurnPart<'_>> = Vec::with_capacity(calls.len() + 1);
         turn.extend(said.map(|text| TurnPart::Said(Foreign::new(text))));
         for call in &calls {
-            let name = Foreign::new(call.name());
-            let arguments = Foreign::new(call.arguments());
+            let name = Foreign::new(&*call.name);
+            let arguments = Foreign::new(&*call.arguments);
             turn.push(TurnPart::Called(PastCall::from_text(name, arguments)));
         }
         let find = |name: &str| self.offer.get(name).map(|tool| &**tool);
@@ -147,14 +171,25 @@ impl<'o, 'r> Conversation<'o, 'r> {
         drop(turn);
         self.calls = calls
             .into_iter()
-            .map(|call| {
-                let name = call.function.and_then(|function| function.name);
-                let id = call.id.unwrap_or_default();
-                (Foreign::new(name.unwrap_or_default()), Foreign::new(id))
-            })
+            .map(|call| (Foreign::new(call.name), Foreign::new(call.id)))
             .collect();
-        message.content = Some(Content::from(text));
+        let text = Content::from(text);
+        message.content = Some(if others.is_empty() {
+            text
+        } else {
+            Content::Parts(parts(
+                Some(Content::Parts(others)),
+                parts(Some(text), Vec::new()),
+            ))
+        });
         Ok(message)
+    }
+
+    /// A text of somebody outside, escaped.
+    fn escaped_text(&self, text: Cow<'r, str>) -> Cow<'r, str> {
+        let mut passage = self.empty.clone();
+        passage.foreign(&Foreign::new(text));
+        passage.finish().into_text().into()
     }
 
     /// A content of somebody outside, escaped.
@@ -167,6 +202,15 @@ impl<'o, 'r> Conversation<'o, 'r> {
             }
             Content::Parts(parts) => parts,
         };
+        for part in &mut parts {
+            let thinking = part.thinking.take();
+            part.thinking = thinking.map(|content| self.escaped(content));
+            let refusal = part.unknown.get("refusal");
+            if let Some(refusal) = refusal.and_then(|json| json.read::<String>().ok()) {
+                let refusal = self.escaped_text(refusal.into());
+                part.unknown.set("refusal", Json::new(&refusal));
+            }
+        }
         // The texts of all parts will stand together, so they are escaped together.
         let has_text =
             |part: &&mut ContentPart<'r>| part.text.as_deref().is_some_and(|text| !text.is_empty());
@@ -192,6 +236,71 @@ impl<'o, 'r> Conversation<'o, 'r> {
         }
         Content::Parts(parts)
     }
+}
+
+/// A call of an earlier turn, as the client tells it.
+#[derive(Default)]
+pub(super) struct Past<'r> {
+    pub(super) name: Cow<'r, str>,
+    pub(super) id: Cow<'r, str>,
+    pub(super) arguments: Cow<'r, str>,
+}
+
+/// Takes the calls out of a message, in each of the forms that they have had.
+pub(super) fn past_calls<'r>(message: &mut Message<'r>) -> Vec<Past<'r>> {
+    let mut past: Vec<Past<'r>> = Vec::new();
+    for call in message.tool_calls.take().unwrap_or_default() {
+        let id = call.id.unwrap_or_default();
+        let Some(function) = call.function else {
+            // A call of a tool that takes a text: to us the text is what its arguments are.
+            let custom = call.unknown.get("custom");
+            let custom = custom.and_then(|json| json.read::<HashMap<String, Value>>().ok());
+            let mut custom = custom.unwrap_or_default();
+            let mut text = |field: &str| match custom.remove(field) {
+                Some(Value::String(text)) => Cow::Owned(text),
+                other => Cow::Owned(other.map(|other| other.to_string()).unwrap_or_default()),
+            };
+            let (name, arguments) = (text("name"), text("input"));
+            past.push(Past {
+                name,
+                id,
+                arguments,
+            });
+            continue;
+        };
+        past.push(past_call(function, id));
+    }
+    if let Some(function) = old_call(message) {
+        message.unknown.remove(OLD_CALL);
+        past.push(past_call(function, Cow::default()));
+    }
+    past
+}
+
+fn past_call<'r>(function: CalledFunction<'r>, id: Cow<'r, str>) -> Past<'r> {
+    Past {
+        name: function.name.unwrap_or_default(),
+        id,
+        arguments: match function.arguments {
+            None => Cow::default(),
+            Some(CallArguments::Text(text)) => text,
+            Some(CallArguments::Json(json)) => Cow::Owned(json.text().to_owned()),
+        },
+    }
+}
+
+/// The call of a message from before there were several.
+fn old_call(message: &Message<'_>) -> Option<CalledFunction<'static>> {
+    let call = message.unknown.get(OLD_CALL)?;
+    let call: Option<CalledFunction<'_>> = call.read().ok()?;
+    call.map(CalledFunction::into_owned)
+}
+
+/// Whether a message is or holds something that a model without tools does not know.
+pub(super) fn tells_of_calls(message: &Message<'_>) -> bool {
+    matches!(message.role(), "tool" | OLD_RESULT)
+        || !message.calls().is_empty()
+        || old_call(message).is_some()
 }
 
 /// Results, and behind them what the user says: one message, since both are of the user.

@@ -155,11 +155,13 @@ fn choices() {
         &format!("{ADD}{ADD}"),
         r#""" add({"a":5}) tool_calls"#,
     );
-    check(
-        &json!({"stop": ["x"]}),
-        "!!!GADGET_START:write\n!!!ARG:path\nab",
-        r#""" write({"path":"ab"]) tool_calls"#,
-    );
+    for stop in [json!({"stop": ["x"]}), json!({"stop_token_ids": [7]})] {
+        check(
+            &stop,
+            "!!!GADGET_START:write\n!!!ARG:path\nab",
+            r#""" write({"path":"ab"]) tool_calls"#,
+        );
+    }
 }
 
 #[test]
