@@ -15,7 +15,7 @@ use crate::model::{heard, plan, tools};
 use plaincall_testkit::strict_client::Heard;
 
 /// The calls that a client must get of a text: those that can be read, and how many there are in all.
-fn expected(
+pub(crate) fn expected(
     text: &str,
     plan: &ReplyPlan,
     completeness: Completeness,
@@ -71,7 +71,7 @@ fn pieces<'t>(text: &'t str, cuts: &[usize]) -> Vec<&'t str> {
     pieces
 }
 
-fn without_ids(mut heard: Heard) -> Heard {
+pub(crate) fn without_ids(mut heard: Heard) -> Heard {
     for call in &mut heard.calls {
         call.id.clear();
     }

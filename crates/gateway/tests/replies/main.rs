@@ -15,6 +15,7 @@
 
 mod chaos;
 mod chunks;
+mod memory;
 mod model;
 mod spec;
 mod table;

@@ -1,0 +1,262 @@
+//! The whole gateway in memory, on a clock that is stopped: a scripted model in the same process, and a client.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::body::Frame;
+use plaincall_gateway::axum::body::{Body, Bytes, HttpBody};
+use plaincall_gateway::axum::http::{Request, Response};
+use plaincall_gateway::{Answered, Gateway, GatewayConfig, LocalModel, Report, Secret, Upstream};
+use plaincall_testkit::model_server::{Piece, Script, Then};
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// A model that does what scripts say, one for each request; the last one again and again.
+#[derive(Clone, Default)]
+pub(crate) struct Model(Arc<Known>);
+
+#[derive(Default)]
+struct Known {
+    scripts: Mutex<VecDeque<Script>>,
+    asked: Mutex<Vec<Value>>,
+    busy: AtomicUsize,
+}
+
+/// A request that is being answered, until it is dropped.
+struct Busy(Arc<Known>);
+
+impl Busy {
+    fn new(known: &Arc<Known>) -> Self {
+        known.busy.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(known))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl LocalModel for Model {
+    fn answer(&self, request: Request<Bytes>) -> Answered {
+        let body = serde_json::from_slice(request.body()).expect("JSON");
+        self.0.asked.lock().unwrap().push(body);
+        let mut scripts = self.0.scripts.lock().unwrap();
+        let script = match scripts.len() {
+            1 => scripts.front().cloned(),
+            _ => scripts.pop_front(),
+        };
+        let script = script.expect("a script");
+        let busy = Busy::new(&self.0);
+        Box::pin(async move {
+            let Some(head) = script.head else {
+                if script.then == Then::Stall {
+                    std::future::pending::<()>().await;
+                }
+                return Err("the connection was closed".into());
+            };
+            sleep(head.after).await;
+            let mut response = Response::builder().status(head.status);
+            for (name, value) in head.headers {
+                response = response.header(name, value);
+            }
+            Ok(response.body(Body::new(Playing {
+                pieces: script.pieces.into(),
+                then: script.then,
+                wait: None,
+                _busy: busy,
+            }))?)
+        })
+    }
+}
+
+/// The body of an answer, as its script says. The time before a piece begins when somebody asks for it.
+struct Playing {
+    pieces: VecDeque<Piece>,
+    then: Then,
+    wait: Option<Pin<Box<Sleep>>>,
+    _busy: Busy,
+}
+
+impl HttpBody for Playing {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let Some(piece) = self.pieces.front() else {
+            return match self.then {
+                Then::End => Poll::Ready(None),
+                Then::Stall => Poll::Pending,
+                Then::Break | Then::Reset => {
+                    Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())))
+                }
+            };
+        };
+        let after = piece.after;
+        if !after.is_zero() {
+            let wait = self.wait.get_or_insert_with(|| Box::pin(sleep(after)));
+            if wait.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
+        self.wait = None;
+        let piece = self.pieces.pop_front().expect("it was there");
+        Poll::Ready(Some(Ok(Frame::data(piece.bytes.into()))))
+    }
+}
+
+/// What a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// It reads whatever comes, each piece after a while.
+    Reads(Duration),
+    /// It goes away after this time.
+    Leaves(Duration),
+    /// It stays, and reads nothing after so many pieces.
+    Stops(usize),
+}
+
+/// What a client has got.
+#[derive(Debug, Default)]
+pub(crate) struct Got {
+    /// None if it has gone before.
+    pub(crate) status: Option<u16>,
+    pub(crate) content_type: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) pieces: usize,
+    /// Whether it has heard the end, and whether that was that the answer broke off.
+    pub(crate) end: Option<Result<(), ()>>,
+}
+
+/// What came of a request.
+pub(crate) struct Played {
+    pub(crate) got: Got,
+    pub(crate) report: Report,
+    /// What the model was asked.
+    pub(crate) asked: Vec<Value>,
+    /// How long it all took, on the clock that is stopped.
+    pub(crate) time: Duration,
+}
+
+/// A gateway and all around it.
+pub(crate) struct Stage {
+    runtime: Runtime,
+    gateway: Gateway,
+    model: Model,
+    reports: Arc<Mutex<Vec<Report>>>,
+}
+
+impl Stage {
+    pub(crate) fn new(set: impl FnOnce(&mut GatewayConfig)) -> Self {
+        let model = Model::default();
+        let mut config = GatewayConfig::new(Upstream::local(model.clone()), Secret::new("secret"));
+        let reports: Arc<Mutex<Vec<Report>>> = Arc::default();
+        let list = Arc::clone(&reports);
+        config.observe = Arc::new(move |report: &Report| list.lock().unwrap().push(report.clone()));
+        set(&mut config);
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        Self {
+            runtime,
+            gateway: Gateway::new(config).unwrap(),
+            model,
+            reports,
+        }
+    }
+
+    /// Sends a request to the gateway; the model does what the scripts say.
+    ///
+    /// # Panics
+    /// If anything is left of it afterwards, or if it is not reported once.
+    pub(crate) fn play(
+        &self,
+        request: Request<Body>,
+        scripts: impl IntoIterator<Item = Script>,
+        client: Client,
+    ) -> Played {
+        *self.model.0.scripts.lock().unwrap() = scripts.into_iter().collect();
+        self.model.0.asked.lock().unwrap().clear();
+        self.reports.lock().unwrap().clear();
+        let (got, time) = self.runtime.block_on(async {
+            let begun = Instant::now();
+            let mut got = Got::default();
+            let body = self.talk(request, client, &mut got).await;
+            while body.is_some() && self.reports.lock().unwrap().is_empty() {
+                // It is given up in time; the case says in what time.
+                sleep(Duration::from_secs(1)).await;
+            }
+            drop(body);
+            let time = begun.elapsed();
+            // The clock goes on only when nobody has anything to do.
+            sleep(Duration::from_millis(1)).await;
+            assert_eq!(
+                self.model.0.busy.load(Ordering::Relaxed),
+                0,
+                "asked for nobody"
+            );
+            (got, time)
+        });
+        assert_eq!(
+            self.runtime.metrics().num_alive_tasks(),
+            0,
+            "tasks are left"
+        );
+        let mut reports = self.reports.lock().unwrap();
+        assert_eq!(reports.len(), 1, "it is reported once");
+        Played {
+            got,
+            report: reports.remove(0),
+            asked: std::mem::take(&mut *self.model.0.asked.lock().unwrap()),
+            time,
+        }
+    }
+
+    /// Hears the answer; what is left of its body, if the client stays without reading.
+    async fn talk(&self, request: Request<Body>, client: Client, got: &mut Got) -> Option<Body> {
+        let (wait, most, leaves) = match client {
+            Client::Reads(wait) => (wait, usize::MAX, Duration::MAX),
+            Client::Stops(pieces) => (Duration::ZERO, pieces, Duration::MAX),
+            Client::Leaves(after) => (Duration::ZERO, usize::MAX, after),
+        };
+        let heard = async {
+            let response = self.gateway.answer(request).await;
+            let (head, mut body) = response.into_parts();
+            got.status = Some(head.status.as_u16());
+            let content_type = head.headers.get("content-type");
+            got.content_type =
+                content_type.map_or(String::new(), |value| value.to_str().unwrap().to_owned());
+            while got.pieces < most {
+                if !wait.is_zero() {
+                    sleep(wait).await;
+                }
+                let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+                match next.await {
+                    Some(Ok(frame)) => {
+                        got.bytes.extend_from_slice(frame.data_ref().expect("data"));
+                        got.pieces += 1;
+                    }
+                    end => {
+                        got.end = Some(end.map_or(Ok(()), |_| Err(())));
+                        return None;
+                    }
+                }
+            }
+            Some(body)
+        };
+        // With this all that was asked for is dropped.
+        tokio::time::timeout(leaves, heard).await.unwrap_or(None)
+    }
+}
