@@ -123,6 +123,7 @@ impl Gateway {
             .route("/health", get(|| async { "ok\n" }))
             .route("/ready", get(ready))
             .route("/metrics", get(metrics))
+            .method_not_allowed_fallback(no_such_method)
             .with_state(Arc::clone(&shared));
         Ok(Self { shared, router })
     }
@@ -228,15 +229,21 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     answer::text(200, &shared.metrics.text(shared.active()))
 }
 
-async fn no_such_route(request: axum::extract::Request) -> Response {
-    let mut refusal = Refusal::request(
-        format!(
-            "there is no {} {}: the gateway serves POST /v1/chat/completions and GET /v1/models",
-            request.method(),
-            request.uri().path()
-        ),
-        None,
+async fn no_such_route(request: Request<Body>) -> Response {
+    refuse(404, &request, "")
+}
+
+async fn no_such_method(request: Request<Body>) -> Response {
+    refuse(405, &request, ", but another method for it")
+}
+
+fn refuse(status: u16, request: &Request<Body>, but: &str) -> Response {
+    let message = format!(
+        "there is no {} {}{but}: the gateway serves POST /v1/chat/completions, and GET /v1/models, /health, /ready and /metrics",
+        request.method(),
+        request.uri().path()
     );
-    refusal.status = 404;
+    let mut refusal = Refusal::request(message, None);
+    refusal.status = status;
     answer::refused(&refusal)
 }

@@ -30,7 +30,7 @@ fn cases(usual: u64) -> std::ops::Range<u64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_end_whatever_comes() {
-    let cases = cases(24);
+    let cases = cases(16);
     let lanes = (0..LANES).map(|lane| {
         let seeds = cases.clone().filter(move |seed| seed % LANES == lane);
         tokio::spawn(play(seeds))

@@ -10,6 +10,7 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
+mod abuse;
 mod chaos;
 mod draining;
 mod ends;

@@ -1,0 +1,451 @@
+//! Requests that no client should send, byte for byte, and clients that go away.
+
+use std::time::Duration;
+
+use plaincall_gateway::ServerLimits;
+use plaincall_testkit::model_server::{ModelServer, Script, Then};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::started::{Started, request};
+
+/// Much longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The most that the gateways of these tests take as a body.
+const BODY: usize = 100_000;
+
+const CHAT: &str = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
+
+/// A gateway that takes little and waits shortly.
+async fn impatient(server: &ModelServer) -> Started {
+    let gateway = Started::before(server, |config| {
+        config.limits = ServerLimits {
+            body: BODY,
+            head: 8 << 10,
+            ..ServerLimits::default()
+        };
+        config.timeouts.head = Duration::from_millis(300);
+        config.timeouts.body = Duration::from_millis(300);
+    });
+    gateway.await
+}
+
+/// A chat request with this body.
+fn chat(body: impl AsRef<[u8]>) -> Vec<u8> {
+    let body = body.as_ref();
+    let head = format!("{CHAT}content-length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+/// What is answered to these bytes, until the connection is closed.
+async fn answer(gateway: &Started, bytes: &[u8]) -> Vec<u8> {
+    let stream = TcpStream::connect(gateway.address).await.unwrap();
+    let (mut from, mut to) = stream.into_split();
+    // Whoever answers early need not read on.
+    let _ = to.write_all(bytes).await;
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, from.read_to_end(&mut answer)).await;
+    read.expect("the connection is closed").expect("in peace");
+    answer
+}
+
+/// Sends these bytes and checks the answer: its status, what the message holds and the field that is named. Where
+/// nothing is to be said, there is no body: what is no HTTP has no answer but a status.
+async fn check(gateway: &Started, bytes: &[u8], status: u16, words: &str, param: Option<&str>) {
+    let answer = answer(gateway, bytes).await;
+    let answer = String::from_utf8(answer).unwrap();
+    let begin = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).into_owned();
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .unwrap_or_else(|| panic!("{begin}: {answer}"));
+    let told = head.split(' ').nth(1).unwrap_or_default();
+    assert_eq!(told, status.to_string(), "{begin}: {answer}");
+    if words.is_empty() {
+        assert_eq!(body, "", "{begin}");
+        return;
+    }
+    assert!(
+        head.to_lowercase()
+            .contains("content-type: application/json"),
+        "{head}"
+    );
+    let value: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{begin}: {body}"));
+    let error = value["error"].as_object().expect("an error");
+    let names: Vec<&str> = error.keys().map(String::as_str).collect();
+    assert_eq!(names, ["message", "type", "param", "code"], "{body}");
+    assert_eq!(error["type"], "invalid_request_error", "{body}");
+    assert!(
+        error["message"].as_str().unwrap().contains(words),
+        "{begin}: {body}"
+    );
+    assert_eq!(error["param"].as_str(), param, "{begin}: {body}");
+}
+
+#[tokio::test]
+async fn bodies_that_are_none() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = impatient(&server).await;
+    let deep = "[".repeat(40_000);
+    let in_tool = format!(
+        r#"{{"messages":[],"tools":[{{"type":"function","function":{{"name":"a","parameters":{deep}"#
+    );
+    let deep_schema = format!("{in_tool}{}}}}}]}}", "]".repeat(deep.len()));
+    let many = format!("{{{}}}", r#""messages":[],"#.repeat(5000));
+    let table: &[(&[u8], &str, Option<&str>)] = &[
+        (b"", "cannot be read", None),
+        (b"null", "cannot be read", None),
+        (b"{", "cannot be read", None),
+        (b"\xEF\xBB\xBF{}", "cannot be read", None),
+        (b"{\"messages\":[]}}", "cannot be read", None),
+        (b"{\"messages\":[],\"x\":\"\xFF\"}", "cannot be read", None),
+        (
+            b"{\"messages\":[],\"\xED\xA0\x80\":1}",
+            "cannot be read",
+            None,
+        ),
+        (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", "cannot be read", None),
+        (deep.as_bytes(), "cannot be read", None),
+        (in_tool.as_bytes(), "cannot be read", Some("tools")),
+        (deep_schema.as_bytes(), "tool", Some("tools")),
+        (many.as_bytes(), "cannot be read", None),
+        (br#"{"messages":7}"#, "expected a list", Some("messages")),
+        (
+            br#"{"messages":[7]}"#,
+            "expected an object",
+            Some("messages[0]"),
+        ),
+    ];
+    for (body, words, param) in table {
+        check(&gateway, &chat(body), 400, words, *param).await;
+    }
+    assert!(server.seen().requests.is_empty());
+    let reports = gateway.reports(table.len()).await;
+    assert!(reports.iter().all(|report| report.status == 400));
+}
+
+#[tokio::test]
+async fn texts_that_are_none_are_marked_so() {
+    let server = ModelServer::start(vec![Script::stream(&["Yes."], "stop")]).await;
+    let gateway = impatient(&server).await;
+    let body = request(true).to_string().replace("Add.", "Add 5?");
+    let mut body = body.into_bytes();
+    let at = body.iter().rposition(|byte| *byte == b'5').unwrap();
+    body[at] = 0xFF;
+    let answer = answer(&gateway, &chat(body)).await;
+    assert!(answer.starts_with(b"HTTP/1.1 200 "));
+    let asked = server.seen().requests[0].json();
+    assert_eq!(asked["messages"][1]["content"], "Add \u{FFFD}?");
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_long() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = impatient(&server).await;
+    let words = "more than 100000 bytes";
+    // What is announced is believed, before any of it has come.
+    let head = format!("{CHAT}content-length: 100001\r\n\r\n");
+    check(&gateway, head.as_bytes(), 413, words, None).await;
+    let head = format!("{CHAT}content-length: 4611686018427387904\r\n\r\n");
+    check(&gateway, head.as_bytes(), 413, words, None).await;
+    // A client that sends all of it before it listens gets the answer too.
+    check(&gateway, &chat(vec![b' '; 20 * BODY]), 413, words, None).await;
+    let chunk = format!("{:x}\r\n{}\r\n", 1000, " ".repeat(1000));
+    let chunked = format!(
+        "{CHAT}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n",
+        chunk.repeat(2000)
+    );
+    check(&gateway, chunked.as_bytes(), 413, words, None).await;
+}
+
+#[tokio::test]
+async fn what_is_no_request() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = impatient(&server).await;
+    let with = |header: &str| format!("{CHAT}{header}\r\n\r\n{{}}").into_bytes();
+    let chunked =
+        |body: &str| format!("{CHAT}transfer-encoding: chunked\r\n\r\n{body}").into_bytes();
+    let long = format!("x: {}", "y".repeat(10_000));
+    let many = "x: y\r\n".repeat(200);
+    let table: &[(Vec<u8>, u16, &str)] = &[
+        (
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),
+            400,
+            "",
+        ),
+        (b"hello\r\n\r\n".to_vec(), 400, ""),
+        (b"GET /health HTTP/3.0\r\n\r\n".to_vec(), 400, ""),
+        (b"GET /health\r\n\r\n".to_vec(), 400, ""),
+        (b"G\xC3\x89T /health HTTP/1.1\r\n\r\n".to_vec(), 400, ""),
+        (with("content-length: two"), 400, ""),
+        (with("content-length: -2"), 400, ""),
+        (with("content-length: 2\r\ncontent-length: 3"), 400, ""),
+        (with("transfer-encoding: gzip"), 400, ""),
+        (with(&long), 431, ""),
+        (with(&many), 431, ""),
+        (
+            format!("GET /{} HTTP/1.1\r\n\r\n", "y".repeat(10_000)).into_bytes(),
+            431,
+            "",
+        ),
+        (chunked("zz\r\n{}\r\n0\r\n\r\n"), 400, "broke off"),
+        (chunked("fffffffffffffffff\r\n"), 400, "broke off"),
+        (chunked("2\r\n{}{}{}\r\n0\r\n\r\n"), 400, "broke off"),
+    ];
+    for (bytes, status, words) in table {
+        check(&gateway, bytes, *status, words, None).await;
+    }
+}
+
+#[tokio::test]
+async fn paths_and_methods_that_are_none() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = impatient(&server).await;
+    let paths = [
+        ("/v1/chat/completions", "POST"),
+        ("/v1/models", "GET"),
+        ("/health", "GET"),
+        ("/ready", "GET"),
+        ("/metrics", "GET"),
+    ];
+    for (path, right) in paths {
+        for method in ["GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "BREW"] {
+            if method != right {
+                let bytes =
+                    format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+                check(&gateway, bytes.as_bytes(), 405, right, None).await;
+                let answer = answer(&gateway, bytes.as_bytes()).await;
+                let answer = String::from_utf8(answer).unwrap().to_lowercase();
+                let allow = answer.lines().find_map(|line| line.strip_prefix("allow: "));
+                assert!(
+                    allow.is_some_and(|allow| allow.contains(&right.to_lowercase())),
+                    "{answer}"
+                );
+            }
+        }
+    }
+    for path in [
+        "/",
+        "/v1",
+        "/v1/chat",
+        "/v1/completions",
+        "/v1/chat/completions/",
+        "/v1/../health",
+        "//health",
+    ] {
+        for method in ["GET", "POST"] {
+            let bytes = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+            check(
+                &gateway,
+                bytes.as_bytes(),
+                404,
+                &format!("there is no {method} {path}"),
+                None,
+            )
+            .await;
+        }
+    }
+}
+
+/// Sends a byte at a time and hears what is said of it.
+async fn drip(gateway: &Started, begin: &[u8], drops: &[u8]) -> Vec<u8> {
+    let stream = TcpStream::connect(gateway.address).await.unwrap();
+    let (mut from, mut to) = stream.into_split();
+    to.write_all(begin).await.unwrap();
+    let drops = drops.to_vec();
+    let dripping = tokio::spawn(async move {
+        for drop in drops.iter().cycle() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if to.write_all(&[*drop]).await.is_err() {
+                return;
+            }
+        }
+    });
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, from.read_to_end(&mut answer)).await;
+    // A reset is an end too.
+    let _ = read.expect("the connection is closed");
+    dripping.abort();
+    answer
+}
+
+#[tokio::test]
+async fn what_comes_too_slowly() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = impatient(&server).await;
+    // A head that never ends, and one that never begins.
+    let counted = format!("{CHAT}content-length: 1000\r\n\r\n");
+    let in_chunks = format!("{CHAT}transfer-encoding: chunked\r\n\r\n");
+    let (head, body, chunk, silence) = tokio::join!(
+        drip(&gateway, CHAT.as_bytes(), b"x: y\r\n"),
+        drip(&gateway, counted.as_bytes(), b" "),
+        drip(&gateway, in_chunks.as_bytes(), b"1\r\n \r\n"),
+        async {
+            let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+            let mut read = Vec::new();
+            let closed = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut read));
+            closed.await.expect("the connection is closed").unwrap();
+            read
+        },
+    );
+    assert_eq!((head.len(), silence.len()), (0, 0));
+    for answer in [body, chunk] {
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+        assert!(answer.contains("has not come in time"), "{answer}");
+    }
+    nothing_is_left(&gateway, &server).await;
+}
+
+async fn nothing_is_left(gateway: &Started, server: &ModelServer) {
+    server.until(|seen| seen.busy == 0).await;
+    for _ in 0..2000 {
+        let (_, metrics) = gateway.get("/metrics").await;
+        if metrics
+            .lines()
+            .any(|line| line == "plaincall_requests_active 0")
+        {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("a request is left");
+}
+
+#[tokio::test]
+async fn clients_that_go_away() {
+    let asked = request(true).to_string();
+    let whole = chat(&asked);
+    let stalling = || Script::stream(&["I add.\n"], "stop").only(1, Then::Stall);
+    let silent = || Script::nothing(Then::Stall);
+    let stages: &[(&str, usize, Option<Script>)] = &[
+        ("before the head", 0, None),
+        ("in the head", 30, None),
+        ("behind the head", whole.len() - asked.len(), None),
+        ("in the body", whole.len() - 10, None),
+        ("while it waits", whole.len(), Some(silent())),
+        (
+            "before a piece",
+            whole.len(),
+            Some(stalling().only(0, Then::Stall)),
+        ),
+        ("in the answer", whole.len(), Some(stalling())),
+    ];
+    let server = ModelServer::start(vec![]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let (mut reported, mut dropped) = (0, 0);
+    for (stage, sent, script) in stages {
+        for how in ["close", "reset", "half"] {
+            server.play(script.clone());
+            let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+            stream.write_all(&whole[..*sent]).await.unwrap();
+            if script.is_some() {
+                server.until(|seen| seen.busy == 1).await;
+                dropped += 1;
+            }
+            if *stage == "in the answer" {
+                let mut begin = [0; 10];
+                let read = tokio::time::timeout(PATIENCE, stream.read_exact(&mut begin));
+                read.await.unwrap().unwrap();
+            }
+            match how {
+                "reset" => {
+                    stream.set_zero_linger().unwrap();
+                    drop(stream);
+                }
+                "half" => stream.shutdown().await.unwrap(),
+                _ => drop(stream),
+            }
+            nothing_is_left(&gateway, &server).await;
+            assert_eq!(server.seen().dropped, dropped, "{stage}, {how}");
+            reported += usize::from(*sent + asked.len() >= whole.len());
+            let reports = gateway.reports(reported).await;
+            assert!(
+                reports
+                    .iter()
+                    .all(|report| report.is_abandoned || report.status == 400),
+                "{stage}, {how}: {reports:?}"
+            );
+        }
+    }
+}
+
+/// Behind another request the end of a connection is not seen, but by the next comment.
+#[tokio::test]
+async fn a_client_that_goes_away_after_asking_twice() {
+    let server = ModelServer::start(vec![Script::nothing(Then::Stall)]).await;
+    let gateway = Started::before(&server, |config| {
+        config.timeouts.keep_alive = Duration::from_millis(50);
+    })
+    .await;
+    let asked = chat(request(true).to_string());
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+    stream.write_all(&asked.repeat(2)).await.unwrap();
+    server.until(|seen| seen.busy == 1).await;
+    drop(stream);
+    server.until(|seen| seen.dropped == 1).await;
+    nothing_is_left(&gateway, &server).await;
+}
+
+#[tokio::test]
+async fn requests_in_one_go() {
+    let scripts = ["One.", "Two.", "Three."].map(|text| Script::stream(&[text], "stop"));
+    let server = ModelServer::start(scripts.to_vec()).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let body = request(true).to_string();
+    let one = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let last = String::from_utf8(chat(&body)).unwrap();
+    let answers = answer(&gateway, format!("{one}{one}{last}").as_bytes()).await;
+    let answers = String::from_utf8(answers).unwrap();
+    let places: Vec<usize> = ["One.", "Two.", "Three."]
+        .iter()
+        .map(|text| answers.find(text).expect("each is answered"))
+        .collect();
+    assert!(places.is_sorted(), "{answers}");
+    assert_eq!(answers.matches("data: [DONE]\n\n").count(), 3);
+}
+
+#[tokio::test]
+async fn the_older_protocol() {
+    let server = ModelServer::start(vec![Script::stream(&["Yes."], "stop")]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let body = request(true).to_string();
+    let asked = format!(
+        "POST /v1/chat/completions HTTP/1.0\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = answer(&gateway, asked.as_bytes()).await;
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, events) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(
+        head.starts_with("HTTP/1.0 200 ") && !head.contains("chunked"),
+        "{head}"
+    );
+    let told = plaincall_testkit::strict_client::hear(events.as_bytes(), false);
+    assert_eq!(told.content, "Yes.");
+}
+
+#[tokio::test]
+async fn a_client_that_waits_to_be_asked_for_the_body() {
+    let server = ModelServer::start(vec![Script::json(200, &json!({"choices": []}))]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+    let body = json!({"messages": []}).to_string();
+    let head = format!(
+        "{CHAT}expect: 100-continue\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut told = [0; 25];
+    let read = tokio::time::timeout(PATIENCE, stream.read_exact(&mut told));
+    read.await.unwrap().unwrap();
+    assert_eq!(&told, b"HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(body.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer));
+    read.await.unwrap().unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200 "));
+}
