@@ -57,7 +57,7 @@ fn oracle(stream: &[u8]) -> Vec<String> {
                         name: Some(name.clone().into())
                             .filter(|name: &Cow<'_, str>| !name.is_empty()),
                         data: data.into(),
-                        id: id.clone(),
+                        id: id.clone().into(),
                         retry: retry.take(),
                     })
                 ));
@@ -266,7 +266,7 @@ proptest! {
             expected.push(tell(&Event {
                 name: name.as_ref().map(|name| name.replace('\n', " ").into()),
                 data: data.replace("\r\n", "\n").replace('\r', "\n").into(),
-                id: String::new(),
+                id: "".into(),
                 retry: None,
             }));
         }

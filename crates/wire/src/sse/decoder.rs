@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use memchr::{memchr, memchr2};
 
@@ -17,7 +18,7 @@ pub struct Event<'c> {
     /// The `data` lines, an LF between two.
     pub data: Cow<'c, str>,
     /// The last `id` of the stream so far, of this or an earlier event; empty if there was none.
-    pub id: String,
+    pub id: Arc<str>,
     /// The field `retry` in milliseconds, if there was one since the event before.
     pub retry: Option<u64>,
 }
@@ -90,7 +91,8 @@ pub struct Decoder {
     /// No line has ended yet.
     has_begun: bool,
     block: Block<'static>,
-    last_id: String,
+    /// Shared with every event that comes: it may be as long as a line.
+    last_id: Arc<str>,
     retry: Option<u64>,
     is_broken: bool,
 }
@@ -273,7 +275,7 @@ impl<'c> Events<'_, 'c> {
             b"id" => {
                 let text = text(cut(line, value));
                 if !text.contains('\0') {
-                    self.decoder.last_id = text.into_owned();
+                    self.decoder.last_id = text.into();
                 }
             }
             b"retry" => {
@@ -302,7 +304,7 @@ impl<'c> Events<'_, 'c> {
         Some(Event {
             name: block.name.filter(|name| !name.is_empty()),
             data: block.data?,
-            id: self.decoder.last_id.clone(),
+            id: Arc::clone(&self.decoder.last_id),
             retry: self.decoder.retry.take(),
         })
     }
