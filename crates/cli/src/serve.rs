@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_gateway::{
-    Gateway, GatewayConfig, Markers, Mode, ModelSettings, ReasoningSpan, Replay, Secret,
+    Gateway, GatewayConfig, Markers, Mode, ModelSettings, ReasoningSpan, Replay, Retries, Secret,
     ServerLimits, Timeouts, Upstream,
 };
 use tokio::net::TcpListener;
@@ -30,9 +30,6 @@ const REPLAY: &str = "replay:";
 const CLIENT_KEYS: &str = "PLAINCALL_KEYS";
 const UPSTREAM_KEY: &str = "PLAINCALL_UPSTREAM_KEY";
 const SECRET: &str = "PLAINCALL_SECRET";
-
-/// How long heads of requests may be at most.
-const HEADS: std::ops::RangeInclusive<usize> = 8 << 10..=32 << 10;
 
 /// Serves until it is told to end.
 pub(crate) fn serve(options: &ServeOptions) -> Outcome {
@@ -166,23 +163,23 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     }
     config.keys = keys.map(str::to_owned).collect();
     config.other_models = settings;
-    config.limits = limits(options)?;
+    config.limits = limits(options);
+    config.retries = Retries {
+        most: options.retries,
+        longest_wait: options.retry_wait,
+    };
     config.timeouts = timeouts(options);
     Ok(config)
 }
 
-fn limits(options: &ServeOptions) -> Result<ServerLimits, Failure> {
-    if !HEADS.contains(&options.max_head) {
-        let error = "`--max-head` is from 8KiB to 32KiB: what is held for a client that reads slowly grows with it";
-        return Err(Failure::Usage(error.to_owned()));
-    }
-    Ok(ServerLimits {
+fn limits(options: &ServeOptions) -> ServerLimits {
+    ServerLimits {
         body: options.max_body,
         head: options.max_head,
         concurrent: usize::try_from(options.max_requests).unwrap_or(usize::MAX),
         answer: options.max_answer,
         ..ServerLimits::default()
-    })
+    }
 }
 
 fn timeouts(options: &ServeOptions) -> Timeouts {

@@ -44,8 +44,8 @@ pub use reply::{End, Flow, Next, Reply};
 pub use server::replay::Replay;
 #[cfg(feature = "server")]
 pub use server::{
-    Answered, ConfigError, Gateway, GatewayConfig, LocalModel, Observe, Report, ServerLimits,
-    Timeouts, Upstream,
+    Answered, ConfigError, Gateway, GatewayConfig, LocalModel, Observe, Report, Retries,
+    ServerLimits, Timeouts, Upstream,
 };
 pub use settings::{Markers, Mode, ModelSettings, ReasoningSpan};
 pub use translate::{Caller, Translation, translate};

@@ -35,7 +35,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::offers::Offers;
 use crate::refusal::Refusal;
 use crate::server::access::Keys;
-pub use crate::server::config::{ConfigError, GatewayConfig, ServerLimits, Timeouts};
+pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
 pub use crate::server::local::{Answered, LocalModel};
 use crate::server::metrics::Metrics;
 pub use crate::server::report::{Observe, Report};

@@ -156,7 +156,7 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = size, help_heading = "Limits")]
     pub(crate) max_body: Size,
 
-    /// The longest head of a request, from 8 KiB to 32 KiB.
+    /// The longest head of a request, from 8 KiB to 24 KiB.
     #[arg(long, value_name = "SIZE", default_value = "16KiB", value_parser = size, help_heading = "Limits")]
     pub(crate) max_head: Size,
 

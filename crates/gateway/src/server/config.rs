@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +16,9 @@ use crate::server::report::{Observe, Report};
 use crate::server::upstream::Upstream;
 use crate::settings::ModelSettings;
 
-/// The fewest bytes of a request's head that `hyper` can be held to.
-const LEAST_HEAD: usize = 8192;
+/// How many bytes a request's head can be held to: no fewer than `hyper` takes, and so many that what is held for a client
+/// that reads slowly stays below 64 KiB.
+const HEADS: RangeInclusive<usize> = 8 << 10..=24 << 10;
 
 /// How the gateway serves.
 #[derive(Clone)]
@@ -35,6 +37,8 @@ pub struct GatewayConfig {
     pub limits: ServerLimits,
     /// How long is waited.
     pub timeouts: Timeouts,
+    /// When a request is sent again to the model's server.
+    pub retries: Retries,
     /// Who hears of each request.
     pub observe: Arc<dyn Observe>,
 }
@@ -61,7 +65,7 @@ impl Error for ConfigError {}
 pub struct ServerLimits {
     /// Bytes of a request's body.
     pub body: usize,
-    /// Bytes of a request's head; also how much is held for a client that reads slowly.
+    /// Bytes of a request's head. As much is held for a client that reads slowly, so that both are limited to 24 KiB.
     pub head: usize,
     /// Requests at one time; more are refused with the status 503.
     pub concurrent: usize,
@@ -90,11 +94,30 @@ pub struct Timeouts {
     pub drain: Duration,
 }
 
+/// When a request is sent again to the model's server: only if it has not taken it up.
+#[derive(Clone, Copy, Debug)]
+pub struct Retries {
+    /// How often a request is sent again at most.
+    pub most: u32,
+    /// How long the server may ask to wait (`Retry-After` with a status of 429 or 503). If it asks for more, the client
+    /// hears it.
+    pub longest_wait: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self {
+            most: 2,
+            longest_wait: Duration::from_secs(5),
+        }
+    }
+}
+
 impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body: 32 << 20,
-            head: 64 << 10,
+            head: 16 << 10,
             concurrent: 4096,
             answer: 64 << 20,
             stream: sse::Limits::default(),
@@ -128,6 +151,7 @@ impl GatewayConfig {
             keys: Vec::new(),
             limits: ServerLimits::default(),
             timeouts: Timeouts::default(),
+            retries: Retries::default(),
             observe: Arc::new(|_: &Report| {}),
         }
     }
@@ -166,9 +190,10 @@ impl GatewayConfig {
         let ServerLimits {
             head, concurrent, ..
         } = self.limits;
-        if head < LEAST_HEAD {
+        if !HEADS.contains(&head) {
+            let (least, most) = (HEADS.start(), HEADS.end());
             return Err(ConfigError(format!(
-                "the head of a request may have {head} bytes: let it have {LEAST_HEAD} at least"
+                "the head of a request may have {head} bytes: let it have from {least} to {most}"
             )));
         }
         if !(1..=Semaphore::MAX_PERMITS).contains(&concurrent) {

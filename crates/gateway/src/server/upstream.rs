@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 use crate::server::answer::{JSON, REQUEST_ID};
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
 use crate::server::local::LocalModel;
-use crate::server::upstream::http::{HttpServer, broken};
+use crate::server::upstream::http::{HttpServer, causes};
 
 /// How many bytes of an answer are taken at once.
 pub(super) const READ: usize = 2 << 10;
@@ -83,16 +83,11 @@ pub(super) struct Asking {
 /// An answer whose head has come.
 pub(super) struct Answer {
     pub(super) content_type: Option<HeaderValue>,
-    body: Pieces,
+    body: Body,
     /// What has come and has not been taken.
     rest: Bytes,
     idle: Duration,
     is_over: watch::Receiver<bool>,
-}
-
-enum Pieces {
-    Http(reqwest::Response),
-    Local(Body),
 }
 
 impl Connection {
@@ -179,12 +174,12 @@ impl Connection {
         path: &str,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<(u16, HeaderMap, Pieces), Refusal> {
+    ) -> Result<(u16, HeaderMap, Body), Refusal> {
         match &self.way {
             Way::Http(server) => {
-                let mut response = server.ask(method, path, headers, body).await?;
-                let headers = std::mem::take(response.headers_mut());
-                Ok((response.status().as_u16(), headers, Pieces::Http(response)))
+                let response = server.ask(method, path, headers, body).await?;
+                let (head, body) = response.into_parts();
+                Ok((head.status.as_u16(), head.headers, Body::new(body)))
             }
             Way::Local(model) => {
                 let request = Request::builder().method(method).uri(format!("/v1{path}"));
@@ -195,7 +190,7 @@ impl Connection {
                 *request.headers_mut() = headers;
                 let response = model.answer(request).await;
                 let (head, body) = response.map_err(|error| failed(&error))?.into_parts();
-                Ok((head.status.as_u16(), head.headers, Pieces::Local(body)))
+                Ok((head.status.as_u16(), head.headers, body))
             }
         }
     }
@@ -214,7 +209,7 @@ impl Answer {
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
-        let next = tokio::time::timeout(self.idle, self.body.next());
+        let next = tokio::time::timeout(self.idle, next(&mut self.body));
         tokio::select! {
             next = next => next.unwrap_or_else(|_| Err(late("has fallen silent", self.idle))),
             () = over(&self.is_over) => Err(Refusal::shutting_down()),
@@ -245,7 +240,7 @@ impl Answer {
         let mut body = Vec::new();
         let gathered = async {
             while body.len() < most
-                && let Ok(Some(piece)) = self.body.next().await
+                && let Ok(Some(piece)) = next(&mut self.body).await
             {
                 body.extend_from_slice(&piece);
             }
@@ -271,23 +266,22 @@ impl Answer {
     }
 }
 
-impl Pieces {
-    async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
-        match self {
-            Self::Http(response) => response.chunk().await.map_err(|error| broken(&error)),
-            Self::Local(body) => loop {
-                let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
-                match frame.map(|frame| frame.map(hyper::body::Frame::into_data)) {
-                    None => return Ok(None),
-                    Some(Ok(Ok(piece))) => return Ok(Some(piece)),
-                    // What stands behind a body tells nothing of it.
-                    Some(Ok(Err(_))) => {}
-                    Some(Err(error)) => {
-                        let message = format!("the answer of the model broke off: {error}");
-                        return Err(Refusal::upstream(message));
-                    }
-                }
-            },
+/// The next piece of a body.
+async fn next(body: &mut Body) -> Result<Option<Bytes>, Refusal> {
+    loop {
+        let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
+        match frame.map(|frame| frame.map(hyper::body::Frame::into_data)) {
+            None => return Ok(None),
+            Some(Ok(Ok(piece))) => return Ok(Some(piece)),
+            // What stands behind a body tells nothing of it.
+            Some(Ok(Err(_))) => {}
+            Some(Err(error)) => {
+                let message = format!(
+                    "the answer of the model's server broke off: {}",
+                    causes(&error)
+                );
+                return Err(Refusal::upstream(message));
+            }
         }
     }
 }

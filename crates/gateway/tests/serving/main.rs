@@ -16,5 +16,6 @@ mod draining;
 mod ends;
 mod instances;
 mod requests;
+mod retries;
 mod slow;
 mod started;

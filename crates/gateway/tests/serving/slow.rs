@@ -83,7 +83,6 @@ async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
 
 /// What is on its way through the sockets is not the gateway's: the system tells how much that is.
 #[cfg(target_os = "linux")]
-#[ignore = "120 kB are held for long texts, 500 kB for long pieces"]
 #[tokio::test]
 async fn little_is_held_for_a_client_that_does_not_read() {
     let mut cases = JoinSet::new();

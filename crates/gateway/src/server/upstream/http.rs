@@ -1,24 +1,46 @@
 //! A model's server, asked over HTTP.
 
+use std::error::Error;
 use std::fmt::Write as _;
+use std::io;
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::http::header::AUTHORIZATION;
-use axum::http::{HeaderMap, HeaderValue, Method};
-use reqwest::{Client, Response};
+use axum::body::{Body, Bytes};
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER};
+use axum::http::uri::Scheme;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service as _, service_fn};
 
 use crate::refusal::Refusal;
-use crate::server::config::{ConfigError, GatewayConfig};
+use crate::server::config::{ConfigError, GatewayConfig, Retries};
 
-/// How often a connection is tried, and how long is waited in between.
-const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
+/// How long is waited until a connection is tried again: this, then twice as long, and so on.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest of these waits.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How many bytes a connection reads on before they are wanted: the fewest that `hyper` can be held to. The head of an
+/// answer must fit in it too.
+const CONNECTION_BUFFER: usize = 8 << 10;
+/// How long a connection is kept that nobody needs. Widely used servers close theirs after five seconds, and a request
+/// that is sent in that very moment is lost.
+const KEPT: Duration = Duration::from_secs(4);
+
+type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>;
 
 /// A server that speaks the `OpenAI` API.
 pub(super) struct HttpServer {
-    client: Client,
-    url: String,
+    client: Client<Connector, Body>,
+    /// The beginning of its addresses, without a slash at the end.
+    base: String,
     key: Option<HeaderValue>,
+    retries: Retries,
 }
 
 impl HttpServer {
@@ -27,96 +49,209 @@ impl HttpServer {
         key: Option<&str>,
         config: &GatewayConfig,
     ) -> Result<Self, ConfigError> {
-        let refused = |message: String| Err(ConfigError(message));
-        match reqwest::Url::parse(url) {
-            Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {}
-            Ok(_) => {
-                return refused(format!(
-                    "{url}: an address that begins with http:// or https:// is needed"
-                ));
-            }
-            Err(error) => return refused(format!("{url}: {error}")),
-        }
+        let base = base(url).map_err(ConfigError)?;
         let bearer = |key: &str| HeaderValue::from_str(&format!("Bearer {key}"));
         let Ok(mut key) = key.map(bearer).transpose() else {
             let message = "the key of the model's server has characters that no header can hold";
-            return refused(message.to_owned());
+            return Err(ConfigError(message.to_owned()));
         };
         if let Some(key) = &mut key {
             key.set_sensitive(true);
         }
-        // Somebody else may have chosen one before, which will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
-            .connect_timeout(config.timeouts.connect)
+        let connector = connector(config.timeouts.connect)
+            .map_err(|error| ConfigError(format!("TLS cannot be used: {error}")))?;
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(KEPT)
             .pool_max_idle_per_host(config.limits.concurrent)
-            .tcp_nodelay(true)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(|error| ConfigError(sentence(&error)))?;
+            .http1_max_buf_size(CONNECTION_BUFFER)
+            .build(connector);
         Ok(Self {
             client,
-            url: url.trim_end_matches('/').to_owned(),
+            base,
             key,
+            retries: config.retries,
         })
     }
 
     /// Asks, and waits for the head of the answer.
+    ///
+    /// What the server has not taken up is sent again: if no connection came about, and if it has said that it is busy
+    /// and when to come again. `hyper` does the same with a connection that was closed before anything was written to it.
+    /// A request that has been sent is not sent again, since the server may be working on it.
     pub(super) async fn ask(
         &self,
         method: &Method,
         path: &str,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response, Refusal> {
+    ) -> Result<Response<Incoming>, Refusal> {
         if let Some(key) = &self.key {
             headers.insert(AUTHORIZATION, key.clone());
         }
-        let address = format!("{}{path}", self.url);
-        let mut pauses = PAUSES.iter();
+        let address: Uri = format!("{}{path}", self.base)
+            .parse()
+            .map_err(|_| Refusal::request("the path of the request cannot be an address", None))?;
+        let mut pause = FIRST_PAUSE;
+        let mut left = self.retries.most;
         loop {
-            let request = self
-                .client
-                .request(method.clone(), &address)
-                .headers(headers.clone());
-            match request.body(body.clone()).send().await {
-                Ok(response) => return Ok(response),
-                // Nothing has been sent yet, so it can be sent again.
-                Err(error) if error.is_connect() => {
-                    let Some(pause) = pauses.next() else {
-                        let error = sentence(&error);
-                        let message = format!("the model's server cannot be reached: {error}");
-                        return Err(Refusal::upstream(message));
-                    };
-                    tokio::time::sleep(*pause).await;
-                }
-                Err(error) => return Err(broken(&error)),
-            }
+            let mut request = Request::new(Body::from(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = address.clone();
+            *request.headers_mut() = headers.clone();
+            let wait = match self.client.request(request).await {
+                Ok(response) => match self.retries.wait_for(&response) {
+                    Some(wait) if left > 0 => wait,
+                    _ => return Ok(response),
+                },
+                Err(error) if error.is_connect() && left > 0 => pause,
+                Err(error) => return Err(failed(&error)),
+            };
+            left -= 1;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            tokio::time::sleep(wait).await;
         }
     }
 }
 
-/// The connection broke.
-pub(super) fn broken(error: &reqwest::Error) -> Refusal {
-    let error = sentence(error);
+impl Retries {
+    /// How long the server wants to be left alone before it takes up the request, if that can be waited for.
+    fn wait_for(&self, response: &Response<Incoming>) -> Option<Duration> {
+        if !matches!(response.status().as_u16(), 429 | 503) {
+            return None;
+        }
+        let seconds: f64 = response
+            .headers()
+            .get(RETRY_AFTER)?
+            .to_str()
+            .ok()?
+            .trim()
+            .parse()
+            .ok()?;
+        let wait = Duration::try_from_secs_f64(seconds).ok()?;
+        (wait <= self.longest_wait).then_some(wait.max(FIRST_PAUSE))
+    }
+}
+
+/// The beginning of the addresses of a server, without a slash at the end.
+fn base(url: &str) -> Result<String, String> {
+    // What stands there is not said again: it may be a password.
+    if url
+        .split(['/', '?', '#'])
+        .nth(2)
+        .is_some_and(|host| host.contains('@'))
+    {
+        return Err("the address of the model's server has a name or a password in it, which would stand in lists of processes: give a key as a key".to_owned());
+    }
+    let uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
+    let is_http = |scheme: &Scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS;
+    if !uri.scheme().is_some_and(is_http) || uri.authority().is_none() {
+        return Err(format!(
+            "{url}: an address that begins with http:// or https:// is needed, such as http://localhost:11434/v1"
+        ));
+    }
+    if uri.query().is_some() || url.contains('#') {
+        return Err(format!(
+            "{url}: an address without `?` and `#` is needed; paths such as /chat/completions are put behind it"
+        ));
+    }
+    Ok(url.trim_end_matches('/').to_owned())
+}
+
+/// What makes connections, each within this time, TLS and all.
+fn connector(within: Duration) -> io::Result<Connector> {
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    let https: HttpsConnector<HttpConnector> = HttpsConnectorBuilder::new()
+        .with_provider_and_platform_verifier(rustls::crypto::ring::default_provider())?
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(tcp);
+    let connect = service_fn(move |address: Uri| {
+        let mut https = https.clone();
+        async move {
+            let connected = tokio::time::timeout(within, https.call(address)).await;
+            connected.unwrap_or_else(|_| {
+                Err(io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time").into())
+            })
+        }
+    });
+    Ok(BoxCloneSyncService::new(connect))
+}
+
+/// Why there is no answer.
+fn failed(error: &ClientError) -> Refusal {
+    let causes = causes(error);
+    if error.is_connect() {
+        return Refusal::upstream(format!("the model's server cannot be reached: {causes}"));
+    }
     Refusal::upstream(format!(
-        "the connection to the model's server broke: {error}"
+        "the connection to the model's server broke: {causes}"
     ))
 }
 
-/// An error with all its causes, without the address, which may hold a secret.
-fn sentence(error: &reqwest::Error) -> String {
+/// An error with all its causes, but not itself: it may hold the address, and that a secret.
+pub(super) fn causes(error: &dyn Error) -> String {
     let mut text = String::new();
-    let mut cause = std::error::Error::source(error);
+    let mut cause = error.source();
     while let Some(error) = cause {
-        let colon = if text.is_empty() { "" } else { ": " };
-        let _ = write!(text, "{colon}{error}");
+        let said = error.to_string();
+        // Some repeat what their cause says.
+        if !text.ends_with(&said) {
+            let colon = if text.is_empty() { "" } else { ": " };
+            let _ = write!(text, "{colon}{said}");
+        }
         cause = error.source();
     }
     if text.is_empty() {
         "something went wrong".to_owned()
     } else {
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base;
+
+    #[test]
+    fn addresses() {
+        let table = [
+            ("http://localhost:11434/v1", Ok("http://localhost:11434/v1")),
+            (
+                "http://localhost:11434/v1/",
+                Ok("http://localhost:11434/v1"),
+            ),
+            ("https://api.example", Ok("https://api.example")),
+            (
+                "https://api.example/openai/v1//",
+                Ok("https://api.example/openai/v1"),
+            ),
+            ("http://[::1]:8000/v1", Ok("http://[::1]:8000/v1")),
+            ("localhost:11434", Err("such as http://localhost:11434/v1")),
+            ("/v1", Err("begins with http://")),
+            ("ftp://a/v1", Err("begins with http://")),
+            ("a b", Err("a b: ")),
+            ("", Err(": ")),
+            ("http://", Err("http://: ")),
+            ("http://a/v1?key=x", Err("without `?`")),
+            ("http://a/v1#x", Err("without `?`")),
+            ("http://name:word@a/v1", Err("a name or a password")),
+            ("https://name@a", Err("a name or a password")),
+        ];
+        for (url, expected) in table {
+            match (base(url), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(found), Err(words)) => {
+                    assert!(
+                        found.contains(words) && !found.contains("word@"),
+                        "{url}: {found}"
+                    );
+                }
+                (found, _) => panic!("{url}: {found:?}"),
+            }
+        }
     }
 }
