@@ -132,6 +132,10 @@ impl<'t> Foreign<'t> {
     pub(crate) fn raw(&self) -> &str {
         &self.0
     }
+
+    pub(crate) fn into_raw(self) -> Cow<'t, str> {
+        self.0
+    }
 }
 
 /// Tells the length, never the text: `{:?}` is a way into a prompt too.

@@ -132,18 +132,35 @@ impl CallIds {
     }
 }
 
+/// A word of random letters and digits.
+///
+/// # Errors
+/// Says why the system gives no random numbers.
+pub(crate) fn random_word() -> io::Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(letters(&bytes).take(ID_LENGTH).collect())
+}
+
 /// Letters and digits, each as likely as the others.
 fn letters(digest: &[u8; 32]) -> impl Iterator<Item = char> {
     // A digest read as a number, digit after digit: what is left over is too small to see.
-    let mut number = *digest;
+    let (words, _) = digest.as_chunks::<4>();
+    let mut number = [0_u32; 8];
+    for (part, word) in number.iter_mut().zip(words) {
+        *part = u32::from_be_bytes(*word);
+    }
     std::iter::repeat_with(move || {
-        let mut rest = 0_usize;
-        for byte in &mut number {
-            let value = rest * 256 + usize::from(*byte);
-            *byte = u8::try_from(value / ALPHABET.len()).unwrap_or_default();
-            rest = value % ALPHABET.len();
+        let base = ALPHABET.len() as u64;
+        let mut rest = 0_u64;
+        for part in &mut number {
+            let value = (rest << 32) | u64::from(*part);
+            // The rest is less than the base, so the digit fits.
+            *part = u32::try_from(value / base).unwrap_or_default();
+            rest = value % base;
         }
-        ALPHABET.get(rest).copied().map_or('a', char::from)
+        let place = usize::try_from(rest).unwrap_or_default();
+        ALPHABET.get(place).copied().map_or('a', char::from)
     })
 }
 
@@ -151,7 +168,7 @@ fn letters(digest: &[u8; 32]) -> impl Iterator<Item = char> {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{CallIds, KEY_LENGTH, Secret};
+    use super::{CallIds, KEY_LENGTH, Secret, letters};
 
     #[test]
     fn keys_belong_to_secret_caller_and_first_message() {
@@ -184,6 +201,21 @@ mod tests {
         let last = known.pop().unwrap();
         let again = secret.marker_key("c", "m", |key| known.iter().any(|one| one == key));
         assert_eq!(again, last);
+    }
+
+    #[test]
+    fn letters_are_the_digits_of_a_number() {
+        let check = |bytes: [u8; 32], expected: &str| {
+            let found: String = letters(&bytes).take(expected.len()).collect();
+            assert_eq!(found, expected);
+        };
+        check([0; 32], "aaaa");
+        let mut small = [0; 32];
+        // 1 * 36^2 + 35 * 36 + 10
+        small[30..].copy_from_slice(&2566_u16.to_be_bytes());
+        check(small, "k9ba");
+        // 2^256 - 1
+        check([0xff; 32], "py3thdndexgsh6sc8wtfda6j");
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod reply;
 #[cfg(feature = "server")]
 mod server;
 mod settings;
+mod spoken;
 mod translate;
 
 #[cfg(feature = "server")]

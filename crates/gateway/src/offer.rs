@@ -8,6 +8,7 @@ use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::openai::{ChatCompletionRequest, Choose};
 
 use crate::refusal::Refusal;
+use crate::spoken::Spoken;
 
 /// The tools that a request offers.
 #[derive(Debug, Default)]
@@ -16,15 +17,17 @@ pub struct Offer {
     places: HashMap<String, usize>,
     is_strict: bool,
     /// The last prompts that were made of it.
-    prompts: Mutex<Vec<Prompted>>,
+    taught: Mutex<Vec<Taught>>,
 }
 
 /// What a model is told of an offer in a dialect.
-#[derive(Debug)]
-struct Prompted {
-    dialect: Dialect,
+#[derive(Clone, Debug)]
+pub(crate) struct Taught {
+    /// The dialect.
+    pub(crate) spoken: Arc<Spoken>,
+    /// The tools, and how they are called; nothing if there are none.
+    pub(crate) prompt: Arc<str>,
     one_call: bool,
-    text: Arc<str>,
 }
 
 /// How many prompts of an offer are kept.
@@ -80,16 +83,36 @@ impl Offer {
         Ok(offer)
     }
 
-    /// What a model is told of the tools, and of how they are called.
-    pub(crate) fn prompt(
+    /// What a model is told of the tools, and of how they are called, in a dialect: as it is told to the model, and as
+    /// replies are read.
+    pub(crate) fn teach(
         &self,
-        dialect: &Dialect,
+        told: Dialect,
+        read: Dialect,
         one_call: bool,
-    ) -> Result<Arc<str>, DialectError> {
-        let mut prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |one: &&Prompted| one.one_call == one_call && one.dialect == *dialect;
-        if let Some(known) = prompts.iter().find(is_same) {
-            return Ok(Arc::clone(&known.text));
+    ) -> Result<Taught, DialectError> {
+        let mut taught = self.taught.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |one: &&Taught| {
+            one.one_call == one_call && one.spoken.read == read && one.spoken.told == told
+        };
+        if let Some(known) = taught.iter().find(is_same) {
+            return Ok(known.clone());
+        }
+        let new = Taught {
+            prompt: self.prompt(&told, one_call)?.into(),
+            spoken: Arc::new(Spoken::new(told, read)?),
+            one_call,
+        };
+        if taught.len() >= PROMPTS {
+            taught.remove(0);
+        }
+        taught.push(new.clone());
+        Ok(new)
+    }
+
+    fn prompt(&self, dialect: &Dialect, one_call: bool) -> Result<String, DialectError> {
+        if self.is_empty() {
+            return Ok(String::new());
         }
         let options = PromptOptions::new().without_dependencies();
         let options = if one_call {
@@ -97,19 +120,8 @@ impl Offer {
         } else {
             options
         };
-        let text: Arc<str> = prompt(self.iter(), dialect, &options)?
-            .text()
-            .trim_end()
-            .into();
-        if prompts.len() >= PROMPTS {
-            prompts.remove(0);
-        }
-        prompts.push(Prompted {
-            dialect: dialect.clone(),
-            one_call,
-            text: Arc::clone(&text),
-        });
-        Ok(text)
+        let prompt = prompt(self.iter(), dialect, &options)?;
+        Ok(prompt.text().trim_end().to_owned())
     }
 
     /// Whether there are no tools.

@@ -1,6 +1,5 @@
 //! Offers that were read already.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plaincall_wire::openai::ChatCompletionRequest;
@@ -20,10 +19,12 @@ pub struct Offers(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    by_text: HashMap<Box<str>, (Arc<Offer>, u64)>,
+    /// Texts and what was read from them: the one that was asked for last is the last.
+    ///
+    /// They are looked through one after another. Texts of other lengths differ at a glance, and all of them together
+    /// are not longer than one long request.
+    by_text: Vec<(Box<str>, Arc<Offer>)>,
     bytes: usize,
-    /// Counts what is asked for, so that the oldest can be told.
-    asked: u64,
 }
 
 impl Offers {
@@ -46,11 +47,12 @@ impl Offers {
 
     fn find(&self, text: &str) -> Option<Arc<Offer>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.asked += 1;
-        let asked = kept.asked;
-        let (offer, last) = kept.by_text.get_mut(text)?;
-        *last = asked;
-        Some(Arc::clone(offer))
+        let place = kept
+            .by_text
+            .iter()
+            .rposition(|(known, _)| **known == *text)?;
+        kept.by_text.get_mut(place..)?.rotate_left(1);
+        kept.by_text.last().map(|(_, offer)| Arc::clone(offer))
     }
 
     fn keep(&self, text: &str, offer: &Arc<Offer>) {
@@ -59,16 +61,14 @@ impl Offers {
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = &mut *kept;
-        let new = (Arc::clone(offer), kept.asked);
-        if kept.by_text.insert(text.into(), new).is_none() {
-            kept.bytes += text.len();
+        if kept.by_text.iter().any(|(known, _)| **known == *text) {
+            // Two requests have read it at the same time.
+            return;
         }
+        kept.bytes += text.len();
+        kept.by_text.push((text.into(), Arc::clone(offer)));
         while kept.by_text.len() > MOST || kept.bytes > MOST_BYTES {
-            let oldest = kept.by_text.iter().min_by_key(|(_, (_, last))| *last);
-            let Some(oldest) = oldest.map(|(text, _)| text.clone()) else {
-                return;
-            };
-            kept.by_text.remove(&oldest);
+            let (oldest, _) = kept.by_text.remove(0);
             kept.bytes -= oldest.len();
         }
     }
@@ -109,7 +109,10 @@ mod tests {
             assert!(kept.bytes <= MOST_BYTES);
             assert_eq!(
                 kept.bytes,
-                kept.by_text.keys().map(|text| text.len()).sum::<usize>()
+                kept.by_text
+                    .iter()
+                    .map(|(text, _)| text.len())
+                    .sum::<usize>()
             );
         }
         // What is too long is read all the same.

@@ -16,6 +16,7 @@ mod spoil;
 mod text;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use plaincall_call::{Collected, Collector, Completeness, Limits, Started, ToolCall};
 use plaincall_syntax::{Code, Event, EventKind, Parser};
@@ -53,7 +54,7 @@ use crate::settings::Mode;
 /// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), caller, &Offers::new());
 /// let Ok(Translation::Changed { plan, .. }) = translated else { panic!("it offers a tool") };
 ///
-/// let mut reply = Reply::new(*plan, Secret::new("random bytes")).expect("the settings work");
+/// let mut reply = Reply::new(*plan, Secret::new("random bytes"));
 /// let mut answer = StreamedAnswer::new("chatcmpl-1", 0, false);
 /// for data in [
 ///     r#"{"choices":[{"delta":{"content":"!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END"}}]}"#,
@@ -148,17 +149,13 @@ enum Before {
 
 impl Reply {
     /// A reply that is read by this plan. The seed is for the ids of its calls: random, and used for nothing else.
-    ///
-    /// # Errors
-    /// Refuses settings that cannot work.
-    pub fn new(mut plan: ReplyPlan, seed: Secret) -> Result<Self, Refusal> {
-        let refused = |error| Refusal::settings(&error);
+    pub fn new(mut plan: ReplyPlan, seed: Secret) -> Self {
         let taken = std::mem::take(&mut plan.taken);
-        Ok(Self {
+        Self {
             ids: CallIds::new(seed, taken),
-            parser: Some(Parser::new(&plan.dialect).map_err(refused)?),
+            parser: Some(plan.spoken.parser.clone()),
             collector: Collector::new(Limits::for_running()),
-            text: Text::new(&plan.dialect).map_err(refused)?,
+            text: Text::new(Arc::clone(&plan.spoken)),
             open: None,
             given_ids: HashSet::new(),
             begun: 0,
@@ -173,7 +170,7 @@ impl Reply {
             settled: None,
             counts: Counts::default(),
             plan,
-        })
+        }
     }
 
     /// What has happened so far.
@@ -283,11 +280,14 @@ impl Reply {
             }
         }
         match self.settled.take() {
-            Some(Settled::Again(round)) => match self.begin_round() {
-                Ok(()) => Next::Again(round),
-                Err(refusal) => self.fail(refusal),
-            },
-            Some(Settled::Failed(refusal)) => self.fail(refusal),
+            Some(Settled::Again(round)) => {
+                self.begin_round();
+                Next::Again(round)
+            }
+            Some(Settled::Failed(refusal)) => {
+                self.settled = Some(Settled::Failed(refusal.clone()));
+                Next::Failed(refusal)
+            }
             Some(Settled::Done) | None => {
                 self.settled = Some(Settled::Done);
                 if let Some(spent) = self.spent.take() {
@@ -304,24 +304,17 @@ impl Reply {
         Flow::Over
     }
 
-    fn fail(&mut self, refusal: Refusal) -> Next {
-        self.settled = Some(Settled::Failed(refusal.clone()));
-        Next::Failed(refusal)
-    }
-
-    fn begin_round(&mut self) -> Result<(), Refusal> {
-        let refused = |error| Refusal::settings(&error);
+    fn begin_round(&mut self) {
         self.round += 1;
         self.counts.repair_rounds += 1;
-        self.parser = Some(Parser::new(&self.plan.dialect).map_err(refused)?);
+        self.parser = Some(self.plan.spoken.parser.clone());
         self.collector = Collector::new(Limits::for_running());
-        self.text = Text::new(&self.plan.dialect).map_err(refused)?;
+        self.text = Text::new(Arc::clone(&self.plan.spoken));
         self.open = None;
         self.given_ids.clear();
         self.begun = 0;
         self.completeness = Completeness::CutOff;
         self.checked = Checked::default();
-        Ok(())
     }
 
     /// Whether nothing leaves before it is checked.

@@ -6,14 +6,14 @@ mod conversation;
 use std::collections::HashSet;
 
 use plaincall_call::{Foreign, list_tool};
-use plaincall_syntax::{Dialect, DialectError, Syntax};
+use plaincall_syntax::{DialectError, Syntax};
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
 
 use serde_json::Value;
 
 use crate::key::Secret;
-use crate::offer::{Choice, Offer};
+use crate::offer::{Choice, Offer, Taught};
 use crate::offers::Offers;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
@@ -108,10 +108,13 @@ pub fn translate<'r>(
         return Err(Refusal::request(message, Some("response_format")));
     }
     let key = (settings.markers == Markers::Keyed).then(|| key(&request, &offer, settings, caller));
-    let told = settings.told_dialect(key.as_deref());
     let one_call = request.parallel_tool_calls == Some(false);
+    let told = settings.told_dialect(key.as_deref());
+    let read = settings.read_dialect(key.as_deref());
+    let taught = offer.teach(told, read, one_call);
+    let taught = taught.map_err(|error| Refusal::settings(&error))?;
     let taken = ids(&request);
-    let words = put_into_words(&mut request, settings, &told, &offer, &choice, one_call);
+    let words = put_into_words(&mut request, settings, &taught, &offer, &choice);
     words.map_err(|error| Refusal::settings(&error))?;
 
     let mode = if offer.is_strict() {
@@ -120,8 +123,7 @@ pub fn translate<'r>(
         settings.mode
     };
     let plan = ReplyPlan {
-        dialect: settings.read_dialect(key.as_deref()),
-        told,
+        spoken: taught.spoken,
         reasoning: settings.reasoning.clone(),
         offer,
         choice,
@@ -146,19 +148,18 @@ pub fn translate<'r>(
 fn put_into_words(
     request: &mut ChatCompletionRequest<'_>,
     settings: &ModelSettings,
-    dialect: &Dialect,
+    taught: &Taught,
     offer: &Offer,
     choice: &Choice,
-    one_call: bool,
 ) -> Result<(), DialectError> {
-    let mut conversation = Conversation::new(dialect, offer, settings.developer_is_system)?;
+    let spoken = &*taught.spoken;
+    let mut conversation = Conversation::new(spoken, offer, settings.developer_is_system);
     for message in std::mem::take(&mut request.messages) {
         conversation.add(message)?;
     }
     let mut messages = conversation.finish()?;
     if !offer.is_empty() {
-        let prompt = offer.prompt(dialect, one_call)?;
-        add_to_system(&mut messages, &prompt);
+        add_to_system(&mut messages, &taught.prompt);
     }
     // A server that knows the form of the answer would keep the model from writing a call.
     let form = if offer.is_empty() || *choice == Choice::None {
@@ -166,7 +167,7 @@ fn put_into_words(
     } else {
         request.response_format.take()
     };
-    if let Some(words) = ask(choice, offer, form.as_ref(), dialect)? {
+    if let Some(words) = ask(choice, offer, form.as_ref(), &spoken.told)? {
         match messages.last_mut() {
             Some(last) if matches!(last.role(), "user" | "system") => append(last, &words),
             _ => add_to_system(&mut messages, &words),

@@ -1,5 +1,8 @@
 //! A part of a prompt, put together from texts of the three kinds (`spec/foreign.md` 2 and 3).
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use plaincall_syntax::{Dialect, DialectError, EscapeState, Escaper, MARKER_LIMIT, Span};
 
 use crate::foreign::{Foreign, ModelText, OwnText};
@@ -50,6 +53,13 @@ impl Passage {
     }
 }
 
+/// What a builder knows of its dialects. Its copies share it.
+#[derive(Debug)]
+struct Markers {
+    escaper: Escaper,
+    texts: Vec<String>,
+}
+
 /// Puts a passage together. It knows every marker of the dialects in use and escapes foreign text for all of them.
 ///
 /// ```
@@ -69,8 +79,7 @@ impl Passage {
 /// ```
 #[derive(Clone, Debug)]
 pub struct PassageBuilder {
-    escaper: Escaper,
-    markers: Vec<String>,
+    markers: Arc<Markers>,
     passage: Passage,
     /// Whether a marker of ours or the model's stands on the line that is being written. A foreign text never goes on
     /// such a line, so none ends it either.
@@ -89,15 +98,15 @@ impl PassageBuilder {
         } else {
             dialects
         };
-        let mut markers = Vec::new();
+        let mut texts = Vec::new();
         for dialect in dialects {
-            markers.extend(dialect.markers()?.into_iter().map(|marker| marker.text));
+            texts.extend(dialect.markers()?.into_iter().map(|marker| marker.text));
         }
-        markers.sort_unstable();
-        markers.dedup();
+        texts.sort_unstable();
+        texts.dedup();
+        let escaper = Escaper::for_all(dialects)?;
         Ok(Self {
-            escaper: Escaper::for_all(dialects)?,
-            markers,
+            markers: Arc::new(Markers { escaper, texts }),
             passage: Passage::default(),
             line_is_marked: false,
         })
@@ -127,6 +136,23 @@ impl PassageBuilder {
             builder: self,
             state: EscapeState::default(),
             start: None,
+        }
+    }
+
+    /// What a passage of this foreign text alone says. A text without a marker is not copied.
+    ///
+    /// ```
+    /// use plaincall_call::{Foreign, PassageBuilder};
+    /// use plaincall_syntax::Dialect;
+    ///
+    /// let passage = PassageBuilder::new(&[Dialect::block()])?;
+    /// assert_eq!(passage.foreign_alone(Foreign::new("!!!ARG:a")), r"!!!ARG\:a");
+    /// # Ok::<(), plaincall_syntax::DialectError>(())
+    /// ```
+    pub fn foreign_alone<'t>(&self, text: Foreign<'t>) -> Cow<'t, str> {
+        match self.markers.escaper.escape(text.raw()) {
+            Cow::Borrowed(_) => text.into_raw(),
+            Cow::Owned(escaped) => Cow::Owned(escaped),
         }
     }
 
@@ -168,7 +194,11 @@ impl PassageBuilder {
             near + before.rfind('\n').map_or(0, |at| at + 1)
         };
         let line = written.get(line..).unwrap_or_default();
-        self.line_is_marked |= self.markers.iter().any(|marker| line.contains(&**marker));
+        self.line_is_marked |= self
+            .markers
+            .texts
+            .iter()
+            .any(|marker| line.contains(&**marker));
     }
 
     /// Writes what must stand between what is there and the text that comes next (`spec/foreign.md` 3).
@@ -186,7 +216,7 @@ impl PassageBuilder {
         if needs_line && !before.ends_with('\n') {
             before.push('\n');
             self.line_is_marked = false;
-        } else if self.escaper.may_join(before, text) {
+        } else if self.markers.escaper.may_join(before, text) {
             before.push('\\');
         }
     }
@@ -232,7 +262,8 @@ impl ForeignWriter<'_> {
         };
         self.start = Some(start);
         let written = &mut builder.passage.text;
-        builder.escaper.escape_chunk(&mut self.state, text, written);
+        let escaper = &builder.markers.escaper;
+        escaper.escape_chunk(&mut self.state, text, written);
         let span = Span::new(start, written.len());
         builder.passage.parts.push(Part {
             origin: Origin::Foreign,

@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use plaincall_gateway::{Observe, Report};
-use serde_json::{Map, Value, json};
+use plaincall_gateway::{Counts, Observe, Report};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// How many lines wait for who reads them. More are lost, and counted: a request never waits for its line.
 const WAITING: usize = 4096;
+/// How long lines are gathered before they are written.
+const GATHERING: Duration = Duration::from_millis(10);
 /// How long the end of the command waits for lines that nobody reads.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -46,9 +49,10 @@ impl Log {
         }))
     }
 
-    fn add(&self, line: &Value) {
+    fn add(&self, line: &impl Serialize) {
+        let line = serde_json::to_string(line).unwrap_or_default();
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = lines.as_ref().map(|lines| lines.try_send(line.to_string()));
+        let given = lines.as_ref().map(|lines| lines.try_send(line));
         if !matches!(given, Some(Ok(()))) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -69,12 +73,18 @@ impl Log {
 
 impl Observe for Log {
     fn ended(&self, report: &Report) {
-        self.add(&line(report, SystemTime::now()));
+        self.add(&Line::new(report, SystemTime::now()));
     }
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "it has a thread of its own, and nobody waits for it"
+)]
 fn write(mut out: impl Write, lines: &Receiver<String>, lost: &AtomicU64) -> io::Result<()> {
     while let Ok(first) = lines.recv() {
+        // Lines that come meanwhile go out with this one, and nobody has to wake this thread for them.
+        thread::sleep(GATHERING);
         let mut text = first;
         text.push('\n');
         for line in lines.try_iter().take(WAITING) {
@@ -95,44 +105,65 @@ fn write(mut out: impl Write, lines: &Receiver<String>, lost: &AtomicU64) -> io:
 }
 
 /// The line of a request.
-fn line(report: &Report, now: SystemTime) -> Value {
-    let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
-    let mut line = Map::new();
-    let mut put = |name: &str, value: Value| line.insert(name.to_owned(), value);
-    put("time", json!(seconds(now)));
-    put("request_id", json!(report.request_id));
-    put("path", json!(report.path));
-    put("model", json!(report.model));
-    put("stream", json!(report.is_streamed));
-    put("translated", json!(report.is_translated));
-    put("status", json!(report.status));
-    put("ms", json!(milliseconds(report.time)));
-    if let Some(time) = report.first_piece {
-        put("first_ms", json!(milliseconds(time)));
+#[derive(Serialize)]
+struct Line<'r> {
+    time: f64,
+    request_id: &'r str,
+    path: &'r str,
+    model: &'r str,
+    stream: bool,
+    translated: bool,
+    status: u16,
+    ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    abandoned: Option<bool>,
+    #[serde(flatten)]
+    counts: Counted,
+}
+
+/// What has been counted, less what has not happened.
+struct Counted(Counts);
+
+impl Serialize for Counted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let counts = self.0;
+        let happened = [
+            ("calls", counts.calls),
+            ("wrong_calls", counts.wrong_calls),
+            ("cut_calls", counts.cut_calls),
+            ("unwanted_calls", counts.unwanted_calls),
+            ("stray_markers", counts.stray_markers),
+            ("dependent_calls", counts.dependent_calls),
+            ("surplus_calls", counts.surplus_calls),
+            ("missing_calls", counts.missing_calls),
+            ("repair_rounds", counts.repair_rounds),
+        ];
+        serializer.collect_map(happened.into_iter().filter(|(_, count)| *count > 0))
     }
-    if let Some(error) = &report.error {
-        put("error", json!(error));
-    }
-    if report.is_abandoned {
-        put("abandoned", json!(true));
-    }
-    let counts = report.counts;
-    for (name, count) in [
-        ("calls", counts.calls),
-        ("wrong_calls", counts.wrong_calls),
-        ("cut_calls", counts.cut_calls),
-        ("unwanted_calls", counts.unwanted_calls),
-        ("stray_markers", counts.stray_markers),
-        ("dependent_calls", counts.dependent_calls),
-        ("surplus_calls", counts.surplus_calls),
-        ("missing_calls", counts.missing_calls),
-        ("repair_rounds", counts.repair_rounds),
-    ] {
-        if count > 0 {
-            put(name, json!(count));
+}
+
+impl<'r> Line<'r> {
+    fn new(report: &'r Report, now: SystemTime) -> Self {
+        let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+        Self {
+            time: seconds(now),
+            request_id: &report.request_id,
+            path: report.path,
+            model: &report.model,
+            stream: report.is_streamed,
+            translated: report.is_translated,
+            status: report.status,
+            ms: milliseconds(report.time),
+            first_ms: report.first_piece.map(milliseconds),
+            error: report.error.as_deref(),
+            abandoned: report.is_abandoned.then_some(true),
+            counts: Counted(report.counts),
         }
     }
-    Value::Object(line)
 }
 
 /// Seconds since 1970, with three digits behind the point.

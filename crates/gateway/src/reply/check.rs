@@ -100,7 +100,7 @@ impl Checked {
             return;
         }
         // A dialect that could not work was refused when the reply began.
-        let message = repair(call, fault, &plan.allowed(), &plan.told);
+        let message = repair(call, fault, &plan.allowed(), &plan.spoken.told);
         self.wrong
             .push(message.map(Passage::into_text).unwrap_or_default());
     }
@@ -125,7 +125,7 @@ impl Checked {
             return None;
         }
         let written = ModelText::new(&*self.written);
-        let near = repair_reply(&written, &plan.allowed(), &plan.told);
+        let near = repair_reply(&written, &plan.allowed(), &plan.spoken.told);
         let near = near.ok().flatten().map(Passage::into_text);
         if near.is_none() && !is_missing {
             return None;

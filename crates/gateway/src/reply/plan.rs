@@ -8,14 +8,13 @@ use plaincall_syntax::Dialect;
 
 use crate::offer::{Choice, Offer};
 use crate::settings::{Mode, ReasoningSpan};
+use crate::spoken::Spoken;
 
 /// How the reply to a request is read and given to the client. [`translate`](crate::translate) makes it.
 #[derive(Clone, Debug)]
 pub struct ReplyPlan {
-    /// The dialect in which the reply is read.
-    pub(crate) dialect: Dialect,
-    /// The dialect in which the conversation is told.
-    pub(crate) told: Dialect,
+    /// The dialect of the conversation.
+    pub(crate) spoken: Arc<Spoken>,
     pub(crate) reasoning: Option<ReasoningSpan>,
     pub(crate) offer: Arc<Offer>,
     pub(crate) choice: Choice,
@@ -33,7 +32,7 @@ pub struct ReplyPlan {
 impl ReplyPlan {
     /// The dialect in which the reply is read.
     pub fn dialect(&self) -> &Dialect {
-        &self.dialect
+        &self.spoken.read
     }
 
     /// The tools that are offered.

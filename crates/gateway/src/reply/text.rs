@@ -1,6 +1,10 @@
 //! The text of a reply on its way out.
 
-use plaincall_syntax::{Dialect, DialectError, Escaper, MARKER_LIMIT};
+use std::sync::Arc;
+
+use plaincall_syntax::MARKER_LIMIT;
+
+use crate::spoken::Spoken;
 
 /// The most white space that is held back, in bytes.
 const MOST_BLANK: usize = 1024;
@@ -13,7 +17,7 @@ const MOST_BLANK: usize = 1024;
 /// the escape's backslash is put between if it could.
 #[derive(Debug)]
 pub(super) struct Text {
-    escaper: Escaper,
+    spoken: Arc<Spoken>,
     /// What has not left yet.
     fresh: String,
     /// White space at an edge.
@@ -26,15 +30,15 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
-        Ok(Self {
-            escaper: Escaper::new(dialect)?,
+    pub(super) fn new(spoken: Arc<Spoken>) -> Self {
+        Self {
+            spoken,
             fresh: String::new(),
             blank: String::new(),
             is_at_edge: true,
             tail: String::new(),
             has_gap: false,
-        })
+        }
     }
 
     /// Adds text.
@@ -65,7 +69,7 @@ impl Text {
                     .unwrap_or_default(),
             );
         }
-        self.escaper.may_join(&before, text)
+        self.spoken.escaper.may_join(&before, text)
     }
 
     /// Takes the last bytes out again, which are a marker.

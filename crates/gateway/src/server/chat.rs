@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest, ErrorObject};
 
-use crate::key::Secret;
+use crate::key::{Secret, random_word};
 use crate::outlet::whole::WholeAnswer;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
@@ -122,10 +122,7 @@ async fn handle(shared: &Arc<Shared>, request: Request, id: &str, mut ticket: Ti
             ChatCompletionRequest::default()
         };
         let run = Run::new(Arc::clone(shared), kept, body, *plan, seed, asking, ticket);
-        return match run {
-            Ok(run) => stream(run).await,
-            Err((refusal, ticket)) => refuse(*ticket, &refusal),
-        };
+        return stream(run).await;
     }
     let asked = Asked {
         shared,
@@ -156,7 +153,7 @@ impl Asked<'_> {
         plan: ReplyPlan,
         seed: Secret,
     ) -> Result<String, Refusal> {
-        let mut reply = Reply::new(plan, seed)?;
+        let mut reply = Reply::new(plan, seed);
         let mut whole = WholeAnswer::new();
         loop {
             let body = plaincall_wire::write(&upstream).into_bytes();
@@ -191,8 +188,8 @@ pub(super) fn request_id(headers: &HeaderMap) -> String {
     if let Some(id) = given.filter(is_plain) {
         return id.to_owned();
     }
-    let secret = Secret::random().unwrap_or_else(|_| Secret::new(""));
-    format!("req_{}", secret.word(&[b"request"]))
+    // A system without random numbers gives no request a name of its own.
+    format!("req_{}", random_word().unwrap_or_default())
 }
 
 /// What goes to the model's server beside the body.

@@ -12,6 +12,7 @@ use plaincall_wire::openai::{CallArguments, CalledFunction, Content, ContentPart
 use serde_json::Value;
 
 use crate::offer::Offer;
+use crate::spoken::Spoken;
 use crate::translate::text_part;
 
 /// What a result was, and the field of a call, before there were several calls in an answer.
@@ -21,10 +22,10 @@ const OLD_CALL: &str = "function_call";
 /// Takes the messages one after another and gives those for the model.
 pub(super) struct Conversation<'o, 'r> {
     dialect: &'o Dialect,
+    /// A passage without anything, to be copied.
+    passage: &'o PassageBuilder,
     offer: &'o Offer,
     developer_is_system: bool,
-    /// An empty passage, to be copied.
-    empty: PassageBuilder,
     told: Vec<Message<'r>>,
     /// The calls of the last turn, by name and id, and the results that have come for them.
     calls: Vec<(Foreign<'r>, Foreign<'r>)>,
@@ -34,21 +35,17 @@ pub(super) struct Conversation<'o, 'r> {
 }
 
 impl<'o, 'r> Conversation<'o, 'r> {
-    pub(super) fn new(
-        dialect: &'o Dialect,
-        offer: &'o Offer,
-        developer_is_system: bool,
-    ) -> Result<Self, DialectError> {
-        Ok(Self {
-            dialect,
+    pub(super) fn new(spoken: &'o Spoken, offer: &'o Offer, developer_is_system: bool) -> Self {
+        Self {
+            dialect: &spoken.told,
+            passage: &spoken.passage,
             offer,
             developer_is_system,
-            empty: PassageBuilder::new(std::slice::from_ref(dialect))?,
             told: Vec::new(),
             calls: Vec::new(),
             results: Vec::new(),
             other_parts: Vec::new(),
-        })
+        }
     }
 
     /// Takes the next message.
@@ -187,18 +184,14 @@ impl<'o, 'r> Conversation<'o, 'r> {
 
     /// A text of somebody outside, escaped.
     fn escaped_text(&self, text: Cow<'r, str>) -> Cow<'r, str> {
-        let mut passage = self.empty.clone();
-        passage.foreign(&Foreign::new(text));
-        passage.finish().into_text().into()
+        self.passage.foreign_alone(Foreign::new(text))
     }
 
     /// A content of somebody outside, escaped.
     fn escaped(&self, content: Content<'r>) -> Content<'r> {
-        let mut passage = self.empty.clone();
         let mut parts = match content {
             Content::Text(text) => {
-                passage.foreign(&Foreign::new(text));
-                return Content::from(passage.finish().into_text());
+                return Content::Text(self.escaped_text(text));
             }
             Content::Parts(parts) => parts,
         };
@@ -211,6 +204,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
                 part.unknown.set("refusal", Json::new(&refusal));
             }
         }
+        let mut passage = self.passage.clone();
         // The texts of all parts will stand together, so they are escaped together.
         let has_text =
             |part: &&mut ContentPart<'r>| part.text.as_deref().is_some_and(|text| !text.is_empty());

@@ -131,7 +131,7 @@ struct Expected {
 
 /// What the core makes of these answers, each taken at once or piece by piece.
 fn streamed(plan: &ReplyPlan, scripts: &[Script], is_at_once: bool) -> Expected {
-    let reply = Reply::new(plan.clone(), Secret::new("seed")).unwrap();
+    let reply = Reply::new(plan.clone(), Secret::new("seed"));
     let answer = StreamedAnswer::new("chatcmpl-0", 1, plan.includes_usage());
     let mut exchange = Exchange::new(reply, answer, LIMITS);
     let mut time = Duration::ZERO;
@@ -183,7 +183,7 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], is_at_once: bool) -> Expected 
 
 /// What must come of an answer that is not streamed: its calls, or the status of an error.
 fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Counts, usize) {
-    let mut reply = Reply::new(plan.clone(), Secret::new("seed")).unwrap();
+    let mut reply = Reply::new(plan.clone(), Secret::new("seed"));
     let mut whole = WholeAnswer::new();
     for rounds in 1.. {
         let arrived = arrive(&scripts[rounds.min(scripts.len()) - 1]);

@@ -135,7 +135,7 @@ pub(crate) fn exchange(
     sizes: &[usize],
     broken: bool,
 ) -> Outcome {
-    let reply = Reply::new(plan.clone(), Secret::new("seed")).unwrap();
+    let reply = Reply::new(plan.clone(), Secret::new("seed"));
     let answer = StreamedAnswer::new("chatcmpl-0", 1, plan.includes_usage());
     let mut exchange = Exchange::new(reply, answer, Limits::default());
     let mut bytes = Vec::new();

@@ -495,7 +495,7 @@ fn ends_of_the_server() {
 fn bytes(stream: &Stream) -> String {
     let fields = json!({"stream_options": {"include_usage": true}});
     let plan = plan(&fields, &ModelSettings::default());
-    let reply = Reply::new(plan, Secret::new("seed")).unwrap();
+    let reply = Reply::new(plan, Secret::new("seed"));
     let answer = StreamedAnswer::new("chatcmpl-0", 1, true);
     let mut exchange = Exchange::new(reply, answer, Limits::default());
     exchange.feed(&stream.0);

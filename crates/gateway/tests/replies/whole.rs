@@ -21,7 +21,7 @@ fn answer(mode: Mode, texts: &[&str], reason: &str) -> Result<Value, String> {
         mode,
         ..ModelSettings::default()
     };
-    let mut reply = Reply::new(plan(&json!({}), &settings), Secret::new("seed")).unwrap();
+    let mut reply = Reply::new(plan(&json!({}), &settings), Secret::new("seed"));
     let mut whole = WholeAnswer::new();
     for text in texts {
         let body = completion(text, reason).to_string();
@@ -124,8 +124,7 @@ fn an_answer_without_choices() {
         let mut reply = Reply::new(
             plan(&json!({}), &ModelSettings::default()),
             Secret::new("seed"),
-        )
-        .unwrap();
+        );
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
         let Next::Failed(refusal) = reply.whole(&upstream, &mut WholeAnswer::new()) else {
             panic!("{body}");

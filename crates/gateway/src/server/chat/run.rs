@@ -45,15 +45,12 @@ impl Run {
         seed: Secret,
         asking: Asking,
         ticket: Ticket,
-    ) -> Result<Self, (Refusal, Box<Ticket>)> {
+    ) -> Self {
         let id = format!("chatcmpl-{}", seed.word(&[b"answer"]));
         let answer = StreamedAnswer::new(id, now(), plan.includes_usage());
-        let reply = match Reply::new(plan, seed) {
-            Ok(reply) => reply,
-            Err(refusal) => return Err((refusal, Box::new(ticket))),
-        };
+        let reply = Reply::new(plan, seed);
         let limits = shared.config.limits.stream;
-        Ok(Self {
+        Self {
             exchange: Exchange::new(reply, answer, limits),
             shared,
             request,
@@ -62,7 +59,7 @@ impl Run {
             given: None,
             ended: None,
             ticket,
-        })
+        }
     }
 
     /// The next bytes for the client; none at the end.

@@ -1,0 +1,92 @@
+//! The servers that are measured, each a process of its own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// How long a server may take to listen.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that ends with this value.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts a program with the arguments that are made of the address on which it is to listen, and waits until it does.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "nothing else goes on while servers start"
+    )]
+    pub(crate) fn start(
+        program: impl Into<OsString>,
+        arguments: impl FnOnce(SocketAddr) -> Vec<String>,
+    ) -> Result<Self, String> {
+        let program = program.into();
+        let free = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
+        let address = free.local_addr().map_err(|error| error.to_string())?;
+        drop(free);
+        let name = program.display().to_string();
+        let child = Command::new(program)
+            .args(arguments(address))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            // The gateway tells of each request there: it writes, nobody reads.
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{name}: {error}"))?;
+        let mut server = Self { child, address };
+        let begun = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if let Ok(Some(status)) = server.child.try_wait() {
+                return Err(format!("{name} has ended at once: {status}"));
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(format!("{name} does not listen on {address}"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    /// The memory that it has and the most that it has had, in bytes.
+    pub(crate) fn memory(&self) -> (u64, u64) {
+        memory(self.child.id())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The resident memory of a process, now and at most, in bytes.
+pub(crate) fn memory(process: u32) -> (u64, u64) {
+    let text = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let kilobytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number
+            .and_then(|number| number.parse::<u64>().ok())
+            .unwrap_or_default()
+    };
+    (kilobytes("VmRSS:") << 10, kilobytes("VmHWM:") << 10)
+}
+
+/// Lets this process, and those that it starts, have as many files open as the system allows; says how many that are.
+pub(crate) fn raise_open_files() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}

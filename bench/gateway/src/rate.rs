@@ -1,0 +1,54 @@
+//! Requests whose answers are not streamed: how many a second, and how long each takes.
+
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpStream;
+
+use crate::bodies;
+use crate::http::{find, read_message, write};
+use crate::way::Way;
+
+/// Asks over so many connections for a while, and gives the time of each request in microseconds.
+pub(crate) async fn ask_for(
+    way: &Way,
+    connections: usize,
+    time: Duration,
+) -> Result<Vec<f64>, String> {
+    let request = way.request(&bodies::request(false));
+    let end = Instant::now() + time;
+    let tasks: Vec<_> = (0..connections)
+        .map(|_| tokio::spawn(ask(way.clone(), request.clone(), end)))
+        .collect();
+    let mut times = Vec::new();
+    for task in tasks {
+        times.extend(task.await.map_err(|error| error.to_string())??);
+    }
+    Ok(times)
+}
+
+async fn ask(way: Way, request: Vec<u8>, end: Instant) -> Result<Vec<f64>, String> {
+    let told = |error: String| format!("{}: {error}", way.name);
+    let connected = TcpStream::connect(way.address).await;
+    let stream = connected.map_err(|error| told(error.to_string()))?;
+    stream
+        .set_nodelay(true)
+        .map_err(|error| error.to_string())?;
+    let mut times = Vec::new();
+    let mut answer = Vec::new();
+    while Instant::now() < end {
+        let begun = Instant::now();
+        write(&stream, &request).await.map_err(told)?;
+        let body = read_message(&stream, &mut answer).await.map_err(told)?;
+        times.push(begun.elapsed().as_secs_f64() * 1e6);
+        let part = if way.has_calls {
+            &b"\"tool_calls\":["[..]
+        } else {
+            b"\"choices\""
+        };
+        let is_right = answer.starts_with(b"HTTP/1.1 200") && find(&answer, part).is_some();
+        if body.is_none() || !is_right {
+            return Err(told(String::from_utf8_lossy(&answer).into_owned()));
+        }
+    }
+    Ok(times)
+}

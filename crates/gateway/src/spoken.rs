@@ -1,0 +1,33 @@
+//! A dialect, ready to be written and read.
+
+use plaincall_call::PassageBuilder;
+use plaincall_syntax::{Dialect, DialectError, Escaper, Parser};
+
+/// What is made of a dialect once and used in each request in it: searches for markers and the like.
+#[derive(Debug)]
+pub(crate) struct Spoken {
+    /// The dialect in which the conversation is told.
+    pub(crate) told: Dialect,
+    /// The dialect in which the reply is read.
+    pub(crate) read: Dialect,
+    /// A passage without anything, to be copied.
+    pub(crate) passage: PassageBuilder,
+    /// A parser that has read nothing, to be copied.
+    pub(crate) parser: Parser,
+    /// The escape of what is read.
+    pub(crate) escaper: Escaper,
+}
+
+impl Spoken {
+    /// # Errors
+    /// Refuses a dialect that cannot work.
+    pub(crate) fn new(told: Dialect, read: Dialect) -> Result<Self, DialectError> {
+        Ok(Self {
+            passage: PassageBuilder::new(std::slice::from_ref(&told))?,
+            parser: Parser::new(&read)?,
+            escaper: Escaper::new(&read)?,
+            told,
+            read,
+        })
+    }
+}
