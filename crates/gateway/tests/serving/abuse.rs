@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::started::{Started, request};
+use crate::started::{Started, nothing_is_left, request};
 
 /// Much longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -295,21 +295,6 @@ async fn what_comes_too_slowly() {
         assert!(answer.contains("has not come in time"), "{answer}");
     }
     nothing_is_left(&gateway, &server).await;
-}
-
-async fn nothing_is_left(gateway: &Started, server: &ModelServer) {
-    server.until(|seen| seen.busy == 0).await;
-    for _ in 0..2000 {
-        let (_, metrics) = gateway.get("/metrics").await;
-        if metrics
-            .lines()
-            .any(|line| line == "plaincall_requests_active 0")
-        {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("a request is left");
 }
 
 #[tokio::test]

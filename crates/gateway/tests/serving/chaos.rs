@@ -13,7 +13,7 @@ use plaincall_wire::sse;
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::started::{Started, request};
+use crate::started::{Started, nothing_is_left, request};
 
 /// How many numbers are played at the same time, each by servers of its own.
 const LANES: u64 = 4;
@@ -86,15 +86,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
         let ended = tokio::time::timeout(PATIENCE, talk).await;
         ended.expect("an end in time");
         asked += 1;
-        // Nothing is left of it.
-        server.until(|seen| seen.busy == 0).await;
-        let (_, metrics) = gateway.get("/metrics").await;
-        assert!(
-            metrics
-                .lines()
-                .any(|line| line == "plaincall_requests_active 0"),
-            "{metrics}"
-        );
+        nothing_is_left(gateway, &server).await;
     }
     assert_eq!(server.seen().surplus, 0);
     let mut reported = 0;

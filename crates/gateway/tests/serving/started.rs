@@ -150,3 +150,17 @@ pub(crate) fn completion(text: &str) -> Value {
     json!({"id": "chatcmpl-9", "object": "chat.completion", "created": 7, "model": "m",
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
 }
+
+/// Waits until neither the gateway nor the model's server has a request.
+pub(crate) async fn nothing_is_left(gateway: &Started, server: &ModelServer) {
+    server.until(|seen| seen.busy == 0).await;
+    for _ in 0..2000 {
+        let (_, metrics) = gateway.get("/metrics").await;
+        let line = "plaincall_requests_active 0";
+        if metrics.lines().any(|found| found == line) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("a request is left");
+}
