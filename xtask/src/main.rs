@@ -5,6 +5,7 @@
 )]
 
 mod clients;
+mod fuzz;
 mod house;
 mod promises;
 mod suites;
@@ -18,8 +19,9 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   test          format, lints, house rules, all tests, doc tests, documents and examples
-  test --all    the same, and published clients against the gateway (bindings and fuzzing join it when they exist)
+  test --all    the same, published clients against the gateway, and fuzzing (bindings join it when they exist)
   clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
+  fuzz          fuzzes every target of fuzz/, or those that are named, each for some seconds: [SECONDS] [TARGET…]
   bench         the parser's table of speed; arguments are passed on
   promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
   docs          writes docs/command-line.md anew from the command itself
@@ -30,8 +32,11 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["test"] => test(),
-        ["test", "--all"] => test().and_then(|()| clients::test(&root())),
+        ["test", "--all"] => test()
+            .and_then(|()| clients::test(&root()))
+            .and_then(|()| fuzz::run(&root(), &[])),
         ["clients"] => clients::test(&root()),
+        ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
         ["bench", rest @ ..] => bench(rest),
         ["promises"] => promises::keep(&root(), None),
         ["promises", word] => promises::keep(&root(), Some(word)),
