@@ -157,7 +157,7 @@ fn check_whole(
     reason: &str,
     heard: &Heard,
 ) {
-    let mut reply = Reply::new(plan.clone(), Secret::new("seed")).expect("settings that work");
+    let mut reply = Reply::new(plan.clone(), Secret::new("seed"));
     let mut whole = WholeAnswer::new();
     for (round, text) in texts.iter().enumerate() {
         let body = json!({"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}]});

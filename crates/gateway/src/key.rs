@@ -136,6 +136,7 @@ impl CallIds {
 ///
 /// # Errors
 /// Says why the system gives no random numbers.
+#[cfg(feature = "server")]
 pub(crate) fn random_word() -> io::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;

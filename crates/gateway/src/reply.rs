@@ -90,6 +90,8 @@ pub struct Reply {
     round: u32,
     /// Whether the client has got text of the first round that does not end with its line.
     has_open_line: bool,
+    /// How many chunks have come in this round behind its end.
+    late: u32,
     reasoning_name: ReasoningField,
     /// What earlier rounds cost, and what this one has cost so far.
     spent: Option<Usage<'static>>,
@@ -100,6 +102,9 @@ pub struct Reply {
 
 /// A call, as servers wrote it before there were several in an answer.
 const OLD_CALL: &str = "function_call";
+
+/// How many chunks may come behind the end of a reply, where the usage is: a server that goes on and on keeps no client.
+const MOST_LATE: u32 = 16;
 
 /// Whether the caller goes on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,6 +169,7 @@ impl Reply {
             checked: Checked::default(),
             round: 0,
             has_open_line: false,
+            late: 0,
             reasoning_name: ReasoningField::ReasoningContent,
             spent: None,
             usage: None,
@@ -194,7 +200,12 @@ impl Reply {
                 // What stands beside the usage goes with it.
                 out.carry(&chunk);
             }
-            return Flow::Go;
+            self.late += 1;
+            return if self.late < MOST_LATE {
+                Flow::Go
+            } else {
+                Flow::Over
+            };
         }
         for choice in chunk.choices.iter_mut().flatten() {
             // They tell the model's text, markers and all.
@@ -313,6 +324,7 @@ impl Reply {
         self.open = None;
         self.given_ids.clear();
         self.begun = 0;
+        self.late = 0;
         self.completeness = Completeness::CutOff;
         self.checked = Checked::default();
     }

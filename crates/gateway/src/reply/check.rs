@@ -115,7 +115,11 @@ impl Checked {
             return Some(Complaint {
                 text: self.about_calls(),
                 refusal: Refusal::model(
-                    "the model has written a call that is wrong, also after it was asked to write it again",
+                    if plan.repair_rounds == 0 {
+                        "the model has written a call that is wrong"
+                    } else {
+                        "the model has written a call that is wrong, also after it was asked to write it again"
+                    },
                     "invalid_tool_call",
                 ),
                 is_missing,
@@ -137,7 +141,11 @@ impl Checked {
         Some(Complaint {
             text,
             refusal: Refusal::model(
-                "the model has written no call that can be read, also after it was asked again",
+                if plan.repair_rounds == 0 {
+                    "the model has written no call that can be read"
+                } else {
+                    "the model has written no call that can be read, also after it was asked again"
+                },
                 "missing_tool_call",
             ),
             is_missing,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use plaincall_call::{
     Completeness, Document, ToolSet, Unclosed, openai_calls, read_tool_definitions,
 };
-use plaincall_gateway::{ModelSettings, ReplyPlan};
+use plaincall_gateway::{Mode, ModelSettings, ReplyPlan};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::soup::Random;
 use serde_json::{Value, json};
@@ -253,7 +253,12 @@ fn reply(random: &mut Random, with_escapes: bool) -> String {
 
 #[test]
 fn random_replies_give_the_calls_of_the_document() {
-    let plan = plan(&json!({}), &ModelSettings::default());
+    let settings = ModelSettings::default();
+    let checked = ModelSettings {
+        mode: Mode::Checked,
+        ..settings.clone()
+    };
+    let [plan, checked] = [settings, checked].map(|settings| plan(&json!({}), &settings));
     let markers: Vec<String> = Dialect::block()
         .markers()
         .unwrap()
@@ -275,6 +280,15 @@ fn random_replies_give_the_calls_of_the_document() {
         let whole = heard(&plan, &[&text], reason).heard;
         check_calls(&text, &whole, &plan, completeness);
         closed += whole.readable().len() as u64;
+        // Where all calls are right, a checked reply has the same, to the last digit.
+        if !whole.calls.is_empty() && whole.readable().len() == whole.calls.len() {
+            let checked = heard(&checked, &[&text], reason).heard;
+            assert_eq!(
+                checked.readable(),
+                whole.readable(),
+                "seed {seed}: {text:?}"
+            );
+        }
         let edges: Vec<usize> = (1..text.len())
             .filter(|&at| text.is_char_boundary(at))
             .collect();

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use plaincall_gateway::{Exchange, Markers, Mode, ModelSettings, Reply, Secret, StreamedAnswer};
 use plaincall_syntax::Dialect;
+use plaincall_wire::openai::ChatCompletionChunk;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
@@ -520,4 +521,63 @@ fn what_stands_beside_the_answer() {
         chunks[chunks.len() - 2].contains(r#""timings":{"ms":1}"#),
         "{bytes}"
     );
+}
+
+#[test]
+fn a_server_that_goes_on_behind_the_end() {
+    let plan = plan(&json!({}), &ModelSettings::default());
+    let more = std::iter::repeat_n("more", 1000);
+    let stream = Stream::new().texts(["Hi."]).finish("stop").texts(more);
+    let outcome = exchange(&plan, &[stream], &[100], false);
+    assert!(outcome.is_over_early);
+    assert_eq!(line(&outcome), r#""Hi." stop"#);
+}
+
+#[test]
+fn without_rounds_of_repair() {
+    let settings = ModelSettings {
+        mode: Mode::Checked,
+        repair_rounds: 0,
+        ..ModelSettings::default()
+    };
+    let error = r#""" error: the model has written a call that is wrong"#;
+    check(&json!({}), &settings, WRONG, "stop", error);
+}
+
+/// What is held back is what may become a marker, and white space before the first other text; nothing else, not for a
+/// moment.
+#[test]
+fn text_leaves_at_once() {
+    let settings = ModelSettings::default();
+    for (texts, left) in [
+        (
+            &["I ", "see.\n", "\n", "So"][..],
+            &["I ", "see.\n", "\n", "So"][..],
+        ),
+        (&["\n", "\n", "a", " "], &["", "", "\n\na", " "]),
+        (&["a!!", "!", "b"], &["a", "", "!!!b"]),
+        (&["a<th", "ink", "s"], &["a", "", "<thinks"]),
+        (
+            &["!!!GADGET_START:now\n!!!GADGET_END", "\n", "Next"],
+            &["", "", "\nNext"],
+        ),
+    ] {
+        let plan = plan(&json!({}), &settings);
+        let mut reply = Reply::new(plan, Secret::new("seed"));
+        let mut answer = StreamedAnswer::new("c", 0, false);
+        for (text, left) in texts.iter().zip(left) {
+            let chunk = json!({"choices": [{"delta": {"content": text}}]}).to_string();
+            let chunk = ChatCompletionChunk::read(&chunk).unwrap().unwrap();
+            reply.push(chunk, &mut answer);
+            let bytes = String::from_utf8(answer.take()).unwrap();
+            let events = bytes.split_terminator("\n\n");
+            let said = events.map(|event| {
+                let chunk: Value =
+                    serde_json::from_str(event.strip_prefix("data: ").unwrap()).unwrap();
+                let content = &chunk["choices"][0]["delta"]["content"];
+                content.as_str().unwrap_or_default().to_owned()
+            });
+            assert_eq!(said.collect::<String>(), *left, "{text:?} of {texts:?}");
+        }
+    }
 }
