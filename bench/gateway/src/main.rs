@@ -18,11 +18,13 @@ mod model;
 mod options;
 mod process;
 mod rate;
+mod soak;
 mod streams;
 mod way;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
@@ -42,6 +44,11 @@ fn main() -> ExitCode {
             let runtime = Builder::new_multi_thread().enable_all().build().unwrap();
             runtime.block_on(async { bare::serve(listener(address).await, model).await });
             Ok(())
+        }
+        ["soak", program, seconds] => {
+            let runtime = Builder::new_multi_thread().enable_all().build().unwrap();
+            let time = Duration::from_secs(seconds.parse().expect("seconds"));
+            runtime.block_on(soak::soak(program, time))
         }
         words => Options::read(words).and_then(|options| {
             let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -58,6 +58,12 @@ impl Server {
     pub(crate) fn memory(&self) -> (u64, u64) {
         memory(self.child.id())
     }
+
+    /// How many files it has open, connections among them.
+    pub(crate) fn files(&self) -> usize {
+        let files = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
+        files.map_or(0, Iterator::count)
+    }
 }
 
 impl Drop for Server {

@@ -1,0 +1,202 @@
+//! The gateway for a while before a model's server that does everything wrong: what it holds does not grow.
+//!
+//! Every answer must keep the rules of the wire while it does so. In the end no request, no connection to the model's
+//! server and no file may be left.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plaincall_testkit::model_server::{Drawn, ModelServer};
+use plaincall_testkit::soup::Random;
+use plaincall_testkit::strict_client::hear;
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use crate::process::Server;
+
+/// How many clients ask at one time.
+const CLIENTS: u64 = 16;
+/// How long any answer may take. The gateway waits for the model's server much less.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How much memory may grow after the first third, in bytes: allocators keep what they have got.
+const GROWTH: u64 = 8 << 20;
+/// How much it may have at most, in bytes.
+const MOST: u64 = 60 << 20;
+/// How long the gateway is given in the end to let go of what it has.
+const END: Duration = Duration::from_secs(10);
+
+/// What one client has had.
+#[derive(Clone, Copy, Debug, Default)]
+struct Had {
+    answers: u64,
+    errors: u64,
+    calls: usize,
+    left: u64,
+}
+
+/// Runs the gateway for so long.
+pub(crate) async fn soak(program: &str, time: Duration) -> Result<(), String> {
+    // A client of `reqwest` wants one, also where nothing is encrypted.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let model = Arc::new(ModelServer::start(Vec::new()).await);
+    let upstream = model.url();
+    let gateway = Server::start(program, |address| {
+        let words = [
+            "serve",
+            "--listen",
+            &address.to_string(),
+            "--upstream",
+            &upstream,
+            "--first-byte-timeout",
+            "300ms",
+            "--idle-timeout",
+            "300ms",
+        ];
+        words.map(str::to_owned).into()
+    })?;
+    let begun = Instant::now();
+    let files = gateway.files();
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let model = Arc::clone(&model);
+            tokio::spawn(client(number, gateway.address, model, begun + time))
+        })
+        .collect();
+    tokio::time::sleep(time / 3).await;
+    let (warm, _) = gateway.memory();
+    let mut had = Had::default();
+    for client in clients {
+        let one = client.await.map_err(|error| error.to_string())?;
+        had.answers += one.answers;
+        had.errors += one.errors;
+        had.calls += one.calls;
+        had.left += one.left;
+    }
+    until_nothing_is_left(&gateway, files).await?;
+    let (end, most) = gateway.memory();
+    println!(
+        "soak: {} s, {} answers with {} calls, {} errors, {} clients that went away; memory {} KiB after a third, {} KiB \
+         in the end, {} KiB at most",
+        begun.elapsed().as_secs(),
+        had.answers,
+        had.calls,
+        had.errors,
+        had.left,
+        warm >> 10,
+        end >> 10,
+        most >> 10
+    );
+    if had.calls == 0 || had.errors == 0 || had.left == 0 {
+        return Err("the soak has not met what it is to meet".to_owned());
+    }
+    if end > warm + GROWTH || most > MOST {
+        return Err(format!("memory grows: {warm}, {end}, at most {most} bytes"));
+    }
+    Ok(())
+}
+
+/// Asks until the end.
+async fn client(number: u64, address: SocketAddr, model: Arc<ModelServer>, end: Instant) -> Had {
+    let http = Client::builder().no_proxy().build().unwrap();
+    let mut random = Random::new(number);
+    let mut had = Had::default();
+    while Instant::now() < end {
+        let is_streamed = !random.one_in(3);
+        let has_tools = !random.one_in(4);
+        if model.left() < 8 {
+            let scripts = (0..8).map(|_| Drawn::new(&mut random, is_streamed).script);
+            model.play(scripts.collect::<Vec<_>>());
+        }
+        let asked = http
+            .post(format!("http://{address}/v1/chat/completions"))
+            .body(request(is_streamed, has_tools).to_string());
+        let goes_away = random.one_in(10);
+        let pause = Duration::from_millis(random.below(20) as u64);
+        let talk = async {
+            let response = asked.send().await.unwrap();
+            if response.status() != 200 {
+                let body = response.text().await.unwrap();
+                let error: Value = serde_json::from_str(&body).expect("an error as JSON");
+                assert!(error["error"]["message"].is_string(), "{error}");
+                return None;
+            }
+            let is_ours = has_tools && is_streamed;
+            match response.bytes().await {
+                Ok(bytes) if is_ours => Some(hear(&bytes, false).calls.len()),
+                Ok(_) => Some(0),
+                // Only what is passed on as it comes may break off.
+                Err(error) => {
+                    assert!(!has_tools, "{error}");
+                    None
+                }
+            }
+        };
+        if goes_away {
+            if tokio::time::timeout(pause, talk).await.is_err() {
+                had.left += 1;
+            }
+            continue;
+        }
+        match tokio::time::timeout(PATIENCE, talk).await.expect("an end") {
+            Some(calls) => {
+                had.answers += 1;
+                had.calls += calls;
+            }
+            None => had.errors += 1,
+        }
+    }
+    had
+}
+
+/// A request with the tools that the model's server calls.
+fn request(is_streamed: bool, has_tools: bool) -> Value {
+    let tool = |name: &str, properties: Value| {
+        let schema = json!({"type": "object", "properties": properties});
+        json!({"type": "function", "function": {"name": name, "parameters": schema}})
+    };
+    let tools = json!([
+        tool(
+            "add",
+            json!({"a": {"type": "integer"}, "b": {"type": "integer"}})
+        ),
+        tool(
+            "write",
+            json!({"path": {"type": "string"}, "text": {"type": "string"}})
+        ),
+        tool("now", json!({})),
+    ]);
+    let message = json!({"role": "user", "content": "Do it."});
+    let mut request = json!({"model": "m", "stream": is_streamed, "messages": [message]});
+    if has_tools {
+        request["tools"] = tools;
+    }
+    request
+}
+
+/// Waits until the gateway has no more requests and no more files than in the beginning.
+async fn until_nothing_is_left(gateway: &Server, files: usize) -> Result<(), String> {
+    let http = Client::builder().no_proxy().pool_max_idle_per_host(0);
+    let http = http.build().map_err(|error| error.to_string())?;
+    let url = format!("http://{}/metrics", gateway.address);
+    let begun = Instant::now();
+    loop {
+        let metrics = http.get(&url).send().await;
+        let metrics = metrics.map_err(|error| error.to_string())?.text().await;
+        let is_idle = metrics
+            .unwrap_or_default()
+            .lines()
+            .any(|line| line == "plaincall_requests_active 0");
+        // Those that it keeps open to the model's server, and the one that asks, may stay.
+        let left = gateway.files().saturating_sub(files);
+        if is_idle && left <= usize::try_from(CLIENTS).unwrap_or_default() + 1 {
+            return Ok(());
+        }
+        if begun.elapsed() > END {
+            return Err(format!(
+                "something is left: idle {is_idle}, {left} more files"
+            ));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
