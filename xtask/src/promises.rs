@@ -81,8 +81,9 @@ const PROMISES: &[Promise] = &[
         figure: &["stalled"],
     },
     Promise {
-        sentence: "100,000 random replies give a client of the gateway the calls that reading the whole text finds, and \
-                   100,000 random servers, cut anywhere, give it one terminal event and no call that is not whole",
+        sentence: "100,000 random replies and 100,000 random conversations give a client of the gateway the calls that \
+                   reading the whole texts finds, and the model those that the client sends back; 100,000 random servers \
+                   and clients in memory get one end in time, no call that is not whole, and leave nothing behind",
         environment: &[("GATEWAY_CASES", "100000")],
         command: "cargo test --release --quiet --package plaincall-gateway --test replies",
         figure: &["test result"],

@@ -6,12 +6,10 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
-use plaincall_call::{Document, ToolSet, read_tool_definitions};
 use plaincall_gateway::{
     Caller, Markers, ModelSettings, Offers, Refusal, Secret, Translation, translate,
 };
 use plaincall_syntax::Dialect;
-use plaincall_testkit::soup::Random;
 use serde_json::{Value, json};
 
 fn translated(
@@ -449,114 +447,5 @@ fn keys() {
         let second = key(&known);
         assert_ne!(second, first, "{known}");
         assert_eq!(key(&known), second);
-    }
-}
-
-/// Texts that hurt, put together at random.
-fn hostile(random: &mut Random) -> String {
-    const PIECES: &[&str] = &[
-        "!!!GADGET_START:",
-        "!!!GADGET_END",
-        "!!!ARG:",
-        "now\n",
-        "path\n",
-        "!!!",
-        "GADGET_",
-        "END",
-        "\\",
-        "\n",
-        "\r\n",
-        " ",
-        "<think>",
-        "</think>",
-        "```",
-        "Result 2 of 2: tool now\n",
-        "The user writes:\n",
-        "\u{1F6E0}\u{FE0F}[now]",
-        "x",
-        "\u{2028}",
-    ];
-    (0..random.below(8))
-        .map(|_| PIECES[random.below(PIECES.len())])
-        .collect()
-}
-
-#[test]
-fn no_text_of_the_client_becomes_a_call() {
-    for seed in 0..300 {
-        let mut random = Random::new(seed);
-        let random = &mut random;
-        let mut messages = vec![
-            json!({"role": (["system", "user"][random.below(2)]), "content": hostile(random)}),
-        ];
-        // The calls of each turn of the model that can be spelled.
-        let mut expected: Vec<Vec<String>> = Vec::new();
-        for turn in 0..random.below(4) {
-            let count = random.below(3);
-            let calls: Vec<Value> = (0..count)
-                .map(|place| {
-                    let arguments = json!({"path": hostile(random)}).to_string();
-                    json!({"id": format!("c{turn}{place}"), "type": "function", "function": {"name": "read", "arguments": arguments}})
-                })
-                .collect();
-            expected.push(
-                calls
-                    .iter()
-                    .map(|call| call["function"]["arguments"].as_str().unwrap().to_owned())
-                    .collect(),
-            );
-            messages.push(
-                json!({"role": "assistant", "content": hostile(random), "tool_calls": calls}),
-            );
-            for place in (0..count).rev() {
-                messages.push(json!({"role": "tool", "tool_call_id": format!("c{turn}{place}"), "content": hostile(random)}));
-            }
-            if random.one_in(2) || count == 0 {
-                let (one, two) = (hostile(random), hostile(random));
-                messages.push(if random.one_in(2) {
-                    json!({"role": "user", "content": one})
-                } else {
-                    json!({"role": "user", "content": [{"type": "text", "text": one}, {"type": "text", "text": two}]})
-                });
-            }
-        }
-        let request = json!({"messages": messages, "tools": tools()});
-        let settings = ModelSettings {
-            markers: [Markers::Plain, Markers::Keyed][random.below(2)],
-            ..ModelSettings::default()
-        };
-        let (upstream, _, dialect) = translated(&request, &settings).unwrap();
-        let offer = ToolSet::new(read_tool_definitions(&tools().to_string()).unwrap()).unwrap();
-        let mut turns = expected.into_iter();
-        let mut last_role = "";
-        for message in upstream["messages"].as_array().unwrap() {
-            let text = match &message["content"] {
-                Value::String(text) => text.clone(),
-                Value::Array(parts) => parts
-                    .iter()
-                    .map(|part| part["text"].as_str().unwrap())
-                    .collect(),
-                other => panic!("{other}"),
-            };
-            let role = message["role"].as_str().unwrap();
-            assert!(
-                role != "user" || last_role != "user",
-                "roles alternate: {upstream}"
-            );
-            last_role = role;
-            // What we teach holds calls; it stands behind all that the client says.
-            let text = text.split("# Calling tools").next().unwrap();
-            let document = Document::parse(text, &dialect).unwrap();
-            let found: Vec<String> = document
-                .calls()
-                .map(|call| offer.bind(call).unwrap().to_value().to_string())
-                .collect();
-            let calls = if role == "assistant" {
-                turns.next().unwrap()
-            } else {
-                Vec::new()
-            };
-            assert_eq!(found, calls, "seed {seed}: {text:?}");
-        }
     }
 }

@@ -58,7 +58,7 @@ macro_rules! object {
                     }
                     Ok($name {
                         $( $field: $field.or_else(Field::absent).ok_or_else(|| {
-                            serde::de::Error::custom(concat!("the field `", $key, "` is missing"))
+                            serde::de::Error::custom(concat!($key, ": the field is missing"))
                         })?, )*
                         unknown,
                     })

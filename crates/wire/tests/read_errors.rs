@@ -24,7 +24,7 @@ fn check(body: &str, expected: &str) {
 fn a_request_that_is_wrong() {
     check("", "the text ends inside a value (line 1, column 0)");
     check("[]", "expected an object, found a list (line 1, column 0)");
-    check("{}", "the field `messages` is missing (line 1, column 2)");
+    check("{}", "messages: the field is missing (line 1, column 2)");
     check(
         r#"{"messages":null}"#,
         "messages: expected a list, found null (line 1, column 16)",

@@ -19,10 +19,10 @@ use plaincall_wire::openai::{ChatCompletion, ErrorObject};
 use plaincall_wire::sse::{Decoder, Limits};
 use serde_json::{Value, json};
 
-use crate::cases;
-use crate::chunks::{expected, without_ids};
+use crate::chunks::without_ids;
 use crate::memory::{Client, Played, Stage};
-use crate::model::{plan, request};
+use crate::model::{plan, request, tool_set};
+use crate::{Named, cases, expected};
 
 const LIMITS: Limits = Limits {
     line: 64 << 10,
@@ -437,7 +437,8 @@ impl Case {
             None | Some("length" | "content_filter") => Completeness::CutOff,
             Some(_) => Completeness::Complete,
         };
-        let (calls, _) = expected(&text, plan, completeness);
+        let calls = expected::calls(&text, plan.dialect(), completeness, tool_set());
+        let calls: Vec<(String, String)> = calls.into_iter().flatten().collect();
         let is_auto = self
             .fields
             .get("tool_choice")
@@ -501,16 +502,5 @@ fn one_end_whatever_comes() {
         let _named = Named(seed);
         let played = case.play(&stage);
         case.check(&played, &plan);
-    }
-}
-
-/// Names a number when its case fails.
-struct Named(u64);
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("this was GATEWAY_CASE={}", self.0);
-        }
     }
 }

@@ -1,63 +1,18 @@
 //! However a reply comes, the calls are those that reading the whole text finds.
 
-use std::collections::HashSet;
-
-use plaincall_call::{
-    Completeness, Document, ToolSet, Unclosed, openai_calls, read_tool_definitions,
-};
+use plaincall_call::Completeness;
 use plaincall_gateway::{Mode, ModelSettings, ReplyPlan};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::soup::Random;
+use plaincall_testkit::strict_client::Heard;
 use serde_json::{Value, json};
 
-use crate::cases;
-use crate::model::{heard, plan, tools};
-use plaincall_testkit::strict_client::Heard;
-
-/// The calls that a client must get of a text: those that can be read, and how many there are in all.
-pub(crate) fn expected(
-    text: &str,
-    plan: &ReplyPlan,
-    completeness: Completeness,
-) -> (Vec<(String, String)>, usize) {
-    let tools = read_tool_definitions(&tools().to_string()).unwrap();
-    let tools = ToolSet::new(tools).unwrap();
-    let document = Document::parse(text, plan.dialect()).unwrap();
-    let mut ids = HashSet::new();
-    let mut allowed = HashSet::new();
-    let mut count = 0;
-    for call in document.calls() {
-        if call
-            .dependencies
-            .iter()
-            .any(|id| *id != call.id && ids.contains(id))
-        {
-            break;
-        }
-        count += 1;
-        ids.insert(call.id.clone());
-        if call.dependencies.is_empty() {
-            allowed.insert(call.index);
-        }
-    }
-    let calls = openai_calls(&document, completeness, Unclosed::Reject, Some(&tools));
-    let left_out: HashSet<usize> = calls.left_out.iter().map(|call| call.index).collect();
-    let indices = document.calls().map(|call| call.index);
-    let right = indices.filter(|index| !left_out.contains(index));
-    let calls = right.zip(calls.tool_calls);
-    let calls = calls.filter(|(index, _)| *index < count && allowed.contains(index));
-    let calls = calls.map(|(_, call)| (call.function.name, call.function.arguments));
-    (calls.collect(), count)
-}
+use crate::model::{heard, plan, tool_set};
+use crate::{cases, expected};
 
 fn check_calls(text: &str, heard: &Heard, plan: &ReplyPlan, completeness: Completeness) {
-    let (expected, count) = expected(text, plan, completeness);
-    let expected: Vec<(&str, &str)> = expected
-        .iter()
-        .map(|(name, arguments)| (&**name, &**arguments))
-        .collect();
-    assert_eq!(heard.readable(), expected, "{text:?}");
-    assert_eq!(heard.calls.len(), count, "{text:?}");
+    let calls = expected::calls(text, plan.dialect(), completeness, tool_set());
+    expected::check(heard, &calls, text);
 }
 
 /// The characters of a text at which it is cut.
@@ -142,7 +97,7 @@ fn cut_everywhere(settings: &ModelSettings, replies: &[&str]) {
 
 /// A random reply: calls that are right or nearly so, texts, markers in odd places.
 #[allow(clippy::too_many_lines, reason = "most of them are lists")]
-fn reply(random: &mut Random, with_escapes: bool) -> String {
+pub(crate) fn reply(random: &mut Random, with_escapes: bool) -> String {
     const ODD: &[&str] = &[
         "!!!GADGET_START:",
         "!!!GADGET_END",

@@ -13,8 +13,11 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
+mod back;
 mod chaos;
 mod chunks;
+mod conversations;
+mod expected;
 mod memory;
 mod model;
 mod spec;
@@ -28,4 +31,15 @@ fn cases(usual: u64) -> std::ops::Range<u64> {
         return case..case + 1;
     }
     0..std::env::var("GATEWAY_CASES").map_or(usual, |count| count.parse().unwrap())
+}
+
+/// Names a number when its case fails.
+struct Named(u64);
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("this was GATEWAY_CASE={}", self.0);
+        }
+    }
 }

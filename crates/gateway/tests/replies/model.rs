@@ -1,5 +1,8 @@
 //! A model's server that says what it is told, and the gateway in between.
 
+use std::sync::LazyLock;
+
+use plaincall_call::{ToolSet, read_tool_definitions};
 use plaincall_gateway::{
     Caller, Counts, Exchange, Flow, ModelSettings, Next, Offers, Refusal, RepairRound, Reply,
     ReplyPlan, Secret, StreamedAnswer, Translation, translate,
@@ -39,6 +42,15 @@ pub(crate) fn tools() -> Value {
         ),
         tool("now", json!({}), json!([])),
     ])
+}
+
+/// The same, read once.
+pub(crate) fn tool_set() -> &'static ToolSet {
+    static SET: LazyLock<ToolSet> = LazyLock::new(|| {
+        let tools = read_tool_definitions(&tools().to_string()).unwrap();
+        ToolSet::new(tools).unwrap()
+    });
+    &SET
 }
 
 /// A request with these tools and other fields.

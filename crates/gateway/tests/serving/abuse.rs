@@ -195,6 +195,9 @@ async fn what_is_no_request() {
     for (bytes, status, words) in table {
         check(&gateway, bytes, *status, words, None).await;
     }
+    // Another protocol, in which no status can be told.
+    let newer = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    assert_eq!(answer(&gateway, newer).await, b"");
 }
 
 #[tokio::test]
@@ -317,7 +320,11 @@ async fn clients_that_go_away() {
         ("in the answer", whole.len(), Some(stalling())),
     ];
     let server = ModelServer::start(vec![]).await;
-    let gateway = Started::before(&server, |_| {}).await;
+    let gateway = Started::before(&server, |config| {
+        // A sign of life is not what finds it out.
+        config.timeouts.keep_alive = Duration::from_hours(1);
+    })
+    .await;
     let (mut reported, mut dropped) = (0, 0);
     for (stage, sent, script) in stages {
         for how in ["close", "reset", "half"] {

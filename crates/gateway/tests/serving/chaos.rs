@@ -12,6 +12,7 @@ use plaincall_testkit::strict_client::hear;
 use plaincall_wire::sse;
 use reqwest::Response;
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 
 use crate::started::{Started, nothing_is_left, request};
 
@@ -38,6 +39,19 @@ async fn one_end_whatever_comes() {
     for lane in lanes.collect::<Vec<_>>() {
         lane.await.unwrap();
     }
+    // Neither a connection nor anything else is still being worked on.
+    let metrics = Handle::current().metrics();
+    let ended = async {
+        while metrics.num_alive_tasks() > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let ended = tokio::time::timeout(PATIENCE, ended).await;
+    assert!(
+        ended.is_ok(),
+        "{} tasks are left",
+        metrics.num_alive_tasks()
+    );
 }
 
 async fn play(seeds: impl Iterator<Item = u64>) {
@@ -74,8 +88,13 @@ async fn play(seeds: impl Iterator<Item = u64>) {
             is_streamed,
             is_checked: *mode == Mode::Checked,
         };
+        // Some clients do not wait for the end, or not even for the beginning.
+        let patience = random.one_in(5).then(|| random.below(8));
         let _named = Named(seed);
         let talk = async {
+            if let Some(pieces) = patience {
+                return leave(gateway, &server, &body, pieces).await;
+            }
             let response = gateway.post(&body).await;
             if has_tools {
                 expected.check(response).await;
@@ -97,6 +116,27 @@ async fn play(seeds: impl Iterator<Item = u64>) {
     }
     assert_eq!(reported, asked, "each request is reported once");
     server.until(|seen| seen.open == 0).await;
+}
+
+/// Asks, takes so many pieces of the answer at most, and goes.
+async fn leave(gateway: &Started, server: &ModelServer, body: &Value, pieces: usize) {
+    let request = gateway.client.post(gateway.url("/v1/chat/completions"));
+    let asked = request.body(body.to_string()).send();
+    let Some(pieces) = pieces.checked_sub(1) else {
+        let before = server.seen().requests.len();
+        let is_asked = server.until(|seen| seen.requests.len() > before);
+        tokio::select! {
+            answer = asked => drop(answer),
+            () = is_asked => {}
+        }
+        return;
+    };
+    let mut response = asked.await.unwrap();
+    for _ in 0..pieces {
+        if !matches!(response.chunk().await, Ok(Some(_))) {
+            return;
+        }
+    }
 }
 
 /// Names a number when its case fails.

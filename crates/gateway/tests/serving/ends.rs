@@ -3,65 +3,67 @@
 use std::time::Duration;
 
 use plaincall_gateway::Upstream;
+use plaincall_testkit::model_server::{Framing, Head, ModelServer, Script, Then};
+use plaincall_testkit::strict_client::hear;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::started::{ADD, Started, request};
-use plaincall_testkit::model_server::{ModelServer, Script, Then};
-use plaincall_testkit::strict_client::hear;
 
 /// What is said before anything was answered.
-async fn failed(scripts: Vec<Script>, status: u16, words: &str) {
-    for is_streamed in [true, false] {
-        let server = ModelServer::start(scripts.clone()).await;
-        let gateway = Started::before(&server, |config| {
-            config.timeouts.first_byte = Duration::from_millis(300);
-            config.timeouts.idle = Duration::from_millis(300);
-        })
-        .await;
-        let response = gateway.post(&request(is_streamed)).await;
-        assert_eq!(response.status(), status);
-        let text = response.text().await.unwrap();
-        let error: Value = serde_json::from_str(&text).unwrap();
-        assert!(
-            error["error"]["message"].as_str().unwrap().contains(words),
-            "{text}"
-        );
-        let reports = gateway.reports(1).await;
-        assert_eq!(reports[0].status, status);
-        assert!(reports[0].error.as_ref().unwrap().contains(words));
-    }
+async fn failed(script: Script, is_streamed: bool, status: u16, words: &str) {
+    let server = ModelServer::start(vec![script]).await;
+    let gateway = Started::before(&server, |config| {
+        config.timeouts.first_byte = Duration::from_millis(300);
+        config.timeouts.idle = Duration::from_millis(300);
+    })
+    .await;
+    let response = gateway.post(&request(is_streamed)).await;
+    assert_eq!(response.status(), status, "{words}");
+    let text = response.text().await.unwrap();
+    let error: Value = serde_json::from_str(&text).unwrap();
+    let message = error["error"]["message"].as_str().unwrap();
+    assert!(message.contains(words), "{words} in {text}");
+    let reports = gateway.reports(1).await;
+    assert_eq!(reports[0].status, status);
+    assert!(reports[0].error.as_ref().unwrap().contains(words));
 }
 
 #[tokio::test]
 async fn before_it_has_begun() {
     let overloaded =
         json!({"error": {"message": "try later", "type": "rate_limit", "code": "slow"}});
-    failed(vec![Script::json(429, &overloaded)], 429, "try later").await;
-    failed(
-        vec![Script::json(500, &json!({})).only(0, Then::End)],
-        500,
-        "status 500",
-    )
-    .await;
-    failed(vec![Script::json(302, &json!("gone"))], 502, "").await;
-    failed(
-        vec![Script::nothing(Then::Stall)],
-        504,
-        "has not begun to answer",
-    )
-    .await;
-    failed(
-        vec![Script::stream(&[], "stop").only(0, Then::Stall)],
-        504,
-        "has fallen silent",
-    )
-    .await;
-    failed(
-        vec![Script::stream(&[], "stop").only(0, Then::Break)],
-        502,
-        "broke",
-    )
-    .await;
+    let begun = |then| Script::stream(&[], "stop").only(0, then);
+    let page = Head::new(503).header("content-type", "text/html");
+    let table = [
+        (Script::json(429, &overloaded), 429, "try later"),
+        (Script::json(200, &overloaded), 502, "try later"),
+        (
+            Script::json(500, &json!({})).only(0, Then::End),
+            500,
+            "status 500",
+        ),
+        (
+            Script::new(page, vec![b"<p>Closed".to_vec()]),
+            503,
+            "<p>Closed",
+        ),
+        (Script::json(302, &json!("gone")), 502, ""),
+        (Script::nothing(Then::Stall), 504, "has not begun to answer"),
+        (Script::nothing(Then::Break), 502, "broke"),
+        (Script::nothing(Then::Reset), 502, "reset"),
+        (begun(Then::Stall), 504, "has fallen silent"),
+        (begun(Then::Break), 502, "broke"),
+        (begun(Then::Reset), 502, "reset"),
+        (begun(Then::Break).framing(Framing::Length), 502, "broke"),
+    ];
+    let mut cases = JoinSet::new();
+    for (script, status, words) in table {
+        for is_streamed in [true, false] {
+            cases.spawn(failed(script.clone(), is_streamed, status, words));
+        }
+    }
+    cases.join_all().await;
     let nobody = Upstream::Http {
         url: "http://127.0.0.1:1/v1".to_owned(),
         key: None,
@@ -88,6 +90,7 @@ async fn in_the_middle() {
     let script = |then| Script::stream(&["I add.\n", ADD], "stop").only(1, then);
     for (then, words) in [
         (Then::Break, "broke"),
+        (Then::Reset, "reset"),
         (Then::Stall, "has fallen silent"),
         (Then::End, "before it was complete"),
     ] {
@@ -113,7 +116,11 @@ async fn a_client_that_goes_takes_the_request_with_it() {
         (false, begun(1)),
     ] {
         let server = ModelServer::start(vec![script]).await;
-        let gateway = Started::before(&server, |_| {}).await;
+        let gateway = Started::before(&server, |config| {
+            // A sign of life is not what finds it out.
+            config.timeouts.keep_alive = Duration::from_hours(1);
+        })
+        .await;
         let url = gateway.url("/v1/chat/completions");
         let asked = gateway
             .client

@@ -223,7 +223,7 @@ async fn keys() {
 
 #[tokio::test]
 async fn as_many_as_it_takes() {
-    let slow = Script::stream(&["a", "b"], "stop").after(Duration::from_millis(300));
+    let slow = Script::stream(&["a", "b"], "stop").after(Duration::from_millis(100));
     let server = ModelServer::start(vec![slow]).await;
     let gateway = Started::before(&server, |config| config.limits.concurrent = 1).await;
     let first = gateway.post(&request(true)).await;

@@ -180,10 +180,15 @@ async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, filler: 
         if let Some(head) = head.take() {
             if let (Some(Err(refusal)), false) = (&run.ended, run.exchange.has_begun()) {
                 let status = refusal.status;
-                let _ = head.send(Err(refusal.clone()));
-                return run.end(status);
+                // Who has gone at this very moment has not heard of it.
+                if head.send(Err(refusal.clone())).is_ok() {
+                    run.end(status);
+                }
+                return;
             }
-            let _ = head.send(Ok(()));
+            if head.send(Ok(())).is_err() {
+                return;
+            }
         }
         let Some(piece) = piece else {
             return run.end(200);

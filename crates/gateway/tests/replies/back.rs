@@ -1,0 +1,127 @@
+//! What the client has got comes back in its next request, and the model finds its own words again.
+
+use plaincall_call::{Document, Segment, ToolSet, read_tool_definitions};
+use plaincall_gateway::{Caller, ModelSettings, Offers, Secret, Translation, translate};
+use plaincall_syntax::Dialect;
+use plaincall_testkit::soup::Random;
+use plaincall_testkit::strict_client::Heard;
+use plaincall_wire::openai::ChatCompletionRequest;
+use serde_json::{Value, json};
+
+use crate::cases;
+use crate::chunks::reply;
+use crate::model::{heard, plan, request, tools};
+
+/// What the model is told of its own turn, when the client sends back what it has got.
+fn told(heard: &Heard, settings: &ModelSettings) -> String {
+    let calls: Vec<Value> = heard
+        .calls
+        .iter()
+        .map(|call| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}))
+        .collect();
+    let mut messages = vec![
+        json!({"role": "user", "content": "Do it."}),
+        json!({"role": "assistant", "content": heard.content}),
+    ];
+    if !calls.is_empty() {
+        messages[1]["tool_calls"] = json!(calls);
+    }
+    for call in &heard.calls {
+        messages.push(json!({"role": "tool", "tool_call_id": call.id, "content": "done"}));
+    }
+    let body = request(&json!({"messages": messages})).to_string();
+    let request: ChatCompletionRequest<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
+    let secret = Secret::new("secret");
+    let caller = Caller {
+        secret: &secret,
+        key: "",
+    };
+    match translate(request, settings, caller, &Offers::new()) {
+        Ok(Translation::Changed { upstream, .. }) => {
+            let results = upstream.messages.get(3);
+            assert_eq!(results.is_some(), !heard.calls.is_empty());
+            if let Some(results) = results {
+                let text = results.content.as_ref().unwrap().text().into_owned();
+                assert_eq!(text.matches("Output: done").count(), heard.calls.len());
+            }
+            upstream.messages[2]
+                .content
+                .as_ref()
+                .unwrap()
+                .text()
+                .into_owned()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_the_client_sends_back_is_what_the_model_wrote() {
+    let tools = ToolSet::new(read_tool_definitions(&tools().to_string()).unwrap()).unwrap();
+    let settings = ModelSettings::default();
+    let plan = plan(&json!({}), &settings);
+    for seed in cases(150) {
+        let mut random = Random::new(seed);
+        let with_escapes = random.one_in(2);
+        let text = reply(&mut random, with_escapes);
+        let heard = heard(&plan, &[&text], "stop").heard;
+        let told = told(&heard, &settings);
+        let document = Document::parse(&told, plan.dialect()).unwrap();
+        // Calls that were right are there as calls, in their order, and no others.
+        let calls: Vec<(String, String)> = document
+            .calls()
+            .map(|call| {
+                (
+                    call.name.clone(),
+                    tools.bind(call).unwrap().to_value().to_string(),
+                )
+            })
+            .collect();
+        let right: Vec<(String, String)> = heard
+            .readable()
+            .iter()
+            .map(|(name, arguments)| ((*name).to_owned(), (*arguments).to_owned()))
+            .collect();
+        assert_eq!(calls, right, "seed {seed}: {told:?}");
+        // Before them stands what was said, and each other call as a line of JSON.
+        let said: String = document
+            .segments
+            .iter()
+            .map(|segment| match segment {
+                Segment::Text { text, .. } => text.as_ref(),
+                _ => "",
+            })
+            .collect();
+        assert!(said.starts_with(&heard.content), "seed {seed}: {said:?}");
+        let lines = said
+            .lines()
+            .filter(|line| line.starts_with("(A call that the syntax"));
+        assert_eq!(
+            lines.count(),
+            heard.calls.len() - right.len(),
+            "seed {seed}: {told:?}"
+        );
+    }
+}
+
+#[test]
+fn a_right_turn_is_told_byte_for_byte() {
+    for (dialect, text) in [
+        (
+            Dialect::block(),
+            "I look.\n!!!GADGET_START:search\n!!!ARG:query\na !!!ARG\\: b\n!!!ARG:range/from\n1.5\n!!!GADGET_END\n!!!GADGET_START:now\n!!!GADGET_END\n",
+        ),
+        (
+            Dialect::emoji(),
+            "I look.\n🛠️[add 5]\n🛠️[/end]\n🛠️[now]\n🛠️[/end]\n",
+        ),
+    ] {
+        let settings = ModelSettings {
+            dialect,
+            ..ModelSettings::default()
+        };
+        let plan = plan(&json!({}), &settings);
+        let heard = heard(&plan, &[text], "stop").heard;
+        assert_eq!(told(&heard, &settings), text);
+    }
+}

@@ -1,0 +1,538 @@
+//! Conversations of several turns: random tools, random replies, a client that sends back what it has got.
+//!
+//! Of each reply the client gets the calls that reading the whole text finds. In each request the model reads exactly
+//! the calls that the client has sent, and nothing that anybody else has said counts as a marker.
+
+use std::collections::HashSet;
+
+use plaincall_call::{
+    Completeness, Document, Foreign, PastCall, ToolSet, TurnPart, history, read_tool_definitions,
+};
+use plaincall_gateway::{
+    Caller, Markers, Mode, ModelSettings, Offers, ReasoningSpan, ReplyPlan, Secret, Translation,
+    translate,
+};
+use plaincall_syntax::{Dialect, unescape};
+use plaincall_testkit::foreign::{chunks, markers_in};
+use plaincall_testkit::schema_calls::{Choices, sample, schema};
+use plaincall_testkit::soup::Random;
+use plaincall_testkit::strict_client::Heard;
+use serde_json::{Value, json};
+
+use crate::model::{Stream, exchange};
+use crate::{Named, cases, expected};
+
+/// Start, end and argument markers; some begin others.
+const MARKERS: &[[&str; 3]] = &[
+    ["<<<START:", "<<<END:", "@param:"],
+    ["##", "####", "###"],
+    ["@@:", "@@", "@@@:"],
+    ["--start", "--end", "--"],
+    ["CALL ", "DONE", "WITH "],
+];
+const NAMES: &[&str] = &["add", "get_weather", "write-file", "now", "x.y", "Add"];
+/// What begins the text that teaches the calls, which has markers of its own.
+const TAUGHT: &str = "# Calling tools";
+
+fn one<T: Copy>(random: &mut Random, of: &[T]) -> T {
+    of[random.below(of.len())]
+}
+
+/// What stands around a conversation.
+struct Setting {
+    settings: ModelSettings,
+    tools: Value,
+    set: ToolSet,
+    has_one_call: bool,
+}
+
+impl Setting {
+    fn new(random: &mut Random) -> Self {
+        let dialect = match random.below(4) {
+            0 => Dialect::emoji(),
+            1 => {
+                let [start, end, arg] = one(random, MARKERS);
+                Dialect::block().start(start).end(end).arg(arg)
+            }
+            _ => Dialect::block(),
+        };
+        let mut settings = ModelSettings {
+            dialect,
+            markers: one(random, &[Markers::Plain, Markers::Keyed]),
+            reasoning: random.one_in(2).then(ReasoningSpan::think),
+            mode: one(random, &[Mode::Streamed, Mode::Streamed, Mode::Checked]),
+            ..ModelSettings::default()
+        };
+        if settings.check().is_err() {
+            settings.dialect = Dialect::block();
+        }
+        let (tools, set) = tools(random, &settings.dialect);
+        Self {
+            settings,
+            tools,
+            set,
+            has_one_call: random.one_in(8),
+        }
+    }
+
+    fn request(&self, messages: &[Value], tools: &Value) -> Value {
+        let mut request =
+            json!({"model": "m", "stream": true, "messages": messages, "tools": tools});
+        if self.has_one_call {
+            request["parallel_tool_calls"] = json!(false);
+        }
+        request
+    }
+
+    /// What the model's server is asked, and how its reply is read.
+    fn asked(&self, request: &Value) -> (Vec<Value>, ReplyPlan) {
+        let body = request.to_string();
+        let request = plaincall_wire::read(body.as_bytes()).unwrap();
+        let secret = Secret::new("secret");
+        let caller = Caller {
+            secret: &secret,
+            key: "me",
+        };
+        match translate(request, &self.settings, caller, &Offers::new()) {
+            Ok(Translation::Changed { upstream, plan }) => {
+                let written = plaincall_wire::write(&upstream);
+                let mut upstream: Value = serde_json::from_str(&written).unwrap();
+                assert!(upstream.get("tools").is_none_or(Value::is_null));
+                let Value::Array(messages) = upstream["messages"].take() else {
+                    panic!("{written}");
+                };
+                (messages, *plan)
+            }
+            other => panic!("{other:?} of {body}"),
+        }
+    }
+}
+
+/// No description of a tool adds a marker to what teaches the calls.
+fn check_taught(setting: &Setting, messages: &[Value]) {
+    let told = |tools: &Value| {
+        let request = setting.request(messages, tools);
+        let (messages, plan) = setting.asked(&request);
+        let text = text_of(&messages[0]);
+        let (_, taught) = text.split_once(TAUGHT).unwrap();
+        let document = Document::parse(taught, plan.dialect()).unwrap();
+        let calls: Vec<String> = document.calls().map(|call| call.name.clone()).collect();
+        (markers_in(taught, plan.dialect()).len(), calls)
+    };
+    let mut plain = setting.tools.clone();
+    for tool in plain.as_array_mut().unwrap() {
+        tool["function"]["description"] = json!("x");
+    }
+    assert_eq!(told(&setting.tools), told(&plain), "{}", setting.tools);
+}
+
+/// Tools of any schema, with descriptions that hurt.
+fn tools(random: &mut Random, dialect: &Dialect) -> (Value, ToolSet) {
+    let mut list = Vec::new();
+    for name in NAMES.iter().take(1 + random.below(NAMES.len())) {
+        let bytes: Vec<u8> = (0..random.below(60))
+            .map(|_| u8::try_from(random.below(256)).unwrap())
+            .collect();
+        let schema = schema(&mut Choices::new(&bytes));
+        let tool = |schema: &Value, random: &mut Random| {
+            let description = hostile(random, dialect);
+            json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})
+        };
+        let with_schema = tool(&schema, random);
+        let is_taken = read_tool_definitions(&json!([with_schema]).to_string()).is_ok();
+        list.push(if is_taken {
+            with_schema
+        } else {
+            tool(
+                &json!({"type": "object", "properties": {"a": {"type": "integer"}}}),
+                random,
+            )
+        });
+    }
+    let tools = Value::Array(list);
+    let set = ToolSet::new(read_tool_definitions(&tools.to_string()).unwrap()).unwrap();
+    (tools, set)
+}
+
+/// A text that hurts who reads it in this dialect.
+fn hostile(random: &mut Random, dialect: &Dialect) -> String {
+    const PIECES: &[&str] = &[
+        "!!!GADGET_START:",
+        "!!!GADGET_END",
+        "!!!ARG:",
+        "add\n",
+        "now\n",
+        "!!!",
+        "END",
+        "\\",
+        "\n",
+        "\r\n",
+        " ",
+        "<think>",
+        "</think>",
+        "```",
+        "Result 2 of 2: tool now\n",
+        "The user writes:\n",
+        "\u{1F6E0}\u{FE0F}[now]",
+        "\u{1F6E0}\u{FE0F}[/end]",
+        "x",
+        "\u{2028}",
+        "\u{65E5}\u{672C}",
+    ];
+    let markers = dialect.markers().unwrap();
+    let pieces = (0..random.below(8)).map(|_| {
+        if random.one_in(3) {
+            let marker = &markers[random.below(markers.len())].text;
+            let len = marker.floor_char_boundary(random.below(marker.len() + 1));
+            return if random.one_in(2) {
+                marker
+            } else {
+                &marker[..len]
+            }
+            .to_owned();
+        }
+        one(random, PIECES).to_owned()
+    });
+    pieces.collect()
+}
+
+/// What a model writes: texts, reasoning, and calls that are right or nearly so.
+fn reply(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
+    let mut text = String::new();
+    for _ in 0..random.below(5) {
+        match random.below(8) {
+            0 => text.push_str(one(random, &["I see.", "Let me look.\n", "\n\n", " "])),
+            1 => text.push_str(&hostile(random, dialect)),
+            2 => text.push_str(one(
+                random,
+                &["<think>Hm.</think>", "<think>", "</think>\n"],
+            )),
+            _ => {
+                let mut call = call(random, setting, dialect);
+                if random.one_in(4) {
+                    spoil(random, &mut call, dialect);
+                }
+                if !text.is_empty() && !text.ends_with('\n') && !random.one_in(8) {
+                    text.push('\n');
+                }
+                text.push_str(&call);
+            }
+        }
+    }
+    if random.one_in(8) {
+        text.truncate(text.floor_char_boundary(random.below(text.len() + 1)));
+    }
+    text
+}
+
+/// A call as a model writes it that has understood all.
+fn call(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
+    let list = setting.tools.as_array().unwrap();
+    let tool = &list[random.below(list.len())]["function"];
+    let bytes: Vec<u8> = (0..random.below(30))
+        .map(|_| u8::try_from(random.below(256)).unwrap())
+        .collect();
+    let schema = &tool["parameters"];
+    let arguments = sample(schema, schema, &mut Choices::new(&bytes), 6);
+    let Value::Object(arguments) = arguments else {
+        return String::new();
+    };
+    let name = Foreign::new(tool["name"].as_str().unwrap());
+    let turn = [TurnPart::Called(PastCall::new(name, &arguments))];
+    let find = |name: &str| setting.set.get(name);
+    history(&turn, dialect, find).unwrap().into_text()
+}
+
+/// Makes something of a call otherwise: a line twice, away or in another place, a name, a value.
+fn spoil(random: &mut Random, call: &mut String, dialect: &Dialect) {
+    let mut lines: Vec<String> = call.split_inclusive('\n').map(str::to_owned).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let at = random.below(lines.len());
+    match random.below(6) {
+        0 => drop(lines.remove(at)),
+        1 => lines.insert(at, lines[at].clone()),
+        2 => lines.insert(at, hostile(random, dialect)),
+        // Waits for a call that is there, for one that is not, or has the id of one.
+        3 | 4 => {
+            let id = one(random, &[":a", ":b:a", ":c:b", "::gadget_1", ":d:z"]);
+            let end = lines[0].trim_end().len();
+            lines[0].insert_str(end, id);
+        }
+        _ => lines.truncate(at),
+    }
+    *call = lines.concat();
+}
+
+/// The texts of a message: one, or those of its parts.
+fn texts_of(message: &Value) -> Vec<&str> {
+    match &message["content"] {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => parts
+            .iter()
+            .map(|part| part["text"].as_str().unwrap())
+            .collect(),
+        other => panic!("{other}"),
+    }
+}
+
+fn text_of(message: &Value) -> String {
+    texts_of(message).concat()
+}
+
+/// How a conversation goes on.
+struct Talk {
+    messages: Vec<Value>,
+    /// The calls that the client has sent back, by turns of the model.
+    sent: Vec<Sent>,
+    ids: HashSet<String>,
+}
+
+struct Sent {
+    content: String,
+    calls: Vec<(String, String)>,
+}
+
+#[derive(Default)]
+struct Tally {
+    right: u64,
+    wrong: u64,
+    told: u64,
+    turns: u64,
+}
+
+impl Talk {
+    /// What the model reads is what the client has sent.
+    fn check_request(
+        &self,
+        setting: &Setting,
+        messages: &[Value],
+        plan: &ReplyPlan,
+        tally: &mut Tally,
+    ) {
+        let dialect = plan.dialect();
+        let mut turns = self.sent.iter();
+        let mut last_role = "";
+        for message in messages {
+            let text = text_of(message);
+            let role = message["role"].as_str().unwrap();
+            assert!(role != last_role || role != "user", "roles alternate");
+            last_role = role;
+            if role == "assistant" {
+                let sent = turns.next().expect("a turn that was sent");
+                tally.told += check_turn(sent, &text, setting, dialect);
+                continue;
+            }
+            let text = text.split(TAUGHT).next().unwrap();
+            assert!(markers_in(text, dialect).is_empty(), "{text:?}");
+            assert_eq!(Document::parse(text, dialect).unwrap().calls().count(), 0);
+        }
+        assert!(turns.next().is_none(), "every turn is told");
+        // Each text of the client is there, as it was.
+        let all: String = messages
+            .iter()
+            .map(|message| unescape(&text_of(message), dialect).unwrap().into_owned() + "\0")
+            .collect();
+        for message in self
+            .messages
+            .iter()
+            .filter(|message| message["role"] != "assistant")
+        {
+            // Between parts may stand a backslash that nobody wrote.
+            for said in texts_of(message) {
+                assert!(
+                    all.contains(said.trim_end_matches(['\r', '\n'])),
+                    "{said:?} of {all:?}"
+                );
+            }
+        }
+    }
+
+    /// The client takes an answer and goes on.
+    fn go_on(&mut self, random: &mut Random, heard: Heard, dialect: &Dialect) {
+        let calls: Vec<Value> = heard
+            .calls
+            .iter()
+            .map(|call| json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}))
+            .collect();
+        let has_calls = !calls.is_empty();
+        let mut turn = json!({"role": "assistant", "content": heard.content});
+        if has_calls {
+            turn["tool_calls"] = calls.into();
+        }
+        self.messages.push(turn);
+        let mut results: Vec<Value> = heard
+            .calls
+            .iter()
+            .map(|call| json!({"role": "tool", "tool_call_id": call.id, "content": hostile(random, dialect)}))
+            .collect();
+        if random.one_in(2) {
+            results.reverse();
+        }
+        self.messages.extend(results);
+        if !has_calls || random.one_in(3) {
+            let said = hostile(random, dialect);
+            let part = |text: &str| json!({"type": "text", "text": text});
+            self.messages.push(if random.one_in(3) {
+                // Two texts can make a marker.
+                let at = said.floor_char_boundary(random.below(said.len() + 1));
+                let (one, two) = said.split_at(at);
+                json!({"role": "user", "content": [part(one), part(two)]})
+            } else {
+                json!({"role": "user", "content": said})
+            });
+        }
+        for call in &heard.calls {
+            assert!(self.ids.insert(call.id.clone()), "the id {} twice", call.id);
+        }
+        let calls = heard.calls.into_iter();
+        self.sent.push(Sent {
+            content: heard.content,
+            calls: calls.map(|call| (call.name, call.arguments)).collect(),
+        });
+    }
+}
+
+/// A turn of the model, as it is told: what it said, its calls in their order, and no others. How many of them are calls;
+/// the rest is told as JSON.
+fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> u64 {
+    let document = Document::parse(text, dialect).unwrap();
+    let found: Vec<(String, Value)> = document
+        .calls()
+        .map(|call| {
+            assert!(call.is_closed(), "{text:?}");
+            let arguments = setting.set.bind(call).map(|bound| bound.to_value());
+            let arguments = arguments.unwrap_or_else(|_| call.arguments.to_value());
+            (call.name.clone(), arguments)
+        })
+        .collect();
+    let plain = unescape(text, dialect).unwrap();
+    assert!(
+        plain.starts_with(&sent.content),
+        "{:?} of {plain:?}",
+        sent.content
+    );
+    let mut left = found.iter().peekable();
+    for (name, arguments) in &sent.calls {
+        let value = serde_json::from_str::<Value>(arguments);
+        let is_told = |(found, given): &&(String, Value)| {
+            found == name && value.as_ref().is_ok_and(|value| value == given)
+        };
+        if left.next_if(is_told).is_some() {
+            continue;
+        }
+        let arguments = value.unwrap_or_else(|_| arguments.as_str().into());
+        let json = json!({"name": name, "arguments": arguments}).to_string();
+        assert!(plain.contains(&json), "{json} of {plain:?}, {found:?}");
+    }
+    assert!(
+        left.next().is_none(),
+        "{text:?} tells of more than {:?}",
+        sent.calls
+    );
+    found.len() as u64
+}
+
+/// One reply, and what the client gets of it.
+fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Tally) -> Heard {
+    let dialect = plan.dialect();
+    let (reason, completeness) = match random.below(6) {
+        0 => ("length", Completeness::CutOff),
+        1 => ("tool_calls", Completeness::Complete),
+        _ => ("stop", Completeness::Complete),
+    };
+    let texts: Vec<String> = (0..3).map(|_| reply(random, setting, dialect)).collect();
+    let sizes: Vec<usize> = (0..=random.below(3))
+        .map(|_| 1 + random.below(20))
+        .collect();
+    let streams: Vec<Stream> = texts
+        .iter()
+        .map(|text| {
+            Stream::new()
+                .texts(chunks(text, &sizes))
+                .finish(reason)
+                .done()
+        })
+        .collect();
+    let bytes: Vec<usize> = (0..=random.below(3))
+        .map(|_| 1 + random.below(90))
+        .collect();
+    let outcome = exchange(plan, &streams, &bytes, false);
+    let heard = outcome.heard;
+    let text = &texts[outcome.rounds.len()];
+    let mut calls = expected::calls(text, dialect, completeness, &setting.set);
+    if setting.has_one_call {
+        calls.truncate(1);
+    }
+    if plan.mode() == Mode::Checked {
+        // What is wrong does not leave.
+        calls.retain(Option::is_some);
+        if heard.error.is_some() {
+            calls.clear();
+        }
+    }
+    expected::check(&heard, &calls, text);
+    tally.turns += 1;
+    tally.right += calls.iter().flatten().count() as u64;
+    tally.wrong += calls.iter().filter(|call| call.is_none()).count() as u64;
+    if !texts.iter().any(|text| text.contains('\\')) {
+        assert!(
+            markers_in(&heard.content, dialect).is_empty(),
+            "{:?}",
+            heard.content
+        );
+    }
+    heard
+}
+
+#[test]
+fn what_is_said_is_what_is_heard() {
+    let mut tally = Tally::default();
+    let cases = cases(100);
+    let count = cases.end - cases.start;
+    for seed in cases {
+        let _named = Named(seed);
+        let mut random = Random::new(seed);
+        let random = &mut random;
+        let setting = Setting::new(random);
+        let dialect = setting.settings.dialect.clone();
+        let mut talk = Talk {
+            messages: vec![json!({"role": "user", "content": hostile(random, &dialect)})],
+            sent: Vec::new(),
+            ids: HashSet::new(),
+        };
+        if random.one_in(2) {
+            let system = json!({"role": "system", "content": hostile(random, &dialect)});
+            talk.messages.insert(0, system);
+        }
+        check_taught(&setting, &talk.messages);
+        for _ in 0..=random.below(4) {
+            let (messages, plan) = setting.asked(&setting.request(&talk.messages, &setting.tools));
+            talk.check_request(&setting, &messages, &plan, &mut tally);
+            let heard = turn(random, &setting, &plan, &mut tally);
+            // A client that knows the markers puts them everywhere.
+            talk.go_on(random, heard, plan.dialect());
+        }
+    }
+    if count >= 100 {
+        assert!(
+            tally.right > tally.turns / 3,
+            "{} of {}",
+            tally.right,
+            tally.turns
+        );
+        assert!(
+            tally.wrong > tally.turns / 20,
+            "{} of {}",
+            tally.wrong,
+            tally.turns
+        );
+        assert!(
+            tally.told * 3 > tally.right,
+            "{} of {}",
+            tally.told,
+            tally.right
+        );
+    }
+}

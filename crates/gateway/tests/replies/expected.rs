@@ -1,0 +1,48 @@
+//! What a client must get of a text, said by who reads the whole of it.
+
+use std::collections::HashSet;
+
+use plaincall_call::{Completeness, Document, ToolSet, Unclosed, openai_calls};
+use plaincall_syntax::Dialect;
+use plaincall_testkit::strict_client::Heard;
+
+/// The calls that a client sees, in their order: name and arguments, or nothing for one that it cannot read.
+pub(crate) fn calls(
+    text: &str,
+    dialect: &Dialect,
+    completeness: Completeness,
+    tools: &ToolSet,
+) -> Vec<Option<(String, String)>> {
+    let document = Document::parse(text, dialect).unwrap();
+    let found = openai_calls(&document, completeness, Unclosed::Reject, Some(tools));
+    let left_out: HashSet<usize> = found.left_out.iter().map(|call| call.index).collect();
+    let mut right = found.tool_calls.into_iter();
+    let mut ids = HashSet::new();
+    let mut seen = Vec::new();
+    for call in document.calls() {
+        let is_known = |id: &String| *id != call.id && ids.contains(id);
+        if call.dependencies.iter().any(is_known) {
+            break;
+        }
+        ids.insert(call.id.clone());
+        let found = if left_out.contains(&call.index) {
+            None
+        } else {
+            right.next()
+        };
+        // What it waits for is nowhere.
+        let found = found.filter(|_| call.dependencies.is_empty());
+        seen.push(found.map(|call| (call.function.name, call.function.arguments)));
+    }
+    seen
+}
+
+/// Checks that a client sees these calls of a text.
+pub(crate) fn check(heard: &Heard, calls: &[Option<(String, String)>], text: &str) {
+    let readable = calls.iter().flatten();
+    let readable: Vec<(&str, &str)> = readable
+        .map(|(name, arguments)| (&**name, &**arguments))
+        .collect();
+    assert_eq!(heard.readable(), readable, "{text:?}");
+    assert_eq!(heard.calls.len(), calls.len(), "{text:?}");
+}
