@@ -90,6 +90,8 @@ pub struct Reply {
     round: u32,
     /// Whether the client has got text of the first round that does not end with its line.
     has_open_line: bool,
+    /// How many bytes of text have come in this round.
+    length: usize,
     /// How many chunks have come in this round behind its end.
     late: u32,
     reasoning_name: ReasoningField,
@@ -105,6 +107,9 @@ const OLD_CALL: &str = "function_call";
 
 /// How many chunks may come behind the end of a reply, where the usage is: a server that goes on and on keeps no client.
 const MOST_LATE: u32 = 16;
+
+/// The longest text of a reply, in bytes. Of a call that is open, and of a reply that is checked, the text is kept.
+const MOST_TEXT: usize = 64 << 20;
 
 /// Whether the caller goes on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +174,7 @@ impl Reply {
             checked: Checked::default(),
             round: 0,
             has_open_line: false,
+            length: 0,
             late: 0,
             reasoning_name: ReasoningField::ReasoningContent,
             spent: None,
@@ -227,7 +233,13 @@ impl Reply {
             }
             self.think(&choice.thought(), out);
             self.refuse(delta.and_then(|delta| delta.refusal.as_deref()), out);
-            if let Some(before) = self.read(&choice.content(), out) {
+            let content = choice.content();
+            self.length += content.len();
+            if self.length > MOST_TEXT {
+                let message = format!("the model's reply has more than {MOST_TEXT} bytes");
+                return self.fail_here(Refusal::upstream(message));
+            }
+            if let Some(before) = self.read(&content, out) {
                 self.end_before(before, out);
                 return Flow::Over;
             }
@@ -324,6 +336,7 @@ impl Reply {
         self.open = None;
         self.given_ids.clear();
         self.begun = 0;
+        self.length = 0;
         self.late = 0;
         self.completeness = Completeness::CutOff;
         self.checked = Checked::default();

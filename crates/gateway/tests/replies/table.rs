@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use plaincall_gateway::{Exchange, Markers, Mode, ModelSettings, Reply, Secret, StreamedAnswer};
+use plaincall_gateway::{
+    End, Exchange, Flow, Markers, Mode, ModelSettings, Next, Reply, Secret, StreamedAnswer,
+};
 use plaincall_syntax::Dialect;
 use plaincall_wire::openai::ChatCompletionChunk;
 use plaincall_wire::sse::Limits;
@@ -580,4 +582,25 @@ fn text_leaves_at_once() {
             assert_eq!(said.collect::<String>(), *left, "{text:?} of {texts:?}");
         }
     }
+}
+
+#[test]
+fn a_reply_without_end() {
+    // In a call that does not leave: nothing is written, so it is quick.
+    let plan = plan(&json!({"tool_choice": "none"}), &ModelSettings::default());
+    let mut reply = Reply::new(plan, Secret::new("seed"));
+    let mut answer = StreamedAnswer::new("c", 0, false);
+    let chunk = |text: &str| json!({"choices": [{"delta": {"content": text}}]}).to_string();
+    let begin = chunk("!!!GADGET_START:now\n!!!ARG:x\n");
+    let begin = ChatCompletionChunk::read(&begin).unwrap().unwrap();
+    assert_eq!(reply.push(begin, &mut answer), Flow::Go);
+    let more = chunk(&"x".repeat(16 << 20));
+    let more = ChatCompletionChunk::read(&more).unwrap().unwrap();
+    let flows = (0..4).map(|_| reply.push(more.clone(), &mut answer));
+    let flows: Vec<Flow> = flows.collect();
+    assert_eq!(flows, [Flow::Go, Flow::Go, Flow::Go, Flow::Over]);
+    let Next::Failed(refusal) = reply.end(End::Done, &mut answer) else {
+        panic!("it has no end");
+    };
+    assert!(refusal.message().contains("more than 67108864 bytes"));
 }
