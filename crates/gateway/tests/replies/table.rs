@@ -584,6 +584,36 @@ fn text_leaves_at_once() {
     }
 }
 
+/// A header that is too long is text, and its marker is left out, however long ago it came.
+#[test]
+fn headers_that_are_too_long() {
+    let long = "x".repeat(5000);
+    for (dialect, text, expected) in [
+        (
+            Dialect::block(),
+            format!("a !!!GADGET_START:{long}\nb"),
+            format!("a {long}\nb"),
+        ),
+        (
+            Dialect::emoji(),
+            format!("a 🛠️[{long}]\nb"),
+            format!("a {long}]\nb"),
+        ),
+    ] {
+        let settings = ModelSettings {
+            dialect,
+            ..ModelSettings::default()
+        };
+        let plan = plan(&json!({}), &settings);
+        for size in [3, 7, usize::MAX] {
+            let pieces = plaincall_testkit::foreign::chunks(&text, &[size]);
+            let outcome = heard(&plan, &pieces, "stop");
+            assert_eq!(outcome.heard.content, expected, "pieces of {size}");
+            assert_eq!(outcome.counts.stray_markers, 1);
+        }
+    }
+}
+
 #[test]
 fn a_reply_without_end() {
     // In a call that does not leave: nothing is written, so it is quick.
