@@ -38,6 +38,7 @@ const KNOWS: &[(&str, &[&str])] = &[
             "sha2",
             "tokio",
             "tower",
+            "tower-http",
         ],
     ),
     (

@@ -60,6 +60,11 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
             "http://{address}/v1 gives tool calls to the clients of {}",
             options.upstream
         ));
+        if options.log_contents {
+            remark(
+                "--log-contents: the log holds what users, models and tools say; whoever can read it can read all of that",
+            );
+        }
         serve_until_told(gateway, listener, interrupts, options.drain_delay).await
     });
     log.close();
@@ -77,7 +82,16 @@ async fn serve_until_told(
     let mut served = tokio::spawn(gateway.clone().serve(listener, async {
         let _ = stopped.await;
     }));
+    let looking = tokio::spawn({
+        let gateway = gateway.clone();
+        async move {
+            if let Some(doubt) = gateway.doubts().await {
+                remark(&doubt);
+            }
+        }
+    });
     let first = interrupts.next().await;
+    looking.abort();
     gateway.drain();
     // Who sits at the keyboard sends no requests by what `/ready` says.
     let delay = if first.is_typed() {
@@ -163,6 +177,8 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     }
     config.keys = keys.map(str::to_owned).collect();
     config.other_models = settings;
+    config.origins.clone_from(&options.cors);
+    config.reports_contents = options.log_contents;
     config.limits = limits(options);
     config.retries = Retries {
         most: options.retries,

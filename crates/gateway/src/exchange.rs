@@ -116,9 +116,6 @@ fn step(event: &Event<'_>, reply: &mut Reply, answer: &mut StreamedAnswer) -> Op
     match ChatCompletionChunk::read(&event.data) {
         Ok(Some(chunk)) => (reply.push(chunk, answer) == Flow::Over).then_some(End::Done),
         Ok(None) => Some(End::Done),
-        Err(error) => {
-            let message = format!("the model's server has sent what cannot be read: {error}");
-            Some(End::Broken(Refusal::upstream(message)))
-        }
+        Err(error) => Some(End::Broken(Refusal::unreadable(&error))),
     }
 }

@@ -45,7 +45,7 @@ pub use reply::{End, Flow, Next, Reply};
 pub use server::replay::Replay;
 #[cfg(feature = "server")]
 pub use server::{
-    Answered, ConfigError, Gateway, GatewayConfig, LocalModel, Observe, Report, Retries,
+    Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observe, Report, Retries,
     ServerLimits, Timeouts, Upstream,
 };
 pub use settings::{Markers, Mode, ModelSettings, ReasoningSpan};

@@ -1,6 +1,7 @@
 //! Why a request is not answered.
 
 use plaincall_syntax::DialectError;
+use plaincall_wire::ReadError;
 use plaincall_wire::openai::ErrorObject;
 
 /// Why a request is not answered: the status of the answer and the object in its body, or in the last event of a
@@ -13,6 +14,10 @@ pub struct Refusal {
     pub error: Box<ErrorObject<'static>>,
     /// When to try again, as the header `Retry-After` says it.
     pub retry_after: Option<String>,
+    /// Other headers that the model's server has said it with, such as how much may still be asked.
+    pub headers: Vec<(String, String)>,
+    /// What may stand in a log, if that is not the message.
+    log: Option<String>,
 }
 
 impl Refusal {
@@ -22,7 +27,25 @@ impl Refusal {
             status,
             error: Box::new(error),
             retry_after: None,
+            headers: Vec::new(),
+            log: None,
         }
+    }
+
+    /// Says something else in a log.
+    pub(crate) fn log(mut self, words: impl Into<String>) -> Self {
+        self.log = Some(words.into());
+        self
+    }
+
+    /// The model's server has sent what cannot be read: 502.
+    pub(crate) fn unreadable(error: &ReadError) -> Self {
+        let words = "the model's server has sent what cannot be read";
+        let at = match error.path.as_str() {
+            "" => String::new(),
+            path => format!(" at {path}"),
+        };
+        Self::upstream(format!("{words}: {error}")).log(format!("{words}{at}"))
     }
 
     /// Something is wrong with the request: 400.
@@ -73,12 +96,19 @@ impl Refusal {
     /// What the model's server says about what went wrong there. Clients want a type, if it names none.
     pub fn of_upstream(status: u16, mut error: ErrorObject<'static>) -> Self {
         error.kind.get_or_insert_with(|| "upstream_error".into());
-        Self::new(status, error)
+        let refusal = Self::new(status, error);
+        // Its own words may quote what was said.
+        refusal.log(format!(
+            "the model's server has answered with an error, status {status}"
+        ))
     }
 
     /// What may stand in a log: nothing that quotes the request.
     #[cfg(feature = "server")]
     pub(crate) fn for_log(&self) -> String {
+        if let Some(log) = &self.log {
+            return log.clone();
+        }
         if self.error.kind.as_deref() != Some("invalid_request_error") {
             return self.message().to_owned();
         }

@@ -4,10 +4,14 @@ mod access;
 mod answer;
 mod chat;
 mod config;
+mod doubts;
 mod forward;
+mod headers;
+mod incoming;
 mod local;
 mod metrics;
-mod models;
+mod origins;
+mod others;
 mod pipe;
 pub(crate) mod replay;
 mod report;
@@ -38,7 +42,7 @@ use crate::server::access::Keys;
 pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
 pub use crate::server::local::{Answered, LocalModel};
 use crate::server::metrics::Metrics;
-pub use crate::server::report::{Observe, Report};
+pub use crate::server::report::{Contents, Observe, Report};
 use crate::server::upstream::Connection;
 pub use crate::server::upstream::Upstream;
 
@@ -108,7 +112,7 @@ impl Gateway {
         config.check()?;
         let is_over = watch::Sender::new(false);
         let shared = Arc::new(Shared {
-            keys: Keys::new(&config.keys)?,
+            keys: Keys::new(&config.keys, &config.origins)?,
             connection: Connection::new(&config, is_over.subscribe())?,
             metrics: Metrics::default(),
             offers: Offers::new(),
@@ -119,12 +123,16 @@ impl Gateway {
         });
         let router = Router::new()
             .route("/v1/chat/completions", post(chat::chat))
-            .route("/v1/models", get(models::models))
+            .merge(others::routes())
             .route("/health", get(|| async { "ok\n" }))
             .route("/ready", get(ready))
             .route("/metrics", get(metrics))
             .method_not_allowed_fallback(no_such_method)
             .with_state(Arc::clone(&shared));
+        let router = match origins::layer(&shared.config.origins) {
+            Some(layer) => router.layer(layer),
+            None => router,
+        };
         Ok(Self { shared, router })
     }
 
@@ -143,6 +151,12 @@ impl Gateway {
     /// connection is closed behind the answer.
     pub fn drain(&self) {
         self.shared.is_draining.store(true, Ordering::Relaxed);
+    }
+
+    /// What speaks against the model's server, in a sentence: it is asked for its models, and may not be there, want a key,
+    /// or have another address. Takes ten seconds at most. A server that answers may still be the wrong one.
+    pub async fn doubts(&self) -> Option<String> {
+        self.shared.doubts().await
     }
 
     /// How many requests are being answered.
@@ -239,7 +253,7 @@ async fn no_such_method(request: Request<Body>) -> Response {
 
 fn refuse(status: u16, request: &Request<Body>, but: &str) -> Response {
     let message = format!(
-        "there is no {} {}{but}: the gateway serves POST /v1/chat/completions, and GET /v1/models, /health, /ready and /metrics",
+        "there is no {} {}{but}: the gateway serves POST /v1/chat/completions and GET /v1/models, /health, /ready and /metrics; completions, embeddings, moderations, rerank, score, audio and images are passed on",
         request.method(),
         request.uri().path()
     );

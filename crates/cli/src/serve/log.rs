@@ -123,6 +123,12 @@ struct Line<'r> {
     abandoned: Option<bool>,
     #[serde(flatten)]
     counts: Counted,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<&'r [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    said: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    given: Option<&'r str>,
 }
 
 /// What has been counted, less what has not happened.
@@ -148,6 +154,8 @@ impl Serialize for Counted {
 
 impl<'r> Line<'r> {
     fn new(report: &'r Report, now: SystemTime) -> Self {
+        let contents = report.contents.as_ref();
+        let given = contents.map(|contents| contents.given.as_str());
         let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
         Self {
             time: seconds(now),
@@ -162,6 +170,9 @@ impl<'r> Line<'r> {
             error: report.error.as_deref(),
             abandoned: report.is_abandoned.then_some(true),
             counts: Counted(report.counts),
+            asked: contents.map(|contents| contents.asked.as_slice()),
+            said: contents.map(|contents| contents.said.as_str()),
+            given: given.filter(|given| !given.is_empty()),
         }
     }
 }

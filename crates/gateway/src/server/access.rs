@@ -1,27 +1,31 @@
 //! Who may ask.
 
 use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, ORIGIN};
 use plaincall_wire::openai::ErrorObject;
 
 use crate::key::Secret;
 use crate::refusal::Refusal;
 use crate::server::config::ConfigError;
+use crate::server::origins::may_ask;
 
 /// The keys of clients, as codes under a secret of this process. Comparing two codes tells nothing about the keys,
 /// however long it takes.
 pub(crate) struct Keys {
     secret: Secret,
     codes: Vec<[u8; 32]>,
+    /// The origins whose pages may ask.
+    origins: Vec<String>,
 }
 
 impl Keys {
-    pub(crate) fn new(keys: &[String]) -> Result<Self, ConfigError> {
+    pub(crate) fn new(keys: &[String], origins: &[String]) -> Result<Self, ConfigError> {
         let secret = Secret::random()
             .map_err(|error| ConfigError(format!("the system gives no random numbers: {error}")))?;
         let codes = keys.iter().map(|key| secret.digest(&[key.as_bytes()]));
         Ok(Self {
             codes: codes.collect(),
+            origins: origins.to_vec(),
             secret,
         })
     }
@@ -35,6 +39,11 @@ impl Keys {
             scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
         });
         if self.codes.is_empty() {
+            // Whoever visits a page has not asked it to use the model, and without a key nothing else keeps it from that.
+            let origin = headers.get(ORIGIN);
+            if origin.is_some_and(|origin| !may_ask(origin, &self.origins)) {
+                return Err(foreign_page());
+            }
             return Ok(key.unwrap_or_default());
         }
         let code = key.map(|key| self.secret.digest(&[key.as_bytes()]));
@@ -56,6 +65,14 @@ impl Keys {
     pub(crate) fn is_open(&self) -> bool {
         self.codes.is_empty()
     }
+}
+
+fn foreign_page() -> Refusal {
+    let error = ErrorObject::new(
+        "permission_error",
+        "pages of this origin may not ask this gateway; whoever runs it can allow it",
+    );
+    Refusal::new(403, error.code("origin_not_allowed"))
 }
 
 fn refused(message: &'static str) -> Refusal {

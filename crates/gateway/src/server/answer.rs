@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use plaincall_wire::openai::ErrorBody;
 
@@ -33,6 +33,18 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
     if let Some(value) = retry_after.and_then(|value| HeaderValue::from_str(value).ok()) {
         response.headers_mut().insert(RETRY_AFTER, value);
     }
+    for (name, value) in &refusal.headers {
+        let name = HeaderName::try_from(name.as_str());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    response
+}
+
+/// An answer with headers more.
+pub(super) fn with_headers(mut response: Response, headers: HeaderMap) -> Response {
+    response.headers_mut().extend(headers);
     response
 }
 

@@ -12,9 +12,10 @@ use plaincall_wire::sse;
 use tokio::sync::Semaphore;
 
 use crate::key::Secret;
+use crate::server::origins;
 use crate::server::report::{Observe, Report};
 use crate::server::upstream::Upstream;
-use crate::settings::ModelSettings;
+use crate::settings::{ModelSettings, settings_of};
 
 /// How many bytes a request's head can be held to: no fewer than `hyper` takes, and so many that what is held for a client
 /// that reads slowly stays below 64 KiB.
@@ -25,7 +26,8 @@ const HEADS: RangeInclusive<usize> = 8 << 10..=24 << 10;
 pub struct GatewayConfig {
     /// Where the model is.
     pub upstream: Upstream,
-    /// What is set for models by their names.
+    /// What is set for models by their names, in which `*` stands for any characters. Of several that fit, one without `*`
+    /// counts, else the one with the most characters besides.
     pub models: Vec<(String, ModelSettings)>,
     /// What is set for all others.
     pub other_models: ModelSettings,
@@ -39,6 +41,11 @@ pub struct GatewayConfig {
     pub timeouts: Timeouts,
     /// When a request is sent again to the model's server.
     pub retries: Retries,
+    /// Pages of these origins may ask from a browser, such as `https://chat.example`; `*` is every origin. Without a key
+    /// for clients, pages of all others are refused.
+    pub origins: Vec<String>,
+    /// Whether reports hold what was said.
+    pub reports_contents: bool,
     /// Who hears of each request.
     pub observe: Arc<dyn Observe>,
 }
@@ -152,6 +159,8 @@ impl GatewayConfig {
             limits: ServerLimits::default(),
             timeouts: Timeouts::default(),
             retries: Retries::default(),
+            origins: Vec::new(),
+            reports_contents: false,
             observe: Arc::new(|_: &Report| {}),
         }
     }
@@ -182,6 +191,9 @@ impl GatewayConfig {
         }
         let others = self.other_models.check();
         others.map_err(|error| ConfigError(error.to_string()))?;
+        for origin in &self.origins {
+            origins::check(origin).map_err(ConfigError)?;
+        }
         if !self.keys.iter().all(|key| can_be_shown(key)) {
             return Err(ConfigError(
                 "a key of a client is empty, or has characters that no header can hold".to_owned(),
@@ -218,8 +230,7 @@ impl GatewayConfig {
     }
 
     pub(super) fn settings(&self, model: &str) -> &ModelSettings {
-        let named = self.models.iter().find(|(name, _)| name == model);
-        named.map_or(&self.other_models, |(_, settings)| settings)
+        settings_of(&self.models, model).unwrap_or(&self.other_models)
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
         last: *b"\n\n",
     };
     let content_type = given.content_type.take().unwrap_or(answer::JSON);
+    let headers = std::mem::take(&mut given.headers);
     tokio::spawn(async move {
         loop {
             let piece = tokio::select! {
@@ -26,6 +27,7 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
             match piece {
                 Ok(Some(piece)) => {
                     ticket.first_piece();
+                    ticket.said(&piece);
                     end.pass(&piece);
                     if !filler.send(piece).await {
                         return;
@@ -46,7 +48,7 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
             }
         }
     });
-    answer::with(200, content_type, Body::new(body))
+    answer::with_headers(answer::with(200, content_type, Body::new(body)), headers)
 }
 
 /// How what has been passed on ends.

@@ -111,17 +111,24 @@ impl Replay {
     }
 }
 
+/// What is said to who asks for anything else.
+const NOTHING_ELSE: &str = r#"{"error":{"message":"recorded replies answer POST /v1/chat/completions and GET /v1/models","type":"invalid_request_error","param":null,"code":null}}"#;
+
 impl LocalModel for Replay {
     fn answer(&self, request: Request<Bytes>) -> Answered {
-        let answered = if request.method() == Method::GET {
-            Ok((JSON, Body::from(MODELS)))
-        } else {
-            match plaincall_wire::read(request.body()) {
-                Ok(request) => self.complete(&request).map_err(Into::into),
+        let answered = match (request.method(), request.uri().path()) {
+            (&Method::GET, "/v1/models") => Ok((200, JSON, Body::from(MODELS))),
+            (&Method::POST, "/v1/chat/completions") => match plaincall_wire::read(request.body()) {
+                Ok(request) => match self.complete(&request) {
+                    Ok((content_type, body)) => Ok((200, content_type, body)),
+                    Err(error) => Err(error.into()),
+                },
                 Err(error) => Err(error.into()),
-            }
+            },
+            _ => Ok((404, JSON, Body::from(NOTHING_ELSE))),
         };
-        let answered = answered.map(|(content_type, body)| answer::with(200, content_type, body));
+        let answered =
+            answered.map(|(status, content_type, body)| answer::with(status, content_type, body));
         Box::pin(ready(answered))
     }
 }

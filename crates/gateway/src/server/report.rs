@@ -10,7 +10,7 @@ use crate::counts::Counts;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 
-/// What is told of a request when it has ended. Nothing of what was said is in it.
+/// What is told of a request when it has ended. Nothing of what was said is in it but in [`contents`](Self::contents).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
@@ -36,6 +36,22 @@ pub struct Report {
     pub time: Duration,
     /// What happened in the reply.
     pub counts: Counts,
+    /// What was said, if the gateway is set to tell it ([`GatewayConfig::reports_contents`]).
+    ///
+    /// [`GatewayConfig::reports_contents`]: crate::GatewayConfig::reports_contents
+    pub contents: Option<Contents>,
+}
+
+/// What was said in a request. Each text is cut at 64 KiB; keys are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Contents {
+    /// What the model's server was asked: the bodies of the requests, one for each round.
+    pub asked: Vec<String>,
+    /// What it said: the bodies of its answers.
+    pub said: String,
+    /// What the client got. Nothing stands here if that is what the model's server said, byte for byte.
+    pub given: String,
 }
 
 /// Hears of each request.
@@ -55,6 +71,10 @@ pub(super) struct Ticket {
     pub(super) report: Report,
     shared: Arc<Shared>,
     begun: Instant,
+    /// What has been said so far, if it is told.
+    heard: Option<Box<Heard>>,
+    /// The key of the caller.
+    caller: String,
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -74,6 +94,8 @@ impl Ticket {
                 status: 499,
                 ..Report::default()
             },
+            heard: shared.config.reports_contents.then(Box::default),
+            caller: String::new(),
             shared,
             begun: Instant::now(),
             _place: place,
@@ -85,17 +107,115 @@ impl Ticket {
         self.report.first_piece.get_or_insert(self.begun.elapsed());
     }
 
+    /// Who asks, by its key. The key is nowhere told.
+    pub(super) fn caller(&mut self, key: &str) {
+        key.clone_into(&mut self.caller);
+    }
+
+    /// The model's server is asked this.
+    pub(super) fn asked(&mut self, body: &[u8]) {
+        if let Some(heard) = &mut self.heard {
+            let mut asked = Vec::new();
+            hear(&mut asked, body);
+            heard.asked.push(asked);
+        }
+    }
+
+    /// The model's server says this.
+    pub(super) fn said(&mut self, piece: &[u8]) {
+        if let Some(heard) = &mut self.heard {
+            hear(&mut heard.said, piece);
+        }
+    }
+
+    /// The client gets this.
+    pub(super) fn given(&mut self, piece: &[u8]) {
+        if let Some(heard) = &mut self.heard {
+            hear(&mut heard.given, piece);
+        }
+    }
+
     /// The request ends with this status.
     pub(super) fn end(&mut self, status: u16, error: Option<&Refusal>) {
         self.report.is_abandoned = false;
         self.report.status = status;
         self.report.error = error.map(Refusal::for_log);
+        if let Some(error) = error
+            && self.heard.is_some()
+        {
+            self.given(error.message().as_bytes());
+        }
+    }
+
+    /// What is told, without keys.
+    fn tell(&mut self) {
+        let Self {
+            report,
+            shared,
+            heard,
+            caller,
+            ..
+        } = self;
+        let keys = [
+            caller.as_str(),
+            shared.config.upstream.key().unwrap_or_default(),
+        ];
+        let keys = || keys.into_iter().filter(|key| !key.is_empty());
+        for text in [&mut report.model, &mut report.request_id] {
+            leave_out(text, keys());
+        }
+        if let Some(error) = &mut report.error {
+            leave_out(error, keys());
+        }
+        let Some(heard) = heard.take() else { return };
+        let known = || keys().chain(shared.config.keys.iter().map(String::as_str));
+        let text = |bytes: Vec<u8>| {
+            let mut text = String::from_utf8_lossy(&bytes).into_owned();
+            leave_out(&mut text, known());
+            if text.len() > LONGEST_TEXT {
+                text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+                text.push('…');
+            }
+            text
+        };
+        report.contents = Some(Contents {
+            asked: heard.asked.into_iter().map(text).collect(),
+            said: text(heard.said),
+            given: text(heard.given),
+        });
+    }
+}
+
+/// What has been said, as far as it is told.
+#[derive(Default)]
+struct Heard {
+    asked: Vec<Vec<u8>>,
+    said: Vec<u8>,
+    given: Vec<u8>,
+}
+
+/// The longest text that is told, in bytes.
+const LONGEST_TEXT: usize = 64 << 10;
+/// How much more of it is heard, so that a key which stands where it is cut is known.
+const LONGEST_KEY: usize = 4 << 10;
+
+fn hear(heard: &mut Vec<u8>, piece: &[u8]) {
+    let room = (LONGEST_TEXT + LONGEST_KEY).saturating_sub(heard.len());
+    heard.extend_from_slice(piece.get(..room).unwrap_or(piece));
+}
+
+fn leave_out<'k>(text: &mut String, keys: impl Iterator<Item = &'k str>) {
+    for key in keys {
+        if text.contains(key) {
+            *text = text.replace(key, "[key]");
+        }
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.report.time = self.begun.elapsed();
+        self.tell();
         self.shared.metrics.add(&self.report);
         self.shared.config.observe.ended(&self.report);
     }

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Request};
 use plaincall_wire::openai::{ErrorObject, read_error};
 use tokio::sync::watch;
 
 use crate::refusal::Refusal;
-use crate::server::answer::{JSON, REQUEST_ID};
+use crate::server::answer::JSON;
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
+use crate::server::headers::for_client;
 use crate::server::local::LocalModel;
 use crate::server::upstream::http::{HttpServer, causes};
 
@@ -44,6 +45,16 @@ impl Upstream {
     /// A model in this process.
     pub fn local(model: impl LocalModel + 'static) -> Self {
         Self::Local(Arc::new(model))
+    }
+}
+
+impl Upstream {
+    /// The key that the model's server wants.
+    pub(super) fn key(&self) -> Option<&str> {
+        match self {
+            Self::Http { key, .. } => key.as_deref(),
+            Self::Local(_) => None,
+        }
     }
 }
 
@@ -75,14 +86,14 @@ enum Way {
 /// What goes with a request beside its body.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
-    pub(super) request_id: HeaderValue,
-    /// What the client has shown, if it is meant for the model's server.
-    pub(super) authorization: Option<HeaderValue>,
+    pub(super) headers: HeaderMap,
 }
 
 /// An answer whose head has come.
 pub(super) struct Answer {
     pub(super) content_type: Option<HeaderValue>,
+    /// Headers that are for the client.
+    pub(super) headers: HeaderMap,
     body: Body,
     /// What has come and has not been taken.
     rest: Bytes,
@@ -108,30 +119,39 @@ impl Connection {
 
     /// Asks for a completion. The body is that of the request.
     pub(super) async fn complete(&self, body: Vec<u8>, asking: &Asking) -> Result<Answer, Refusal> {
-        self.ask(Method::POST, "/chat/completions", body.into(), asking)
+        let mut headers = asking.headers.clone();
+        headers.insert(CONTENT_TYPE, JSON);
+        self.ask(Method::POST, "/chat/completions", headers, body.into())
             .await
     }
 
-    /// Asks for the list of models.
-    pub(super) async fn models(&self, asking: &Asking) -> Result<Answer, Refusal> {
-        self.ask(Method::GET, "/models", Bytes::new(), asking).await
+    /// The beginning of the addresses of the model's server, if it is one.
+    pub(super) fn base(&self) -> Option<&str> {
+        match &self.way {
+            Way::Http(server) => Some(server.base()),
+            Way::Local(_) => None,
+        }
+    }
+
+    /// Asks for anything. The path is what stands behind `/v1`.
+    pub(super) async fn pass(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+        asking: &Asking,
+    ) -> Result<Answer, Refusal> {
+        let headers = asking.headers.clone();
+        self.ask(method, path, headers, body.into()).await
     }
 
     async fn ask(
         &self,
         method: Method,
         path: &str,
+        headers: HeaderMap,
         body: Bytes,
-        asking: &Asking,
     ) -> Result<Answer, Refusal> {
-        let mut headers = HeaderMap::new();
-        headers.insert(REQUEST_ID, asking.request_id.clone());
-        if let Some(key) = &asking.authorization {
-            headers.insert(AUTHORIZATION, key.clone());
-        }
-        if method == Method::POST {
-            headers.insert(CONTENT_TYPE, JSON);
-        }
         let wait = self.timeouts.first_byte;
         let asked = tokio::time::timeout(wait, self.head(&method, path, headers, body));
         let asked = tokio::select! {
@@ -142,6 +162,7 @@ impl Connection {
             asked.map_err(|_| late("has not begun to answer", wait))??;
         let mut answer = Answer {
             content_type: headers.get(CONTENT_TYPE).cloned(),
+            headers: for_client(&headers),
             body,
             rest: Bytes::new(),
             idle: self.timeouts.idle,
@@ -160,6 +181,13 @@ impl Connection {
         let mut refusal = Refusal::of_upstream(status, error);
         let retry_after = headers.get(RETRY_AFTER);
         refusal.retry_after = retry_after.and_then(|value| value.to_str().ok().map(str::to_owned));
+        let limits = answer
+            .headers
+            .iter()
+            .filter(|(name, _)| *name != RETRY_AFTER);
+        refusal.headers = limits
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect();
         // Only errors are told as such.
         if !(400..600).contains(&status) {
             refusal.status = 502;
@@ -185,6 +213,7 @@ impl Connection {
                 let request = Request::builder().method(method).uri(format!("/v1{path}"));
                 let failed = |error: &dyn fmt::Display| {
                     Refusal::upstream(format!("the model cannot answer: {error}"))
+                        .log("the model cannot answer")
                 };
                 let mut request = request.body(body).map_err(|error| failed(&error))?;
                 *request.headers_mut() = headers;

@@ -231,7 +231,7 @@ async fn paths_and_methods_that_are_none() {
         "/",
         "/v1",
         "/v1/chat",
-        "/v1/completions",
+        "/v1/complete",
         "/v1/chat/completions/",
         "/v1/../health",
         "//health",

@@ -12,10 +12,14 @@
 
 mod abuse;
 mod chaos;
+mod doubts;
 mod draining;
 mod ends;
 mod instances;
+mod origins;
+mod passing;
 mod requests;
 mod retries;
 mod slow;
 mod started;
+mod telling;

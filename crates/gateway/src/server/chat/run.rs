@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::encode_comment;
@@ -31,6 +32,8 @@ pub(super) struct Run {
     asking: Asking,
     exchange: Exchange,
     given: Option<Answer>,
+    /// What else the client is told of the answer.
+    headers: HeaderMap,
     /// How it ended.
     ended: Option<Result<(), Refusal>>,
     ticket: Ticket,
@@ -57,6 +60,7 @@ impl Run {
             body: Some(body),
             asking,
             given: None,
+            headers: HeaderMap::new(),
             ended: None,
             ticket,
         }
@@ -68,6 +72,7 @@ impl Run {
             let bytes = self.exchange.take();
             if !bytes.is_empty() {
                 self.ticket.first_piece();
+                self.ticket.given(&bytes);
                 return Some(bytes.into());
             }
             if self.ended.is_some() {
@@ -83,16 +88,16 @@ impl Run {
     /// Asks, or takes the next piece of the answer.
     async fn step(&mut self) -> Result<(), Refusal> {
         if let Some(body) = self.body.take() {
+            self.ticket.asked(&body);
             let mut given = self.shared.connection.complete(body, &self.asking).await?;
+            // A later answer tells of limits that are nearer.
+            self.headers = std::mem::take(&mut given.headers);
             if given.is_json() {
                 // A server that does not stream.
                 let body = given.whole(self.shared.config.limits.answer).await?;
+                self.ticket.said(&body);
                 let completion: ChatCompletion<'_> =
-                    plaincall_wire::read(&body).map_err(|error| {
-                        Refusal::upstream(format!(
-                            "the model's server has sent what cannot be read: {error}"
-                        ))
-                    })?;
+                    plaincall_wire::read(&body).map_err(|error| Refusal::unreadable(&error))?;
                 let next = self.exchange.whole(&completion);
                 self.follow(next);
             } else {
@@ -104,7 +109,10 @@ impl Run {
             return Err(Refusal::upstream("there is no answer"));
         };
         let is_over = match given.piece().await? {
-            Some(piece) => self.exchange.feed(&piece) == Flow::Over,
+            Some(piece) => {
+                self.ticket.said(&piece);
+                self.exchange.feed(&piece) == Flow::Over
+            }
             None => true,
         };
         if is_over {
@@ -142,20 +150,23 @@ impl Run {
     }
 }
 
+/// The headers of an answer that has begun, or why there is none.
+type Begun = Result<HeaderMap, Refusal>;
+
 /// Answers with a stream, once it has begun. What fails before has a status of its own.
 pub(super) async fn stream(run: Run) -> Response {
     let (head, is_begun) = oneshot::channel();
     let (filler, body) = pipe(run.shared.config.timeouts.idle);
     tokio::spawn(fill(run, head, filler));
     match is_begun.await {
-        Ok(Ok(())) => answer::stream(Body::new(body)),
+        Ok(Ok(headers)) => answer::with_headers(answer::stream(Body::new(body)), headers),
         Ok(Err(refusal)) => answer::refused(&refusal),
         Err(_) => answer::refused(&Refusal::upstream("the answer could not be made")),
     }
 }
 
 /// Fills the body of an answer until it is complete or the client has gone.
-async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, filler: Filler) {
+async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
     let mut head = Some(head);
     let keep_alive = run.shared.config.timeouts.keep_alive;
     loop {
@@ -186,7 +197,7 @@ async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, filler: 
                 }
                 return;
             }
-            if head.send(Ok(())).is_err() {
+            if head.send(Ok(std::mem::take(&mut run.headers))).is_err() {
                 return;
             }
         }
@@ -199,9 +210,9 @@ async fn fill(mut run: Run, head: oneshot::Sender<Result<(), Refusal>>, filler: 
     }
 }
 
-fn begin(head: &mut Option<oneshot::Sender<Result<(), Refusal>>>) {
+fn begin(head: &mut Option<oneshot::Sender<Begun>>) {
     if let Some(head) = head.take() {
-        let _ = head.send(Ok(()));
+        let _ = head.send(Ok(HeaderMap::new()));
     }
 }
 

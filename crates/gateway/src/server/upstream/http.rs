@@ -75,6 +75,10 @@ impl HttpServer {
         })
     }
 
+    pub(super) fn base(&self) -> &str {
+        &self.base
+    }
+
     /// Asks, and waits for the head of the answer.
     ///
     /// What the server has not taken up is sent again: if no connection came about, and if it has said that it is busy

@@ -1,0 +1,108 @@
+//! Pages in browsers that ask from elsewhere (CORS).
+
+use std::time::Duration;
+
+use axum::http::header::{HeaderName, RETRY_AFTER};
+use axum::http::{HeaderValue, Method, Uri};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+
+use crate::server::answer::REQUEST_ID;
+
+/// Every origin.
+const ANY: &str = "*";
+/// How long a browser need not ask again whether it may.
+const KNOWN_FOR: Duration = Duration::from_mins(10);
+
+/// Whether this is an origin, as browsers write it.
+pub(super) fn check(origin: &str) -> Result<(), String> {
+    let uri = origin.parse::<Uri>().ok().filter(|uri| {
+        uri.scheme().is_some()
+            && uri
+                .authority()
+                .is_some_and(|authority| !authority.as_str().contains('@'))
+    });
+    let bare = uri.map(|uri| {
+        let scheme = uri.scheme_str().unwrap_or_default().to_ascii_lowercase();
+        let host = uri
+            .authority()
+            .map(|authority| authority.as_str().to_ascii_lowercase());
+        format!("{scheme}://{}", host.unwrap_or_default())
+    });
+    match bare {
+        _ if origin == ANY => Ok(()),
+        Some(bare) if bare == origin => Ok(()),
+        Some(bare) => Err(format!("{origin} is no origin: perhaps {bare} is meant")),
+        None => Err(format!(
+            "{origin} is no origin: write the beginning of the page's address, such as https://chat.example"
+        )),
+    }
+}
+
+/// Whether a page of this origin may ask.
+pub(super) fn may_ask(origin: &HeaderValue, allowed: &[String]) -> bool {
+    allowed
+        .iter()
+        .any(|known| known == ANY || known.as_bytes() == origin.as_bytes())
+}
+
+/// Answers the questions of browsers, and says on answers that a page may read them.
+pub(super) fn layer(allowed: &[String]) -> Option<CorsLayer> {
+    if allowed.is_empty() {
+        return None;
+    }
+    let origins = allowed
+        .iter()
+        .filter_map(|origin| HeaderValue::from_str(origin).ok());
+    let origins = if allowed.iter().any(|origin| origin == ANY) {
+        AllowOrigin::any()
+    } else {
+        AllowOrigin::list(origins)
+    };
+    let limits = ["limit", "remaining", "reset"]
+        .into_iter()
+        .flat_map(|what| {
+            ["requests", "tokens"]
+                .map(|of| HeaderName::try_from(format!("x-ratelimit-{what}-{of}")))
+        });
+    let exposed = limits.flatten().chain([REQUEST_ID, RETRY_AFTER]);
+    let layer = CorsLayer::new()
+        .allow_origin(origins)
+        .allow_methods([Method::GET, Method::POST])
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers(exposed.collect::<Vec<_>>())
+        .max_age(KNOWN_FOR);
+    Some(layer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn what_is_an_origin() {
+        for (origin, words) in [
+            ("https://chat.example", ""),
+            ("http://localhost:3000", ""),
+            ("http://[::1]:3000", ""),
+            ("app://obsidian.md", ""),
+            ("*", ""),
+            (
+                "https://chat.example/",
+                "perhaps https://chat.example is meant",
+            ),
+            (
+                "https://Chat.example/page?x",
+                "perhaps https://chat.example is meant",
+            ),
+            ("chat.example", "such as https://chat.example"),
+            ("https://", "such as https://chat.example"),
+            ("https://a@chat.example", "such as https://chat.example"),
+            ("null", "such as https://chat.example"),
+            ("", "such as https://chat.example"),
+        ] {
+            let told = check(origin).err().unwrap_or_default();
+            assert!(told.contains(words), "{origin}: {told}");
+            assert_eq!(told.is_empty(), words.is_empty(), "{origin}: {told}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What is said of a model's server before anybody has asked it for something.
+
+use plaincall_gateway::{Replay, Upstream};
+use plaincall_testkit::model_server::{ModelServer, Script};
+use serde_json::json;
+
+use crate::started::Started;
+
+/// What is said where the server answers so; its address, the key for it and those of clients.
+async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bool, words: &str) {
+    let server = ModelServer::start(scripts).await;
+    let upstream = Upstream::Http {
+        url: format!("http://{}{path}", server.address),
+        key: key.map(str::to_owned),
+    };
+    let gateway = Started::with(upstream, |config| {
+        if has_keys {
+            config.keys = vec!["one".to_owned()];
+        }
+    })
+    .await;
+    let told = gateway.gateway.doubts().await.unwrap_or_default();
+    assert!(told.contains(words), "{told}");
+    assert_eq!(told.is_empty(), words.is_empty(), "{told}");
+    let asked = server.seen().requests.swap_remove(0).head;
+    assert!(asked.starts_with(&format!(
+        "get {}/models http/1.1",
+        path.trim_end_matches('/')
+    )));
+}
+
+#[tokio::test]
+async fn what_is_said() {
+    let status = |status| Script::json(status, &json!({"error": {"message": "so it is"}}));
+    let list = || Script::json(200, &json!({"object": "list", "data": []}));
+    check(vec![list()], "/v1", None, false, "").await;
+    check(vec![list()], "/v1/", None, false, "").await;
+    let below = "the address of the model's server probably is http://";
+    check(vec![status(404), list()], "", None, false, below).await;
+    check(vec![status(404), list()], "/", None, false, below).await;
+    let none = "is that the address of the model's server?";
+    check(vec![status(404), status(404)], "/v2", None, false, none).await;
+    check(vec![status(401)], "/v1", None, false, "").await;
+    check(vec![status(401)], "/v1", None, true, "wants a key").await;
+    check(
+        vec![status(403)],
+        "/v1",
+        Some("k"),
+        false,
+        "does not take the key",
+    )
+    .await;
+    check(vec![status(500)], "/v1", None, false, "so it is").await;
+    let nobody = Upstream::Http {
+        url: "http://127.0.0.1:1/v1".to_owned(),
+        key: None,
+    };
+    let gateway = Started::with(nobody, |_| {}).await;
+    let told = gateway.gateway.doubts().await.unwrap();
+    assert!(told.contains("cannot be reached: "), "{told}");
+    let replay = Upstream::local(Replay::read("\"Yes.\"").unwrap());
+    let gateway = Started::with(replay, |_| {}).await;
+    assert_eq!(gateway.gateway.doubts().await, None);
+}

@@ -1,0 +1,92 @@
+//! Pages in browsers that ask from elsewhere.
+
+use plaincall_testkit::model_server::{ModelServer, Script};
+use reqwest::Method;
+
+use crate::started::{Started, completion, request};
+
+/// The status for a page of `https://here.example`, and the origin that may read the answer.
+async fn check(keys: &[&str], origins: &[&str], key: Option<&str>, expected: (u16, Option<&str>)) {
+    let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
+    let gateway = Started::before(&server, |config| {
+        config.keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        config.origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
+    })
+    .await;
+    let url = gateway.url("/v1/chat/completions");
+    let mut asked = gateway
+        .client
+        .post(url)
+        .header("origin", "https://here.example");
+    if let Some(key) = key {
+        asked = asked.bearer_auth(key);
+    }
+    let response = asked.body(request(false).to_string()).send().await.unwrap();
+    let origin = response.headers().get("access-control-allow-origin");
+    let found = (
+        response.status().as_u16(),
+        origin.map(|value| value.to_str().unwrap()),
+    );
+    assert_eq!(found, expected, "{keys:?} {origins:?} {key:?}");
+    if expected.1.is_some() {
+        let exposed = &response.headers()["access-control-expose-headers"];
+        assert!(exposed.to_str().unwrap().contains("x-request-id"));
+    }
+}
+
+#[tokio::test]
+async fn who_may_ask_and_read() {
+    let here = "https://here.example";
+    let there = "https://there.example";
+    // Without keys, a page could use the model of whoever visits it.
+    check(&[], &[], None, (403, None)).await;
+    check(&[], &[there], None, (403, None)).await;
+    check(&[], &[there, here], None, (200, Some(here))).await;
+    check(&[], &["*"], None, (200, Some("*"))).await;
+    // Who has a key may use it, but the browser shows the page no answer.
+    check(&["k"], &[], Some("k"), (200, None)).await;
+    check(&["k"], &[there], Some("k"), (200, None)).await;
+    check(&["k"], &[here], Some("k"), (200, Some(here))).await;
+    // A page can read why it is refused.
+    check(&["k"], &[here], None, (401, Some(here))).await;
+}
+
+#[tokio::test]
+async fn browsers_ask_before() {
+    for (origins, expected) in [
+        (&["https://here.example"][..], Some("https://here.example")),
+        (&["https://there.example"], None),
+        (&[], None),
+    ] {
+        let server = ModelServer::start(vec![]).await;
+        let gateway = Started::before(&server, |config| {
+            config.keys = vec!["k".to_owned()];
+            config.origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
+        })
+        .await;
+        for path in ["/v1/chat/completions", "/v1/embeddings", "/v1/models"] {
+            let asked = gateway.client.request(Method::OPTIONS, gateway.url(path));
+            let asked = asked
+                .header("origin", "https://here.example")
+                .header("access-control-request-method", "POST")
+                .header(
+                    "access-control-request-headers",
+                    "authorization,x-stainless-os",
+                );
+            let response = asked.send().await.unwrap();
+            let headers = response.headers();
+            let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap());
+            assert_eq!(text("access-control-allow-origin"), expected);
+            if expected.is_some() {
+                assert_eq!(response.status(), 200);
+                let allowed = text("access-control-allow-headers").unwrap();
+                assert_eq!(allowed, "authorization,x-stainless-os");
+                assert!(
+                    text("access-control-allow-methods")
+                        .unwrap()
+                        .contains("POST")
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What passes the gateway unchanged: other routes, and headers.
+
+use plaincall_gateway::axum::body::Body;
+use plaincall_gateway::axum::http::Request;
+use plaincall_testkit::model_server::{Head, ModelServer, Script};
+use serde_json::json;
+
+use crate::started::{ADD, Started, completion, request};
+
+/// How a server answers that says how much it may still be asked.
+fn limited(script: Script) -> Script {
+    script
+        .header("x-ratelimit-remaining-requests", "59")
+        .header("openai-processing-ms", "12")
+        .header("set-cookie", "a=b")
+        .header("x-request-id", "theirs")
+}
+
+#[tokio::test]
+async fn other_routes_are_passed_on() {
+    let answer = b"\0any bytes".to_vec();
+    let table = [
+        ("GET", "/v1/models", "/v1/models"),
+        (
+            "GET",
+            "/v1/models/meta/llama-3.1?x=%20y",
+            "/v1/models/meta/llama-3.1?x=%20y",
+        ),
+        ("POST", "/v1/embeddings", "/v1/embeddings"),
+        ("POST", "/v1/completions", "/v1/completions"),
+        ("POST", "/v1/rerank", "/v1/rerank"),
+        (
+            "POST",
+            "/v1/audio/transcriptions",
+            "/v1/audio/transcriptions",
+        ),
+        ("POST", "/v1/images/generations", "/v1/images/generations"),
+    ];
+    for (method, path, expected) in table {
+        let head = Head::new(200).header("content-type", "audio/x");
+        let script = limited(Script::new(head, vec![answer.clone()]));
+        let server = ModelServer::start(vec![script]).await;
+        let gateway = Started::before(&server, |_| {}).await;
+        let method = method.parse().unwrap();
+        let asked = gateway.client.request(method, gateway.url(path));
+        let asked = asked.header("content-type", "text/x").body("{ any }");
+        let asked = asked.header("accept", "audio/*").header("cookie", "c=d");
+        let response = asked.header("x-request-id", "mine").send().await.unwrap();
+        assert_eq!(response.status(), 200, "{path}");
+        for (name, value) in [
+            ("content-type", Some("audio/x")),
+            ("x-ratelimit-remaining-requests", Some("59")),
+            ("openai-processing-ms", Some("12")),
+            ("x-request-id", Some("mine")),
+            ("set-cookie", None),
+        ] {
+            let found = response
+                .headers()
+                .get(name)
+                .map(|value| value.to_str().unwrap());
+            assert_eq!(found, value, "{path}: {name}");
+        }
+        assert_eq!(response.bytes().await.unwrap(), answer);
+        let asked = &server.seen().requests[0];
+        let head = asked.head.to_lowercase();
+        let line = head.lines().next().unwrap();
+        assert!(line.contains(&format!(" {expected} http/1.1")), "{line}");
+        assert!(head.contains("content-type: text/x\r\n"), "{head}");
+        assert!(head.contains("accept: audio/*\r\n"), "{head}");
+        assert!(!head.contains("cookie"), "{head}");
+        assert_eq!(asked.body, b"{ any }");
+        let report = &gateway.reports(1).await[0];
+        assert_eq!((report.status, report.is_translated), (200, false));
+        assert!(expected.starts_with(report.path.trim_end_matches("/{*model}")));
+    }
+}
+
+#[tokio::test]
+async fn not_all_is_passed_on() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = Started::before(&server, |config| {
+        config.keys = vec!["one".to_owned()];
+        config.limits.body = 10;
+    })
+    .await;
+    for (method, path, key, status) in [
+        ("POST", "/v1/embeddings", "two", 401),
+        ("GET", "/v1/models/m", "two", 401),
+        ("GET", "/v1/embeddings", "one", 405),
+        ("POST", "/v1/files", "one", 404),
+        ("GET", "/v1/fine_tuning/jobs", "one", 404),
+        ("POST", "/v1/responses", "one", 404),
+        ("DELETE", "/v1/models/m", "one", 405),
+        ("POST", "/v1/embeddings", "one", 413),
+    ] {
+        let asked = gateway
+            .client
+            .request(method.parse().unwrap(), gateway.url(path));
+        let asked = asked.bearer_auth(key).body("more than ten");
+        let response = asked.send().await.unwrap();
+        assert_eq!(response.status(), status, "{method} {path}");
+        let text = response.text().await.unwrap();
+        assert!(text.starts_with(r#"{"error":{"message":""#), "{text}");
+    }
+    // Clients put such paths right; so this one has no socket.
+    let asked = Request::get("/v1/models/%2e%2e/files").header("authorization", "Bearer one");
+    let response = gateway
+        .gateway
+        .answer(asked.body(Body::empty()).unwrap())
+        .await;
+    assert_eq!(response.status(), 400);
+    assert!(server.seen().requests.is_empty());
+}
+
+#[tokio::test]
+async fn headers_of_the_model_s_server_reach_the_client() {
+    let busy = json!({"error": {"message": "busy"}});
+    let table = [
+        (request(true), Script::stream(&["Yes."], "stop"), 200),
+        (request(true), Script::json(200, &completion("Yes.")), 200),
+        (request(false), Script::json(200, &completion(ADD)), 200),
+        (
+            json!({"messages": []}),
+            Script::json(200, &completion("Yes.")),
+            200,
+        ),
+        (request(true), Script::json(429, &busy), 429),
+        (request(false), Script::json(429, &busy), 429),
+    ];
+    for (body, script, status) in table {
+        let server = ModelServer::start(vec![limited(script)]).await;
+        let gateway = Started::before(&server, |_| {}).await;
+        let response = gateway.post(&body).await;
+        assert_eq!(response.status(), status);
+        let headers = response.headers();
+        assert_eq!(headers["x-ratelimit-remaining-requests"], "59", "{body}");
+        assert_eq!(headers["x-request-id"], "mine-1");
+        assert!(!headers.contains_key("set-cookie"));
+    }
+}
+
+#[tokio::test]
+async fn what_belongs_to_a_key_goes_with_it() {
+    for (key, is_passed) in [(None, true), (Some("theirs"), false)] {
+        let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
+        let gateway = Started::before(&server, |config| {
+            config.keys = key.map(str::to_owned).into_iter().collect();
+        })
+        .await;
+        let asked = gateway.client.post(gateway.url("/v1/chat/completions"));
+        let asked = asked
+            .bearer_auth("theirs")
+            .header("openai-organization", "org");
+        let asked = asked
+            .header("traceparent", "00-1")
+            .body(request(false).to_string());
+        assert_eq!(asked.send().await.unwrap().status(), 200);
+        let head = server.seen().requests[0].head.to_lowercase();
+        assert!(head.contains("traceparent: 00-1\r\n"), "{head}");
+        for name in [
+            "authorization: bearer theirs\r\n",
+            "openai-organization: org\r\n",
+        ] {
+            assert_eq!(head.contains(name), is_passed, "{head}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What is told of a request, and what is not.
+
+use plaincall_gateway::{GatewayConfig, Report, Upstream};
+use plaincall_testkit::model_server::{ModelServer, Script};
+use serde_json::{Value, json};
+
+use crate::started::{ADD, Started, completion, request};
+
+/// Words that stand in nothing but what is said, and keys.
+const SAID: [&str; 6] = [
+    "quokka",
+    "secret_tool",
+    "wombat",
+    "numbat",
+    "bandicoot",
+    "dunnart",
+];
+const CLIENT_KEY: &str = "key-of-the-client";
+const UPSTREAM_KEY: &str = "key-of-the-server";
+
+/// A request that says much.
+fn talkative(is_streamed: bool) -> Value {
+    let mut body = request(is_streamed);
+    body["tools"][0]["function"]["name"] = json!("secret_tool");
+    body["messages"][0]["content"] = json!(format!("The quokka. {CLIENT_KEY} {UPSTREAM_KEY}"));
+    body
+}
+
+/// What is told of a request to which this is answered.
+async fn told(body: Value, script: Script, with_contents: bool) -> Report {
+    let server = ModelServer::start(vec![script]).await;
+    let gateway = Started::before(&server, |config: &mut GatewayConfig| {
+        config.upstream = Upstream::Http {
+            url: server.url(),
+            key: Some(UPSTREAM_KEY.to_owned()),
+        };
+        config.keys = vec!["another".to_owned(), CLIENT_KEY.to_owned()];
+        config.reports_contents = with_contents;
+    })
+    .await;
+    let asked = gateway.client.post(gateway.url("/v1/chat/completions"));
+    let asked = asked
+        .bearer_auth(CLIENT_KEY)
+        .header("x-request-id", format!("id-{CLIENT_KEY}"));
+    let response = asked.body(body.to_string()).send().await.unwrap();
+    let _ = response.bytes().await;
+    gateway.reports(1).await.remove(0)
+}
+
+/// Everything that can go into a reply or an error.
+fn scripts() -> Vec<Script> {
+    let call = ADD.replace("add", "secret_tool").replace('5', "wombat");
+    let error = json!({"error": {"message": format!("numbat {UPSTREAM_KEY}"), "type": "bandicoot", "code": "dunnart"}});
+    vec![
+        Script::stream(&["The wombat.\n", &call], "stop"),
+        Script::json(200, &completion(&call)),
+        Script::json(400, &error),
+        Script::json(500, &error),
+        Script::json(200, &error),
+        Script::json(200, &json!({"choices": "numbat"})),
+        Script::json(200, &json!("numbat")),
+    ]
+}
+
+#[tokio::test]
+async fn nothing_of_what_was_said() {
+    let mut bodies = vec![talkative(true), talkative(false)];
+    let mut wrong = talkative(true);
+    wrong["messages"][0]["content"] = json!({"bandicoot": 1});
+    bodies.push(wrong);
+    let mut wrong = talkative(true);
+    wrong["tool_choice"] = json!({"type": "function", "function": {"name": "dunnart"}});
+    bodies.push(wrong);
+    let mut plain = talkative(true);
+    plain["tools"] = json!([]);
+    bodies.push(plain);
+    for body in bodies {
+        for script in scripts() {
+            let report = told(body.clone(), script, false).await;
+            let text = format!("{report:?}");
+            for word in SAID.iter().chain(&[CLIENT_KEY, UPSTREAM_KEY]) {
+                assert!(!text.contains(word), "{word} in {text} for {body}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_of_it_but_keys_if_asked() {
+    let call = ADD.replace("add", "secret_tool");
+    for is_streamed in [true, false] {
+        let script = if is_streamed {
+            Script::stream(&["The wombat.\n", &call], "stop")
+        } else {
+            Script::json(200, &completion(&format!("The wombat.\n{call}")))
+        };
+        let report = told(talkative(is_streamed), script, true).await;
+        let contents = report.contents.as_ref().unwrap();
+        assert_eq!(contents.asked.len(), 1);
+        let asked: Value = serde_json::from_str(&contents.asked[0]).unwrap();
+        let said = asked["messages"].as_array().unwrap().last().unwrap();
+        assert_eq!(said["content"], "The quokka. [key] [key]");
+        assert!(contents.said.contains("wombat") && contents.said.contains("ARG:"));
+        assert!(contents.given.contains("tool_calls") && !contents.given.contains("ARG:"));
+        let text = format!("{report:?}");
+        for key in [CLIENT_KEY, UPSTREAM_KEY] {
+            assert!(!text.contains(key), "{text}");
+        }
+    }
+    // An answer that was passed on stands there once.
+    let plain = json!({"messages": [], "stream": true});
+    let report = told(plain, Script::stream(&["The wombat."], "stop"), true).await;
+    let contents = report.contents.unwrap();
+    assert!(contents.said.contains("wombat") && contents.given.is_empty());
+    // What is long is cut.
+    let long = "é".repeat(100 << 10);
+    let report = told(
+        talkative(false),
+        Script::json(200, &completion(&long)),
+        true,
+    )
+    .await;
+    let contents = report.contents.unwrap();
+    assert!(contents.said.len() <= (64 << 10) + "…".len() && contents.said.ends_with('…'));
+}
