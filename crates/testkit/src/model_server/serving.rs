@@ -326,3 +326,112 @@ async fn request(from: &mut ReadHalf<'_>, read: &mut Vec<u8>) -> io::Result<Opti
     read.drain(..head_len + length);
     Ok(Some(Asked { head, body }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model_server::Head;
+
+    /// What comes over the wire, and whether the connection is closed in peace.
+    async fn heard(script: Script) -> (String, bool) {
+        let server = ModelServer::start(vec![script]).await;
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let asked = b"POST /v1/x HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}";
+        for byte in asked {
+            stream.write_all(&[*byte]).await.unwrap();
+        }
+        server
+            .until(|seen| seen.requests.len() == 1 && seen.busy == 0)
+            .await;
+        assert_eq!(server.seen().requests[0].json(), serde_json::json!({}));
+        // Closes connections that are kept, too.
+        drop(server);
+        let mut heard = Vec::new();
+        let is_peaceful = stream.read_to_end(&mut heard).await.is_ok();
+        (String::from_utf8(heard).unwrap(), is_peaceful)
+    }
+
+    #[tokio::test]
+    async fn each_ending_and_each_framing() {
+        let script = |framing, then| {
+            let pieces = ["ab", "c"].map(|piece| piece.as_bytes().to_vec());
+            let mut script = Script::new(Head::new(200).header("x", "y"), pieces.to_vec());
+            script.then = then;
+            script.framing(framing)
+        };
+        let first = "HTTP/1.1 200 Scripted\r\nx: y\r\n";
+        for (framing, then, expected, is_peaceful) in [
+            (
+                Framing::Chunked,
+                Then::End,
+                "transfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n",
+                true,
+            ),
+            (
+                Framing::Chunked,
+                Then::Break,
+                "transfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n",
+                true,
+            ),
+            (
+                Framing::Chunked,
+                Then::Reset,
+                "transfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n",
+                false,
+            ),
+            (
+                Framing::Length,
+                Then::End,
+                "content-length: 3\r\n\r\nabc",
+                true,
+            ),
+            (
+                Framing::Length,
+                Then::Break,
+                "content-length: 4\r\n\r\nabc",
+                true,
+            ),
+            (
+                Framing::Close,
+                Then::End,
+                "connection: close\r\n\r\nabc",
+                true,
+            ),
+        ] {
+            let (heard, was_peaceful) = heard(script(framing, then)).await;
+            assert_eq!(was_peaceful, is_peaceful, "{framing:?} {then:?}");
+            if is_peaceful {
+                assert_eq!(heard, format!("{first}{expected}"));
+            } else {
+                // A reset may take what was on its way with it.
+                assert!(format!("{first}{expected}").starts_with(&heard));
+            }
+        }
+        for (then, is_peaceful) in [(Then::Break, true), (Then::Reset, false)] {
+            assert_eq!(
+                heard(Script::nothing(then)).await,
+                (String::new(), is_peaceful)
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn who_goes_is_seen_and_one_connection_serves_many() {
+        let stalling = Script::stream(&["a"], "stop").only(1, Then::Stall);
+        let server = ModelServer::start(vec![Script::json(200, &1.into()), stalling]).await;
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        // Both at once.
+        stream
+            .write_all(&b"GET / HTTP/1.1\r\n\r\n".repeat(2))
+            .await
+            .unwrap();
+        server
+            .until(|seen| seen.requests.len() == 2 && seen.busy == 1)
+            .await;
+        assert_eq!((server.seen().open, server.left()), (1, 0));
+        drop(stream);
+        server
+            .until(|seen| seen.dropped == 1 && seen.open == 0)
+            .await;
+    }
+}
