@@ -91,18 +91,20 @@ impl Offer {
         read: Dialect,
         one_call: bool,
     ) -> Result<Taught, DialectError> {
-        let mut taught = self.taught.lock().unwrap_or_else(PoisonError::into_inner);
+        let taught = || self.taught.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |one: &&Taught| {
             one.one_call == one_call && one.spoken.read == read && one.spoken.told == told
         };
-        if let Some(known) = taught.iter().find(is_same) {
+        if let Some(known) = taught().iter().find(is_same) {
             return Ok(known.clone());
         }
+        // Others need not wait for this one.
         let new = Taught {
             prompt: self.prompt(&told, one_call)?.into(),
             spoken: Arc::new(Spoken::new(told, read)?),
             one_call,
         };
+        let mut taught = taught();
         if taught.len() >= PROMPTS {
             taught.remove(0);
         }

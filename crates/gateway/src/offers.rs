@@ -9,8 +9,9 @@ use crate::refusal::Refusal;
 
 /// How many offers are kept.
 const MOST: usize = 256;
-/// How long the texts of all of them are together, in bytes.
-const MOST_BYTES: usize = 2 << 20;
+/// How long the texts of all of them are together, in bytes. What is made of a text of many small tools takes fifty times
+/// its length.
+const MOST_BYTES: usize = 512 << 10;
 
 /// Offers of earlier requests: who offers the same tools again, as clients do in each request of a conversation, need
 /// not wait until they are read again. Nothing that a request comes to depends on what is kept here.
