@@ -89,6 +89,14 @@ const PROMISES: &[Promise] = &[
         figure: &["test result"],
     },
     Promise {
+        sentence: "Replies of 100 MiB go through the gateway and less than 4 MiB of them are held, beside 200 bytes for \
+                   each call",
+        environment: &[],
+        command: "cargo test --release --quiet --package plaincall-gateway --test replies long_replies -- --ignored \
+                  --nocapture",
+        figure: &["long reply"],
+    },
+    Promise {
         sentence: "Over sockets, 200 random servers that stall, break off, reset, refuse, send giant lines or what is no \
                    answer give a client of the gateway one end each, in time, and nothing is left open behind it",
         environment: &[("CHAOS_CASES", "200")],

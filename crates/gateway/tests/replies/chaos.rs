@@ -236,7 +236,11 @@ fn said(body: &[u8]) -> (String, Option<String>) {
         let Ok(chunk) = serde_json::from_str::<Value>(&data) else {
             break;
         };
-        let choice = &chunk["choices"][0];
+        let choices = &chunk["choices"];
+        if !chunk.is_object() || !(choices.is_null() || choices.is_array()) {
+            break;
+        }
+        let choice = &choices[0];
         text += choice["delta"]["content"].as_str().unwrap_or_default();
         if let Some(reason) = choice["finish_reason"].as_str() {
             return (text, Some(reason.to_owned()));
