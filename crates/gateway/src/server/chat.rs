@@ -18,7 +18,7 @@ use crate::server::Shared;
 use crate::server::answer;
 use crate::server::chat::run::{Run, stream};
 use crate::server::forward::forward;
-use crate::server::incoming::{admit, asking, receive, refuse, request_id, within};
+use crate::server::incoming::{admit, asking, discard, receive, refuse, request_id, within};
 use crate::server::report::Ticket;
 use crate::server::upstream::Asking;
 use crate::settings::Mode;
@@ -31,7 +31,11 @@ pub(super) async fn chat(State(shared): State<Arc<Shared>>, request: Request) ->
     let id = request_id(request.headers());
     let response = match admit(&shared, "/v1/chat/completions", &id) {
         Ok(ticket) => handle(&shared, request, &id, ticket).await,
-        Err(response) => *response,
+        Err(response) => {
+            let (head, body) = request.into_parts();
+            discard(&shared, &head.headers, body).await;
+            *response
+        }
     };
     within(&shared, response, &id)
 }
@@ -40,11 +44,14 @@ async fn handle(shared: &Arc<Shared>, request: Request, id: &str, mut ticket: Ti
     let (head, body) = request.into_parts();
     let caller = match shared.keys.caller(&head.headers) {
         Ok(caller) => caller,
-        Err(refusal) => return refuse(ticket, &refusal),
+        Err(refusal) => {
+            discard(shared, &head.headers, body).await;
+            return refuse(ticket, &refusal);
+        }
     };
     ticket.caller(caller);
     let asking = asking(shared, &head.headers, id);
-    let body = match receive(shared, body).await {
+    let body = match receive(shared, &head.headers, body).await {
         Ok(body) => body,
         Err(refusal) => return refuse(ticket, &refusal),
     };

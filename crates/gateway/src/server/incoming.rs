@@ -3,11 +3,13 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::body::{Body, HttpBody as _};
-use axum::http::header::CONNECTION;
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::http::header::{CONNECTION, EXPECT};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
+use hyper::body::Frame;
 use plaincall_wire::openai::ErrorObject;
 
 use crate::key::random_word;
@@ -20,6 +22,10 @@ use crate::server::{Shared, answer};
 
 /// The longest id of a request that is taken over from a client.
 const LONGEST_ID: usize = 128;
+/// How long is read what is not wanted of a request.
+const LINGER: Duration = Duration::from_secs(1);
+/// How much room is made for a body before any of it has come, in bytes.
+const ANNOUNCED: usize = 1 << 20;
 
 /// Lets a request in, if there is a place for it.
 pub(super) fn admit(
@@ -49,14 +55,48 @@ pub(super) fn refuse(mut ticket: Ticket, refusal: &Refusal) -> Response {
 }
 
 /// The body of a request, if it comes in time.
-pub(super) async fn receive(shared: &Shared, body: Body) -> Result<Vec<u8>, Refusal> {
-    let read = read_body(body, shared.config.limits.body);
+pub(super) async fn receive(
+    shared: &Shared,
+    headers: &HeaderMap,
+    mut body: Body,
+) -> Result<Vec<u8>, Refusal> {
+    let read = read_body(&mut body, shared.config.limits.body);
     let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
-    read.unwrap_or_else(|_| {
+    let Ok(read) = read else {
         let mut refusal = Refusal::request("the body of the request has not come in time", None);
         refusal.status = 408;
-        Err(refusal)
-    })
+        return Err(refusal);
+    };
+    if read.is_err() {
+        discard(shared, headers, body).await;
+    }
+    read
+}
+
+/// Reads for a while what is not wanted of a refused request, at most twice as much as a body may have.
+///
+/// Many clients listen only when they have sent everything, and a connection that is closed on what nobody has read may
+/// take the answer with it. So the client gets the answer, and can use its connection again.
+pub(super) async fn discard(shared: &Shared, headers: &HeaderMap, mut body: Body) {
+    // Who asks first whether the body is wanted has not sent it.
+    if headers.contains_key(EXPECT) {
+        return;
+    }
+    let mut left = shared.config.limits.body.saturating_mul(2);
+    let read = async {
+        while let Some(Ok(frame)) = next_frame(&mut body).await {
+            let len = frame.data_ref().map_or(0, Bytes::len);
+            let Some(rest) = left.checked_sub(len) else {
+                return;
+            };
+            left = rest;
+        }
+    };
+    let _ = tokio::time::timeout(LINGER, read).await;
+}
+
+async fn next_frame(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>> {
+    poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await
 }
 
 /// The id of a request: the client's, if it can stand in a header and a log, else a new one.
@@ -97,7 +137,7 @@ fn header(id: &str) -> HeaderValue {
 }
 
 /// The body of a request, if it is not too long.
-async fn read_body(mut body: Body, limit: usize) -> Result<Vec<u8>, Refusal> {
+async fn read_body(body: &mut Body, limit: usize) -> Result<Vec<u8>, Refusal> {
     let too_long = || {
         let message = format!("the body of the request has more than {limit} bytes");
         let mut refusal = Refusal::request(message, None);
@@ -108,8 +148,8 @@ async fn read_body(mut body: Body, limit: usize) -> Result<Vec<u8>, Refusal> {
     if least > limit {
         return Err(too_long());
     }
-    let mut read = Vec::with_capacity(least);
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+    let mut read = Vec::with_capacity(least.min(ANNOUNCED));
+    while let Some(frame) = next_frame(body).await {
         let frame =
             frame.map_err(|_| Refusal::request("the body of the request broke off", None))?;
         if let Ok(piece) = frame.into_data() {

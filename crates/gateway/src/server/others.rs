@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::server::forward::forward;
-use crate::server::incoming::{admit, asking, receive, refuse, request_id, within};
+use crate::server::incoming::{admit, asking, discard, receive, refuse, request_id, within};
 use crate::server::report::Ticket;
 
 /// What is posted. Whatever manages files, jobs or accounts is not in it: the key of the model's server may allow more
@@ -50,7 +50,11 @@ async fn pass(path: &'static str, State(shared): State<Arc<Shared>>, request: Re
     let id = request_id(request.headers());
     let response = match admit(&shared, path, &id) {
         Ok(ticket) => handle(&shared, request, &id, ticket).await,
-        Err(response) => *response,
+        Err(response) => {
+            let (head, body) = request.into_parts();
+            discard(&shared, &head.headers, body).await;
+            *response
+        }
     };
     within(&shared, response, &id)
 }
@@ -59,7 +63,10 @@ async fn handle(shared: &Shared, request: Request, id: &str, mut ticket: Ticket)
     let (head, body) = request.into_parts();
     match shared.keys.caller(&head.headers) {
         Ok(caller) => ticket.caller(caller),
-        Err(refusal) => return refuse(ticket, &refusal),
+        Err(refusal) => {
+            discard(shared, &head.headers, body).await;
+            return refuse(ticket, &refusal);
+        }
     }
     let Some(path) = below_v1(head.uri.path()) else {
         let refusal = Refusal::request(
@@ -72,7 +79,7 @@ async fn handle(shared: &Shared, request: Request, id: &str, mut ticket: Ticket)
         Some(query) => format!("{path}?{query}"),
         None => path.to_owned(),
     };
-    let body = match receive(shared, body).await {
+    let body = match receive(shared, &head.headers, body).await {
         Ok(body) => body,
         Err(refusal) => return refuse(ticket, &refusal),
     };

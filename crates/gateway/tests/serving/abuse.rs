@@ -144,9 +144,10 @@ async fn bodies_that_are_too_long() {
     let gateway = impatient(&server).await;
     let words = "more than 100000 bytes";
     // What is announced is believed, before any of it has come.
-    let head = format!("{CHAT}content-length: 100001\r\n\r\n");
+    let asking = format!("{CHAT}expect: 100-continue\r\n");
+    let head = format!("{asking}content-length: 100001\r\n\r\n");
     check(&gateway, head.as_bytes(), 413, words, None).await;
-    let head = format!("{CHAT}content-length: 4611686018427387904\r\n\r\n");
+    let head = format!("{asking}content-length: 4611686018427387904\r\n\r\n");
     check(&gateway, head.as_bytes(), 413, words, None).await;
     // A client that sends all of it before it listens gets the answer too.
     check(&gateway, &chat(vec![b' '; 20 * BODY]), 413, words, None).await;
@@ -248,6 +249,39 @@ async fn paths_and_methods_that_are_none() {
             .await;
         }
     }
+}
+
+/// Whoever is refused can use the connection again.
+#[tokio::test]
+async fn what_is_not_wanted_does_not_stand_in_the_way() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = Started::before(&server, |config| {
+        config.limits.body = BODY;
+        config.keys = vec!["key".to_owned()];
+    })
+    .await;
+    let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+    let ask = |key: &str, len: usize| {
+        let body = " ".repeat(len);
+        format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\ncontent-length: {len}\r\n\r\n{body}"
+        )
+    };
+    let asked = [
+        ask("key", BODY + BODY / 2),
+        ask("other", BODY / 2),
+        "GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(),
+    ]
+    .concat();
+    stream.write_all(asked.as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    let read = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answers)).await;
+    read.expect("the connection is closed").expect("in peace");
+    let places = [" 413 ", " 401 ", " 200 "].map(|status| answers.find(status));
+    assert!(
+        places.iter().all(Option::is_some) && places.is_sorted(),
+        "{answers}"
+    );
 }
 
 /// Sends a byte at a time and hears what is said of it.
