@@ -144,7 +144,8 @@ fn fuzz(
     let mut command = Command::new(program);
     command
         .arg(&corpus)
-        .arg(&seeds)
+        // What was found once is played each time.
+        .args([&seeds, &artifacts])
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-dict={}", folder.join("markers.dict").display()))
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
