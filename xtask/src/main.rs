@@ -23,6 +23,7 @@ cargo xtask TASK
   clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
   fuzz          fuzzes every target of fuzz/, or those that are named, each for some seconds: [SECONDS] [TARGET…]
   bench         the parser's table of speed; arguments are passed on
+  bench gateway what the gateway costs beside a bare proxy; arguments are passed on
   promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
   docs          writes docs/command-line.md anew from the command itself
 ";
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             .and_then(|()| fuzz::run(&root(), &[])),
         ["clients"] => clients::test(&root()),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
+        ["bench", "gateway", rest @ ..] => bench_gateway(rest),
         ["bench", rest @ ..] => bench(rest),
         ["promises"] => promises::keep(&root(), None),
         ["promises", word] => promises::keep(&root(), Some(word)),
@@ -129,6 +131,15 @@ fn test() -> Result<(), String> {
 fn bench(arguments: &[&str]) -> Result<(), String> {
     let run = ["run", "--release", "--package", "plaincall-bench", "--"];
     step("bench", cargo(&run).args(arguments))
+}
+
+fn bench_gateway(arguments: &[&str]) -> Result<(), String> {
+    let measured = ["plaincall-bench-gateway", "plaincall-cli"];
+    let build = ["build", "--release", "--package"];
+    let build = [&build[..], &measured[..1], &["--package"], &measured[1..]].concat();
+    step("build", &mut cargo(&build))?;
+    let run = ["run", "--release", "--package", measured[0], "--"];
+    step("bench gateway", cargo(&run).args(arguments))
 }
 
 fn docs() -> Result<(), String> {

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use tokio::net::TcpStream;
+
+use crate::http;
 use crate::options::Options;
 use crate::process::{Server, raise_open_files};
 use crate::rate::ask_for;
@@ -61,91 +64,140 @@ pub(crate) async fn measure(options: &Options) -> Result<(), String> {
     ];
     let others = options.beside.iter();
     ways.extend(others.map(|(name, address)| way(name, *address, false)));
-    let mut broken = Vec::new();
-    println!(
-        "plaincall serve: {} at its start",
-        megabytes(gateway.memory().0)
-    );
+    let mut verdict = Verdict::default();
+    let memory = |when: &str| {
+        let (now, most) = gateway.memory();
+        let (now, most) = (megabytes(now), megabytes(most));
+        println!("resident memory of plaincall {when}: {now}, at most {most}");
+    };
+    memory("at its start");
     if options.has("rate") {
-        rates(options, &ways, &mut broken).await?;
-        println!(
-            "plaincall serve: {} at most after it",
-            megabytes(gateway.memory().1)
-        );
+        rates(options, &ways, [&bare, &gateway], &mut verdict).await?;
+        memory("under these requests");
     }
     if options.has("streams") {
         for streams in [1, 100] {
-            added(options, &ways, streams, &mut broken).await?;
+            added(options, &ways, streams, &mut verdict).await?;
         }
-        println!(
-            "plaincall serve: {} at most after it",
-            megabytes(gateway.memory().1)
-        );
+        memory("under these streams");
     }
     if options.has("many") {
-        many(&ways, files).await?;
-        println!(
-            "plaincall serve: {} at most after it",
-            megabytes(gateway.memory().1)
-        );
+        many(&ways, files, &mut verdict).await?;
+        memory("under these streams");
     }
     let most = gateway.memory().1;
+    verdict.short.push(format!("{} at most", megabytes(most)));
     if most > MOST_MEMORY {
-        broken.push(format!("plaincall has taken {}", megabytes(most)));
+        verdict
+            .broken
+            .push(format!("plaincall has taken {}", megabytes(most)));
     }
-    if broken.is_empty() || !options.is_checked {
+    println!("\nplaincall in short: {}", verdict.short.join("; "));
+    if verdict.broken.is_empty() || !options.is_checked {
         Ok(())
     } else {
-        Err(broken.join("\n"))
+        Err(verdict.broken.join("\n"))
     }
 }
 
+/// What is said of the gateway.
+#[derive(Default)]
+struct Verdict {
+    /// In a line.
+    short: Vec<String>,
+    /// The promises that it does not keep.
+    broken: Vec<String>,
+}
+
+/// What another gateway failed at is said, and the others go on; without ours or the bare proxy there is no measurement.
+fn said<T: Default>(place: usize, found: Result<T, String>) -> Result<T, String> {
+    match found {
+        Err(error) if place > 2 => {
+            let begin: String = error.chars().take(200).collect();
+            println!("!! {begin}");
+            Ok(T::default())
+        }
+        found => found,
+    }
+}
+
+/// What was found of a way, turn by turn.
+#[derive(Default)]
+struct Turns {
+    /// Requests a second over 32 connections.
+    rates: Vec<f64>,
+    /// The processor time of a request in the process that stands between, in microseconds.
+    used: Vec<f64>,
+    /// The median time of a request over one connection, in microseconds.
+    medians: Vec<f64>,
+}
+
 /// Requests that are not streamed.
-async fn rates(options: &Options, ways: &[Way], broken: &mut Vec<String>) -> Result<(), String> {
+async fn rates(
+    options: &Options,
+    ways: &[Way],
+    servers: [&Server; 2],
+    verdict: &mut Verdict,
+) -> Result<(), String> {
     let time = Duration::from_secs_f64(options.seconds);
-    let mut rates = vec![Vec::new(); ways.len()];
-    let mut medians = vec![Vec::new(); ways.len()];
+    let mut found: Vec<Turns> = ways.iter().map(|_| Turns::default()).collect();
     for _ in 0..options.turns {
         for (place, way) in ways.iter().enumerate() {
-            let times = ask_for(way, 32, time).await?;
+            let server = place.checked_sub(1).and_then(|place| servers.get(place));
+            let before = server.map(|server| server.used());
+            let times = said(place, ask_for(way, 32, time).await)?;
             #[allow(clippy::cast_precision_loss, reason = "far less than 2^52")]
-            rates[place].push(times.len() as f64 / options.seconds);
-            let mut alone = ask_for(way, 1, time / 4).await?;
-            medians[place].push(median(&mut alone));
+            let count = times.len() as f64;
+            let found = &mut found[place];
+            found.rates.push(count / options.seconds);
+            if let (Some(server), Some(before)) = (server, before) {
+                let used = server.used().saturating_sub(before);
+                found.used.push(used.as_secs_f64() * 1e6 / count);
+            }
+            found
+                .medians
+                .push(median(&mut ask_for(way, 1, time / 4).await?));
         }
     }
     println!(
-        "\n{:<16} {:>14} {:>10} {:>14} {:>12}",
-        "", "req/s, 32", "of bare", "median, 1", "added"
+        "\n{:<16} {:>12} {:>9} {:>9} {:>12} {:>12} {:>12}",
+        "not streamed", "req/s, 32", "of bare", "by turn", "CPU", "median, 1", "added"
     );
     // What else the machine does can only slow a turn down, so the best one tells most.
     let best = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
     let least = |values: &[f64]| values.iter().copied().fold(f64::MAX, f64::min);
-    let direct = least(&medians[0]);
     for (place, way) in ways.iter().enumerate() {
-        let share = best(&rates[place]) / best(&rates[1]);
-        // The share in each turn, of which the middle one is less a matter of luck.
-        let mut shares: Vec<f64> = rates[place]
-            .iter()
-            .zip(&rates[1])
-            .map(|(one, bare)| one / bare)
-            .collect();
+        let share = best(&found[place].rates) / best(&found[1].rates);
+        // The share in the same turn, of which the middle one is less a matter of luck.
+        let turns = found[place].rates.iter().zip(&found[1].rates);
+        let mut shares: Vec<f64> = turns.map(|(one, bare)| one / bare).collect();
+        let by_turn = median(&mut shares);
+        let used = match found[place].used.as_slice() {
+            [] => String::new(),
+            used => format!("{:.0} µs", least(used)),
+        };
         println!(
-            "{:<16} {:>14.0} {:>5.2}/{:.2} {:>11.0} µs {:>9.0} µs",
+            "{:<16} {:>12.0} {share:>9.2} {by_turn:>9.2} {used:>12} {:>9.0} µs {:>9.0} µs",
             way.name,
-            best(&rates[place]),
-            share,
-            median(&mut shares),
-            least(&medians[place]),
-            least(&medians[place]) - direct
+            best(&found[place].rates),
+            least(&found[place].medians),
+            least(&found[place].medians) - least(&found[0].medians)
         );
-        if way.has_calls && share.max(median(&mut shares)) < LEAST_SHARE {
-            broken.push(format!(
-                "plaincall has {share:.2} of the requests a second of the bare proxy"
+        if way.has_calls {
+            verdict.short.push(format!(
+                "{:.2} of the bare proxy's requests",
+                share.max(by_turn)
             ));
         }
-        if place > 2 && best(&rates[place]) > best(&rates[2]) {
-            broken.push(format!("{} answers more requests than plaincall", way.name));
+        if way.has_calls && share.max(by_turn) < LEAST_SHARE {
+            verdict.broken.push(format!(
+                "plaincall has {share:.2} of the requests a second of the bare proxy, not {LEAST_SHARE}"
+            ));
+        }
+        if place > 2 && best(&found[place].rates) > best(&found[2].rates) {
+            verdict
+                .broken
+                .push(format!("{} answers more requests than plaincall", way.name));
         }
     }
     Ok(())
@@ -156,14 +208,16 @@ async fn added(
     options: &Options,
     ways: &[Way],
     streams: u32,
-    broken: &mut Vec<String>,
+    verdict: &mut Verdict,
 ) -> Result<(), String> {
     pace(&ways[0], PACE).await?;
     let mut found = vec![Found::default(); ways.len()];
     let time = Duration::from_secs_f64(2.0 * options.seconds);
     for _ in 0..options.turns {
         for (place, way) in ways.iter().enumerate() {
-            found[place].add(read_for(way, streams, Duration::from_millis(240), time).await?);
+            let spread = Duration::from_millis(240);
+            let read = read_for(way, streams, spread, time).await;
+            found[place].add(said(place, read)?);
         }
     }
     println!(
@@ -181,18 +235,25 @@ async fn added(
             print!(" {median:>6.0} {added:>6.0} µs");
             if way.has_calls && added > MOST_ADDED[which] {
                 let name = ["the first token", "a delta", "the end of an argument"][which];
-                broken.push(format!(
+                verdict.broken.push(format!(
                     "with {streams} streams plaincall adds {added:.0} µs to {name}"
                 ));
             }
         }
         println!();
+        if way.has_calls {
+            let added = |which: usize| medians_of_way[which] - medians[0][which];
+            let (first, delta, end) = (added(0), added(1), added(2));
+            verdict.short.push(format!(
+                "with {streams} streams {first:.0} µs to the first token, {delta:.0} µs to a delta, {end:.0} µs to the end of an argument"
+            ));
+        }
     }
     Ok(())
 }
 
 /// Many streams at once through the gateway.
-async fn many(ways: &[Way], files: u64) -> Result<(), String> {
+async fn many(ways: &[Way], files: u64, verdict: &mut Verdict) -> Result<(), String> {
     if files < u64::from(MANY) * 3 {
         return Err(format!(
             "{MANY} streams need more open files than the {files} that are allowed: raise `ulimit -n`"
@@ -200,23 +261,49 @@ async fn many(ways: &[Way], files: u64) -> Result<(), String> {
     }
     pace(&ways[0], SLOW_PACE).await?;
     let spread = Duration::from_secs(2);
-    let found = read_for(&ways[2], MANY, spread, Duration::ZERO).await?;
-    let mut deltas = found.deltas;
-    println!(
-        "\n{MANY} streams at once: all whole, a delta takes {:.0} µs in the middle",
-        median(&mut deltas)
-    );
+    let reading = read_for(&ways[2], MANY, spread, Duration::ZERO);
+    let counting = async {
+        tokio::time::sleep(spread * 2).await;
+        active(&ways[2]).await
+    };
+    let (found, active) = tokio::join!(reading, counting);
+    let (mut found, active) = (found?, active?);
+    let words = format!("{active} streams at once, all of {MANY} whole");
+    let delta = median(&mut found.deltas);
+    println!("\n{words}; a delta takes {delta:.0} µs in the middle");
+    verdict.short.push(words);
+    if active < MANY {
+        verdict.broken.push(format!(
+            "only {active} of {MANY} streams were there at once"
+        ));
+    }
     Ok(())
+}
+
+/// How many requests the gateway is answering.
+async fn active(gateway: &Way) -> Result<u32, String> {
+    let text = asked(gateway, "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").await?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("plaincall_requests_active "));
+    let number = line.and_then(|line| line.trim().parse().ok());
+    number.ok_or_else(|| format!("the gateway does not tell how many requests it answers: {text}"))
 }
 
 /// Sets the time from one delta to the next.
 async fn pace(model: &Way, microseconds: u32) -> Result<(), String> {
-    let stream = tokio::net::TcpStream::connect(model.address).await;
-    let stream = stream.map_err(|error| error.to_string())?;
     let request = format!("POST /pace/{microseconds} HTTP/1.1\r\ncontent-length: 0\r\n\r\n");
-    crate::http::write(&stream, request.as_bytes()).await?;
-    crate::http::read_message(&stream, &mut Vec::new()).await?;
-    Ok(())
+    asked(model, &request).await.map(drop)
+}
+
+/// What is answered to a request.
+async fn asked(way: &Way, request: &str) -> Result<String, String> {
+    let stream = TcpStream::connect(way.address).await;
+    let stream = stream.map_err(|error| error.to_string())?;
+    http::write(&stream, request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    http::read_message(&stream, &mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 /// The value in the middle.

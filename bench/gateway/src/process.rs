@@ -54,9 +54,31 @@ impl Server {
         Ok(server)
     }
 
-    /// The memory that it has and the most that it has had, in bytes.
+    /// The resident memory that it has and the most that it has had, in bytes.
     pub(crate) fn memory(&self) -> (u64, u64) {
-        memory(self.child.id())
+        let file = format!("/proc/{}/status", self.child.id());
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let kilobytes = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.and_then(|line| line.split_whitespace().next());
+            number
+                .and_then(|number| number.parse::<u64>().ok())
+                .unwrap_or_default()
+        };
+        (kilobytes("VmRSS:") << 10, kilobytes("VmHWM:") << 10)
+    }
+
+    /// The processor time that its threads have used.
+    pub(crate) fn used(&self) -> Duration {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let nanoseconds = threads.into_iter().flatten().flatten().map(|thread| {
+            let text = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+            let first = text.split_whitespace().next();
+            first
+                .and_then(|first| first.parse::<u64>().ok())
+                .unwrap_or_default()
+        });
+        Duration::from_nanos(nanoseconds.sum())
     }
 
     /// How many files it has open, connections among them.
@@ -71,19 +93,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// The resident memory of a process, now and at most, in bytes.
-pub(crate) fn memory(process: u32) -> (u64, u64) {
-    let text = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let kilobytes = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        let number = line.and_then(|line| line.split_whitespace().next());
-        number
-            .and_then(|number| number.parse::<u64>().ok())
-            .unwrap_or_default()
-    };
-    (kilobytes("VmRSS:") << 10, kilobytes("VmHWM:") << 10)
 }
 
 /// Lets this process, and those that it starts, have as many files open as the system allows; says how many that are.

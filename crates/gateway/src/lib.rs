@@ -16,6 +16,7 @@
 mod counts;
 mod exchange;
 mod key;
+mod known_shape;
 mod offer;
 mod offers;
 mod outlet;

@@ -454,7 +454,7 @@ impl Reply {
         self.shown += 1;
         out.call(index, &self.ids.next(), &started.name);
         let allowed = self.plan.choice.allows(&started.name);
-        let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
+        let tool = self.plan.offer.shape(&started.name).filter(|_| allowed);
         // Without ids in the conversation there is nothing that could be waited for.
         let is_right = started.dependencies.is_empty() && !started.is_duplicate;
         let mut call = opened::Streamed::new(index, tool.filter(|_| is_right).cloned());

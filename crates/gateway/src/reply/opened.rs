@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{Completeness, JsonStream, Limits, ToolCall, ToolSpec, Unclosed, bind};
+use plaincall_call::{Completeness, JsonStream, Limits, ToolCall, Unclosed, bind};
 use plaincall_syntax::Event;
 
+use crate::known_shape::KnownShape;
 use crate::outlet::Outlet;
 use crate::reply::spoil::Spoiler;
 
@@ -24,7 +25,7 @@ pub(super) enum Opened {
 pub(super) struct Streamed {
     index: u64,
     /// The tool and the JSON text of the arguments; `None` if the call is known to be wrong.
-    right: Option<(Arc<ToolSpec>, JsonStream<Arc<ToolSpec>>)>,
+    right: Option<(Arc<KnownShape>, JsonStream<Arc<KnownShape>>)>,
     spoiler: Spoiler,
     /// What has not left yet.
     delta: String,
@@ -32,8 +33,8 @@ pub(super) struct Streamed {
 
 impl Streamed {
     /// A call of this tool; of none, if it is wrong.
-    pub(super) fn new(index: u64, tool: Option<Arc<ToolSpec>>) -> Self {
-        let stream = |tool: Arc<ToolSpec>| {
+    pub(super) fn new(index: u64, tool: Option<Arc<KnownShape>>) -> Self {
+        let stream = |tool: Arc<KnownShape>| {
             let stream = JsonStream::new(Arc::clone(&tool), Limits::for_running());
             (tool, stream)
         };
@@ -56,7 +57,8 @@ impl Streamed {
     /// can read it.
     pub(super) fn close(&mut self, call: &ToolCall, completeness: Completeness) -> bool {
         let is_closed = match &mut self.right {
-            Some((tool, stream)) => {
+            Some((shape, stream)) => {
+                let tool = shape.tool();
                 call.may_run_as(tool, completeness, Unclosed::Reject)
                     .is_ok()
                     && bind(tool, call).is_ok_and(|arguments| {
