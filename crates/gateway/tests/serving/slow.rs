@@ -56,7 +56,7 @@ fn in_sockets(port: u16) -> i64 {
 /// The model's server says texts of this length, in pieces that are as long as this.
 async fn held(with_tools: bool, text: usize, piece: usize) -> i64 {
     let text = "x".repeat(text);
-    let texts: Vec<&str> = (0..(2 << 20) / text.len()).map(|_| text.as_str()).collect();
+    let texts: Vec<&str> = (0..(1 << 20) / text.len()).map(|_| text.as_str()).collect();
     let mut script = Script::stream(&texts, "stop");
     let pieces = script.body();
     let len = pieces.len() as u64;
