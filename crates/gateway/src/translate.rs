@@ -124,6 +124,7 @@ pub fn translate<'r>(
     };
     let plan = ReplyPlan {
         spoken: taught.spoken,
+        key,
         reasoning: settings.reasoning.clone(),
         offer,
         choice,

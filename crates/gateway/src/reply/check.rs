@@ -128,9 +128,15 @@ impl Checked {
         if !self.right.is_empty() {
             return None;
         }
-        let written = ModelText::new(&*self.written);
-        let near = repair_reply(&written, &plan.allowed(), &plan.spoken.told);
-        let near = near.ok().flatten().map(Passage::into_text);
+        // What looks like a call and is without the key may be quoted from outside. To ask for it with the key would give
+        // away what the key is for.
+        let key = plan.key.as_deref();
+        let near = key.is_none_or(|key| self.written.contains(key)).then(|| {
+            let written = ModelText::new(&*self.written);
+            repair_reply(&written, &plan.allowed(), &plan.spoken.told)
+        });
+        let near = near.and_then(|near| near.ok().flatten());
+        let near = near.map(Passage::into_text);
         if near.is_none() && !is_missing {
             return None;
         }

@@ -15,6 +15,8 @@ use crate::spoken::Spoken;
 pub struct ReplyPlan {
     /// The dialect of the conversation.
     pub(crate) spoken: Arc<Spoken>,
+    /// The key of the markers, if they carry one.
+    pub(crate) key: Option<String>,
     pub(crate) reasoning: Option<ReasoningSpan>,
     pub(crate) offer: Arc<Offer>,
     pub(crate) choice: Choice,
