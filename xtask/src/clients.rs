@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::{cargo, step, target};
+use crate::{release, step, target};
 
 /// The programs that use a client, and what runs them.
 const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
@@ -62,12 +62,9 @@ impl Drop for Gateway {
 
 /// Lets every client do its task, and one have generated conversations.
 pub(crate) fn test(root: &Path) -> Result<(), String> {
-    step(
-        "gateway",
-        &mut cargo(&["build", "--workspace", "--bin", "plaincall"]),
-    )?;
+    release()?;
     let target = target();
-    let program = target.join("debug/plaincall");
+    let program = target.join("release/plaincall");
     let clients = root.join("crates/gateway/clients");
     let installed = target.join("clients");
     let python = install(&clients, &installed)?;

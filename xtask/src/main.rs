@@ -19,8 +19,9 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   test          format, lints, house rules, all tests, doc tests, documents and examples
-  test --all    the same, published clients against the gateway, and fuzzing (bindings join it when they exist)
+  test --all    the same, and clients, soak and fuzz (bindings join it when they exist)
   clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
+  soak          the gateway for a while before a model's server that does everything wrong: nothing grows: [SECONDS]
   fuzz          fuzzes every target of fuzz/, or those that are named, each for some seconds: [SECONDS] [TARGET…]
   bench         the parser's table of speed; arguments are passed on
   bench gateway what the gateway costs beside a bare proxy; arguments are passed on
@@ -35,8 +36,11 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["test", "--all"] => test()
             .and_then(|()| clients::test(&root()))
+            .and_then(|()| soak("45"))
             .and_then(|()| fuzz::run(&root(), &[])),
         ["clients"] => clients::test(&root()),
+        ["soak"] => soak("60"),
+        ["soak", seconds] => soak(seconds),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(rest),
         ["bench", rest @ ..] => bench(rest),
@@ -134,12 +138,29 @@ fn bench(arguments: &[&str]) -> Result<(), String> {
 }
 
 fn bench_gateway(arguments: &[&str]) -> Result<(), String> {
-    let measured = ["plaincall-bench-gateway", "plaincall-cli"];
-    let build = ["build", "--release", "--package"];
-    let build = [&build[..], &measured[..1], &["--package"], &measured[1..]].concat();
-    step("build", &mut cargo(&build))?;
-    let run = ["run", "--release", "--package", measured[0], "--"];
-    step("bench gateway", cargo(&run).args(arguments))
+    release()?;
+    let measured = target().join("release/plaincall-bench-gateway");
+    step("bench gateway", Command::new(measured).args(arguments))
+}
+
+fn soak(seconds: &str) -> Result<(), String> {
+    release()?;
+    let target = target().join("release");
+    let mut soak = Command::new(target.join("plaincall-bench-gateway"));
+    soak.arg("soak").arg(target.join("plaincall")).arg(seconds);
+    step("soak", &mut soak)
+}
+
+/// Builds the command and what measures it as users have them.
+fn release() -> Result<(), String> {
+    let both = [
+        "--package",
+        "plaincall-cli",
+        "--package",
+        "plaincall-bench-gateway",
+    ];
+    let mut build = cargo(&["build", "--release"]);
+    step("release", build.args(both))
 }
 
 fn docs() -> Result<(), String> {
