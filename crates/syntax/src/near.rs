@@ -80,6 +80,7 @@ struct Patterns {
     /// Every marker of the dialect.
     markers: Vec<Marker>,
     accepted: Vec<Marker>,
+    has_escape: bool,
     words: Vec<Word>,
     /// The emoji forms that a strict dialect does not accept.
     refused: Vec<Marker>,
@@ -112,6 +113,7 @@ impl Patterns {
         Ok(Self {
             markers,
             accepted,
+            has_escape: dialect.is_escaped(),
             words,
             refused,
             firsts,
@@ -128,15 +130,25 @@ impl Patterns {
         text_of(&self.markers, role.canonical()).map_or_else(String::new, ToString::to_string)
     }
 
-    /// The length of the longest whole marker at the front, or 0.
+    /// The length of the longest whole marker at the front, or 0. A marker that is escaped counts: it is what it should
+    /// be.
     fn whole(&self, rest: &str) -> usize {
-        let begins = |marker: &&Marker| rest.starts_with(&*marker.text);
-        let lens = self
-            .accepted
+        let len = |marker: &Marker| {
+            if rest.starts_with(&*marker.text) {
+                return Some(marker.text.len());
+            }
+            let (at, last) = marker.text.char_indices().next_back()?;
+            let behind = rest.strip_prefix(marker.text.get(..at)?)?;
+            let escaped = behind.trim_start_matches('\\');
+            let is_escaped = self.has_escape && escaped.len() < behind.len();
+            let len = rest.len() - escaped.len() + last.len_utf8();
+            (is_escaped && escaped.starts_with(last)).then_some(len)
+        };
+        self.accepted
             .iter()
-            .filter(begins)
-            .map(|marker| marker.text.len());
-        lens.max().unwrap_or_default()
+            .filter_map(len)
+            .max()
+            .unwrap_or_default()
     }
 
     /// The near miss at the front: its length and what it was meant for. The rules in their order.

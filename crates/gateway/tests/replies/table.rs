@@ -352,6 +352,28 @@ fn checked() {
     );
 }
 
+/// What the model has escaped is no call that it meant to make.
+#[test]
+fn checked_and_escaped() {
+    let settings = ModelSettings {
+        mode: Mode::Checked,
+        ..ModelSettings::default()
+    };
+    for (text, content) in [
+        (
+            "The page says:\n!!!GADGET_START\\:now\n!!!GADGET_EN\\D\n",
+            "The page says:\n!!!GADGET_START:now\n!!!GADGET_END\n",
+        ),
+        (
+            "Write `!!!ARG\\:` and `<think\\>`.",
+            "Write `!!!ARG:` and `<think>`.",
+        ),
+    ] {
+        let expected = format!("{content:?} stop");
+        check(&json!({}), &settings, text, "stop", &expected);
+    }
+}
+
 /// What a page says does not become a call by being asked for with the key.
 #[test]
 fn checked_and_keyed() {
