@@ -12,10 +12,13 @@ use crate::started::{ADD, Started, request};
 
 /// What is said before anything was answered.
 async fn failed(script: Script, is_streamed: bool, status: u16, words: &str) {
+    let (has_head, then) = (script.head.is_some(), script.then);
     let server = ModelServer::start(vec![script]).await;
-    let gateway = Started::before(&server, |config| {
-        config.timeouts.first_byte = Duration::from_millis(300);
-        config.timeouts.idle = Duration::from_millis(300);
+    let gateway = Started::before(&server, |config| match then {
+        // Only what does not come is waited for shortly.
+        Then::Stall if has_head => config.timeouts.idle = Duration::from_millis(300),
+        Then::Stall => config.timeouts.first_byte = Duration::from_millis(300),
+        _ => {}
     })
     .await;
     let response = gateway.post(&request(is_streamed)).await;
@@ -47,9 +50,15 @@ async fn before_it_has_begun() {
             "status 500",
         ),
         (
-            Script::new(page, vec![b"<p>Closed".to_vec()]),
+            Script::new(page.clone(), vec![b"<p>Closed".to_vec()]),
             503,
             "<p>Closed",
+        ),
+        // What has come of an error is told, when nothing more of it does.
+        (
+            Script::new(page.clone(), vec![b"<p>Closed".to_vec()]).only(1, Then::Stall),
+            503,
+            "<p>Cl",
         ),
         (Script::json(302, &json!("gone")), 502, ""),
         (Script::nothing(Then::Stall), 504, "has not begun to answer"),
@@ -93,13 +102,14 @@ async fn in_the_middle() {
     let script = |then| Script::stream(&["I add.\n", ADD], "stop").only(1, then);
     for (then, words) in [
         (Then::Break, "broke"),
-        (Then::Reset, "reset"),
         (Then::Stall, "has fallen silent"),
         (Then::End, "before it was complete"),
     ] {
         let server = ModelServer::start(vec![script(then)]).await;
         let gateway = Started::before(&server, |config| {
-            config.timeouts.idle = Duration::from_millis(300);
+            if then == Then::Stall {
+                config.timeouts.idle = Duration::from_millis(500);
+            }
         })
         .await;
         let heard = gateway.hear(&request(true)).await;
