@@ -90,6 +90,13 @@ pub fn translate<'r>(
     if offer.is_empty() && !request.messages.iter().any(tells_of_calls) {
         return Ok(Translation::Unchanged(request));
     }
+    let is_misplaced =
+        |message: &Message<'_>| message.role() != "assistant" && !message.calls().is_empty();
+    if let Some(place) = request.messages.iter().position(is_misplaced) {
+        let message = "only a message of the role `assistant` has calls";
+        let param = format!("messages[{place}].tool_calls");
+        return Err(Refusal::request(message, Some(&param)));
+    }
     let choice = Choice::read(&request, &offer)?;
     if request.n.is_some_and(|answers| answers != 1) {
         let message =

@@ -333,6 +333,11 @@ fn refusals() {
     for (fields, param, words) in [
         (json!({"n": 2}), "n", "one answer"),
         (
+            json!({"messages": [{"role": "user", "content": "Hi."}, {"role": "user", "tool_calls": [{"id": "c", "function": {"name": "now"}}]}]}),
+            "messages[1].tool_calls",
+            "only a message of the role `assistant` has calls",
+        ),
+        (
             json!({"functions": [{"name": "now"}]}),
             "functions",
             "offer `tools`",
