@@ -26,6 +26,8 @@ pub(super) const READ: usize = 2 << 10;
 
 /// How much of the body of an error is read, in bytes.
 const ERROR_BYTES: usize = 64 << 10;
+/// How long is waited for it: the status is known already, and the client shall hear it while it is still to be told.
+const ERROR_TIME: Duration = Duration::from_secs(2);
 
 /// Where the model is.
 #[derive(Clone)]
@@ -275,7 +277,7 @@ impl Answer {
             }
         };
         // What has come is enough.
-        let _ = tokio::time::timeout(self.idle, gathered).await;
+        let _ = tokio::time::timeout(self.idle.min(ERROR_TIME), gathered).await;
         body.truncate(most);
         body
     }

@@ -32,6 +32,9 @@ const LIMITS: Limits = Limits {
 const ANSWER: usize = 90_000;
 const FIRST_BYTE: Duration = Duration::from_mins(1);
 const IDLE: Duration = Duration::from_secs(30);
+/// How much is read of the body of an error, and how long.
+const ERROR_BYTES: usize = 64 << 10;
+const ERROR_TIME: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(7);
 
 /// What the model's server sends before it ends, breaks or falls silent.
@@ -81,6 +84,23 @@ fn arrive(script: &Script) -> Arrived {
     let is_json =
         |(name, value): &(&str, String)| *name == "content-type" && value == "application/json";
     arrived.is_json = head.headers.iter().any(is_json);
+    if is_error {
+        // Nobody waits long for its words.
+        let mut length = 0;
+        let mut waits = Vec::new();
+        for piece in &script.pieces {
+            waits.push(piece.after);
+            length += piece.bytes.len();
+            if length >= ERROR_BYTES {
+                break;
+            }
+        }
+        if length < ERROR_BYTES && script.then == Then::Stall {
+            waits.push(ERROR_TIME);
+        }
+        arrived.time += waits.into_iter().sum::<Duration>().min(ERROR_TIME);
+        return arrived;
+    }
     for piece in &script.pieces {
         if piece.after > IDLE {
             arrived.time += IDLE;

@@ -416,10 +416,13 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
         sent.content
     );
     let mut left = found.iter().peekable();
-    let mut as_json = plain.split(AS_JSON).skip(1).map(|rest| {
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        values.next().unwrap().unwrap()
-    });
+    let mut as_json = plain[sent.content.len()..]
+        .split(AS_JSON)
+        .skip(1)
+        .map(|rest| {
+            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            values.next().unwrap().unwrap()
+        });
     for (name, arguments) in &sent.calls {
         let value = serde_json::from_str::<Value>(arguments);
         let is_told = |(found, given): &&(String, Value)| {

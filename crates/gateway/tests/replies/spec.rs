@@ -1,12 +1,16 @@
-//! The examples of `spec/gateway.md`, executed.
+//! The examples of `spec/gateway.md`, executed, and those of the syntaxes, as replies.
 
 use std::fs;
 
+use plaincall_call::{Completeness, Document, ToolSet, ToolSpec, read_tool_definitions};
 use plaincall_gateway::{Mode, ModelSettings};
-use plaincall_testkit::examples::{fences, folder};
+use plaincall_syntax::{Dialect, Syntax};
+use plaincall_testkit::examples::{Example, Operation, all, fences, folder};
+use plaincall_testkit::foreign::chunks;
 use serde_json::{Value, json};
 
-use crate::model::{Stream, exchange, plan};
+use crate::expected;
+use crate::model::{Stream, exchange, heard, plan};
 use plaincall_testkit::strict_client::Heard;
 
 fn lines(heard: &Heard) -> String {
@@ -76,4 +80,69 @@ fn examples() {
         }
     }
     assert!(count > 8 && rounds.is_empty());
+}
+
+/// An example of a syntax as a reply to a request that offers the tools of its calls, each with these parameters. How
+/// many calls of it the client can read.
+fn reply(example: &Example, dialect: Dialect, parameters: &Value) -> usize {
+    let settings = ModelSettings {
+        dialect,
+        reasoning: None,
+        ..ModelSettings::default()
+    };
+    if settings.check().is_err() {
+        return 0;
+    }
+    let read = Document::parse(&example.input, &settings.dialect.clone().escaped()).unwrap();
+    let mut names: Vec<&str> = read.calls().map(|call| &*call.name).collect();
+    names.retain(|name| ToolSpec::new(*name).check().is_ok());
+    names.push("other");
+    names.sort_unstable();
+    names.dedup();
+    let tool = |name: &&str| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
+    let tools: Value = names.iter().map(tool).collect();
+    let set = ToolSet::new(read_tool_definitions(&tools.to_string()).unwrap()).unwrap();
+    let plan = plan(&json!({"tools": tools}), &settings);
+    let mut readable = 0;
+    for (reason, completeness) in [
+        ("stop", Completeness::Complete),
+        ("length", Completeness::CutOff),
+    ] {
+        let calls = expected::calls(&example.input, plan.dialect(), completeness, &set);
+        for sizes in [&[usize::MAX], &[1]] {
+            let heard = heard(&plan, &chunks(&example.input, sizes), reason).heard;
+            expected::check(&heard, &calls, &example.place);
+        }
+        readable = readable.max(calls.iter().flatten().count());
+    }
+    readable
+}
+
+#[test]
+fn examples_of_the_syntaxes() {
+    let anything = json!({"type": "object"});
+    let line = json!({"type": "object", "properties": {"line": {"type": "string"}}});
+    let (mut replies, mut readable) = (0, 0);
+    for example in all(&["common.md", "block.md", "emoji.md"]) {
+        if example.operation != Operation::Read {
+            continue;
+        }
+        let syntaxes = match example.dialect.syntax() {
+            Some(syntax) => vec![syntax],
+            // The gateway teaches one.
+            None => vec![Syntax::Block, Syntax::Emoji],
+        };
+        for syntax in syntaxes {
+            let parameters = match syntax {
+                Syntax::Block => &anything,
+                Syntax::Emoji => &line,
+            };
+            readable += reply(&example, example.dialect.for_syntax(syntax), parameters);
+            replies += 1;
+        }
+    }
+    assert!(
+        replies > 200 && readable > 60,
+        "{readable} calls of {replies}"
+    );
 }
