@@ -242,7 +242,12 @@ fn call(random: &mut Random, setting: &Setting, dialect: &Dialect) -> String {
     let name = Foreign::new(tool["name"].as_str().unwrap());
     let turn = [TurnPart::Called(PastCall::new(name, &arguments))];
     let find = |name: &str| setting.set.get(name);
-    history(&turn, dialect, find).unwrap().into_text()
+    let text = history(&turn, dialect, find).unwrap().into_text();
+    // What is told as JSON is no call.
+    if text.contains(AS_JSON) {
+        return String::new();
+    }
+    text
 }
 
 /// Makes something of a call otherwise: a line twice, away or in another place, a name, a value.
@@ -416,13 +421,10 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
         sent.content
     );
     let mut left = found.iter().peekable();
-    let mut as_json = plain[sent.content.len()..]
-        .split(AS_JSON)
-        .skip(1)
-        .map(|rest| {
-            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-            values.next().unwrap().unwrap()
-        });
+    let mut as_json = plain.split(AS_JSON).skip(1).map(|rest| {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        values.next().unwrap().unwrap()
+    });
     for (name, arguments) in &sent.calls {
         let value = serde_json::from_str::<Value>(arguments);
         let is_told = |(found, given): &&(String, Value)| {
