@@ -4,9 +4,10 @@ mod ask;
 mod conversation;
 
 use std::collections::HashSet;
+use std::slice;
 
-use plaincall_call::{Foreign, list_tool};
-use plaincall_syntax::{DialectError, Syntax};
+use plaincall_call::{EchoGuard, Foreign, list_tool};
+use plaincall_syntax::{Dialect, DialectError, Syntax, near_misses};
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
 
@@ -16,7 +17,7 @@ use crate::key::Secret;
 use crate::offer::{Choice, Offer, Taught};
 use crate::offers::Offers;
 use crate::refusal::Refusal;
-use crate::reply::plan::ReplyPlan;
+use crate::reply::plan::{Near, ReplyPlan};
 use crate::settings::{Markers, Mode, ModelSettings};
 use crate::translate::ask::ask;
 use crate::translate::conversation::{Conversation, past_calls, tells_of_calls};
@@ -121,17 +122,22 @@ pub fn translate<'r>(
     let taught = offer.teach(told, read, one_call);
     let taught = taught.map_err(|error| Refusal::settings(&error))?;
     let taken = ids(&request);
-    let words = put_into_words(&mut request, settings, &taught, &offer, &choice);
-    words.map_err(|error| Refusal::settings(&error))?;
-
     let mode = if offer.is_strict() {
         Mode::Checked
     } else {
         settings.mode
     };
+    let near = match key {
+        _ if mode != Mode::Checked || !holds_quotes(&request, &taught.spoken.told) => Near::All,
+        Some(key) => Near::WithKey(key),
+        None => Near::Nothing,
+    };
+    let words = put_into_words(&mut request, settings, &taught, &offer, &choice);
+    words.map_err(|error| Refusal::settings(&error))?;
+
     let plan = ReplyPlan {
         spoken: taught.spoken,
-        key,
+        near,
         reasoning: settings.reasoning.clone(),
         offer,
         choice,
@@ -217,6 +223,25 @@ fn text_part<'t>(text: String) -> ContentPart<'t> {
         text: Some(text.into()),
         ..ContentPart::default()
     }
+}
+
+/// Whether a text from outside holds something that looks like a call, in the words of a page as in those of a user.
+fn holds_quotes(request: &ChatCompletionRequest<'_>, dialect: &Dialect) -> bool {
+    let Ok(guard) = EchoGuard::new(slice::from_ref(dialect)) else {
+        return true;
+    };
+    let outside = request.messages.iter();
+    let outside = outside.filter(|message| message.role() != "assistant");
+    let mut texts = outside.filter_map(|message| message.content.as_ref().map(Content::text));
+    texts.any(|text| {
+        // Lines may stand in JSON, in quotes or behind marks of quoting.
+        let lines = text.replace("\\n", "\n").replace("\\r", "\n");
+        let lines = lines.replace(['"', '\'', '`', '>', '|'], "\n");
+        let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();
+        let near = near_misses(&lines.join("\n"), dialect);
+        near.map_or(true, |near| !near.is_empty())
+            || guard.what_counts(&Foreign::new(text)).is_some()
+    })
 }
 
 /// The ids of all earlier calls.

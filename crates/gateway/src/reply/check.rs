@@ -8,7 +8,7 @@ use plaincall_syntax::{Event, EventKind};
 use crate::counts::Counts;
 use crate::offer::Choice;
 use crate::refusal::Refusal;
-use crate::reply::plan::ReplyPlan;
+use crate::reply::plan::{Near, ReplyPlan};
 use crate::settings::ReasoningSpan;
 
 /// How many wrong calls of a reply are told about.
@@ -128,10 +128,13 @@ impl Checked {
         if !self.right.is_empty() {
             return None;
         }
-        // What looks like a call and is without the key may be quoted from outside. To ask for it with the key would give
-        // away what the key is for.
-        let key = plan.key.as_deref();
-        let near = key.is_none_or(|key| self.written.contains(key)).then(|| {
+        // To ask for a call that the model has only quoted would be to make one of what a page says.
+        let is_own = match &plan.near {
+            Near::All => true,
+            Near::WithKey(key) => self.written.contains(key.as_str()),
+            Near::Nothing => false,
+        };
+        let near = is_own.then(|| {
             let written = ModelText::new(&*self.written);
             repair_reply(&written, &plan.allowed(), &plan.spoken.told)
         });

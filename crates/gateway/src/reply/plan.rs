@@ -10,13 +10,24 @@ use crate::offer::{Choice, Offer};
 use crate::settings::{Mode, ReasoningSpan};
 use crate::spoken::Spoken;
 
+/// What counts of that which only looks like a call. The model may quote it, if it has read it.
+#[derive(Clone, Debug)]
+pub(crate) enum Near {
+    /// All: it has read nothing of the kind.
+    All,
+    /// What stands in a reply that holds the key of the markers.
+    WithKey(String),
+    /// Nothing.
+    Nothing,
+}
+
 /// How the reply to a request is read and given to the client. [`translate`](crate::translate) makes it.
 #[derive(Clone, Debug)]
 pub struct ReplyPlan {
     /// The dialect of the conversation.
     pub(crate) spoken: Arc<Spoken>,
-    /// The key of the markers, if they carry one.
-    pub(crate) key: Option<String>,
+    /// What counts of that which only looks like a call.
+    pub(crate) near: Near,
     pub(crate) reasoning: Option<ReasoningSpan>,
     pub(crate) offer: Arc<Offer>,
     pub(crate) choice: Choice,
