@@ -70,6 +70,14 @@ impl Offer {
             let function = tool.function.as_ref();
             function.and_then(|function| function.strict) == Some(true)
         };
+        let is_custom =
+            |tool: &plaincall_wire::openai::Tool<'_>| tool.unknown.get("custom").is_some();
+        if let Some(place) = given.iter().position(is_custom) {
+            let message = format!(
+                "tools[{place}] is of the type `custom`, which is not understood: offer a function with one text as its parameter"
+            );
+            return Err(Refusal::request(message, Some("tools")));
+        }
         let read = read_tool_definitions(tools.text()).map_err(|error| {
             let message = format!("the tools cannot be used: {error}");
             Refusal::request(message, Some("tools"))

@@ -338,6 +338,11 @@ fn refusals() {
             "only a message of the role `assistant` has calls",
         ),
         (
+            json!({"tools": [{"type": "custom", "custom": {"name": "sh"}}]}),
+            "tools",
+            "tools[0] is of the type `custom`",
+        ),
+        (
             json!({"functions": [{"name": "now"}]}),
             "functions",
             "offer `tools`",
