@@ -96,6 +96,9 @@ impl Refusal {
     /// What the model's server says about what went wrong there. Clients want a type, if it names none.
     pub fn of_upstream(status: u16, mut error: ErrorObject<'static>) -> Self {
         error.kind.get_or_insert_with(|| "upstream_error".into());
+        if error.message.as_deref().is_none_or(str::is_empty) {
+            error.message = Some("the model's server has failed, and does not say why".into());
+        }
         let refusal = Self::new(status, error);
         // Its own words may quote what was said.
         refusal.log(format!(

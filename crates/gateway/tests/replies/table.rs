@@ -528,6 +528,11 @@ fn ends_of_the_server() {
             false,
             r#""" error: too long"#,
         ),
+        (
+            Stream::new().data(r#"{"error":""}"#),
+            false,
+            r#""" error: the model's server has failed, and does not say why"#,
+        ),
         // Something that is there to keep the connection.
         (
             begun("Hi.").data("").texts(["Ho."]).finish("stop").done(),
