@@ -501,7 +501,7 @@ fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Ta
 #[test]
 fn what_is_said_is_what_is_heard() {
     let mut tally = Tally::default();
-    let cases = cases(100);
+    let cases = cases(60);
     let count = cases.end - cases.start;
     for seed in cases {
         let _named = Named(seed);
@@ -527,7 +527,7 @@ fn what_is_said_is_what_is_heard() {
             talk.go_on(random, heard, plan.dialect());
         }
     }
-    if count >= 100 {
+    if count >= 60 {
         assert!(
             tally.right > tally.turns / 3,
             "{} of {}",

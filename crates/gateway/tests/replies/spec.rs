@@ -104,15 +104,13 @@ fn reply(example: &Example, dialect: Dialect, parameters: &Value) -> usize {
     let set = ToolSet::new(read_tool_definitions(&tools.to_string()).unwrap()).unwrap();
     let plan = plan(&json!({"tools": tools}), &settings);
     let mut readable = 0;
-    for (reason, completeness) in [
-        ("stop", Completeness::Complete),
-        ("length", Completeness::CutOff),
+    for (reason, completeness, sizes) in [
+        ("stop", Completeness::Complete, [1]),
+        ("length", Completeness::CutOff, [usize::MAX]),
     ] {
         let calls = expected::calls(&example.input, plan.dialect(), completeness, &set);
-        for sizes in [&[usize::MAX], &[1]] {
-            let heard = heard(&plan, &chunks(&example.input, sizes), reason).heard;
-            expected::check(&heard, &calls, &example.place);
-        }
+        let heard = heard(&plan, &chunks(&example.input, &sizes), reason).heard;
+        expected::check(&heard, &calls, &example.place);
         readable = readable.max(calls.iter().flatten().count());
     }
     readable
