@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall_gateway::ServerLimits;
+use plaincall_gateway::{ServerLimits, Timeouts};
 use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,16 +17,15 @@ const BODY: usize = 100_000;
 
 const CHAT: &str = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n";
 
-/// A gateway that takes little and waits shortly.
-async fn impatient(server: &ModelServer) -> Started {
+/// A gateway that takes little.
+async fn small(server: &ModelServer, set: impl FnOnce(&mut Timeouts)) -> Started {
     let gateway = Started::before(server, |config| {
         config.limits = ServerLimits {
             body: BODY,
             head: 8 << 10,
             ..ServerLimits::default()
         };
-        config.timeouts.head = Duration::from_millis(300);
-        config.timeouts.body = Duration::from_millis(300);
+        set(&mut config.timeouts);
     });
     gateway.await
 }
@@ -85,7 +84,7 @@ async fn check(gateway: &Started, bytes: &[u8], status: u16, words: &str, param:
 #[tokio::test]
 async fn bodies_that_are_none() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = impatient(&server).await;
+    let gateway = small(&server, |_| {}).await;
     let deep = "[".repeat(40_000);
     let in_tool = format!(
         r#"{{"messages":[],"tools":[{{"type":"function","function":{{"name":"a","parameters":{deep}"#
@@ -127,7 +126,7 @@ async fn bodies_that_are_none() {
 #[tokio::test]
 async fn texts_that_are_none_are_marked_so() {
     let server = ModelServer::start(vec![Script::stream(&["Yes."], "stop")]).await;
-    let gateway = impatient(&server).await;
+    let gateway = small(&server, |_| {}).await;
     let body = request(true).to_string().replace("Add.", "Add 5?");
     let mut body = body.into_bytes();
     let at = body.iter().rposition(|byte| *byte == b'5').unwrap();
@@ -141,7 +140,7 @@ async fn texts_that_are_none_are_marked_so() {
 #[tokio::test]
 async fn bodies_that_are_too_long() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = impatient(&server).await;
+    let gateway = small(&server, |_| {}).await;
     let words = "more than 100000 bytes";
     // What is announced is believed, before any of it has come.
     let asking = format!("{CHAT}expect: 100-continue\r\n");
@@ -162,7 +161,7 @@ async fn bodies_that_are_too_long() {
 #[tokio::test]
 async fn what_is_no_request() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = impatient(&server).await;
+    let gateway = small(&server, |_| {}).await;
     let with = |header: &str| format!("{CHAT}{header}\r\n\r\n{{}}").into_bytes();
     let chunked =
         |body: &str| format!("{CHAT}transfer-encoding: chunked\r\n\r\n{body}").into_bytes();
@@ -204,7 +203,7 @@ async fn what_is_no_request() {
 #[tokio::test]
 async fn paths_and_methods_that_are_none() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = impatient(&server).await;
+    let gateway = small(&server, |_| {}).await;
     let paths = [
         ("/v1/chat/completions", "POST"),
         ("/v1/models", "GET"),
@@ -309,7 +308,11 @@ async fn drip(gateway: &Started, begin: &[u8], drops: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn what_comes_too_slowly() {
     let server = ModelServer::start(vec![]).await;
-    let gateway = impatient(&server).await;
+    let gateway = small(&server, |timeouts| {
+        timeouts.head = Duration::from_millis(300);
+        timeouts.body = Duration::from_millis(300);
+    })
+    .await;
     // A head that never ends, and one that never begins.
     let counted = format!("{CHAT}content-length: 1000\r\n\r\n");
     let in_chunks = format!("{CHAT}transfer-encoding: chunked\r\n\r\n");
