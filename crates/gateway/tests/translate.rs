@@ -327,6 +327,26 @@ fn texts_beside_the_content() {
     assert_eq!(told.matches(r"!!!GADGET_EN\\D").count(), 5, "{told}");
 }
 
+/// A marker may be any word; our own words hold none either.
+#[test]
+fn markers_that_are_words() {
+    let settings = ModelSettings {
+        dialect: Dialect::block().start("user").end("Call").arg("tool"),
+        ..ModelSettings::default()
+    };
+    let request = json!({"tools": tools(), "tool_choice": "required", "messages": [
+        {"role": "user", "content": "Hi."},
+        {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "now", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c", "content": "noon"},
+        {"role": "user", "content": "Thanks."},
+    ]});
+    let (upstream, ..) = translated(&request, &settings).unwrap();
+    assert_eq!(
+        upstream["messages"][3]["content"],
+        "Result 1 of 1: too\\l now\nOutput: noon\n\nThe use\\r writes:\n\nThanks.\n\n(Cal\\l a too\\l in this reply.)"
+    );
+}
+
 #[test]
 fn refusals() {
     let hi = json!([{"role": "user", "content": "Hi."}]);

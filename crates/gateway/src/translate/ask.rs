@@ -21,29 +21,32 @@ pub(super) fn ask(
     if *choice == Choice::Auto && form.is_none() {
         return Ok(None);
     }
+    // A custom marker may be any word, so our own are escaped too.
     let mut words = PassageBuilder::new(slice::from_ref(dialect))?;
     match choice {
         Choice::Auto => {}
         Choice::None if offer.is_empty() => {}
         Choice::None => {
-            words.own("(Call no tool in this reply. Answer in words.)");
+            words.foreign(&Foreign::new(
+                "(Call no tool in this reply. Answer in words.)",
+            ));
         }
         Choice::Required => {
-            words.own("(Call a tool in this reply.)");
+            words.foreign(&Foreign::new("(Call a tool in this reply.)"));
         }
         Choice::Only { names, is_required } => {
-            words.own(match (is_required, names.len()) {
+            words.foreign(&Foreign::new(match (is_required, names.len()) {
                 (true, 1) => "(In this reply, call the tool ",
                 (true, _) => "(In this reply, call one or more of these tools and no others: ",
                 (false, _) => "(In this reply, call no tools but these: ",
-            });
+            }));
             for (place, name) in names.iter().enumerate() {
                 if place > 0 {
-                    words.own(", ");
+                    words.foreign(&Foreign::new(", "));
                 }
                 words.foreign(&Foreign::new(&**name).on_one_line());
             }
-            words.own(".)");
+            words.foreign(&Foreign::new(".)"));
         }
     }
     if let Some(form) = form {
@@ -65,12 +68,14 @@ fn add_form(form: &ResponseFormat<'_>, words: &mut PassageBuilder) {
         _ => return,
     };
     if !words.clone().finish().text().is_empty() {
-        words.own("\n");
+        words.foreign(&Foreign::new("\n"));
     }
-    words.own("(If you call no tool, answer with JSON alone, without a code fence");
+    words.foreign(&Foreign::new(
+        "(If you call no tool, answer with JSON alone, without a code fence",
+    ));
     if let Some(schema) = schema {
-        words.own(". It must fit this JSON Schema: ");
+        words.foreign(&Foreign::new(". It must fit this JSON Schema: "));
         words.foreign(&Foreign::new(schema.to_string()));
     }
-    words.own(".)");
+    words.foreign(&Foreign::new(".)"));
 }

@@ -19,6 +19,9 @@ use crate::translate::text_part;
 const OLD_RESULT: &str = "function";
 const OLD_CALL: &str = "function_call";
 
+/// What stands between results and what the user says behind them.
+const LABEL: &str = "\nThe user writes:\n\n";
+
 /// Takes the messages one after another and gives those for the model.
 pub(super) struct Conversation<'o, 'r> {
     dialect: &'o Dialect,
@@ -77,7 +80,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
         message.content = message.content.map(|content| self.escaped(content));
         match before {
             Some(results) if message.role() == "user" => {
-                self.told.push(joined(results, message));
+                let label = self.escaped_text(LABEL.into());
+                self.told.push(joined(results, &label, message));
             }
             before => {
                 self.told.extend(before);
@@ -298,15 +302,14 @@ pub(super) fn tells_of_calls(message: &Message<'_>) -> bool {
 }
 
 /// Results, and behind them what the user says: one message, since both are of the user.
-fn joined<'r>(results: Message<'r>, mut message: Message<'r>) -> Message<'r> {
-    const LABEL: &str = "\nThe user writes:\n\n";
+fn joined<'r>(results: Message<'r>, label: &str, mut message: Message<'r>) -> Message<'r> {
     let content = match (results.content, message.content.take()) {
         (Some(Content::Text(results)), Some(Content::Text(text))) => {
-            Content::from(results.into_owned() + LABEL + &text)
+            Content::from(results.into_owned() + label + &text)
         }
         (results, content) => {
             let mut list = parts(results, Vec::new());
-            list.push(text_part(LABEL.to_owned()));
+            list.push(text_part(label.to_owned()));
             Content::Parts(match content {
                 Some(Content::Parts(more)) => {
                     list.extend(more);
