@@ -42,7 +42,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
             .check_address(options.listen)
             .map_err(|error| Failure::Usage(format!("{error}; `--open` does it all the same")))?;
     }
-    let gateway = Gateway::new(config).map_err(|error| Failure::Broken(error.to_string()))?;
+    let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -101,8 +101,12 @@ async fn serve_until_told(
     };
     let active = gateway.active();
     if active > 0 || !delay.is_zero() {
+        let requests = match active {
+            1 => "1 request is".to_owned(),
+            _ => format!("{active} requests are"),
+        };
         remark(&format!(
-            "ending: {active} requests are being answered; a second signal ends at once"
+            "ending: {requests} being answered; a second signal ends it at once"
         ));
     }
     let answered = async {
@@ -113,7 +117,9 @@ async fn serve_until_told(
     tokio::select! {
         answered = answered => match answered {
             Ok(0) => Ok(Status::Good),
-            Ok(cut) => Err(Failure::Broken(format!("{cut} requests had no answer in time"))),
+            Ok(cut) => Err(Failure::Broken(format!(
+                "requests that had no complete answer in time: {cut}"
+            ))),
             Err(error) => Err(Failure::Broken(format!("the server broke off: {error}"))),
         },
         second = interrupts.next() => Ok(Status::Interrupted(second.status())),
@@ -247,5 +253,5 @@ fn settings(options: &ServeOptions) -> ModelSettings {
 
 fn read(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file)
-        .map_err(|error| Failure::Broken(format!("{}: {error}", file.display())))
+        .map_err(|error| Failure::Broken(format!("cannot read {}: {error}", file.display())))
 }

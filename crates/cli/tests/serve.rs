@@ -7,8 +7,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -19,6 +21,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gatew
 struct Serving {
     process: Child,
     log: BufReader<ChildStdout>,
+    notes: BufReader<ChildStderr>,
     address: String,
 }
 
@@ -29,23 +32,22 @@ fn plaincall() -> Command {
     command
 }
 
+/// The upstream of the README.
+fn replies() -> String {
+    format!("replay:{EXAMPLE}/replies.jsonl")
+}
+
 impl Serving {
-    fn start(environment: &[(&str, &str)]) -> Self {
+    fn start(upstream: &str, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut process = plaincall()
-            .args([
-                "--listen",
-                "127.0.0.1:0",
-                "--drain-delay",
-                "0",
-                "--upstream",
-            ])
-            .arg(format!("replay:{EXAMPLE}/replies.jsonl"))
+            .args(["--listen", "127.0.0.1:0", "--upstream", upstream])
+            .args(options)
             .envs(environment.iter().copied())
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(process.stderr.take().unwrap());
+        let mut notes = BufReader::new(process.stderr.take().unwrap());
         let mut line = String::new();
-        said.read_line(&mut line).unwrap();
+        notes.read_line(&mut line).unwrap();
         let address = line
             .strip_prefix("note: http://")
             .and_then(|rest| rest.split_once("/v1 "));
@@ -54,67 +56,209 @@ impl Serving {
         Self {
             process,
             log,
+            notes,
             address,
         }
     }
 
-    /// The status line and the body of the answer.
-    fn post(&self, headers: &str) -> (String, String) {
-        let body = fs::read_to_string(format!("{EXAMPLE}/request.json")).unwrap();
-        let mut stream = TcpStream::connect(&self.address).unwrap();
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).unwrap()
+    }
+
+    /// Sends a request, with the headers that are given.
+    fn ask(&self, line: &str, headers: &str, body: &str) -> TcpStream {
+        let mut stream = self.connect();
         let length = body.len();
         let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
+            "{line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
         );
-        stream.write_all((head + &body).as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let status = head.lines().next().unwrap();
-        (status.to_owned(), body.to_owned())
+        stream.write_all((head + body).as_bytes()).unwrap();
+        stream
+    }
+
+    /// The status line and the body of the answer to a file of the example.
+    fn post(&self, headers: &str, file: &str) -> (String, String) {
+        let body = fs::read_to_string(format!("{EXAMPLE}/{file}")).unwrap();
+        answer(self.ask("POST /v1/chat/completions", headers, &body))
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
+    }
+
+    /// Waits for its end, and gives its status, the lines of its log and its notes.
+    fn ended(mut self) -> (Option<i32>, Vec<String>, String) {
+        let mut notes = String::new();
+        self.notes.read_to_string(&mut notes).unwrap();
+        let status = self.process.wait().unwrap().code();
+        (
+            status,
+            self.log.lines().map(Result::unwrap).collect(),
+            notes,
+        )
     }
 
     /// Ends it, and gives the lines of its log.
-    fn end(mut self, signal: Signal) -> Vec<String> {
-        let id = Pid::from_child(&self.process);
-        kill_process(id, signal).unwrap();
-        assert!(self.process.wait().unwrap().success());
-        self.log.lines().map(Result::unwrap).collect()
+    fn end(self) -> Vec<String> {
+        self.signal(Signal::INT);
+        let (status, lines, _) = self.ended();
+        assert_eq!(status, Some(0));
+        lines
     }
 }
 
-#[test]
-fn it_answers_says_so_and_ends() {
-    for signal in [Signal::TERM, Signal::INT] {
-        let serving = Serving::start(&[]);
-        let (status, body) = serving.post("");
-        assert_eq!(status, "HTTP/1.1 200 OK");
-        for piece in [
-            r#""content":"I look it up"#,
-            r#""function":{"name":"get_weather","arguments":""}"#,
-            r#""finish_reason":"tool_calls""#,
-            "data: [DONE]",
-        ] {
-            assert!(body.contains(piece), "{piece} in {body}");
-        }
-        let lines = serving.end(signal);
-        assert_eq!(lines.len(), 1, "{lines:?}");
-        let line: Value = serde_json::from_str(&lines[0]).unwrap();
-        assert_eq!(
-            (&line["status"], &line["calls"]),
-            (&Value::from(200), &Value::from(2))
-        );
-        assert!(!lines[0].contains("Oslo"), "{lines:?}");
-    }
+/// The status line and the body of an answer.
+fn answer(mut stream: TcpStream) -> (String, String) {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
 }
 
 #[test]
-fn keys_come_from_the_environment() {
-    let serving = Serving::start(&[("PLAINCALL_KEYS", "one, two")]);
-    assert_eq!(serving.post("").0, "HTTP/1.1 401 Unauthorized");
-    let (status, _) = serving.post("authorization: Bearer two\r\n");
+fn the_example_of_the_readme() {
+    let serving = Serving::start(&replies(), &[], &[]);
+    let (status, body) = serving.post("", "request.json");
     assert_eq!(status, "HTTP/1.1 200 OK");
-    serving.end(Signal::TERM);
+    for piece in [
+        r#""content":"I look it up"#,
+        r#""function":{"name":"get_weather","arguments":""}"#,
+        r#""finish_reason":"tool_calls""#,
+        "data: [DONE]",
+    ] {
+        assert!(body.contains(piece), "{piece} in {body}");
+    }
+    let (status, body) = serving.post("", "result.json");
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let message = &body["choices"][0]["message"]["content"];
+    assert_eq!(
+        message,
+        "It is warm in Paris, 21 degrees, and cold in Oslo."
+    );
+    let lines = serving.end();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let line: Value = serde_json::from_str(&lines[0]).unwrap();
+    assert_eq!(
+        (&line["status"], &line["calls"]),
+        (&Value::from(200), &Value::from(2))
+    );
+}
+
+#[test]
+fn what_was_said_is_in_the_log_only_if_asked() {
+    let keys = [("PLAINCALL_KEYS", "one, word-of-mine")];
+    for with_contents in [false, true] {
+        let options: &[&str] = if with_contents {
+            &["--log-contents"]
+        } else {
+            &[]
+        };
+        let serving = Serving::start(&replies(), options, &keys);
+        assert_eq!(
+            serving.post("", "request.json").0,
+            "HTTP/1.1 401 Unauthorized"
+        );
+        let authorization = "authorization: Bearer word-of-mine\r\n";
+        let (status, _) = serving.post(authorization, "request.json");
+        assert_eq!(status, "HTTP/1.1 200 OK");
+        let body = r#"{"messages":[{"role":"user","content":"Oslo, word-of-mine"}],"tools":[]}"#;
+        let (status, _) = answer(serving.ask("POST /v1/chat/completions", authorization, body));
+        assert_eq!(status, "HTTP/1.1 200 OK");
+        serving.signal(Signal::INT);
+        let (_, lines, notes) = serving.ended();
+        assert_eq!(notes.contains("--log-contents"), with_contents, "{notes}");
+        let log = lines.join("\n");
+        for word in ["Oslo", "get_weather", "I look it up"] {
+            assert_eq!(log.contains(word), with_contents, "{word} in {log}");
+        }
+        assert!(!log.contains("word-of-mine"), "{log}");
+        let line: Value = serde_json::from_str(&lines[1]).unwrap();
+        assert_eq!(line["asked"].is_array(), with_contents);
+        assert_eq!(line["given"].is_string(), with_contents);
+    }
+}
+
+/// A server that takes a request and never answers it, and the first line of what it gets.
+fn silent() -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (told, requests) = mpsc::channel();
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming().flatten() {
+            let mut line = String::new();
+            let mut reader = BufReader::new(stream);
+            let _ = reader.read_line(&mut line);
+            if told.send(line).is_err() {
+                return;
+            }
+            open.push(reader);
+        }
+    });
+    (url, requests)
+}
+
+#[test]
+fn how_it_ends() {
+    let delay = "--drain-delay";
+    let wait = "--drain-timeout";
+    let refused = Some("HTTP/1.1 503 Service Unavailable");
+    // Options, signals, the exit status, and what the request hears that is being answered.
+    for (options, signals, status, heard) in [
+        (
+            &[delay, "0", wait, "50ms"][..],
+            &[Signal::TERM][..],
+            Some(1),
+            refused,
+        ),
+        (
+            &[delay, "1h", wait, "50ms"],
+            &[Signal::INT],
+            Some(1),
+            refused,
+        ),
+        (
+            &[delay, "1h"],
+            &[Signal::TERM, Signal::INT],
+            Some(130),
+            None,
+        ),
+        (&[wait, "1h"], &[Signal::INT, Signal::TERM], Some(143), None),
+    ] {
+        let (upstream, requests) = silent();
+        let mut serving = Serving::start(&upstream, options, &[]);
+        let body = r#"{"messages":[]}"#;
+        let mut asked = serving.ask("POST /v1/chat/completions", "", body);
+        while !requests.recv().unwrap().starts_with("POST") {}
+        for signal in signals {
+            serving.signal(*signal);
+            // The next one comes when this has been heard.
+            let mut note = String::new();
+            while !note.contains("ending: ") && serving.notes.read_line(&mut note).unwrap() > 0 {}
+        }
+        let mut answer = String::new();
+        let _ = asked.read_to_string(&mut answer);
+        assert_eq!(answer.lines().next(), heard, "{options:?}");
+        let (found, _, notes) = serving.ended();
+        assert_eq!(found, status, "{options:?} {notes}");
+    }
+}
+
+#[test]
+fn before_it_ends_it_says_so_and_answers() {
+    let serving = Serving::start(&replies(), &["--drain-delay", "2s"], &[]);
+    serving.signal(Signal::TERM);
+    loop {
+        let (status, body) = answer(serving.ask("GET /ready", "", ""));
+        if body == "draining\n" {
+            assert_eq!(status, "HTTP/1.1 503 Service Unavailable");
+            break;
+        }
+    }
+    assert_eq!(serving.post("", "request.json").0, "HTTP/1.1 200 OK");
+    let (status, lines, _) = serving.ended();
+    assert_eq!((status, lines.len()), (Some(0), 1));
 }
 
 /// What is said of wrong usage, and the exit status.
@@ -128,30 +272,73 @@ fn refused(arguments: &[&str]) -> (String, Option<i32>) {
 
 #[test]
 fn what_it_refuses() {
-    let upstream = ["--upstream", "http://127.0.0.1:1/v1"];
-    for (arguments, words, status) in [
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("models.toml");
+    fs::write(&path, "[models.a]\nsyntx = 1\n").unwrap();
+    let models = path.to_str().unwrap();
+    let lines = folder.path().join("replies.jsonl");
+    fs::write(&lines, "\"Yes.\"\nHello\n").unwrap();
+    let lines = format!("replay:{}", lines.display());
+    let free = ["--listen", "127.0.0.1:0"];
+    for (upstream, arguments, words, status) in [
         (
+            "",
             &["--listen", "0.0.0.0:0"][..],
             "anybody there could use the model",
             2,
         ),
-        (&["--listen", "[::]:0"], "`--open` does it all the same", 2),
-        (&["--start-prefix", "!"], "too short", 2),
         (
+            "",
+            &["--listen", "[::]:0"],
+            "`--open` does it all the same",
+            2,
+        ),
+        ("", &["--start-prefix", "!"], "too short", 2),
+        (
+            "",
             &["--listen", "192.0.2.1:1", "--open"],
-            "cannot listen on 192.0.2.1:1",
+            "this machine has no such address",
             1,
         ),
-        (&["--keys", "/nowhere"], "/nowhere: ", 1),
+        (
+            "",
+            &["--listen", &taken],
+            "name another port with `--listen`",
+            1,
+        ),
+        ("", &["--keys", "/nowhere"], "cannot read /nowhere: ", 1),
+        ("", &["--models", "/nowhere"], "/nowhere", 1),
+        ("", &["--models", models], "perhaps `syntax` is meant", 1),
+        ("", &["--models", models], "models.toml:2:1", 1),
+        (
+            "",
+            &["--cors", "https://a/"],
+            "perhaps https://a is meant",
+            2,
+        ),
+        ("", &["--max-head", "1KiB"], "from 8192 to 24576", 2),
+        ("", &["--max-body", "1k"], "a size is bytes", 2),
+        ("", &["--idle-timeout", "0"], "a time above 0", 2),
+        ("", &["--retries", "11"], "11 is not in", 2),
+        (
+            "localhost:11434",
+            &free,
+            "such as http://localhost:11434/v1",
+            2,
+        ),
+        ("http://me:word@a/v1", &free, "a name or a password", 2),
+        ("replay:/nowhere", &free, "cannot read /nowhere: ", 1),
+        (&lines, &free, "line 2: this is no JSON from column 1 on", 1),
     ] {
-        let (said, found) = refused(&[&upstream[..], arguments].concat());
-        assert!(said.contains(words), "{said}");
+        let upstream = match upstream {
+            "" => "http://127.0.0.1:1/v1",
+            upstream => upstream,
+        };
+        let (said, found) = refused(&[&["--upstream", upstream], arguments].concat());
+        assert!(said.contains(words), "{words}: {said}");
+        assert!(!said.contains("me:word"), "{said}");
         assert_eq!(found, Some(status), "{said}");
     }
-    let (said, status) = refused(&["--upstream", "localhost:11434", "--listen", "127.0.0.1:0"]);
-    assert!(said.contains("begins with http://"), "{said}");
-    assert_eq!(status, Some(1));
-    let (said, status) = refused(&["--upstream", "replay:/nowhere"]);
-    assert!(said.contains("/nowhere: "), "{said}");
-    assert_eq!(status, Some(1));
 }

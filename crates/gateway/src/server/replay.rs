@@ -190,7 +190,11 @@ impl Recorded {
 }
 
 fn recorded(line: &str) -> Result<Recorded, String> {
-    let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let value: Value = serde_json::from_str(line).map_err(|error| {
+        // Its own line is always the first.
+        let column = error.column();
+        format!("this is no JSON from column {column} on; a reply is a JSON string, or an object with a text as `content`")
+    })?;
     let (content, reason) = match &value {
         Value::String(text) => (Some(text.as_str()), None),
         Value::Object(object) => (

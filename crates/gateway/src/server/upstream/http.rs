@@ -146,7 +146,7 @@ fn base(url: &str) -> Result<String, String> {
         .nth(2)
         .is_some_and(|host| host.contains('@'))
     {
-        return Err("the address of the model's server has a name or a password in it, which would stand in lists of processes: give a key as a key".to_owned());
+        return Err("the address of the model's server has a name or a password in it, which everybody could read in the list of processes; keys are given apart from it".to_owned());
     }
     let uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
     let is_http = |scheme: &Scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS;
