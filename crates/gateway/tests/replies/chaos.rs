@@ -253,6 +253,8 @@ fn said(body: &[u8]) -> (String, Option<String>) {
     );
     let mut text = String::new();
     for data in events {
+        // Texts may hold it as it is: that is forgiven.
+        let data = data.replace('\0', "\\u0000");
         let Ok(chunk) = serde_json::from_str::<Value>(&data) else {
             break;
         };
