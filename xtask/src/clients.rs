@@ -6,6 +6,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::{release, step, target};
 
@@ -16,6 +17,9 @@ const NODE: [&str; 2] = ["openai_client.mjs", "ai_sdk.mjs"];
 /// The program that has generated conversations, and how many.
 const CONVERSATIONS: &str = "conversations.py";
 const COUNT: &str = "500";
+
+/// How long a gateway may take to begin.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A gateway that answers with recorded replies, until it is dropped.
 struct Gateway {
@@ -28,16 +32,19 @@ impl Gateway {
         let mut process = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--upstream"])
             .arg(format!("replay:{}", replies.display()))
+            .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("{}: {error}", program.display()))?;
-        let mut line = String::new();
+        let (sender, first) = std::sync::mpsc::channel();
         if let Some(said) = process.stderr.take() {
-            let mut said = BufReader::new(said);
-            let _ = said.read_line(&mut line);
             // It is read to its end, so that the gateway can always say what it has to say.
-            std::thread::spawn(move || said.lines().map_while(Result::ok).for_each(drop));
+            std::thread::spawn(move || {
+                let lines = BufReader::new(said).lines().map_while(Result::ok);
+                lines.for_each(|line| drop(sender.send(line)));
+            });
         }
+        let line = first.recv_timeout(PATIENCE).unwrap_or_default();
         let address = line
             .split_whitespace()
             .find(|word| word.starts_with("http://"));
@@ -103,19 +110,15 @@ fn install(clients: &Path, installed: &Path) -> Result<PathBuf, String> {
         pip.arg(clients.join("requirements.txt")),
     )?;
     // Node looks for packages beside the program that asks for them.
-    let files = NODE.iter().chain(&["task.mjs", "package.json"]);
+    let files = NODE
+        .iter()
+        .chain(&["task.mjs", "package.json", "package-lock.json"]);
     for file in files {
         let copied = std::fs::copy(clients.join(file), installed.join(file));
         copied.map_err(|error| format!("{file}: {error}"))?;
     }
     let mut npm = Command::new("npm");
-    npm.args([
-        "install",
-        "--silent",
-        "--no-audit",
-        "--no-fund",
-        "--no-package-lock",
-    ]);
+    npm.args(["ci", "--silent", "--no-audit", "--no-fund"]);
     step("clients of Node", npm.current_dir(installed))?;
     Ok(python)
 }

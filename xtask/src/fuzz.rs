@@ -44,14 +44,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     }
     let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(&name.as_str());
     let targets: Vec<String> = all.into_iter().filter(is_wanted).collect();
-    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let version = Command::new(&compiler).arg("--version").output();
-    if !version.is_ok_and(|output| output.status.success()) {
-        println!(
-            "== fuzz: SKIPPED, since libFuzzer needs a compiler of C++ and `{}` does not run; install g++ or clang, or name one by CXX",
-            compiler.to_string_lossy()
-        );
-        return Ok(());
+    if !has_compiler() {
+        return Err("libFuzzer needs a compiler of C++, and none runs: install g++ or clang, or name one by CXX".to_owned());
     }
     let programs = build(root, &targets)?;
     println!("== fuzz: {} targets, {seconds} s each", targets.len());
@@ -89,6 +83,13 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     } else {
         Err(format!("fuzzing found something: {}", found.join(", ")))
     }
+}
+
+/// Whether there is a compiler of C++.
+pub(crate) fn has_compiler() -> bool {
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let version = Command::new(compiler).arg("--version").output();
+    version.is_ok_and(|output| output.status.success())
 }
 
 /// The names of the targets, in order.

@@ -195,7 +195,7 @@ def conversation(seed, folder):
     file = folder / f"{seed}.jsonl"
     file.write_text("".join(json.dumps(reply) + "\n" for reply in replies), encoding="utf-8")
     command = [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--syntax", syntax, "--upstream", f"replay:{file}"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as gateway:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as gateway:
         try:
             said = gateway.stderr.readline()
             url = re.search(r"http://\S+", said)
