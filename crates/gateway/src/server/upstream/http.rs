@@ -14,6 +14,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::CertificateError;
 use tokio::net::TcpStream;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service as _, service_fn};
@@ -201,7 +202,7 @@ pub(super) fn causes(error: &dyn Error) -> String {
     let mut text = String::new();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let said = error.to_string();
+        let said = in_words(error);
         // Some repeat what their cause says.
         if !text.ends_with(&said) {
             let colon = if text.is_empty() { "" } else { ": " };
@@ -216,9 +217,78 @@ pub(super) fn causes(error: &dyn Error) -> String {
     }
 }
 
+/// One error in words. What is wrong with a certificate is told by names that only programmers know.
+fn in_words(error: &(dyn Error + 'static)) -> String {
+    let inner = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    match inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(wrong)) => certificate(wrong).to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn certificate(wrong: &CertificateError) -> &'static str {
+    use CertificateError as Wrong;
+    match wrong {
+        Wrong::Expired | Wrong::ExpiredContext { .. } => "its certificate has expired",
+        Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => "its certificate is not valid yet",
+        Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
+            "its certificate is for another name"
+        }
+        Wrong::Revoked => "its certificate was revoked",
+        Wrong::UnknownIssuer => "its certificate is signed by nobody whom this system trusts",
+        _ => "its certificate cannot be trusted; it may have signed itself",
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::base;
+    use std::io;
+
+    use rustls::CertificateError;
+
+    use super::{base, causes};
+
+    /// An error whose cause is another.
+    #[derive(Debug)]
+    struct Because(io::Error);
+
+    impl std::fmt::Display for Because {
+        fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            formatter.write_str("it failed")
+        }
+    }
+
+    impl std::error::Error for Because {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn why_it_failed() {
+        let certificate = |wrong| io::Error::other(rustls::Error::InvalidCertificate(wrong));
+        for (error, expected) in [
+            (
+                certificate(CertificateError::Expired),
+                "its certificate has expired",
+            ),
+            (
+                certificate(CertificateError::UnknownIssuer),
+                "nobody whom this system trusts",
+            ),
+            (
+                certificate(CertificateError::BadEncoding),
+                "cannot be trusted",
+            ),
+            (io::Error::other("cut"), "cut"),
+        ] {
+            let told = causes(&Because(error));
+            assert!(told.contains(expected), "{told}");
+            assert!(!told.contains("it failed"), "{told}");
+        }
+    }
 
     #[test]
     fn addresses() {
