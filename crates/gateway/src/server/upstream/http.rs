@@ -219,10 +219,15 @@ pub(super) fn causes(error: &dyn Error) -> String {
 
 /// One error in words. What is wrong with a certificate is told by names that only programmers know.
 fn in_words(error: &(dyn Error + 'static)) -> String {
-    let inner = error
+    let mut inner = error;
+    // It is packed more than once, and what is packed so is not told as a cause.
+    while let Some(packed) = inner
         .downcast_ref::<io::Error>()
-        .and_then(io::Error::get_ref);
-    match inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        .and_then(io::Error::get_ref)
+    {
+        inner = packed;
+    }
+    match inner.downcast_ref() {
         Some(rustls::Error::InvalidCertificate(wrong)) => certificate(wrong).to_owned(),
         _ => error.to_string(),
     }
@@ -281,6 +286,10 @@ mod tests {
             (
                 certificate(CertificateError::BadEncoding),
                 "cannot be trusted",
+            ),
+            (
+                io::Error::other(certificate(CertificateError::NotValidForName)),
+                "for another name",
             ),
             (io::Error::other("cut"), "cut"),
         ] {
