@@ -342,3 +342,22 @@ fn what_it_refuses() {
         assert_eq!(found, Some(status), "{said}");
     }
 }
+
+/// A container often has no certificates; only who needs them hears of it.
+#[test]
+fn without_certificates() {
+    let none = [
+        ("SSL_CERT_FILE", "/dev/null"),
+        ("SSL_CERT_DIR", "/nonexistent"),
+    ];
+    let options = ["--drain-delay", "0"];
+    let serving = Serving::start("http://127.0.0.1:1/v1", &options, &none);
+    serving.end();
+    let mut command = plaincall();
+    command.args(["--listen", "127.0.0.1:0", "--upstream"]);
+    command.arg("https://127.0.0.1:1/v1").envs(none);
+    let output = command.output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success());
+    assert!(told.contains("TLS cannot be used"), "{told}");
+}

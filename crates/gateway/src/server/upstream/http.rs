@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -14,7 +15,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use rustls::CertificateError;
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service as _, service_fn};
@@ -59,7 +60,7 @@ impl HttpServer {
         if let Some(key) = &mut key {
             key.set_sensitive(true);
         }
-        let connector = connector(config.timeouts.connect)
+        let connector = connector(&base, config.timeouts.connect)
             .map_err(|error| ConfigError(format!("TLS cannot be used: {error}")))?;
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -164,16 +165,25 @@ fn base(url: &str) -> Result<String, String> {
     Ok(url.trim_end_matches('/').to_owned())
 }
 
-/// What makes connections, each within this time, TLS and all.
-fn connector(within: Duration) -> io::Result<Connector> {
+/// What makes connections to this address, each within this time, TLS and all.
+fn connector(base: &str, within: Duration) -> io::Result<Connector> {
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
     tcp.enforce_http(false);
-    let https: HttpsConnector<HttpConnector> = HttpsConnectorBuilder::new()
-        .with_provider_and_platform_verifier(rustls::crypto::ring::default_provider())?
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(tcp);
+    let provider = rustls::crypto::ring::default_provider();
+    let builder = HttpsConnectorBuilder::new();
+    let builder = if base.starts_with("http://") {
+        // Nobody need be trusted, and a system without certificates will do.
+        let tls = ClientConfig::builder_with_provider(Arc::new(provider))
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_root_certificates(RootCertStore::empty());
+        builder.with_tls_config(tls.with_no_client_auth())
+    } else {
+        builder.with_provider_and_platform_verifier(provider)?
+    };
+    let https: HttpsConnector<HttpConnector> =
+        builder.https_or_http().enable_http1().wrap_connector(tcp);
     let connect = service_fn(move |address: Uri| {
         let mut https = https.clone();
         async move {
