@@ -239,7 +239,11 @@ fn how_it_ends() {
         }
         let mut answer = String::new();
         let _ = asked.read_to_string(&mut answer);
-        assert_eq!(answer.lines().next(), heard, "{options:?}");
+        match heard {
+            Some(_) => assert_eq!(answer.lines().next(), heard, "{options:?}"),
+            // Whatever of the process is torn down first: it is no answer.
+            None => assert!(!answer.contains("200 OK"), "{answer}"),
+        }
         let (found, _, notes) = serving.ended();
         assert_eq!(found, status, "{options:?} {notes}");
     }
