@@ -55,7 +55,9 @@ model_list:
   - model_name: m
     litellm_params: {model: openai/m, api_base: "http://$MODEL/v1", api_key: key}
 YAML
-    LITELLM_LOCAL_MODEL_COST_MAP=True start litellm "$python/bin/litellm" --config "$peers/litellm.yaml" \
+    # It listens on this machine alone, for a minute, so it needs no key of its own.
+    LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY=true LITELLM_LOCAL_MODEL_COST_MAP=True \
+        start litellm "$python/bin/litellm" --config "$peers/litellm.yaml" \
         --host "${ADDRESS[litellm]%:*}" --port "${ADDRESS[litellm]#*:}" --num_workers 1 --telemetry False
 fi
 if [ -n "${installed[sglang-router]:-}" ]; then

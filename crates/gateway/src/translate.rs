@@ -207,7 +207,7 @@ fn append(message: &mut Message<'_>, text: &str) {
     let content = match message.content.take() {
         None => Content::from(text.to_owned()),
         Some(Content::Text(before)) if before.is_empty() => Content::from(text.to_owned()),
-        Some(Content::Text(before)) => Content::from(format!("{before}\n\n{text}")),
+        Some(Content::Text(before)) => Content::from([&*before, "\n\n", text].concat()),
         Some(Content::Parts(mut parts)) => {
             parts.push(text_part(format!("\n\n{text}")));
             Content::Parts(parts)

@@ -68,7 +68,8 @@ pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ReadError> {
 
 /// Writes one of the types of this crate as JSON text, its fields in the order in which they were read.
 pub fn write(value: &impl Serialize) -> String {
-    let mut out = Vec::new();
+    // Grown from nothing, it would move a dozen times.
+    let mut out = Vec::with_capacity(512);
     write_to(value, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
