@@ -188,10 +188,10 @@ async fn rates(
         if way.has_calls {
             verdict.short.push(format!(
                 "{:.2} of the bare proxy's requests",
-                share.max(by_turn)
+                share.min(by_turn)
             ));
         }
-        if way.has_calls && share.max(by_turn) < LEAST_SHARE {
+        if way.has_calls && share.min(by_turn) < LEAST_SHARE {
             verdict.broken.push(format!(
                 "plaincall has {share:.2} of the requests a second of the bare proxy, not {LEAST_SHARE}"
             ));

@@ -11,6 +11,19 @@ const MOST_WAYS: usize = 16;
 /// The keywords of one schema.
 pub(crate) type Keywords = Map<String, Value>;
 
+/// A schema of at most so many keywords is looked through. To hash a name takes longer, and every step through a schema
+/// asks for a dozen.
+const FEW: usize = 8;
+
+/// The value of a keyword.
+pub(crate) fn keyword<'s>(keywords: &'s Keywords, name: &str) -> Option<&'s Value> {
+    if keywords.len() > FEW {
+        return keywords.get(name);
+    }
+    let found = keywords.iter().find(|(known, _)| *known == name);
+    found.map(|(_, value)| value)
+}
+
 /// Schemas of which all must hold, with `$ref`, `allOf`, `anyOf` and `oneOf` already followed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Alternative<'s> {
@@ -52,7 +65,8 @@ impl<'s> Alternative<'s> {
     /// Whether it says that any string may stand there, as far as reading looks at it.
     pub(crate) fn takes_any_text(&self) -> bool {
         let bounds = ["enum", "const", "minLength", "maxLength"];
-        let is_bound = |keywords: &&Keywords| bounds.iter().any(|one| keywords.contains_key(*one));
+        let is_bound =
+            |keywords: &&Keywords| bounds.iter().any(|one| keyword(keywords, one).is_some());
         self.kinds().is_some_and(|kinds| kinds.has(Kinds::STRING)) && !self.all.iter().any(is_bound)
     }
 
@@ -73,7 +87,7 @@ impl<'s> Alternative<'s> {
                 let with: Vec<Vec<&'s Value>> = here.iter().map(with).collect();
                 here.extend(with);
             }
-            if let Some(rest) = keywords.get("additionalProperties") {
+            if let Some(rest) = keyword(keywords, "additionalProperties") {
                 let unnamed = here.iter_mut().filter(|way| way.is_empty());
                 unnamed.for_each(|way| way.push(rest));
             }
@@ -86,7 +100,7 @@ impl<'s> Alternative<'s> {
             };
             ways = ways.iter().flat_map(with_all).collect();
         }
-        let rest = |keywords: &&'s Keywords| keywords.get("unevaluatedProperties");
+        let rest = |keywords: &&'s Keywords| keyword(keywords, "unevaluatedProperties");
         let rest: Vec<&'s Value> = self.all.iter().filter_map(rest).collect();
         for way in ways.iter_mut().filter(|way| way.is_empty()) {
             way.extend(&rest);
@@ -98,7 +112,7 @@ impl<'s> Alternative<'s> {
     pub(crate) fn declares(&self, key: &str) -> bool {
         self.all.iter().any(|keywords| {
             let (sure, unsure) = named(keywords, key);
-            let rest = keywords.get("additionalProperties");
+            let rest = keyword(keywords, "additionalProperties");
             !sure.is_empty()
                 || !unsure.is_empty()
                 || rest.is_some_and(|rest| *rest != Value::Bool(false))
@@ -108,9 +122,9 @@ impl<'s> Alternative<'s> {
     /// Whether there may be no members but those it names letter by letter. What it says nothing about counts as no.
     pub(crate) fn names_all(&self) -> bool {
         !self.all.iter().any(|keywords| {
-            let rest = keywords.get("additionalProperties");
+            let rest = keyword(keywords, "additionalProperties");
             let is_open = rest.is_some_and(|rest| *rest != Value::Bool(false));
-            is_open || keywords.contains_key("patternProperties")
+            is_open || keyword(keywords, "patternProperties").is_some()
         })
     }
 
@@ -122,7 +136,7 @@ impl<'s> Alternative<'s> {
     /// The schemas of the item at `index`; none if anything goes.
     pub(crate) fn item(&self, index: usize) -> Vec<Vec<&'s Value>> {
         let item = |keywords: &&'s Keywords| {
-            let of = |name: &str| keywords.get(name);
+            let of = |name: &str| keyword(keywords, name);
             match (of("prefixItems"), of("items")) {
                 (Some(Value::Array(first)), rest) => first.get(index).or(rest),
                 (_, Some(Value::Array(first))) => {
@@ -135,8 +149,9 @@ impl<'s> Alternative<'s> {
     }
 
     /// The smallest of the counts that a keyword states.
-    pub(crate) fn least(&self, keyword: &str) -> Option<usize> {
-        let stated = |keywords: &&Keywords| usize::try_from(keywords.get(keyword)?.as_u64()?).ok();
+    pub(crate) fn least(&self, name: &str) -> Option<usize> {
+        let stated =
+            |keywords: &&Keywords| usize::try_from(keyword(keywords, name)?.as_u64()?).ok();
         self.all.iter().filter_map(stated).min()
     }
 
@@ -144,7 +159,7 @@ impl<'s> Alternative<'s> {
     pub(crate) fn properties(&self) -> impl Iterator<Item = (&'s str, &'s Value)> {
         self.all
             .iter()
-            .filter_map(|keywords| keywords.get("properties")?.as_object())
+            .filter_map(|keywords| keyword(keywords, "properties")?.as_object())
             .flat_map(|members| members.iter().map(|(name, schema)| (name.as_str(), schema)))
     }
 
@@ -152,15 +167,15 @@ impl<'s> Alternative<'s> {
     pub(crate) fn required(&self) -> impl Iterator<Item = &'s str> {
         self.all
             .iter()
-            .filter_map(|keywords| keywords.get("required")?.as_array())
+            .filter_map(|keywords| keyword(keywords, "required")?.as_array())
             .flat_map(|names| names.iter().filter_map(Value::as_str))
     }
 }
 
 /// The schemas of a member that `properties` or `patternProperties` name, and those of patterns that may match it.
 fn named<'s>(keywords: &'s Keywords, key: &str) -> (Vec<&'s Value>, Vec<&'s Value>) {
-    let members = |name: &str| keywords.get(name).and_then(Value::as_object);
-    let spelled = members("properties").and_then(|members| members.get(key));
+    let members = |name: &str| keyword(keywords, name).and_then(Value::as_object);
+    let spelled = members("properties").and_then(|members| keyword(members, key));
     let (mut sure, mut unsure) = (Vec::from_iter(spelled), Vec::new());
     for (pattern, schema) in members("patternProperties").into_iter().flatten() {
         match matches(pattern, key) {

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::alternative::{Alternative, Keywords};
+use super::alternative::{Alternative, Keywords, keyword};
 use super::bounds::{is_same, keeps_bounds};
 use super::kinds::Kinds;
 use super::place::{Place, SchemaReader};
@@ -192,7 +192,7 @@ impl<'s> SchemaReader<'s> {
 /// Whether a value is what the keywords of one schema say about it, without its parts.
 fn keeps(keywords: &Keywords, value: &Value) -> bool {
     let by_type = || {
-        let types = keywords.get("type");
+        let types = keyword(keywords, "type");
         let names = match types {
             Some(Value::Array(names)) => names.as_slice(),
             Some(name) => std::slice::from_ref(name),
@@ -205,12 +205,9 @@ fn keeps(keywords: &Keywords, value: &Value) -> bool {
     };
     let is_one_of = |values: &[Value]| values.iter().any(|one| is_same(one, value));
     by_type()
-        && keywords
-            .get("enum")
+        && keyword(keywords, "enum")
             .and_then(Value::as_array)
             .is_none_or(|values| is_one_of(values))
-        && keywords
-            .get("const")
-            .is_none_or(|constant| is_same(constant, value))
+        && keyword(keywords, "const").is_none_or(|constant| is_same(constant, value))
         && keeps_bounds(keywords, value)
 }

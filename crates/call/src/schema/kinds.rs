@@ -4,6 +4,8 @@ use std::ops::{BitAnd, BitOr, BitOrAssign};
 
 use serde_json::{Map, Value};
 
+use super::alternative::keyword;
+
 /// Keywords that only make sense for an object.
 const FOR_OBJECTS: [&str; 6] = [
     "properties",
@@ -80,7 +82,7 @@ impl Kinds {
 
     /// What `type`, `enum` and `const` leave; `None` if they say nothing.
     pub(crate) fn stated(keywords: &Map<String, Value>) -> Option<Self> {
-        let by_type = match keywords.get("type") {
+        let by_type = match keyword(keywords, "type") {
             Some(Value::String(name)) => Self::named(name),
             Some(Value::Array(names)) => names
                 .iter()
@@ -93,11 +95,10 @@ impl Kinds {
                 .iter()
                 .fold(Self::NONE, |all, value| all | Self::of(value))
         };
-        let by_enum = keywords
-            .get("enum")
+        let by_enum = keyword(keywords, "enum")
             .and_then(Value::as_array)
             .map(|values| of_all(values));
-        let by_const = keywords.get("const").map(Self::of);
+        let by_const = keyword(keywords, "const").map(Self::of);
         [by_type, by_enum, by_const]
             .into_iter()
             .flatten()
@@ -106,9 +107,15 @@ impl Kinds {
 
     /// What keywords that make sense for one type only say about it.
     pub(crate) fn implied(keywords: &Map<String, Value>) -> Option<Self> {
-        if FOR_OBJECTS.iter().any(|name| keywords.contains_key(*name)) {
+        if FOR_OBJECTS
+            .iter()
+            .any(|name| keyword(keywords, name).is_some())
+        {
             Some(Self::OBJECT)
-        } else if FOR_LISTS.iter().any(|name| keywords.contains_key(*name)) {
+        } else if FOR_LISTS
+            .iter()
+            .any(|name| keyword(keywords, name).is_some())
+        {
             Some(Self::LIST)
         } else {
             None

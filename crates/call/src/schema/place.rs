@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::alternative::{Alternative, Keywords};
+use super::alternative::{Alternative, Keywords, keyword};
 use super::kinds::Kinds;
 use super::resolve::resolve;
 
@@ -146,10 +146,11 @@ impl<'s> Place<'s> {
     /// Whether every value that is allowed is listed.
     pub(crate) fn is_listed(&self) -> bool {
         let lists = |alternative: &Alternative<'_>| {
-            alternative
-                .all
-                .iter()
-                .any(|keywords| keywords.contains_key("enum") || keywords.contains_key("const"))
+            alternative.all.iter().any(|keywords| {
+                keyword(keywords, "enum")
+                    .or(keyword(keywords, "const"))
+                    .is_some()
+            })
         };
         !self.alternatives.is_empty() && self.alternatives.iter().all(lists)
     }
@@ -264,9 +265,8 @@ impl<'s> SchemaReader<'s> {
         let mut found = vec![Alternative {
             all: vec![keywords],
         }];
-        let list = |name: &str| keywords.get(name).and_then(Value::as_array);
-        let target = keywords
-            .get("$ref")
+        let list = |name: &str| keyword(keywords, name).and_then(Value::as_array);
+        let target = keyword(keywords, "$ref")
             .and_then(Value::as_str)
             .and_then(|reference| resolve(self.root, reference));
         for schema in target
@@ -294,7 +294,7 @@ impl<'s> SchemaReader<'s> {
                 found = both(&found, &any)?;
             }
         }
-        if keywords.get("nullable") == Some(&Value::Bool(true)) {
+        if keyword(keywords, "nullable") == Some(&Value::Bool(true)) {
             found.push(Alternative { all: vec![&NULL] });
         }
         Ok(found)
