@@ -48,7 +48,11 @@ impl Exchange {
                 return Flow::Over;
             }
         }
-        Flow::Go
+        if self.reply.is_settled() {
+            Flow::Late
+        } else {
+            Flow::Go
+        }
     }
 
     /// The stream of the model's server has ended, by itself or because something went wrong.

@@ -116,6 +116,8 @@ const MOST_TEXT: usize = 64 << 20;
 pub enum Flow {
     /// More may come.
     Go,
+    /// The reply is complete. What it cost may still come; no client should wait long for that.
+    Late,
     /// What still comes is not wanted: the request to the model's server can be dropped.
     Over,
 }
@@ -208,7 +210,7 @@ impl Reply {
             }
             self.late += 1;
             return if self.late < MOST_LATE {
-                Flow::Go
+                Flow::Late
             } else {
                 Flow::Over
             };
@@ -247,7 +249,16 @@ impl Reply {
                 self.finish(Some(reason), out);
             }
         }
-        Flow::Go
+        if self.is_settled() {
+            Flow::Late
+        } else {
+            Flow::Go
+        }
+    }
+
+    /// Whether it is known what becomes of the round, so that only its usage may still come.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled.is_some()
     }
 
     /// Takes a whole answer of the model's server.

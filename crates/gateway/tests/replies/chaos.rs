@@ -36,6 +36,10 @@ const IDLE: Duration = Duration::from_secs(30);
 const ERROR_BYTES: usize = 64 << 10;
 const ERROR_TIME: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(7);
+/// How long is waited for what comes behind the end of a reply.
+const LATE: Duration = Duration::from_secs(5);
+/// What times may differ by: the clock counts milliseconds, and each wait may take one more.
+const ABOUT: Duration = Duration::from_millis(50);
 
 /// What the model's server sends before it ends, breaks or falls silent.
 struct Arrived {
@@ -147,17 +151,58 @@ struct Expected {
     /// The status of an error, and how long it took until it was known; whether it can still be told as such.
     failed: Option<(u16, Duration, bool)>,
     rounds: usize,
+    /// What was taken of each answer.
+    taken: Vec<Vec<u8>>,
+    /// Whether something comes just when the wait for it ends.
+    is_close: bool,
 }
 
-/// What the core makes of these answers, each taken at once or piece by piece.
-fn streamed(plan: &ReplyPlan, scripts: &[Script], is_at_once: bool) -> Expected {
+/// What is waited for of an answer behind the end of the reply.
+fn in_time(pieces: &[(Duration, Vec<u8>)], exchange: &mut Exchange) -> InTime {
+    let mut found = InTime::default();
+    let mut until = Duration::MAX;
+    for (at, bytes) in pieces {
+        found.is_close |= at.abs_diff(until) <= ABOUT;
+        if *at > until {
+            found.over = Some(until);
+            break;
+        }
+        found.taken.extend_from_slice(bytes);
+        match exchange.feed(bytes) {
+            Flow::Go => {}
+            Flow::Late => until = until.min(*at + LATE),
+            Flow::Over => {
+                found.over = Some(*at);
+                break;
+            }
+        }
+    }
+    found.until = until;
+    found
+}
+
+#[derive(Default)]
+struct InTime {
+    taken: Vec<u8>,
+    /// When the gateway had enough, if it had.
+    over: Option<Duration>,
+    /// How long is waited for more.
+    until: Duration,
+    is_close: bool,
+}
+
+/// What the core makes of these answers: of each piece by piece, or of what was taken of it at once.
+fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -> Expected {
     let reply = Reply::new(plan.clone(), Secret::new("seed"));
     let answer = StreamedAnswer::new("chatcmpl-0", 1, plan.includes_usage());
     let mut exchange = Exchange::new(reply, answer, LIMITS);
     let mut time = Duration::ZERO;
+    let mut bodies = Vec::new();
+    let mut is_close = false;
     for rounds in 1.. {
         let arrived = arrive(&scripts[rounds.min(scripts.len()) - 1]);
         let mut taken = arrived.time;
+        let mut body = Vec::new();
         let next = if let Some(refusal) = arrived.refused {
             exchange.end(Some(refusal))
         } else if arrived.is_json {
@@ -171,21 +216,19 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], is_at_once: bool) -> Expected 
             };
             next.unwrap_or_else(|| exchange.end(Some(refusal(502))))
         } else {
-            let pieces = if is_at_once {
-                vec![(arrived.time, arrived.body())]
-            } else {
-                arrived.pieces
+            let pieces = match at_once {
+                Some(bodies) => vec![(arrived.time, bodies[rounds - 1].clone())],
+                None => arrived.pieces,
             };
-            let over = pieces
-                .iter()
-                .find(|(_, bytes)| exchange.feed(bytes) == Flow::Over);
-            if let Some((at, _)) = over {
-                taken = *at;
-            }
-            let broken = arrived.broken.filter(|_| over.is_none());
+            let found = in_time(&pieces, &mut exchange);
+            is_close |= found.is_close;
+            taken = found.over.unwrap_or(arrived.time.min(found.until));
+            body = found.taken;
+            let broken = arrived.broken.filter(|_| found.over.is_none());
             exchange.end(broken)
         };
         time += taken;
+        bodies.push(body);
         let failed = match next {
             Next::Again(_) => continue,
             Next::Done => None,
@@ -196,6 +239,8 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], is_at_once: bool) -> Expected 
             counts: exchange.counts(),
             failed,
             rounds,
+            taken: bodies,
+            is_close,
         };
     }
     unreachable!("there are not so many rounds")
@@ -418,18 +463,18 @@ impl Case {
 
     fn check_streamed(&self, played: &Played, plan: &ReplyPlan) {
         let Played { got, report, .. } = played;
-        let expected = streamed(plan, &self.scripts, false);
-        let at_once = streamed(plan, &self.scripts, true);
+        let expected = streamed(plan, &self.scripts, None);
+        let at_once = streamed(plan, &self.scripts, Some(&expected.taken));
         assert_eq!(expected.heard, at_once.heard);
         assert_eq!(report.counts, expected.counts);
         assert_eq!(played.asked.len(), expected.rounds);
         assert_eq!(report.error.is_some(), expected.failed.is_some());
         if let Some((status, time, true)) = expected.failed {
             // Who has heard a sign of life has been answered with 200 already.
-            if time + Duration::from_millis(50) < KEEP_ALIVE {
+            if time + ABOUT < KEEP_ALIVE {
                 assert_eq!(got.status, Some(status));
             }
-            if time > KEEP_ALIVE + Duration::from_millis(50) {
+            if time > KEEP_ALIVE + ABOUT {
                 assert_eq!(got.status, Some(200));
             }
             if got.status == Some(status) {
@@ -444,10 +489,14 @@ impl Case {
         let has_failed = heard.error.take().is_some();
         assert_eq!(has_failed, expected.failed.is_some());
         let readable = heard.clone();
-        let without_error = Heard {
+        let mut without_error = Heard {
             error: None,
             ..expected.heard
         };
+        if expected.is_close {
+            // Only the usage comes so late.
+            (heard.usage, without_error.usage) = (None, None);
+        }
         assert_eq!(heard, without_error);
         self.check_calls(&readable, plan, expected.rounds);
     }

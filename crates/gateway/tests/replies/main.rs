@@ -18,6 +18,7 @@ mod chaos;
 mod chunks;
 mod conversations;
 mod expected;
+mod late;
 mod long;
 mod memory;
 mod model;

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::HeaderMap;
@@ -9,6 +10,7 @@ use axum::response::Response;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::encode_comment;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
 
 use crate::exchange::Exchange;
 use crate::key::Secret;
@@ -22,6 +24,11 @@ use crate::server::report::Ticket;
 use crate::server::upstream::{Answer, Asking};
 use crate::server::{Shared, answer};
 
+/// How long is waited behind the end of a reply for what it cost, in all.
+const LATE: Duration = Duration::from_secs(5);
+/// How much is read there, in bytes: comments need not take any time.
+const LATE_BYTES: usize = 64 << 10;
+
 /// A streamed answer to a request that was put into words.
 pub(super) struct Run {
     shared: Arc<Shared>,
@@ -32,11 +39,46 @@ pub(super) struct Run {
     asking: Asking,
     exchange: Exchange,
     given: Option<Answer>,
+    /// What may still come behind the end of the reply, if that has come.
+    late: Option<Late>,
     /// What else the client is told of the answer.
     headers: HeaderMap,
     /// How it ended.
     ended: Option<Result<(), Refusal>>,
     ticket: Ticket,
+}
+
+/// What may still come behind the end of a reply.
+struct Late {
+    wait: Duration,
+    bytes: usize,
+}
+
+impl Default for Late {
+    fn default() -> Self {
+        Self {
+            wait: LATE,
+            bytes: LATE_BYTES,
+        }
+    }
+}
+
+impl Late {
+    /// The next piece, if it may come. Only what is waited for the model's server counts, and not how long the client
+    /// takes to read.
+    async fn piece(&mut self, given: &mut Answer) -> Result<Option<Bytes>, Refusal> {
+        if self.bytes == 0 {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        let piece = timeout(self.wait, given.piece())
+            .await
+            .unwrap_or(Ok(None))?;
+        self.wait = self.wait.saturating_sub(begun.elapsed());
+        let length = piece.as_ref().map_or(0, Bytes::len);
+        self.bytes = self.bytes.saturating_sub(length);
+        Ok(piece)
+    }
 }
 
 impl Run {
@@ -60,6 +102,7 @@ impl Run {
             body: Some(body),
             asking,
             given: None,
+            late: None,
             headers: HeaderMap::new(),
             ended: None,
             ticket,
@@ -108,10 +151,21 @@ impl Run {
         let Some(given) = &mut self.given else {
             return Err(Refusal::upstream("there is no answer"));
         };
-        let is_over = match given.piece().await? {
+        let piece = match &mut self.late {
+            None => given.piece().await?,
+            Some(late) => late.piece(given).await?,
+        };
+        let is_over = match piece {
             Some(piece) => {
                 self.ticket.said(&piece);
-                self.exchange.feed(&piece) == Flow::Over
+                match self.exchange.feed(&piece) {
+                    Flow::Go => false,
+                    Flow::Over => true,
+                    Flow::Late => {
+                        self.late.get_or_insert_default();
+                        false
+                    }
+                }
             }
             None => true,
         };
@@ -125,6 +179,7 @@ impl Run {
     fn conclude(&mut self, broken: Option<Refusal>) {
         // What still comes of it is not wanted.
         self.given = None;
+        self.late = None;
         let next = self.exchange.end(broken);
         self.follow(next);
     }
