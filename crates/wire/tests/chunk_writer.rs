@@ -134,6 +134,42 @@ fn what_has_no_name_goes_out_with_the_next_chunk() {
 }
 
 #[test]
+fn little_is_kept_for_the_next_chunk() {
+    let carry = |writer: &mut ChunkWriter, name: &str, value: &str| {
+        let fields = format!(r#""{name}":"{value}""#);
+        let data = format!(r#"{{"choices":[{{"delta":{{{fields}}},{fields}}}],{fields}}}"#);
+        let chunk = ChatCompletionChunk::read(&data).expect("a chunk");
+        writer.carry(&chunk.expect("no end"), 0);
+    };
+    let written = |writer: &mut ChunkWriter| {
+        let mut out = Vec::new();
+        writer.content("a", &mut out);
+        let text = String::from_utf8(out).expect("UTF-8");
+        (text.matches("\":\"b").count(), text.len())
+    };
+    let mut writer = ChunkWriter::new(&HEAD, 0);
+    // Ever new names.
+    for number in 0..1000 {
+        carry(&mut writer, &format!("n{number}"), "b");
+    }
+    // A name that comes again has its later value, unless that is too long.
+    for (length, count, most) in [
+        (1, 256, 20_000),
+        (900_000, 256, 2_800_000),
+        (1 << 20, 255, 20_000),
+    ] {
+        let mut writer = writer.clone();
+        carry(&mut writer, "n0", &"b".repeat(length));
+        let (fields, bytes) = written(&mut writer);
+        assert_eq!(fields, 3 * count);
+        assert!(bytes < most && bytes + 200_000 > most, "{bytes}");
+        // What has gone out makes room.
+        carry(&mut writer, "n0", "b");
+        assert_eq!(written(&mut writer).0, 3);
+    }
+}
+
+#[test]
 fn the_second_answer() {
     let mut writer = ChunkWriter::new(&HEAD, 1);
     let mut out = Vec::new();

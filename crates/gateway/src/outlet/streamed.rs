@@ -7,6 +7,9 @@ use plaincall_wire::openai::{
 
 use crate::outlet::Outlet;
 
+/// The longest id and the longest name of a model that are repeated in each chunk, in bytes.
+const LONGEST_NAME: usize = 1024;
+
 /// Writes a reply as the events of a stream. The server takes the bytes away with [`take`](Self::take).
 #[derive(Debug)]
 pub struct StreamedAnswer {
@@ -14,9 +17,9 @@ pub struct StreamedAnswer {
     id: String,
     created: u64,
     includes_usage: bool,
-    writer: Option<ChunkWriter>,
-    /// What came before the first chunk of an answer.
-    early: ChatCompletionChunk<'static>,
+    /// Keeps also what comes before the first chunk of an answer.
+    writer: ChunkWriter,
+    has_begun: bool,
     bytes: Vec<u8>,
 }
 
@@ -28,15 +31,15 @@ impl StreamedAnswer {
             id: id.into(),
             created,
             includes_usage,
-            writer: None,
-            early: ChatCompletionChunk::default(),
+            writer: ChunkWriter::new(&ChunkHead::default(), 0),
+            has_begun: false,
             bytes: Vec::new(),
         }
     }
 
     /// Whether anything has been written, so that it is too late for another status.
     pub fn has_begun(&self) -> bool {
-        self.writer.is_some()
+        self.has_begun
     }
 
     /// The bytes that can go out now.
@@ -57,33 +60,27 @@ impl StreamedAnswer {
     /// Writes the first chunk, with the names of this one.
     fn begin_as(&mut self, chunk: &ChatCompletionChunk<'_>) {
         let created = chunk.created.as_ref();
-        let head = ChunkHead {
-            id: chunk
-                .id
-                .as_deref()
-                .filter(|id| !id.is_empty())
-                .unwrap_or(&self.id),
+        let short = |name: &&str| name.len() <= LONGEST_NAME;
+        let id = chunk.id.as_deref().filter(|id| !id.is_empty());
+        self.writer.set_head(&ChunkHead {
+            id: id.filter(short).unwrap_or(&self.id),
             created: created
                 .and_then(|json| json.read().ok())
                 .unwrap_or(self.created),
-            model: chunk.model.as_deref().unwrap_or_default(),
-            service_tier: chunk.service_tier.as_deref(),
-            system_fingerprint: chunk.system_fingerprint.as_deref(),
+            model: chunk.model.as_deref().filter(short).unwrap_or_default(),
+            service_tier: chunk.service_tier.as_deref().filter(short),
+            system_fingerprint: chunk.system_fingerprint.as_deref().filter(short),
             includes_usage: self.includes_usage,
-        };
-        let mut writer = ChunkWriter::new(&head, 0);
-        writer.carry(&std::mem::take(&mut self.early), 0);
-        writer.role(&mut self.bytes);
-        self.writer = Some(writer);
+        });
+        self.writer.role(&mut self.bytes);
+        self.has_begun = true;
     }
 
     fn write(&mut self, write: impl FnOnce(&mut ChunkWriter, &mut Vec<u8>)) {
-        if self.writer.is_none() {
+        if !self.has_begun {
             self.begin_as(&ChatCompletionChunk::default());
         }
-        if let Some(writer) = &mut self.writer {
-            write(writer, &mut self.bytes);
-        }
+        write(&mut self.writer, &mut self.bytes);
     }
 }
 
@@ -91,20 +88,13 @@ impl Outlet for StreamedAnswer {
     fn begin(&mut self, chunk: &ChatCompletionChunk<'_>) {
         // Some servers send something before the answer, with empty names.
         let names_answer = chunk.id.as_deref().is_some_and(|id| !id.is_empty());
-        if self.writer.is_none() && (names_answer || !chunk.choices().is_empty()) {
+        if !self.has_begun && (names_answer || !chunk.choices().is_empty()) {
             self.begin_as(chunk);
         }
     }
 
     fn carry(&mut self, chunk: &ChatCompletionChunk<'_>) {
-        match &mut self.writer {
-            Some(writer) => writer.carry(chunk, 0),
-            None => {
-                for (name, value) in chunk.unknown.clone().into_owned().iter() {
-                    self.early.unknown.set(name.to_owned(), value.clone());
-                }
-            }
-        }
+        self.writer.carry(chunk, 0);
     }
 
     fn content(&mut self, text: &str) {

@@ -6,6 +6,7 @@ use plaincall_gateway::{
     End, Exchange, Flow, Markers, Mode, ModelSettings, Next, Reply, Secret, StreamedAnswer,
 };
 use plaincall_syntax::Dialect;
+use plaincall_testkit::strict_client::hear;
 use plaincall_wire::openai::ChatCompletionChunk;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
@@ -702,6 +703,30 @@ fn headers_that_are_too_long() {
             assert_eq!(outcome.heard.content, expected, "pieces of {size}");
             assert_eq!(outcome.counts.stray_markers, 1);
         }
+    }
+}
+
+#[test]
+fn long_names_are_not_repeated_in_each_chunk() {
+    for (length, is_told) in [(1024, true), (1025, false)] {
+        let name = "n".repeat(length);
+        let begun = json!({"id": name, "model": name, "system_fingerprint": name,
+            "choices": [{"delta": {"content": "a"}}]});
+        let stream = Stream::new().data(&begun.to_string());
+        let stream = stream.texts(["b", "c"]).finish("stop").done();
+        let reply = Reply::new(
+            plan(&json!({}), &ModelSettings::default()),
+            Secret::new("seed"),
+        );
+        let answer = StreamedAnswer::new("chatcmpl-0", 1, false);
+        let mut exchange = Exchange::new(reply, answer, Limits::default());
+        exchange.feed(&stream.0);
+        assert_eq!(exchange.end(None), Next::Done);
+        let bytes = exchange.take();
+        assert_eq!(hear(&bytes, false).content, "abc");
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(text.contains(&name), is_told);
+        assert_eq!(text.contains("chatcmpl-0"), !is_told);
     }
 }
 

@@ -11,6 +11,11 @@ use crate::json::Json;
 use crate::sse::encode_data;
 use crate::write_to;
 
+/// How many fields without a name here are kept for a place in the next chunk.
+const MOST_FIELDS: usize = 256;
+/// How long they are together, in bytes.
+const MOST_BYTES: usize = 1 << 20;
+
 /// What all chunks of a stream say.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkHead<'a> {
@@ -75,39 +80,36 @@ pub struct ChunkWriter {
 
 #[derive(Clone, Debug, Default)]
 struct Carried {
-    chunk: Vec<(String, String)>,
-    choice: Vec<(String, String)>,
-    delta: Vec<(String, String)>,
+    chunk: Fields,
+    choice: Fields,
+    delta: Fields,
+}
+
+/// Names and JSON texts.
+#[derive(Clone, Debug, Default)]
+struct Fields {
+    list: Vec<(String, String)>,
+    bytes: usize,
 }
 
 impl ChunkWriter {
     /// A writer for the answer with this number; the first, and mostly the only one, is 0.
     pub fn new(head: &ChunkHead<'_>, choice: u64) -> Self {
-        let mut bytes = b"data: {\"id\":".to_vec();
-        write_to(&head.id, &mut bytes);
-        bytes.extend_from_slice(b",\"object\":\"chat.completion.chunk\",\"created\":");
-        write_to(&head.created, &mut bytes);
-        bytes.extend_from_slice(b",\"model\":");
-        write_to(&head.model, &mut bytes);
-        let optional = [
-            ("service_tier", head.service_tier),
-            ("system_fingerprint", head.system_fingerprint),
-        ];
-        for (name, value) in optional {
-            if let Some(value) = value {
-                field(name, &value, &mut bytes);
-            }
-        }
-        bytes.extend_from_slice(b",\"choices\":[");
         let mut begin = b"{\"index\":".to_vec();
         write_to(&choice, &mut begin);
         begin.extend_from_slice(b",\"delta\":{");
         Self {
-            head: bytes,
+            head: head.written(),
             choice: begin,
             includes_usage: head.includes_usage,
             carried: Carried::default(),
         }
+    }
+
+    /// What all chunks say that are still to be written. What is kept of chunks that were read stays.
+    pub fn set_head(&mut self, head: &ChunkHead<'_>) {
+        self.head = head.written();
+        self.includes_usage = head.includes_usage;
     }
 
     /// The first chunk, which names the role.
@@ -179,23 +181,23 @@ impl ChunkWriter {
         out.extend_from_slice(&self.head);
         out.extend_from_slice(b"],\"usage\":");
         one_line(out, |out| write_to(usage, out));
-        write_carried(&mut self.carried.chunk, false, out);
+        self.carried.chunk.write(false, out);
         out.extend_from_slice(b"}\n\n");
     }
 
     /// Keeps what this crate has no name for in a chunk that was read, and the probabilities of its tokens, and puts it
     /// into the next chunk that is written. A field that comes again before that has its later value.
+    ///
+    /// For a chunk, its choice and its delta 256 fields and 1 MiB are kept each; what is more is left out.
     pub fn carry(&mut self, chunk: &ChatCompletionChunk<'_>, choice: u64) {
-        keep(chunk.unknown.iter(), &mut self.carried.chunk);
+        self.carried.chunk.keep(chunk.unknown.iter());
         let is_ours = |number: Option<u64>| number.unwrap_or_default() == choice;
         for choice in chunk.choices().iter().filter(|one| is_ours(one.index)) {
             let logprobs = choice.logprobs.iter().map(|value| ("logprobs", value));
-            keep(
-                choice.unknown.iter().chain(logprobs),
-                &mut self.carried.choice,
-            );
+            let fields = choice.unknown.iter().chain(logprobs);
+            self.carried.choice.keep(fields);
             if let Some(delta) = &choice.delta {
-                keep(delta.unknown.iter(), &mut self.carried.delta);
+                self.carried.delta.keep(delta.unknown.iter());
             }
         }
     }
@@ -207,25 +209,83 @@ impl ChunkWriter {
 
     fn end(&mut self, reason: Option<&str>, out: &mut Vec<u8>) {
         let is_first = out.ends_with(b"{");
-        write_carried(&mut self.carried.delta, is_first, out);
+        self.carried.delta.write(is_first, out);
         out.push(b'}');
-        if !self
-            .carried
-            .choice
-            .iter()
-            .any(|(name, _)| name == "logprobs")
-        {
+        if !self.carried.choice.holds("logprobs") {
             out.extend_from_slice(b",\"logprobs\":null");
         }
-        write_carried(&mut self.carried.choice, false, out);
+        self.carried.choice.write(false, out);
         out.extend_from_slice(b",\"finish_reason\":");
         write_to(&reason, out);
         out.extend_from_slice(b"}]");
-        write_carried(&mut self.carried.chunk, false, out);
+        self.carried.chunk.write(false, out);
         if self.includes_usage {
             out.extend_from_slice(b",\"usage\":null");
         }
         out.extend_from_slice(b"}\n\n");
+    }
+}
+
+impl ChunkHead<'_> {
+    /// From the beginning of an event to the list of choices.
+    fn written(&self) -> Vec<u8> {
+        let mut bytes = b"data: {\"id\":".to_vec();
+        write_to(&self.id, &mut bytes);
+        bytes.extend_from_slice(b",\"object\":\"chat.completion.chunk\",\"created\":");
+        write_to(&self.created, &mut bytes);
+        bytes.extend_from_slice(b",\"model\":");
+        write_to(&self.model, &mut bytes);
+        let optional = [
+            ("service_tier", self.service_tier),
+            ("system_fingerprint", self.system_fingerprint),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                field(name, &value, &mut bytes);
+            }
+        }
+        bytes.extend_from_slice(b",\"choices\":[");
+        bytes
+    }
+}
+
+impl Fields {
+    fn holds(&self, name: &str) -> bool {
+        self.list.iter().any(|(known, _)| known == name)
+    }
+
+    /// Keeps these fields; those that are kept already under the same names go.
+    fn keep<'f>(&mut self, fields: impl Iterator<Item = (&'f str, &'f Json<'f>)> + Clone) {
+        if !self.list.is_empty() {
+            let names: HashSet<&str> = fields.clone().map(|(name, _)| name).collect();
+            self.list.retain(|(name, value)| {
+                let stays = !names.contains(name.as_str());
+                if !stays {
+                    self.bytes -= name.len() + value.len();
+                }
+                stays
+            });
+        }
+        for (name, value) in fields {
+            let bytes = self.bytes + name.len() + value.text().len();
+            if self.list.len() < MOST_FIELDS && bytes <= MOST_BYTES {
+                self.list.push((name.to_owned(), value.text().to_owned()));
+                self.bytes = bytes;
+            }
+        }
+    }
+
+    /// Writes them behind other fields, or as the first of their object.
+    fn write(&mut self, is_first: bool, out: &mut Vec<u8>) {
+        self.bytes = 0;
+        for (number, (name, value)) in self.list.drain(..).enumerate() {
+            if number > 0 || !is_first {
+                out.push(b',');
+            }
+            write_to(&name, out);
+            out.push(b':');
+            one_line(out, |out| out.extend_from_slice(value.as_bytes()));
+        }
     }
 }
 
@@ -256,29 +316,5 @@ fn one_line(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         .filter(|byte| matches!(byte, b'\n' | b'\r'))
     {
         *byte = b' ';
-    }
-}
-
-/// Keeps these fields; those that are kept already under the same names go.
-fn keep<'f>(
-    fields: impl Iterator<Item = (&'f str, &'f Json<'f>)> + Clone,
-    carried: &mut Vec<(String, String)>,
-) {
-    if !carried.is_empty() {
-        let names: HashSet<&str> = fields.clone().map(|(name, _)| name).collect();
-        carried.retain(|(name, _)| !names.contains(name.as_str()));
-    }
-    carried.extend(fields.map(|(name, value)| (name.to_owned(), value.text().to_owned())));
-}
-
-/// Writes fields behind others, or as the first of their object.
-fn write_carried(carried: &mut Vec<(String, String)>, is_first: bool, out: &mut Vec<u8>) {
-    for (number, (name, value)) in carried.drain(..).enumerate() {
-        if number > 0 || !is_first {
-            out.push(b',');
-        }
-        write_to(&name, out);
-        out.push(b':');
-        one_line(out, |out| out.extend_from_slice(value.as_bytes()));
     }
 }

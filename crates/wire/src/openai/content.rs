@@ -46,14 +46,4 @@ impl Content<'_> {
             .filter_map(|part| part.thinking.as_ref())
             .map(Self::text)
     }
-
-    /// Whether the content is text alone, so that [`text`](Self::text) loses nothing.
-    pub fn is_text(&self) -> bool {
-        match self {
-            Self::Text(_) => true,
-            Self::Parts(parts) => parts
-                .iter()
-                .all(|part| part.kind.as_deref() == Some("text")),
-        }
-    }
 }
