@@ -158,7 +158,7 @@ fn check_whole(
     heard: &Heard,
 ) {
     let mut reply = Reply::new(plan.clone(), Secret::new("seed"));
-    let mut whole = WholeAnswer::new();
+    let mut whole = WholeAnswer::new("chatcmpl-0", 1);
     for (round, text) in texts.iter().enumerate() {
         let body = json!({"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}]});
         let body = body.to_string();

@@ -10,6 +10,9 @@ use crate::outlet::Outlet;
 /// Puts a reply together into one answer.
 #[derive(Debug, Default)]
 pub struct WholeAnswer {
+    /// What the answer says if the model's server does not say it.
+    id: String,
+    created: u64,
     content: String,
     reasoning: String,
     reasoning_name: Option<ReasoningField>,
@@ -27,14 +30,27 @@ struct Call {
 }
 
 impl WholeAnswer {
-    /// An answer without anything.
-    pub fn new() -> Self {
-        Self::default()
+    /// An answer without anything. The id and the time, in seconds since 1970, are for servers that give none.
+    pub fn new(id: impl Into<String>, created: u64) -> Self {
+        Self {
+            id: id.into(),
+            created,
+            ..Self::default()
+        }
     }
 
     /// The answer of the model's server with this reply in it. All else of it stays, but for the probabilities of
     /// tokens: they tell another text.
     pub fn into_completion(self, mut completion: ChatCompletion<'_>) -> ChatCompletion<'_> {
+        if completion.id.as_deref().is_none_or(str::is_empty) {
+            completion.id = Some(self.id.into());
+        }
+        completion.object = Some("chat.completion".into());
+        let created = completion.created.take();
+        let is_time = |json: &Json<'_>| json.read::<u64>().is_ok();
+        let created = created.filter(is_time);
+        completion.created = created.or_else(|| Some(Json::new(&self.created)));
+        completion.model.get_or_insert_default();
         let choices = completion.choices.take().unwrap_or_default();
         let mut choice = choices.into_iter().next().unwrap_or_else(|| Choice {
             index: Some(0),

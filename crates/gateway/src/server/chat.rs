@@ -133,8 +133,8 @@ impl Asked<'_> {
         plan: ReplyPlan,
         seed: Secret,
     ) -> Result<Response, Refusal> {
+        let mut whole = WholeAnswer::new(answer_id(&seed), now());
         let mut reply = Reply::new(plan, seed);
-        let mut whole = WholeAnswer::new();
         loop {
             let body = plaincall_wire::write(&upstream).into_bytes();
             self.ticket.asked(&body);
@@ -159,6 +159,11 @@ impl Asked<'_> {
             }
         }
     }
+}
+
+/// The id of an answer for which the model's server has none.
+fn answer_id(seed: &Secret) -> String {
+    format!("chatcmpl-{}", seed.word(&[b"answer"]))
 }
 
 /// Seconds since 1970.

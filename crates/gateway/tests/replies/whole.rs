@@ -1,7 +1,8 @@
 //! Answers that are not streamed.
 
-use plaincall_gateway::{Mode, ModelSettings, Next, Reply, Secret, WholeAnswer};
-use plaincall_wire::openai::ChatCompletion;
+use plaincall_gateway::{Mode, ModelSettings, Next, Reply, Secret, StreamedAnswer, WholeAnswer};
+use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk};
+use plaincall_wire::sse::Decoder;
 use serde_json::{Value, json};
 
 use crate::model::{Stream, exchange, plan};
@@ -22,7 +23,7 @@ fn answer(mode: Mode, texts: &[&str], reason: &str) -> Result<Value, String> {
         ..ModelSettings::default()
     };
     let mut reply = Reply::new(plan(&json!({}), &settings), Secret::new("seed"));
-    let mut whole = WholeAnswer::new();
+    let mut whole = WholeAnswer::new("chatcmpl-0", 1);
     for text in texts {
         let body = completion(text, reason).to_string();
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
@@ -89,6 +90,49 @@ fn an_answer_is_what_a_stream_gives() {
     }
 }
 
+/// What a stream says in each chunk, an answer says too.
+#[test]
+fn an_answer_of_a_server_that_says_little() {
+    let choices = r#""choices":[{"message":{"content":"Hi."},"delta":{"content":"Hi."},"finish_reason":"stop"}]"#;
+    for (given, expected) in [
+        ("", json!(["chatcmpl-0", 1, ""])),
+        (
+            r#""id":"","created":null,"model":null,"object":"","#,
+            json!(["chatcmpl-0", 1, ""]),
+        ),
+        (
+            r#""id":null,"created":"now","object":null,"#,
+            json!(["chatcmpl-0", 1, ""]),
+        ),
+        (
+            r#""id":"a","created":7,"model":"m","object":"text","#,
+            json!(["a", 7, "m"]),
+        ),
+    ] {
+        let body = format!("{{{given}{choices}}}");
+        let plan = plan(&json!({}), &ModelSettings::default());
+        let mut reply = Reply::new(plan.clone(), Secret::new("seed"));
+        let mut whole = WholeAnswer::new("chatcmpl-0", 1);
+        let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
+        assert_eq!(reply.whole(&upstream, &mut whole), Next::Done);
+        let written = plaincall_wire::write(&whole.into_completion(upstream));
+        let answer: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(answer["object"], "chat.completion");
+        let head = |answer: &Value| json!([answer["id"], answer["created"], answer["model"]]);
+        assert_eq!(head(&answer), expected, "{given}");
+
+        let mut reply = Reply::new(plan, Secret::new("seed"));
+        let mut answer = StreamedAnswer::new("chatcmpl-0", 1, false);
+        let chunk = ChatCompletionChunk::read(&body).unwrap().unwrap();
+        reply.push(chunk, &mut answer);
+        let bytes = answer.take();
+        let mut events = Decoder::new();
+        let first = events.feed(&bytes).next().unwrap().unwrap();
+        let first: Value = serde_json::from_str(&first.data).unwrap();
+        assert_eq!(head(&first), expected, "{given}");
+    }
+}
+
 #[test]
 fn an_answer_that_is_checked() {
     let answer = answer(Mode::Checked, &[TEXTS[2], TEXTS[1]], "stop").unwrap();
@@ -126,7 +170,8 @@ fn an_answer_without_choices() {
             Secret::new("seed"),
         );
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
-        let Next::Failed(refusal) = reply.whole(&upstream, &mut WholeAnswer::new()) else {
+        let Next::Failed(refusal) = reply.whole(&upstream, &mut WholeAnswer::new("chatcmpl-0", 1))
+        else {
             panic!("{body}");
         };
         assert_eq!((refusal.status, refusal.message()), (502, message));

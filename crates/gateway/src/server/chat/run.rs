@@ -18,7 +18,7 @@ use crate::outlet::streamed::StreamedAnswer;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::reply::{Flow, Next, Reply};
-use crate::server::chat::now;
+use crate::server::chat::{answer_id, now};
 use crate::server::pipe::{Filler, pipe};
 use crate::server::report::Ticket;
 use crate::server::upstream::{Answer, Asking};
@@ -91,8 +91,7 @@ impl Run {
         asking: Asking,
         ticket: Ticket,
     ) -> Self {
-        let id = format!("chatcmpl-{}", seed.word(&[b"answer"]));
-        let answer = StreamedAnswer::new(id, now(), plan.includes_usage());
+        let answer = StreamedAnswer::new(answer_id(&seed), now(), plan.includes_usage());
         let reply = Reply::new(plan, seed);
         let limits = shared.config.limits.stream;
         Self {
