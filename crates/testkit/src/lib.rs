@@ -8,6 +8,7 @@
     reason = "this crate is test code: a panic is how a test fails"
 )]
 
+pub mod cases;
 pub mod digits;
 pub mod examples;
 pub mod foreign;

@@ -3,12 +3,12 @@
 use plaincall_call::{Document, Segment, ToolSet, read_tool_definitions};
 use plaincall_gateway::{Caller, ModelSettings, Offers, Secret, Translation, translate};
 use plaincall_syntax::Dialect;
+use plaincall_testkit::cases::cases;
 use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::Heard;
 use plaincall_wire::openai::ChatCompletionRequest;
 use serde_json::{Value, json};
 
-use crate::cases;
 use crate::chunks::reply;
 use crate::model::{heard, plan, request, tools};
 
@@ -60,7 +60,7 @@ fn what_the_client_sends_back_is_what_the_model_wrote() {
     let tools = ToolSet::new(read_tool_definitions(&tools().to_string()).unwrap()).unwrap();
     let settings = ModelSettings::default();
     let plan = plan(&json!({}), &settings);
-    for seed in cases(150) {
+    for seed in cases("GATEWAY", 150) {
         let mut random = Random::new(seed);
         let with_escapes = random.one_in(2);
         let text = reply(&mut random, with_escapes);

@@ -12,6 +12,7 @@ use plaincall_gateway::{
     Counts, Exchange, Flow, Mode, ModelSettings, Next, Refusal, Reply, ReplyPlan, Secret,
     StreamedAnswer, Timeouts, WholeAnswer,
 };
+use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Script, Then};
 use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::{Heard, hear};
@@ -20,9 +21,9 @@ use plaincall_wire::sse::{Decoder, Limits};
 use serde_json::{Value, json};
 
 use crate::chunks::without_ids;
+use crate::expected;
 use crate::memory::{Client, Played, Stage};
 use crate::model::{plan, request, tool_set};
-use crate::{Named, cases, expected};
 
 const LIMITS: Limits = Limits {
     line: 64 << 10,
@@ -249,7 +250,7 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
 /// What must come of an answer that is not streamed: its calls, or the status of an error.
 fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Counts, usize) {
     let mut reply = Reply::new(plan.clone(), Secret::new("seed"));
-    let mut whole = WholeAnswer::new();
+    let mut whole = WholeAnswer::new("chatcmpl-0", 1);
     for rounds in 1.. {
         let arrived = arrive(&scripts[rounds.min(scripts.len()) - 1]);
         let body = arrived.whole();
@@ -566,7 +567,7 @@ fn one_end_whatever_comes() {
             ..Timeouts::default()
         };
     });
-    for seed in cases(200) {
+    for seed in cases("GATEWAY", 200) {
         let case = Case::new(seed);
         let settings = if case.is_checked {
             checked.clone()
@@ -574,7 +575,7 @@ fn one_end_whatever_comes() {
             ModelSettings::default()
         };
         let plan = plan(&case.fields, &settings);
-        let _named = Named(seed);
+        let _playing = Playing::new("GATEWAY", seed);
         let played = case.play(&stage);
         case.check(&played, &plan);
     }

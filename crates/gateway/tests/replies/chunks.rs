@@ -3,12 +3,13 @@
 use plaincall_call::Completeness;
 use plaincall_gateway::{Mode, ModelSettings, ReplyPlan};
 use plaincall_syntax::Dialect;
+use plaincall_testkit::cases::cases;
 use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::Heard;
 use serde_json::{Value, json};
 
+use crate::expected;
 use crate::model::{heard, plan, tool_set};
-use crate::{cases, expected};
 
 fn check_calls(text: &str, heard: &Heard, plan: &ReplyPlan, completeness: Completeness) {
     let calls = expected::calls(text, plan.dialect(), completeness, tool_set());
@@ -221,7 +222,7 @@ fn random_replies_give_the_calls_of_the_document() {
         .map(|marker| marker.text)
         .collect();
     let mut closed = 0;
-    let cases = cases(300);
+    let cases = cases("GATEWAY", 300);
     let count = cases.end - cases.start;
     for seed in cases {
         let mut random = Random::new(seed);

@@ -13,14 +13,15 @@ use plaincall_gateway::{
     translate,
 };
 use plaincall_syntax::{Dialect, unescape};
+use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::foreign::{chunks, markers_in};
 use plaincall_testkit::schema_calls::{Choices, sample, schema};
 use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::Heard;
 use serde_json::{Value, json};
 
+use crate::expected;
 use crate::model::{Stream, exchange};
-use crate::{Named, cases, expected};
 
 /// Start, end and argument markers; some begin others.
 const MARKERS: &[[&str; 3]] = &[
@@ -501,10 +502,10 @@ fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Ta
 #[test]
 fn what_is_said_is_what_is_heard() {
     let mut tally = Tally::default();
-    let cases = cases(60);
+    let cases = cases("GATEWAY", 60);
     let count = cases.end - cases.start;
     for seed in cases {
-        let _named = Named(seed);
+        let _playing = Playing::new("GATEWAY", seed);
         let mut random = Random::new(seed);
         let random = &mut random;
         let setting = Setting::new(random);

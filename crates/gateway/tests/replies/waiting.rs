@@ -1,15 +1,15 @@
-//! Servers that do not end when the reply has ended.
+//! Who waits for whom, and how long, on a clock that is stopped.
 
 use std::time::Duration;
 
 use plaincall_gateway::axum::body::Body;
 use plaincall_gateway::axum::http::Request;
 use plaincall_gateway::{Mode, ModelSettings};
-use plaincall_testkit::model_server::{Piece, Script, Then};
+use plaincall_testkit::model_server::{Head, Piece, Script, Then};
 use plaincall_testkit::strict_client::{Heard, hear};
 use serde_json::json;
 
-use crate::memory::{Client, Stage};
+use crate::memory::{Client, Played, Stage};
 use crate::model::request;
 
 const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
@@ -29,17 +29,72 @@ fn usage() -> Vec<u8> {
     format!("data: {}\n\n", json!({"choices": [], "usage": usage})).into_bytes()
 }
 
-/// What a client hears, and in how many milliseconds.
-fn play(stage: &Stage, scripts: Vec<Script>, client: Client) -> (Heard, u128) {
+fn asked() -> Request<Body> {
     let body = request(&json!({"stream_options": {"include_usage": true}}));
     let request = Request::post("/v1/chat/completions");
-    let request = request.body(Body::from(body.to_string())).unwrap();
-    let played = stage.play(request, scripts, client);
+    request.body(Body::from(body.to_string())).unwrap()
+}
+
+/// What a client hears of an answer that ends as it should.
+fn play(stage: &Stage, scripts: Vec<Script>, client: Client) -> (Heard, Played) {
+    let played = stage.play(asked(), scripts, client);
     assert_eq!(played.got.end, Some(Ok(())));
     assert_eq!(played.report.error, None);
     let heard = hear(&played.got.bytes, true);
     assert_eq!(heard.error, None);
-    (heard, played.time.as_millis())
+    (heard, played)
+}
+
+#[test]
+fn whoever_waits_long_is_told() {
+    let stage = Stage::new(|_| {});
+    let mut script = Script::stream(&["Yes."], "stop");
+    script.pieces[0].after = Duration::from_secs(40);
+    let (heard, played) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
+    assert_eq!(heard.content, "Yes.");
+    let text = String::from_utf8(played.got.bytes).unwrap();
+    let comments = ": still there\n\n".repeat(2);
+    assert!(text.starts_with(&comments), "{text}");
+    assert_eq!(text.matches("still there").count(), 2);
+}
+
+#[test]
+fn what_is_not_waited_for_any_longer() {
+    let stage = Stage::new(|config| {
+        config.timeouts.keep_alive = Duration::from_hours(1);
+    });
+    let begun = |pieces| Script::stream(&["I add.\n", ADD], "stop").only(pieces, Then::Stall);
+    let page = Head::new(503).header("content-type", "text/html");
+    let page = Script::new(page, vec![b"<p>Closed".to_vec()]).only(1, Then::Stall);
+    for (script, status, words, seconds) in [
+        (
+            Script::nothing(Then::Stall),
+            504,
+            "has not begun to answer",
+            600,
+        ),
+        (begun(0), 504, "has fallen silent", 300),
+        // What has come of an error is told, when nothing more of it does.
+        (page, 503, "<p>Closed", 2),
+        (begun(1), 200, "has fallen silent", 300),
+        (begun(2), 200, "has fallen silent", 300),
+    ] {
+        let played = stage.play(asked(), vec![script], Client::Reads(Duration::ZERO));
+        assert_eq!(played.got.status, Some(status), "{words}");
+        let text = String::from_utf8(played.got.bytes.clone()).unwrap();
+        assert!(text.contains(words), "{words} in {text}");
+        // The words of the server may quote what was said.
+        let told = played.report.error.unwrap();
+        assert!(told.contains(words) || status == 503, "{told}");
+        let most = Duration::from_millis(seconds * 1000 + 50);
+        assert!(played.time <= most, "{:?}", played.time);
+        assert!(played.time >= Duration::from_secs(seconds));
+        if status == 200 {
+            let heard = hear(&played.got.bytes, true);
+            assert_eq!(heard.content, "I add.\n");
+            assert!(heard.error.unwrap().contains(words));
+        }
+    }
 }
 
 #[test]
@@ -68,11 +123,12 @@ fn nobody_waits_for_a_server_that_goes_on() {
         (at_once(b"data:\n\n"), 0, false),
     ];
     for (place, (script, time, has_usage)) in table.into_iter().enumerate() {
-        let (heard, took) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
+        let (heard, played) = play(&stage, vec![script], Client::Reads(Duration::ZERO));
         assert_eq!(heard.content, "Yes.", "{place}");
         assert_eq!(heard.finish_reason.as_deref(), Some("stop"), "{place}");
         assert_eq!(heard.usage.is_some(), has_usage, "{place}");
         // The clock counts milliseconds, and each wait may take one more.
+        let took = played.time.as_millis();
         assert!((time..time + 50).contains(&took), "{place}: {took}");
     }
 }
@@ -102,7 +158,8 @@ fn a_round_of_repair_waits_no_longer() {
         late(&wrong, Vec::new(), Then::Stall),
         late(ADD, Vec::new(), Then::Stall),
     ];
-    let (heard, took) = play(&stage, scripts, Client::Reads(Duration::ZERO));
+    let (heard, played) = play(&stage, scripts, Client::Reads(Duration::ZERO));
     assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
+    let took = played.time.as_millis();
     assert!((10_000..10_050).contains(&took), "{took}");
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use plaincall_gateway::Mode;
+use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Framing, ModelServer, Then, Verdict};
 use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::hear;
@@ -23,17 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the gateway waits for servers that stall.
 const SHORT: Duration = Duration::from_millis(250);
 
-fn cases(usual: u64) -> std::ops::Range<u64> {
-    if let Ok(case) = std::env::var("CHAOS_CASE") {
-        let case = case.parse().unwrap();
-        return case..case + 1;
-    }
-    0..std::env::var("CHAOS_CASES").map_or(usual, |count| count.parse().unwrap())
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_end_whatever_comes() {
-    let cases = cases(16);
+    let cases = cases("CHAOS", 16);
     let lanes = (0..LANES).map(|lane| {
         let seeds = cases.clone().filter(move |seed| seed % LANES == lane);
         tokio::spawn(play(seeds))
@@ -103,7 +96,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
         };
         // Some clients do not wait for the end, or not even for the beginning.
         let patience = random.one_in(5).then(|| random.below(8));
-        let _named = Named(seed);
+        let _playing = Playing::new("CHAOS", seed);
         let talk = async {
             if let Some(pieces) = patience {
                 return leave(gateway, &server, &body, pieces).await;
@@ -148,17 +141,6 @@ async fn leave(gateway: &Started, server: &ModelServer, body: &Value, pieces: us
     for _ in 0..pieces {
         if !matches!(response.chunk().await, Ok(Some(_))) {
             return;
-        }
-    }
-}
-
-/// Names a number when its case fails.
-struct Named(u64);
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("this was CHAOS_CASE={}", self.0);
         }
     }
 }

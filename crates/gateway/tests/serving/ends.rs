@@ -50,15 +50,9 @@ async fn before_it_has_begun() {
             "status 500",
         ),
         (
-            Script::new(page.clone(), vec![b"<p>Closed".to_vec()]),
+            Script::new(page, vec![b"<p>Closed".to_vec()]),
             503,
             "<p>Closed",
-        ),
-        // What has come of an error is told, when nothing more of it does.
-        (
-            Script::new(page.clone(), vec![b"<p>Closed".to_vec()]).only(1, Then::Stall),
-            503,
-            "<p>Cl",
         ),
         (Script::json(302, &json!("gone")), 502, ""),
         (Script::nothing(Then::Stall), 504, "has not begun to answer"),
@@ -102,16 +96,10 @@ async fn in_the_middle() {
     let script = |then| Script::stream(&["I add.\n", ADD], "stop").only(1, then);
     for (then, words) in [
         (Then::Break, "broke"),
-        (Then::Stall, "has fallen silent"),
         (Then::End, "before it was complete"),
     ] {
         let server = ModelServer::start(vec![script(then)]).await;
-        let gateway = Started::before(&server, |config| {
-            if then == Then::Stall {
-                config.timeouts.idle = Duration::from_millis(500);
-            }
-        })
-        .await;
+        let gateway = Started::before(&server, |_| {}).await;
         let heard = gateway.hear(&request(true)).await;
         assert_eq!(heard.content, "I add.\n");
         assert!(heard.error.as_ref().unwrap().contains(words), "{heard:?}");
@@ -173,21 +161,6 @@ async fn a_call_that_waits_ends_the_request() {
     let heard = gateway.hear(&request(true)).await;
     assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)]);
     server.until(|seen| seen.dropped == 1).await;
-}
-
-#[tokio::test]
-async fn whoever_waits_long_is_told() {
-    let mut script = Script::stream(&["Yes."], "stop");
-    script.pieces[0].after = Duration::from_millis(400);
-    let server = ModelServer::start(vec![script]).await;
-    let gateway = Started::before(&server, |config| {
-        config.timeouts.keep_alive = Duration::from_millis(100);
-    })
-    .await;
-    let response = gateway.post(&request(true)).await;
-    let bytes = response.bytes().await.unwrap();
-    assert!(bytes.starts_with(b": still there\n"), "{bytes:?}");
-    assert_eq!(hear(&bytes, false).content, "Yes.");
 }
 
 #[tokio::test]

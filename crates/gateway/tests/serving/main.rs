@@ -1,9 +1,5 @@
 //! The server on real sockets, with a scripted server in the place of a model's.
 #![allow(
-    clippy::disallowed_methods,
-    reason = "CHAOS_CASE replays one case, CHAOS_CASES sets their number"
-)]
-#![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
