@@ -125,7 +125,7 @@ fn a_long_id_is_not_copied_for_each_event() {
     assert_eq!(count, 0);
 }
 
-/// Many unknown fields, carried again and again without a chunk that takes them along.
+/// Many unknown fields, carried again and again without a chunk that takes them along: a part of them is kept.
 #[test]
 fn many_unknown_fields_are_carried_in_one_pass() {
     let fields: Vec<_> = (0..20_000)
@@ -142,5 +142,7 @@ fn many_unknown_fields_are_carried_in_one_pass() {
     let mut out = Vec::new();
     writer.finish("stop", &mut out);
     let event = std::str::from_utf8(&out).expect("UTF-8");
-    assert_eq!(event.matches("\"f19999\":19999").count(), 1);
+    for (field, count) in [("\"f255\":255", 1), ("\"f256\":256", 0)] {
+        assert_eq!(event.matches(field).count(), count);
+    }
 }
