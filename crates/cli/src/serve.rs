@@ -195,10 +195,14 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
 }
 
 fn limits(options: &ServeOptions) -> ServerLimits {
+    let connections = options.max_connections;
+    let connections = connections.unwrap_or(options.max_requests.saturating_mul(2));
     ServerLimits {
         body: options.max_body,
         head: options.max_head,
         concurrent: usize::try_from(options.max_requests).unwrap_or(usize::MAX),
+        connections: usize::try_from(connections).unwrap_or(usize::MAX),
+        bodies: options.max_bodies,
         answer: options.max_answer,
         ..ServerLimits::default()
     }
@@ -207,6 +211,7 @@ fn limits(options: &ServeOptions) -> ServerLimits {
 fn timeouts(options: &ServeOptions) -> Timeouts {
     Timeouts {
         head: options.head_timeout,
+        connection_idle: options.connection_idle_timeout,
         body: options.body_timeout,
         connect: options.connect_timeout,
         first_byte: options.first_byte_timeout,

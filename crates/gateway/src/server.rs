@@ -8,20 +8,22 @@ mod doubts;
 mod forward;
 mod headers;
 mod incoming;
+mod listening;
 mod local;
 mod metrics;
 mod origins;
 mod others;
 mod pipe;
+mod place;
 pub(crate) mod replay;
 mod report;
+mod socket;
 mod upstream;
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -30,8 +32,6 @@ use axum::http::Request;
 use axum::response::Response;
 use axum::routing::{get, post};
 use hyper::service::Service as _;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -46,12 +46,6 @@ pub use crate::server::report::{Contents, Observe, Report};
 use crate::server::upstream::Connection;
 pub use crate::server::upstream::Upstream;
 
-/// How long the server waits when it cannot take a connection, before it tries again.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// How long clients have, at the end, to hear that there will be no answer.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-
 /// What all requests share. Nothing of a conversation is in it.
 pub(crate) struct Shared {
     config: GatewayConfig,
@@ -59,7 +53,10 @@ pub(crate) struct Shared {
     connection: Connection,
     metrics: Metrics,
     offers: Offers,
+    /// One for each request that can be answered at one time.
     places: Arc<Semaphore>,
+    /// One for each byte that bodies of requests may have together.
+    room: Arc<Semaphore>,
     is_draining: AtomicBool,
     /// Whether what has not been answered will not be any more.
     is_over: watch::Sender<bool>,
@@ -117,6 +114,7 @@ impl Gateway {
             metrics: Metrics::default(),
             offers: Offers::new(),
             places: Arc::new(Semaphore::new(config.limits.concurrent)),
+            room: Arc::new(Semaphore::new(config.limits.bodies)),
             is_draining: AtomicBool::new(false),
             is_over,
             config,
@@ -167,43 +165,11 @@ impl Gateway {
     /// Serves until `shutdown` completes; then takes no more connections, and waits for requests that are being answered.
     /// What has no answer when the time for that is over ends with an error; gives the number of such requests.
     ///
-    /// To let others hear of it before no more connections are taken, call [`drain`](Self::drain) a while before.
+    /// When this ends or is dropped, all its connections are closed. To let others hear of it before no more connections are
+    /// taken, call [`drain`](Self::drain) a while before.
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> usize {
-        let config = &self.shared.config;
-        let mut http = hyper::server::conn::http1::Builder::new();
-        http.timer(TokioTimer::new())
-            .header_read_timeout(config.timeouts.head)
-            .max_buf_size(config.limits.head);
-        let service = TowerToHyperService::new(self.all_paths());
-        let graceful = GracefulShutdown::new();
-        let mut shutdown = std::pin::pin!(shutdown);
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = &mut shutdown => break,
-            };
-            let Ok((stream, _)) = accepted else {
-                // Too many files, or a client that has gone again: neither ends the server.
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
-            };
-            let _ = stream.set_nodelay(true);
-            let connection = http.serve_connection(TokioIo::new(stream), service.clone());
-            let watched = graceful.watch(connection);
-            // What goes wrong with one connection is its own matter.
-            tokio::spawn(async move { drop(watched.await) });
-        }
-        drop(listener);
-        self.drain();
-        let mut answered = std::pin::pin!(graceful.shutdown());
-        let in_time = tokio::time::timeout(config.timeouts.drain, &mut answered).await;
-        if in_time.is_ok() {
-            return 0;
-        }
-        let cut = self.shared.active();
-        self.shared.is_over.send_replace(true);
-        let _ = tokio::time::timeout(LAST_WORDS, answered).await;
-        cut
+        let paths = TowerToHyperService::new(self.all_paths());
+        listening::serve(&self, paths, listener, shutdown).await
     }
 
     /// Also those that it does not have.

@@ -174,6 +174,20 @@ pub(crate) struct ServeOptions {
     )]
     pub(crate) max_requests: u32,
 
+    /// How many connections clients may have at one time; more are not accepted until one ends. Without it, two for each
+    /// request of `--max-requests`.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=2_000_000),
+        help_heading = "Limits"
+    )]
+    pub(crate) max_connections: Option<u32>,
+
+    /// How long all bodies together may be that the model's server does not have yet; more get the status 503.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, help_heading = "Limits")]
+    pub(crate) max_bodies: Size,
+
     /// How often a request is sent again that the model's server has not taken up: it could not be reached, or has
     /// answered 429 or 503 and said when to come again.
     #[arg(
@@ -193,6 +207,10 @@ pub(crate) struct ServeOptions {
     /// How long the head of a request may take.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = "Times")]
     pub(crate) head_timeout: Duration,
+
+    /// How long a connection is kept on which no other request comes.
+    #[arg(long, value_name = "TIME", default_value = "75s", value_parser = time, help_heading = "Times")]
+    pub(crate) connection_idle_timeout: Duration,
 
     /// How long the body of a request may take.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, help_heading = "Times")]

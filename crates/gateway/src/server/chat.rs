@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
+use axum::http::request::Parts;
 use axum::response::Response;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest, ErrorObject};
 
@@ -18,7 +20,7 @@ use crate::server::Shared;
 use crate::server::answer;
 use crate::server::chat::run::{Run, stream};
 use crate::server::forward::forward;
-use crate::server::incoming::{admit, asking, discard, receive, refuse, request_id, within};
+use crate::server::incoming::{Entered, enter, refuse};
 use crate::server::report::Ticket;
 use crate::server::upstream::Asking;
 use crate::settings::Mode;
@@ -28,33 +30,35 @@ use crate::translate::{Caller, Translation, translate};
 const LONGEST_MODEL: usize = 128;
 
 pub(super) async fn chat(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let id = request_id(request.headers());
-    let response = match admit(&shared, "/v1/chat/completions", &id) {
-        Ok(ticket) => handle(&shared, request, &id, ticket).await,
-        Err(response) => {
-            let (head, body) = request.into_parts();
-            discard(&shared, &head.headers, body).await;
-            *response
-        }
-    };
-    within(&shared, response, &id)
+    match enter(&shared, "/v1/chat/completions", request, can_be_read).await {
+        Ok((entered, way_out)) => way_out.with(handle(&shared, entered).await),
+        Err(response) => *response,
+    }
 }
 
-async fn handle(shared: &Arc<Shared>, request: Request, id: &str, mut ticket: Ticket) -> Response {
-    let (head, body) = request.into_parts();
-    let caller = match shared.keys.caller(&head.headers) {
-        Ok(caller) => caller,
-        Err(refusal) => {
-            discard(shared, &head.headers, body).await;
-            return refuse(ticket, &refusal);
-        }
-    };
-    ticket.caller(caller);
-    let asking = asking(shared, &head.headers, id);
-    let body = match receive(shared, &head.headers, body).await {
-        Ok(body) => body,
-        Err(refusal) => return refuse(ticket, &refusal),
-    };
+/// The body must be there as it is.
+fn can_be_read(head: &Parts) -> Result<(), Refusal> {
+    let mut encodings = head.headers.get_all(CONTENT_ENCODING).iter();
+    if encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Ok(());
+    }
+    let message = "the body of the request is encoded, and the gateway has to read it: send it without `Content-Encoding`";
+    let mut refusal = Refusal::request(message, None);
+    refusal.status = 415;
+    let identity = (ACCEPT_ENCODING.to_string(), "identity".to_owned());
+    refusal.headers.push(identity);
+    Err(refusal)
+}
+
+async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
+    let Entered {
+        head,
+        body,
+        caller,
+        asking,
+        mut ticket,
+    } = entered;
+    drop(head);
     let request: ChatCompletionRequest<'_> = match plaincall_wire::read(&body) {
         Ok(request) => request,
         Err(error) => {
@@ -70,7 +74,7 @@ async fn handle(shared: &Arc<Shared>, request: Request, id: &str, mut ticket: Ti
     ticket.report.is_streamed = is_streamed;
     let caller = Caller {
         secret: &shared.config.secret,
-        key: caller,
+        key: &caller,
     };
     let (upstream, plan) = match translate(request, settings, caller, &shared.offers) {
         Ok(Translation::Changed { upstream, plan }) => (upstream, plan),
@@ -139,7 +143,7 @@ impl Asked<'_> {
             let body = plaincall_wire::write(&upstream).into_bytes();
             self.ticket.asked(&body);
             let connection = &self.shared.connection;
-            let mut answer = connection.complete(body, self.asking).await?;
+            let mut answer = connection.complete(body, self.asking).await?.readable()?;
             let body = answer.whole(self.shared.config.limits.answer).await?;
             self.ticket.said(&body);
             self.ticket.first_piece();

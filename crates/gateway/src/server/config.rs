@@ -76,6 +76,11 @@ pub struct ServerLimits {
     pub head: usize,
     /// Requests at one time; more are refused with the status 503.
     pub concurrent: usize,
+    /// Connections of clients at one time; more are not accepted until one ends.
+    pub connections: usize,
+    /// Bytes of all bodies of requests together that the model's server does not have yet; more are refused with the
+    /// status 503. What is made of a body takes several times its length.
+    pub bodies: usize,
     /// Bytes of an answer that is not streamed.
     pub answer: usize,
     /// Bytes of a line and of an event of a stream of the model's server.
@@ -85,15 +90,18 @@ pub struct ServerLimits {
 /// How long the server waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// For the head of a request.
+    /// For the head of a request, from its first byte; of the first request of a connection, from the connection.
     pub head: Duration,
+    /// For the next request of a connection.
+    pub connection_idle: Duration,
     /// For the body of a request, whole.
     pub body: Duration,
     /// For a connection to the model's server.
     pub connect: Duration,
     /// For the beginning of its answer.
     pub first_byte: Duration,
-    /// For each piece of its answer, and for the client to read one.
+    /// For each piece of its answer, and for the client to read one: of a client that reads nothing for so long, the
+    /// connection is closed.
     pub idle: Duration,
     /// Until the client of a stream hears that it is not forgotten.
     pub keep_alive: Duration,
@@ -126,6 +134,8 @@ impl Default for ServerLimits {
             body: 32 << 20,
             head: 16 << 10,
             concurrent: 4096,
+            connections: 8192,
+            bodies: 1 << 30,
             answer: 64 << 20,
             stream: sse::Limits::default(),
         }
@@ -137,6 +147,7 @@ impl Default for Timeouts {
         let seconds = Duration::from_secs;
         Self {
             head: seconds(10),
+            connection_idle: seconds(75),
             body: seconds(60),
             connect: seconds(10),
             first_byte: seconds(600),
@@ -200,7 +211,12 @@ impl GatewayConfig {
             ));
         }
         let ServerLimits {
-            head, concurrent, ..
+            body,
+            head,
+            concurrent,
+            connections,
+            bodies,
+            ..
         } = self.limits;
         if !HEADS.contains(&head) {
             let (least, most) = (HEADS.start(), HEADS.end());
@@ -212,9 +228,19 @@ impl GatewayConfig {
             let message = format!("{concurrent} requests at one time cannot be served");
             return Err(ConfigError(message));
         }
+        if !(1..=Semaphore::MAX_PERMITS).contains(&connections) {
+            let message = format!("{connections} connections at one time cannot be served");
+            return Err(ConfigError(message));
+        }
+        if !(body..=Semaphore::MAX_PERMITS).contains(&bodies) {
+            return Err(ConfigError(format!(
+                "all requests together may have {bodies} bytes: let them have as many as the body of one may, {body}, or more"
+            )));
+        }
         let times = self.timeouts;
         for (time, what) in [
             (times.head, "the head of a request"),
+            (times.connection_idle, "the next request of a connection"),
             (times.body, "the body of a request"),
             (times.connect, "a connection to the model's server"),
             (times.first_byte, "the beginning of an answer"),
@@ -287,6 +313,11 @@ mod tests {
             (
                 &|config| config.limits.concurrent = usize::MAX,
                 "requests at one time",
+            ),
+            (&|config| config.limits.connections = 0, "0 connections"),
+            (
+                &|config| config.limits.bodies = config.limits.body - 1,
+                "as the body of one may",
             ),
             (
                 &|config| config.timeouts.idle = Duration::ZERO,

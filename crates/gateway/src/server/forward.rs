@@ -1,6 +1,7 @@
 //! Answers that are passed on as they come.
 
 use axum::body::Body;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::response::Response;
 use plaincall_wire::openai::error_event;
 
@@ -11,13 +12,17 @@ use crate::server::upstream::Answer;
 
 /// Passes on an answer of the model's server, byte for byte.
 pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
+    if has_no_body(given.status) {
+        return forward_head(given, ticket);
+    }
     let (filler, body) = pipe(given.idle());
+    let status = given.status;
+    let response = head(&mut given, Body::new(body));
     let mut end = StreamEnd {
-        is_stream: given.is_event_stream(),
+        is_stream: given.is_event_stream() && given.content_encoding.is_none(),
         last: *b"\n\n",
     };
-    let content_type = given.content_type.take().unwrap_or(answer::JSON);
-    let headers = std::mem::take(&mut given.headers);
+    ticket.body_is_sent();
     tokio::spawn(async move {
         loop {
             let piece = tokio::select! {
@@ -33,22 +38,53 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
                         return;
                     }
                 }
-                Ok(None) => return ticket.end(200, None),
+                Ok(None) => {
+                    ticket.end(status, None);
+                    return filler.complete();
+                }
                 Err(refusal) => {
-                    ticket.end(200, Some(&refusal));
+                    ticket.end(status, Some(&refusal));
                     if refusal.is_shutting_down() && end.takes_an_event() {
                         let mut event = Vec::new();
                         error_event(&refusal.error, &mut event);
-                        filler.send(event.into()).await;
-                        return;
+                        if filler.send(event.into()).await {
+                            filler.complete();
+                        }
                     }
-                    // What has gone out cannot be taken back; the client sees that it broke off.
-                    return filler.break_off().await;
+                    // Else what has gone out cannot be taken back; the client sees that it broke off.
+                    return;
                 }
             }
         }
     });
-    answer::with_headers(answer::with(200, content_type, Body::new(body)), headers)
+    response
+}
+
+/// Whether nothing stands behind the head of an answer with this status.
+fn has_no_body(status: u16) -> bool {
+    matches!(status, 204 | 205)
+}
+
+/// Passes on the head of an answer alone, as `HEAD` wants it.
+pub(super) fn forward_head(mut given: Answer, mut ticket: Ticket) -> Response {
+    ticket.end(given.status, None);
+    // How long the body would be is not known, so that nothing is said of it; nobody asks for this one.
+    let (_, body) = pipe(given.idle());
+    head(&mut given, Body::new(body))
+}
+
+/// The head of an answer, before a body.
+fn head(given: &mut Answer, body: Body) -> Response {
+    let content_type = given.content_type.clone().unwrap_or(answer::JSON);
+    let mut response = answer::with(given.status, content_type, body);
+    if has_no_body(given.status) {
+        response.headers_mut().remove(CONTENT_TYPE);
+    }
+    if let Some(encoding) = &given.content_encoding {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_ENCODING, encoding.clone());
+    }
+    answer::with_headers(response, std::mem::take(&mut given.headers))
 }
 
 /// How what has been passed on ends.

@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::{CONNECTION, EXPECT};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Request};
 use axum::response::Response;
 use hyper::body::Frame;
 use plaincall_wire::openai::ErrorObject;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::key::random_word;
 use crate::refusal::Refusal;
 use crate::server::answer::REQUEST_ID;
 use crate::server::headers::for_upstream;
+use crate::server::place::PlacedBody;
 use crate::server::report::Ticket;
 use crate::server::upstream::Asking;
 use crate::server::{Shared, answer};
@@ -24,28 +27,107 @@ use crate::server::{Shared, answer};
 const LONGEST_ID: usize = 128;
 /// How long is read what is not wanted of a request.
 const LINGER: Duration = Duration::from_secs(1);
+/// The status of a request whose body has not come in time.
+const TOO_LATE: u16 = 408;
 /// How much room is made for a body before any of it has come, in bytes.
 const ANNOUNCED: usize = 1 << 20;
 
-/// Lets a request in, if there is a place for it.
-pub(super) fn admit(
+/// A request that has been let in, with its whole body.
+pub(super) struct Entered {
+    pub(super) head: Parts,
+    pub(super) body: Vec<u8>,
+    /// The key of the client; empty if it has none.
+    pub(super) caller: String,
+    /// What goes to the model's server beside the body.
+    pub(super) asking: Asking,
+    pub(super) ticket: Ticket,
+}
+
+/// The way of its answer.
+pub(super) struct WayOut {
+    shared: Arc<Shared>,
+    id: String,
+    place: Arc<OwnedSemaphorePermit>,
+}
+
+impl WayOut {
+    /// This is the answer.
+    pub(super) fn with(self, response: Response) -> Response {
+        let response = response.map(|body| Body::new(PlacedBody::new(body, self.place)));
+        within(&self.shared, response, &self.id)
+    }
+}
+
+/// Lets a request in: its client may ask, its head passes this check, there is a place for it, and its body comes in time.
+/// What is reported as its path is this. Else gives the answer that says why not.
+///
+/// Whoever is refused holds no place, also while the rest of the body is read.
+pub(super) async fn enter(
     shared: &Arc<Shared>,
     path: &'static str,
-    id: &str,
-) -> Result<Ticket, Box<Response>> {
-    let place = Arc::clone(&shared.places).try_acquire_owned();
-    let is_full = place.is_err();
-    let ticket = Ticket::new(Arc::clone(shared), path, id.to_owned(), place.ok());
-    if !is_full {
-        return Ok(ticket);
+    request: Request<Body>,
+    check: fn(&Parts) -> Result<(), Refusal>,
+) -> Result<(Entered, WayOut), Box<Response>> {
+    let (head, mut body) = request.into_parts();
+    let id = request_id(&head.headers);
+    let mut ticket = Ticket::new(Arc::clone(shared), path, id.clone());
+    let received = match admit(shared, &head, check, &mut ticket) {
+        Ok((caller, place)) => {
+            let received = receive(shared, &mut body).await;
+            received.map(|(body, room)| (body, room, caller, place))
+        }
+        Err(refusal) => Err(refusal),
+    };
+    match received {
+        Ok((body, room, caller, place)) => {
+            ticket.place(&place);
+            ticket.room(room);
+            let asking = asking(shared, &head.headers, &id);
+            let way_out = WayOut {
+                shared: Arc::clone(shared),
+                id,
+                place,
+            };
+            let entered = Entered {
+                head,
+                body,
+                caller,
+                asking,
+                ticket,
+            };
+            Ok((entered, way_out))
+        }
+        Err(refusal) => {
+            // What has not come in time will not.
+            if refusal.status != TOO_LATE {
+                discard(shared, &head.headers, body).await;
+            }
+            let response = refuse(ticket, &refusal);
+            Err(Box::new(within(shared, response, &id)))
+        }
     }
-    let error = ErrorObject::new(
-        "overloaded_error",
-        "the gateway has as many requests as it takes: try again soon",
-    );
-    let mut refusal = Refusal::new(503, error);
+}
+
+/// The key of the client and a place for its request.
+fn admit(
+    shared: &Shared,
+    head: &Parts,
+    check: fn(&Parts) -> Result<(), Refusal>,
+    ticket: &mut Ticket,
+) -> Result<(String, Arc<OwnedSemaphorePermit>), Refusal> {
+    let caller = shared.keys.caller(&head.headers)?;
+    ticket.caller(caller);
+    check(head)?;
+    let place = Arc::clone(&shared.places).try_acquire_owned();
+    let place =
+        place.map_err(|_| full("the gateway has as many requests as it takes: try again soon"))?;
+    Ok((caller.to_owned(), Arc::new(place)))
+}
+
+fn full(message: &'static str) -> Refusal {
+    let mut refusal = Refusal::new(503, ErrorObject::new("overloaded_error", message));
     refusal.retry_after = Some("1".to_owned());
-    Err(Box::new(refuse(ticket, &refusal)))
+    refusal
 }
 
 /// Ends a request with an error.
@@ -54,30 +136,22 @@ pub(super) fn refuse(mut ticket: Ticket, refusal: &Refusal) -> Response {
     answer::refused(refusal)
 }
 
-/// The body of a request, if it comes in time.
-pub(super) async fn receive(
-    shared: &Shared,
-    headers: &HeaderMap,
-    mut body: Body,
-) -> Result<Vec<u8>, Refusal> {
-    let read = read_body(&mut body, shared.config.limits.body);
+/// The body of a request, if it comes in time, and the room that it takes.
+async fn receive(shared: &Shared, body: &mut Body) -> Result<Received, Refusal> {
+    let read = read_body(shared, body);
     let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
-    let Ok(read) = read else {
+    read.unwrap_or_else(|_| {
         let mut refusal = Refusal::request("the body of the request has not come in time", None);
-        refusal.status = 408;
-        return Err(refusal);
-    };
-    if read.is_err() {
-        discard(shared, headers, body).await;
-    }
-    read
+        refusal.status = TOO_LATE;
+        Err(refusal)
+    })
 }
 
 /// Reads for a while what is not wanted of a refused request, at most twice as much as a body may have.
 ///
 /// Many clients listen only when they have sent everything, and a connection that is closed on what nobody has read may
 /// take the answer with it. So the client gets the answer, and can use its connection again.
-pub(super) async fn discard(shared: &Shared, headers: &HeaderMap, mut body: Body) {
+async fn discard(shared: &Shared, headers: &HeaderMap, mut body: Body) {
     // Who asks first whether the body is wanted has not sent it.
     if headers.contains_key(EXPECT) {
         return;
@@ -100,7 +174,7 @@ async fn next_frame(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>
 }
 
 /// The id of a request: the client's, if it can stand in a header and a log, else a new one.
-pub(super) fn request_id(headers: &HeaderMap) -> String {
+fn request_id(headers: &HeaderMap) -> String {
     let given = headers
         .get(REQUEST_ID)
         .and_then(|value| value.to_str().ok());
@@ -115,14 +189,14 @@ pub(super) fn request_id(headers: &HeaderMap) -> String {
 }
 
 /// What goes to the model's server beside the body.
-pub(super) fn asking(shared: &Shared, headers: &HeaderMap, id: &str) -> Asking {
+fn asking(shared: &Shared, headers: &HeaderMap, id: &str) -> Asking {
     let mut headers = for_upstream(headers, shared.keys.is_open());
     headers.insert(REQUEST_ID, header(id));
     Asking { headers }
 }
 
 /// An answer with the id of its request.
-pub(super) fn within(shared: &Shared, mut response: Response, id: &str) -> Response {
+fn within(shared: &Shared, mut response: Response, id: &str) -> Response {
     response.headers_mut().insert(REQUEST_ID, header(id));
     if shared.is_draining() {
         // Whoever keeps the connection would send the next request when nobody listens any more.
@@ -136,8 +210,11 @@ fn header(id: &str) -> HeaderValue {
     HeaderValue::from_str(id).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// The body of a request, if it is not too long.
-async fn read_body(body: &mut Body, limit: usize) -> Result<Vec<u8>, Refusal> {
+type Received = (Vec<u8>, Option<OwnedSemaphorePermit>);
+
+/// The body of a request, if it is not too long and there is room for it.
+async fn read_body(shared: &Shared, body: &mut Body) -> Result<Received, Refusal> {
+    let limit = shared.config.limits.body;
     let too_long = || {
         let message = format!("the body of the request has more than {limit} bytes");
         let mut refusal = Refusal::request(message, None);
@@ -149,6 +226,7 @@ async fn read_body(body: &mut Body, limit: usize) -> Result<Vec<u8>, Refusal> {
         return Err(too_long());
     }
     let mut read = Vec::with_capacity(least.min(ANNOUNCED));
+    let mut room: Option<OwnedSemaphorePermit> = None;
     while let Some(frame) = next_frame(body).await {
         let frame =
             frame.map_err(|_| Refusal::request("the body of the request broke off", None))?;
@@ -156,8 +234,18 @@ async fn read_body(body: &mut Body, limit: usize) -> Result<Vec<u8>, Refusal> {
             if read.len() + piece.len() > limit {
                 return Err(too_long());
             }
+            // What is only announced takes no room, else it would cost a client nothing to fill it.
+            let len = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+            let more = Arc::clone(&shared.room).try_acquire_many_owned(len);
+            let more = more.map_err(|_| {
+                full("the gateway holds as much of requests as it may: try again soon")
+            })?;
+            match &mut room {
+                Some(room) => room.merge(more),
+                None => room = Some(more),
+            }
             read.extend_from_slice(&piece);
         }
     }
-    Ok(read)
+    Ok((read, room))
 }

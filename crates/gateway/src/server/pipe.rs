@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,17 +24,28 @@ pub(super) const PIECE: usize = 4 << 10;
 /// A body, and where its pieces go in. One piece waits at most: who fills it waits for who reads it.
 ///
 /// A client that reads nothing for as long as `patience` has gone.
+///
+/// The body is whole only if its filler says so ([`Filler::complete`]). However else the filler ends, even by a panic, the
+/// body breaks off.
 pub(super) fn pipe(patience: Duration) -> (Filler, Pipe) {
     let (sender, receiver) = channel(1);
-    (Filler { sender, patience }, Pipe(receiver))
+    let is_complete = Arc::new(AtomicBool::new(false));
+    let filler = Filler {
+        sender,
+        is_complete: Arc::clone(&is_complete),
+        patience,
+    };
+    let pipe = Pipe {
+        receiver,
+        is_complete,
+    };
+    (filler, pipe)
 }
-
-/// A piece of a body, or the word that the rest of it will not come.
-type Piece = Result<Bytes, BrokenOff>;
 
 /// Fills a body.
 pub(super) struct Filler {
-    sender: Sender<Piece>,
+    sender: Sender<Bytes>,
+    is_complete: Arc<AtomicBool>,
     patience: Duration,
 }
 
@@ -41,7 +54,7 @@ impl Filler {
     pub(super) async fn send(&self, mut bytes: Bytes) -> bool {
         while !bytes.is_empty() {
             let piece = bytes.split_to(bytes.len().min(PIECE));
-            let piece = match self.sender.try_send(Ok(piece)) {
+            let piece = match self.sender.try_send(piece) {
                 Ok(()) => continue,
                 Err(TrySendError::Full(piece)) => piece,
                 Err(TrySendError::Closed(_)) => return false,
@@ -54,10 +67,9 @@ impl Filler {
         true
     }
 
-    /// Ends the body before it is complete.
-    pub(super) async fn break_off(self) {
-        let broken = self.sender.send(Err(BrokenOff));
-        let _ = tokio::time::timeout(self.patience, broken).await;
+    /// Ends the body: what has been sent is all of it.
+    pub(super) fn complete(self) {
+        self.is_complete.store(true, Ordering::Release);
     }
 
     /// Completes when the client has gone.
@@ -79,7 +91,10 @@ impl fmt::Display for BrokenOff {
 impl Error for BrokenOff {}
 
 /// A body whose pieces come from elsewhere.
-pub(super) struct Pipe(Receiver<Piece>);
+pub(super) struct Pipe {
+    receiver: Receiver<Bytes>,
+    is_complete: Arc<AtomicBool>,
+}
 
 impl Body for Pipe {
     type Data = Bytes;
@@ -89,7 +104,10 @@ impl Body for Pipe {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
-        let next = self.0.poll_recv(context);
-        next.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        self.receiver.poll_recv(context).map(|piece| match piece {
+            Some(piece) => Some(Ok(Frame::data(piece))),
+            None if self.is_complete.load(Ordering::Acquire) => None,
+            None => Some(Err(BrokenOff)),
+        })
     }
 }

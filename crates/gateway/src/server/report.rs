@@ -75,16 +75,14 @@ pub(super) struct Ticket {
     heard: Option<Box<Heard>>,
     /// The key of the caller.
     caller: String,
-    _place: Option<OwnedSemaphorePermit>,
+    /// Its place among those that are answered at one time.
+    place: Option<Arc<OwnedSemaphorePermit>>,
+    /// The room that its body takes.
+    room: Option<OwnedSemaphorePermit>,
 }
 
 impl Ticket {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        path: &'static str,
-        request_id: String,
-        place: Option<OwnedSemaphorePermit>,
-    ) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, path: &'static str, request_id: String) -> Self {
         Self {
             report: Report {
                 request_id,
@@ -98,13 +96,29 @@ impl Ticket {
             caller: String::new(),
             shared,
             begun: Instant::now(),
-            _place: place,
+            place: None,
+            room: None,
         }
     }
 
     /// The first piece of the answer is there.
     pub(super) fn first_piece(&mut self) {
         self.report.first_piece.get_or_insert(self.begun.elapsed());
+    }
+
+    /// It is let in. The place is free again when neither the request nor the body of its answer is left.
+    pub(super) fn place(&mut self, place: &Arc<OwnedSemaphorePermit>) {
+        self.place = Some(Arc::clone(place));
+    }
+
+    /// Its body takes this room.
+    pub(super) fn room(&mut self, room: Option<OwnedSemaphorePermit>) {
+        self.room = room;
+    }
+
+    /// The model's server has its body, and here it is not needed again.
+    pub(super) fn body_is_sent(&mut self) {
+        self.room = None;
     }
 
     /// Who asks, by its key. The key is nowhere told.

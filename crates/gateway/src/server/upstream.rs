@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Request};
 use plaincall_wire::openai::{ErrorObject, read_error};
 use tokio::sync::watch;
@@ -93,6 +93,10 @@ pub(super) struct Asking {
 
 /// An answer whose head has come.
 pub(super) struct Answer {
+    /// The status, which is one of success.
+    pub(super) status: u16,
+    /// How the body is encoded, if it is: nobody has asked for that.
+    pub(super) content_encoding: Option<HeaderValue>,
     pub(super) content_type: Option<HeaderValue>,
     /// Headers that are for the client.
     pub(super) headers: HeaderMap,
@@ -151,9 +155,11 @@ impl Connection {
         &self,
         method: Method,
         path: &str,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answer, Refusal> {
+        // What is encoded could not be read: neither an answer nor why there is none.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let wait = self.timeouts.first_byte;
         let asked = tokio::time::timeout(wait, self.head(&method, path, headers, body));
         let asked = tokio::select! {
@@ -163,6 +169,8 @@ impl Connection {
         let (status, headers, body) =
             asked.map_err(|_| late("has not begun to answer", wait))??;
         let mut answer = Answer {
+            status,
+            content_encoding: headers.get(CONTENT_ENCODING).cloned(),
             content_type: headers.get(CONTENT_TYPE).cloned(),
             headers: for_client(&headers),
             body,
@@ -228,6 +236,16 @@ impl Connection {
 }
 
 impl Answer {
+    /// This answer, if its body can be read.
+    pub(super) fn readable(self) -> Result<Self, Refusal> {
+        match &self.content_encoding {
+            Some(encoding) if *encoding != "identity" => Err(Refusal::upstream(
+                "the model's server has encoded its answer, which it was asked not to do",
+            )),
+            _ => Ok(self),
+        }
+    }
+
     /// The next piece of the body, of [`READ`] bytes at most: what a client reads slowly is taken slowly.
     pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, Refusal> {
         while self.rest.is_empty() {

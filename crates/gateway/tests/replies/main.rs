@@ -17,6 +17,7 @@ mod expected;
 mod long;
 mod memory;
 mod model;
+mod places;
 mod spec;
 mod table;
 mod waiting;

@@ -198,8 +198,10 @@ impl Stage {
                 // It is given up in time; the case says in what time.
                 sleep(Duration::from_secs(1)).await;
             }
-            drop(body);
             let time = begun.elapsed();
+            if let Some(body) = body {
+                self.listen_again(body).await;
+            }
             // The clock goes on only when nobody has anything to do.
             sleep(Duration::from_millis(1)).await;
             assert_eq!(
@@ -222,6 +224,23 @@ impl Stage {
             asked: std::mem::take(&mut *self.model.0.asked.lock().unwrap()),
             time,
         }
+    }
+
+    /// Reads what is left of an answer when it has been given up: nobody may take that for the whole.
+    async fn listen_again(&self, mut body: Body) {
+        let is_abandoned = self.reports.lock().unwrap()[0].is_abandoned;
+        let end = loop {
+            let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+            match next.await {
+                Some(Ok(_)) => {}
+                Some(Err(_)) => break Err(()),
+                None => break Ok(()),
+            }
+        };
+        assert!(
+            !is_abandoned || end == Err(()),
+            "a part is taken for the whole"
+        );
     }
 
     /// Hears the answer; what is left of its body, if the client stays without reading.

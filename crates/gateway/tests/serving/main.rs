@@ -8,6 +8,7 @@
 
 mod abuse;
 mod chaos;
+mod connections;
 mod doubts;
 mod draining;
 mod ends;

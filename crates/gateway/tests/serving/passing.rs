@@ -76,6 +76,78 @@ async fn other_routes_are_passed_on() {
 }
 
 #[tokio::test]
+async fn the_status_is_passed_on() {
+    let scripts = [200, 201, 202, 204, 206].map(|status| {
+        let head = Head::new(status).header("content-type", "audio/x");
+        Script::new(head, vec![])
+    });
+    let server = ModelServer::start(scripts.to_vec()).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    for (count, status) in [200, 201, 202, 204, 206].into_iter().enumerate() {
+        let asked = gateway.client.post(gateway.url("/v1/images/edits"));
+        let response = asked.send().await.unwrap();
+        assert_eq!(response.status(), status);
+        let content_type = response.headers().get("content-type");
+        assert_eq!(content_type.is_some(), status != 204, "{status}");
+        response.bytes().await.expect("it is whole");
+        assert_eq!(gateway.reports(count + 1).await[count].status, status);
+    }
+}
+
+#[tokio::test]
+async fn who_asks_for_the_head_alone_has_not_gone() {
+    let models = json!({"object": "list", "data": []});
+    let server = ModelServer::start(vec![Script::json(200, &models)]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let response = gateway.client.head(gateway.url("/v1/models")).send().await;
+    let response = response.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let report = &gateway.reports(1).await[0];
+    assert_eq!((report.status, report.is_abandoned), (200, false));
+}
+
+/// What is encoded is read nowhere, and passed on only where nothing has to be read.
+#[tokio::test]
+async fn what_is_encoded() {
+    let zipped = || {
+        let script = Script::json(200, &completion("Yes."));
+        script.header("content-encoding", "gzip")
+    };
+    let table = [
+        ("/v1/embeddings", Some("gzip"), 200, Some("gzip")),
+        ("/v1/chat/completions", Some("gzip"), 415, None),
+        ("/v1/chat/completions", Some("identity"), 502, None),
+        ("/v1/chat/completions", None, 502, None),
+    ];
+    for (path, encoding, status, expected) in table {
+        for is_streamed in [true, false] {
+            let server = ModelServer::start(vec![zipped()]).await;
+            let gateway = Started::before(&server, |_| {}).await;
+            let mut asked = gateway.client.post(gateway.url(path));
+            if let Some(encoding) = encoding {
+                asked = asked.header("content-encoding", encoding);
+            }
+            let asked = asked.header("accept-encoding", "gzip");
+            let asked = asked.body(request(is_streamed).to_string());
+            let response = asked.send().await.unwrap();
+            assert_eq!(response.status(), status, "{path} {encoding:?}");
+            let found = response.headers().get("content-encoding");
+            let found = found.map(|value| value.to_str().unwrap());
+            assert_eq!(found, expected, "{path} {encoding:?}");
+            let seen = server.seen();
+            assert_eq!(seen.requests.is_empty(), status == 415);
+            for asked in &seen.requests {
+                let head = asked.head.to_lowercase();
+                assert!(head.contains("accept-encoding: identity\r\n"), "{head}");
+                let is_passed = head.contains("content-encoding: gzip\r\n");
+                assert_eq!(is_passed, status == 200, "{head}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn not_all_is_passed_on() {
     let server = ModelServer::start(vec![]).await;
     let gateway = Started::before(&server, |config| {

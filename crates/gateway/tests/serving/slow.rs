@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use plaincall_testkit::model_server::{ModelServer, Piece, Script};
-use serde_json::json;
-use tokio::io::AsyncWriteExt;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::started::{Started, request, upstream};
+use crate::started::{Started, completion, nothing_is_left, request, upstream};
 
 /// The most that the gateway may hold for a client that does not read, in bytes.
 const MOST: i64 = 64 << 10;
@@ -113,23 +113,73 @@ async fn little_is_held_for_a_client_that_does_not_read() {
     assert!(is_little, "{held:?}");
 }
 
+/// What a client has got that comes back to an answer which it has not read, when that has been given up.
+async fn let_go(body: Value, script: Script) -> Vec<u8> {
+    let server = ModelServer::listening(listener(), vec![script]);
+    let gateway = Started::listening(listener(), upstream(&server), |config| {
+        config.timeouts.idle = Duration::from_millis(300);
+    });
+    let mut client = ask(&gateway, &body.to_string()).await;
+    server.until(|seen| seen.requests.len() == 1).await;
+    // What is not read here is not read there either, nor kept.
+    nothing_is_left(&gateway, &server).await;
+    let is_streamed = body["stream"] == true;
+    assert_eq!(server.seen().dropped == 1, is_streamed);
+    assert_eq!(gateway.reports(1).await[0].is_abandoned, is_streamed);
+    // The other side has closed the connection: nothing can be written any more.
+    let closed = async {
+        while client.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let closed = tokio::time::timeout(Duration::from_secs(30), closed).await;
+    closed.expect("the connection is closed");
+    let mut got = Vec::new();
+    // A reset is an end too.
+    let _ = client.read_to_end(&mut got).await;
+    got
+}
+
 #[tokio::test]
 async fn a_client_that_does_not_read_is_let_go() {
-    for with_tools in [true, false] {
-        let text = "x".repeat(64 << 10);
-        let texts: Vec<&str> = (0..32).map(|_| text.as_str()).collect();
-        let script = Script::stream(&texts, "stop");
-        let server = ModelServer::listening(listener(), vec![script]);
-        let gateway = Started::listening(listener(), upstream(&server), |config| {
-            config.timeouts.idle = Duration::from_millis(300);
-        });
-        let mut body = request(true);
-        if !with_tools {
-            body["tools"] = json!([]);
-        }
-        let _client = ask(&gateway, &body.to_string()).await;
-        // What is not read here is not read there either.
-        server.until(|seen| seen.dropped == 1).await;
-        assert!(gateway.reports(1).await[0].is_abandoned);
+    let text = "x".repeat(64 << 10);
+    let texts: Vec<&str> = (0..32).map(|_| text.as_str()).collect();
+    let streamed = Script::stream(&texts, "stop");
+    let mut plain = request(true);
+    plain["tools"] = json!([]);
+    let whole = Script::json(200, &completion(&texts.concat()));
+    let got = tokio::join!(
+        let_go(request(true), streamed.clone()),
+        let_go(plain, streamed),
+        let_go(request(false), whole),
+    );
+    for got in <[Vec<u8>; 3]>::from(got) {
+        let end = String::from_utf8_lossy(&got[got.len().saturating_sub(20)..]).into_owned();
+        assert!(got.len() < texts.len() * text.len(), "{end}");
+        assert!(!end.ends_with("0\r\n\r\n"), "{end}");
     }
+}
+
+/// A client that listens again before its connection is closed hears that the answer is not whole.
+#[tokio::test]
+async fn a_client_that_reads_late_does_not_take_a_part_for_the_whole() {
+    let text = "x".repeat(64 << 10);
+    let texts: Vec<&str> = (0..32).map(|_| text.as_str()).collect();
+    let server = ModelServer::listening(listener(), vec![Script::stream(&texts, "stop")]);
+    let gateway = Started::listening(listener(), upstream(&server), |config| {
+        config.timeouts.idle = Duration::from_millis(300);
+    });
+    let mut client = ask(&gateway, &request(true).to_string()).await;
+    // It reads a little now and then, so that writing goes on, and yet no piece gets through in time.
+    let mut got = Vec::new();
+    let mut some = [0; 64];
+    while gateway.reported() == 0 {
+        let read = client.read(&mut some).await.unwrap_or(0);
+        got.extend_from_slice(&some[..read]);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let _ = client.read_to_end(&mut got).await;
+    assert!(gateway.reports(1).await[0].is_abandoned);
+    assert!(got.len() < texts.len() * text.len());
+    assert!(!got.ends_with(b"0\r\n\r\n"));
 }

@@ -117,6 +117,11 @@ impl Started {
         let _ = self.stop.take().expect("it runs").send(());
     }
 
+    /// Nobody serves any more, from one moment to the next.
+    pub(crate) fn abort(&self) {
+        self.server.abort();
+    }
+
     /// Waits for its end.
     pub(crate) async fn ended(self) -> usize {
         let ended = tokio::time::timeout(Duration::from_secs(20), self.server);

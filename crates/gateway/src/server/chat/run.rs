@@ -23,6 +23,7 @@ use crate::server::pipe::{Filler, pipe};
 use crate::server::report::Ticket;
 use crate::server::upstream::{Answer, Asking};
 use crate::server::{Shared, answer};
+use crate::settings::Mode;
 
 /// How long is waited behind the end of a reply for what it cost, in all.
 const LATE: Duration = Duration::from_secs(5);
@@ -34,6 +35,8 @@ pub(super) struct Run {
     shared: Arc<Shared>,
     /// The request, if it may be needed again.
     request: ChatCompletionRequest<'static>,
+    /// Whether it may.
+    is_checked: bool,
     /// What is to be asked next.
     body: Option<Vec<u8>>,
     asking: Asking,
@@ -92,12 +95,14 @@ impl Run {
         ticket: Ticket,
     ) -> Self {
         let answer = StreamedAnswer::new(answer_id(&seed), now(), plan.includes_usage());
+        let is_checked = plan.mode() == Mode::Checked;
         let reply = Reply::new(plan, seed);
         let limits = shared.config.limits.stream;
         Self {
             exchange: Exchange::new(reply, answer, limits),
             shared,
             request,
+            is_checked,
             body: Some(body),
             asking,
             given: None,
@@ -131,7 +136,11 @@ impl Run {
     async fn step(&mut self) -> Result<(), Refusal> {
         if let Some(body) = self.body.take() {
             self.ticket.asked(&body);
-            let mut given = self.shared.connection.complete(body, &self.asking).await?;
+            let given = self.shared.connection.complete(body, &self.asking).await?;
+            if !self.is_checked {
+                self.ticket.body_is_sent();
+            }
+            let mut given = given.readable()?;
             // A later answer tells of limits that are nearer.
             self.headers = std::mem::take(&mut given.headers);
             if given.is_json() {
@@ -256,7 +265,8 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
             }
         }
         let Some(piece) = piece else {
-            return run.end(200);
+            run.end(200);
+            return filler.complete();
         };
         if !filler.send(piece).await {
             return;

@@ -1,0 +1,274 @@
+//! The socket of a client, on which every wait has an end.
+
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, SizeHint};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
+
+use crate::server::config::Timeouts;
+
+/// A connection with deadlines: for the client to take what is written, for the next request to begin, and for its head
+/// to come. `hyper` knows none for writing, and cannot tell waiting for a request from waiting for its head.
+///
+/// The body of a request has a deadline where it is read. What comes of the next request while one is being answered
+/// waits; its head has its time from the first byte that comes behind the answer.
+pub(super) struct Socket {
+    stream: TcpStream,
+    turns: Turns,
+    /// The turn that `reading` is set for, and whether the head of its request has begun.
+    turn: Option<u64>,
+    is_begun: bool,
+    reading: Deadline,
+    writing: Deadline,
+    head: Duration,
+    next: Duration,
+    write: Duration,
+}
+
+impl Socket {
+    pub(super) fn new(stream: TcpStream, turns: Turns, timeouts: &Timeouts) -> Self {
+        Self {
+            stream,
+            turns,
+            turn: None,
+            is_begun: false,
+            reading: Deadline::default(),
+            writing: Deadline::default(),
+            head: timeouts.head,
+            next: timeouts.connection_idle,
+            write: timeouts.idle,
+        }
+    }
+
+    /// Whether the client lets us wait for a request too long.
+    fn poll_no_request(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let turn = self.turns.now();
+        if is_ours(turn) {
+            self.turns.wake_behind(context);
+        }
+        if is_ours(turn) || self.writing.is_set() {
+            self.turn = None;
+            self.reading.clear();
+            return Poll::Pending;
+        }
+        if self.turn != Some(turn) {
+            self.turn = Some(turn);
+            self.is_begun = turn == 0;
+            let time = if self.is_begun { self.head } else { self.next };
+            self.reading.set(time);
+        }
+        self.reading.poll(context)
+    }
+
+    /// Something has come: outside of a turn it is of the head of the next request.
+    fn has_read(&mut self) {
+        let turn = self.turns.now();
+        let is_begun = self.turn == Some(turn) && self.is_begun;
+        if !is_ours(turn) && !is_begun {
+            self.turn = Some(turn);
+            self.is_begun = true;
+            self.reading.set(self.head);
+        }
+    }
+
+    /// What came of writing, unless the client has not taken anything for too long.
+    fn written<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.writing.clear();
+            return written;
+        }
+        if !self.writing.is_set() {
+            self.writing.set(self.write);
+        }
+        if self.writing.poll(context).is_ready() {
+            // Neither this system nor the client shall hold the rest.
+            let _ = self.stream.set_zero_linger();
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        Poll::Pending
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let socket = self.get_mut();
+        let read = Pin::new(&mut socket.stream).poll_read(context, buffer);
+        if read.is_ready() {
+            socket.has_read();
+            return read;
+        }
+        let late = socket.poll_no_request(context);
+        late.map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let socket = self.get_mut();
+        let written = Pin::new(&mut socket.stream).poll_write(context, bytes);
+        socket.written(context, written)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let socket = self.get_mut();
+        let written = Pin::new(&mut socket.stream).poll_write_vectored(context, parts);
+        socket.written(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    // A socket of the system has nothing to flush, and its end does not wait.
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+    }
+}
+
+/// A time until which something has to come, if anything has to.
+#[derive(Default)]
+struct Deadline {
+    at: Option<Instant>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Deadline {
+    fn is_set(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// In a time from now. The clock of the runtime hears of it only if it is waited for.
+    fn set(&mut self, time: Duration) {
+        // A time without end needs no clock.
+        self.at = Instant::now().checked_add(time);
+    }
+
+    fn clear(&mut self) {
+        self.at = None;
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(at) = self.at else {
+            return Poll::Pending;
+        };
+        let sleep = self
+            .sleep
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        if sleep.deadline() != at {
+            sleep.as_mut().reset(at);
+        }
+        sleep.as_mut().poll(context)
+    }
+}
+
+/// Whose turn it is on a connection: the client's, which is to send a request, or ours, until its answer has been taken.
+/// The number grows with each; it is even when it is the client's.
+#[derive(Clone, Default)]
+pub(super) struct Turns(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    number: AtomicU64,
+    /// Who waits for the client behind our turn. `hyper` does not try to read again what it has tried before.
+    waiting: Mutex<Option<Waker>>,
+}
+
+fn is_ours(turn: u64) -> bool {
+    turn % 2 == 1
+}
+
+impl Turns {
+    /// A request has come; it is our turn until what this gives is dropped.
+    pub(super) fn begin(&self) -> Turn {
+        self.0.number.fetch_add(1, Ordering::Relaxed);
+        Turn(self.clone())
+    }
+
+    fn now(&self) -> u64 {
+        self.0.number.load(Ordering::Relaxed)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Option<Waker>> {
+        let waiting = self.0.waiting.lock();
+        waiting.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake_behind(&self, context: &Context<'_>) {
+        *self.waiting() = Some(context.waker().clone());
+    }
+}
+
+/// Our turn.
+pub(super) struct Turn(Turns);
+
+impl Turn {
+    /// A body whose end is that of the turn.
+    pub(super) fn until_taken(self, body: Body) -> BodyOfTurn {
+        BodyOfTurn { body, _turn: self }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.0.number.fetch_add(1, Ordering::Relaxed);
+        let waiting = self.0.waiting().take();
+        if let Some(waiting) = waiting {
+            waiting.wake();
+        }
+    }
+}
+
+/// The body of an answer, which is our turn.
+pub(super) struct BodyOfTurn {
+    body: Body,
+    _turn: Turn,
+}
+
+impl HttpBody for BodyOfTurn {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

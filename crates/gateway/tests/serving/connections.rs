@@ -1,0 +1,103 @@
+//! Connections of clients: how many, and how long.
+
+use std::time::Duration;
+
+use plaincall_testkit::model_server::ModelServer;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::started::{Started, upstream};
+
+/// Much longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+const HEALTH: &[u8] = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
+
+/// Asks whether the gateway is well.
+async fn ask(client: &mut TcpStream) {
+    client.write_all(HEALTH).await.unwrap();
+}
+
+/// Hears that it is.
+async fn hear(client: &mut TcpStream) {
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\nok\n") {
+        let read = tokio::time::timeout(PATIENCE, client.read_buf(&mut answer)).await;
+        assert_ne!(read.expect("in time").unwrap(), 0, "it is closed");
+    }
+}
+
+/// Hears that the connection is closed.
+async fn hear_the_end(client: &mut TcpStream) {
+    let mut rest = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut rest));
+    // A reset is an end too.
+    let _ = read.await.expect("the connection is closed");
+    assert_eq!(rest, b"");
+}
+
+#[tokio::test]
+async fn no_more_than_are_allowed() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = Started::before(&server, |config| config.limits.connections = 2).await;
+    let connect = || async { TcpStream::connect(gateway.address).await.unwrap() };
+    let (mut first, mut second) = (connect().await, connect().await);
+    for client in [&mut first, &mut second] {
+        ask(client).await;
+        hear(client).await;
+    }
+    let mut third = connect().await;
+    ask(&mut third).await;
+    let soon = tokio::time::timeout(Duration::from_millis(100), third.readable()).await;
+    assert!(soon.is_err(), "it waits until another has gone");
+    drop(first);
+    hear(&mut third).await;
+}
+
+/// Between requests a connection has a time of its own; a head has its own there too.
+#[tokio::test]
+async fn how_long_they_are_kept() {
+    let server = ModelServer::start(vec![]).await;
+    let with = |head: u64, kept: u64| {
+        Started::before(&server, move |config| {
+            config.timeouts.head = Duration::from_millis(head);
+            config.timeouts.connection_idle = Duration::from_millis(kept);
+        })
+    };
+    let longer_than_a_head = async {
+        let gateway = with(100, 30_000).await;
+        let mut client = TcpStream::connect(gateway.address).await.unwrap();
+        for _ in 0..2 {
+            ask(&mut client).await;
+            hear(&mut client).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        // What has begun has to come, however slowly it goes on.
+        for byte in &HEALTH[..HEALTH.len() - 2] {
+            if client.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        hear_the_end(&mut client).await;
+    };
+    let not_for_ever = async {
+        let gateway = with(30_000, 100).await;
+        let mut client = TcpStream::connect(gateway.address).await.unwrap();
+        ask(&mut client).await;
+        hear(&mut client).await;
+        hear_the_end(&mut client).await;
+    };
+    tokio::join!(longer_than_a_head, not_for_ever);
+}
+
+#[tokio::test]
+async fn none_is_left_when_nobody_serves() {
+    let server = ModelServer::start(vec![]).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let gateway = Started::listening(listener, upstream(&server), |_| {});
+    let mut client = TcpStream::connect(gateway.address).await.unwrap();
+    ask(&mut client).await;
+    hear(&mut client).await;
+    gateway.abort();
+    hear_the_end(&mut client).await;
+}
