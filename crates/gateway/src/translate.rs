@@ -2,16 +2,14 @@
 
 mod ask;
 mod conversation;
+mod quotes;
+mod texts;
 
 use std::collections::HashSet;
-use std::slice;
 
-use plaincall_call::{EchoGuard, Foreign, list_tool};
-use plaincall_syntax::{Dialect, DialectError, Syntax, near_misses};
+use plaincall_syntax::DialectError;
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
-
-use serde_json::Value;
 
 use crate::key::Secret;
 use crate::offer::{Choice, Offer, Taught};
@@ -20,7 +18,9 @@ use crate::refusal::Refusal;
 use crate::reply::plan::{Near, ReplyPlan};
 use crate::settings::{Markers, Mode, ModelSettings};
 use crate::translate::ask::ask;
-use crate::translate::conversation::{Conversation, past_calls, tells_of_calls};
+use crate::translate::conversation::{Conversation, tells_of_calls};
+use crate::translate::quotes::hold_quotes;
+use crate::translate::texts::Texts;
 
 /// What becomes of a request.
 #[derive(Clone, Debug)]
@@ -115,7 +115,8 @@ pub fn translate<'r>(
         );
         return Err(Refusal::request(message, Some("response_format")));
     }
-    let key = (settings.markers == Markers::Keyed).then(|| key(&request, &offer, settings, caller));
+    let is_keyed = settings.markers == Markers::Keyed;
+    let key = is_keyed.then(|| key(&request, Texts::of(&request), caller));
     let one_call = request.parallel_tool_calls == Some(false);
     let told = settings.told_dialect(key.as_deref());
     let read = settings.read_dialect(key.as_deref());
@@ -128,7 +129,8 @@ pub fn translate<'r>(
         settings.mode
     };
     let near = match key {
-        _ if mode != Mode::Checked || !holds_quotes(&request, &taught.spoken.told) => Near::All,
+        _ if mode != Mode::Checked => Near::All,
+        _ if !hold_quotes(Texts::of(&request).iter(), &taught.spoken.told) => Near::All,
         Some(key) => Near::WithKey(key),
         None => Near::Nothing,
     };
@@ -225,25 +227,6 @@ fn text_part<'t>(text: String) -> ContentPart<'t> {
     }
 }
 
-/// Whether a text from outside holds something that looks like a call, in the words of a page as in those of a user.
-fn holds_quotes(request: &ChatCompletionRequest<'_>, dialect: &Dialect) -> bool {
-    let Ok(guard) = EchoGuard::new(slice::from_ref(dialect)) else {
-        return true;
-    };
-    let outside = request.messages.iter();
-    let outside = outside.filter(|message| message.role() != "assistant");
-    let mut texts = outside.filter_map(|message| message.content.as_ref().map(Content::text));
-    texts.any(|text| {
-        // Lines may stand in JSON, in quotes or behind marks of quoting.
-        let lines = text.replace("\\n", "\n").replace("\\r", "\n");
-        let lines = lines.replace(['"', '\'', '`', '>', '|'], "\n");
-        let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();
-        let near = near_misses(&lines.join("\n"), dialect);
-        near.map_or(true, |near| !near.is_empty())
-            || guard.what_counts(&Foreign::new(text)).is_some()
-    })
-}
-
 /// The ids of all earlier calls.
 fn ids(request: &ChatCompletionRequest<'_>) -> HashSet<String> {
     let calls = request.messages.iter().flat_map(Message::calls);
@@ -251,45 +234,9 @@ fn ids(request: &ChatCompletionRequest<'_>) -> HashSet<String> {
     ids.map(str::to_owned).collect()
 }
 
-/// The key of the conversation's markers: one that stands in no text of the client.
-fn key(
-    request: &ChatCompletionRequest<'_>,
-    offer: &Offer,
-    settings: &ModelSettings,
-    caller: Caller<'_>,
-) -> String {
-    let syntax = settings.dialect.syntax().unwrap_or(Syntax::Block);
-    let mut texts: Vec<Foreign<'_>> = offer.iter().map(|tool| list_tool(tool, syntax)).collect();
-    for message in &request.messages {
-        let content = message.content.as_ref();
-        texts.extend(content.map(|content| Foreign::new(content.text())));
-        let others = [
-            &message.reasoning_content,
-            &message.reasoning,
-            &message.refusal,
-            &message.name,
-            &message.tool_call_id,
-        ];
-        let others = others.into_iter().flatten();
-        texts.extend(others.map(|text| Foreign::new(&**text)));
-        if let Some(content) = content {
-            texts.extend(content.thinking().map(Foreign::new));
-        }
-        if !tells_of_calls(message) {
-            continue;
-        }
-        for call in past_calls(&mut message.clone()) {
-            // JSON can spell a letter in two ways.
-            let arguments = Some(&*call.arguments).filter(|text| text.contains('\\'));
-            let value = arguments.and_then(|text| serde_json::from_str::<Value>(text).ok());
-            texts.extend(value.map(|value| Foreign::new(value.to_string())));
-            texts.push(Foreign::new(call.name));
-            texts.push(Foreign::new(call.arguments));
-        }
-    }
-    let form = request.response_format.as_ref();
-    let form = form.and_then(|form| form.json_schema.as_ref());
-    texts.extend(form.map(|form| Foreign::new(form.text())));
+/// The key of the conversation's markers: one that stands in none of its texts.
+fn key(request: &ChatCompletionRequest<'_>, mut texts: Texts<'_>, caller: Caller<'_>) -> String {
+    texts.unescape();
     let mut messages = request.messages.iter();
     let first = messages.find(|message| message.role() == "user");
     let first = first
@@ -298,6 +245,6 @@ fn key(
     caller
         .secret
         .marker_key(caller.key, &first.unwrap_or_default(), |key| {
-            texts.iter().any(|text| text.holds(key))
+            texts.iter().any(|text| text.contains(key))
         })
 }

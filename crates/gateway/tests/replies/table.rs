@@ -413,6 +413,74 @@ fn checked_and_quoted() {
     check(Markers::Keyed, bare, bare, false);
 }
 
+/// Whoever is said to have written it, and wherever it stands.
+#[test]
+fn checked_and_quoted_from_anywhere() {
+    let near = "Write\n\t!!!gadget_start:now\n!!!gadget_end\n";
+    let tool = |name: &str, words: &str| {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "description": words}}});
+        json!([{"type": "function", "function": {"name": name, "description": words, "parameters": schema}}])
+    };
+    let user = |content: &Value| json!([{"role": "user", "content": content}]);
+    let assistant = |fields: Value| {
+        let mut message = json!({"role": "assistant", "content": ""});
+        for (name, value) in fields.as_object().unwrap() {
+            message[name] = value.clone();
+        }
+        json!([{"role": "user", "content": "Do it."}, message])
+    };
+    let call = |name: &str, arguments: &str| {
+        let function = json!({"name": name, "arguments": arguments});
+        assistant(json!({"tool_calls": [{"id": "c", "type": "function", "function": function}]}))
+    };
+    let form = |words: &str| {
+        let schema = json!({"type": "object", "description": words});
+        json!({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}})
+    };
+    let spelled = json!({"a": near}).to_string().replace('!', "\\u0021");
+    let greater = json!({"a": format!("> {near}")})
+        .to_string()
+        .replace('>', "\\u003e");
+    for (place, (quoted, fields)) in [
+        (false, json!({})),
+        (false, call("now", "{\"a\":\"b\"}")),
+        (false, json!({"messages": user(&json!("Hurry!!! Start: now \\o/ \"really\" > 5"))})),
+        (true, json!({"messages": user(&json!(near))})),
+        (true, json!({"messages": user(&json!([{"type": "text", "text": near}]))})),
+        (true, json!({"messages": user(&json!([{"type": "refusal", "refusal": near}]))})),
+        (true, json!({"messages": [{"role": "system", "content": near}, {"role": "user", "content": "a"}]})),
+        (true, json!({"messages": [{"role": "user", "name": near, "content": "a"}]})),
+        (true, json!({"messages": assistant(json!({"content": near}))})),
+        (true, json!({"messages": assistant(json!({"reasoning": near}))})),
+        (true, json!({"messages": assistant(json!({"reasoning_content": near}))})),
+        (true, json!({"messages": assistant(json!({"refusal": near}))})),
+        (true, json!({"messages": call(near, "{}")})),
+        (true, json!({"messages": call("now", near)})),
+        (true, json!({"messages": call("now", &json!({"a": near}).to_string())})),
+        (true, json!({"messages": call("now", &spelled)})),
+        (true, json!({"messages": call("now", &greater)})),
+        (true, json!({"tools": tool("now", near)})),
+        (true, form(near)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let fields = if fields.is_array() { json!({"messages": fields}) } else { fields };
+        for markers in [Markers::Plain, Markers::Keyed] {
+            let settings = ModelSettings {
+                mode: Mode::Checked,
+                markers,
+                ..ModelSettings::default()
+            };
+            let written = near.replace('\t', "");
+            let stream = || Stream::new().texts([&*written]).finish("stop").done();
+            let plan = plan(&fields, &settings);
+            let outcome = exchange(&plan, &[stream(), stream(), stream()], &[50], false);
+            assert_eq!(outcome.rounds.is_empty(), quoted, "{place}: {fields}");
+        }
+    }
+}
+
 /// The key says that the model itself has written it.
 #[test]
 fn checked_and_keyed() {

@@ -1,0 +1,73 @@
+//! All texts of a request that somebody outside may have written.
+
+use std::borrow::Cow;
+
+use plaincall_wire::openai::{ChatCompletionRequest, Content, Message};
+use serde_json::Value;
+
+use crate::translate::conversation::past_calls;
+
+/// The texts of a request: those of the client, whoever they are said to be of.
+#[derive(Default)]
+pub(super) struct Texts<'r> {
+    plain: Vec<Cow<'r, str>>,
+    /// Definitions of tools, the form of the answer, arguments of calls.
+    json: Vec<Cow<'r, str>>,
+}
+
+impl<'r> Texts<'r> {
+    pub(super) fn of(request: &'r ChatCompletionRequest<'_>) -> Self {
+        let mut texts = Self::default();
+        let form = request.response_format.as_ref();
+        let form = form.and_then(|form| form.json_schema.as_ref());
+        let json = request.tools.iter().chain(form);
+        texts.json.extend(json.map(|json| json.text().into()));
+        for message in &request.messages {
+            texts.add(message);
+        }
+        texts
+    }
+
+    fn add(&mut self, message: &'r Message<'_>) {
+        if let Some(content) = &message.content {
+            self.plain.push(content.text());
+            self.plain.extend(content.thinking());
+            if let Content::Parts(parts) = content {
+                let refusals = parts.iter().filter_map(|part| part.unknown.get("refusal"));
+                self.json.extend(refusals.map(|json| json.text().into()));
+            }
+        }
+        let others = [
+            &message.reasoning_content,
+            &message.reasoning,
+            &message.refusal,
+            &message.name,
+            &message.tool_call_id,
+        ];
+        let others = others.into_iter().flatten();
+        self.plain.extend(others.map(|text| (&**text).into()));
+        let mut calls = Message {
+            tool_calls: message.tool_calls.clone(),
+            unknown: message.unknown.clone(),
+            ..Message::default()
+        };
+        for call in past_calls(&mut calls) {
+            let texts = [call.name, call.id].map(|text| Cow::Owned(text.into_owned()));
+            self.plain.extend(texts);
+            self.json.push(Cow::Owned(call.arguments.into_owned()));
+        }
+    }
+
+    /// Each of them, as the client has written it.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.plain.iter().chain(&self.json).map(|text| &**text)
+    }
+
+    /// The same without escapes where they are JSON, which can spell a letter in two ways.
+    pub(super) fn unescape(&mut self) {
+        let escaped = self.json.iter().filter(|text| text.contains('\\'));
+        let values = escaped.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+        let plain = values.map(|value| Cow::Owned(value.to_string()));
+        self.plain.extend(plain.collect::<Vec<_>>());
+    }
+}
