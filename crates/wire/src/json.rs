@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::field::Field;
 use crate::read_error::ReadError;
+use crate::to_json::ToJson;
 
 /// A JSON value, kept as its text: no digit, no blank and no key is lost.
 ///
@@ -100,6 +101,12 @@ impl Eq for Json<'_> {}
 impl<'de: 'a, 'a> Deserialize<'de> for Json<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <&RawValue>::deserialize(deserializer).map(|raw| Self(Cow::Borrowed(raw)))
+    }
+}
+
+impl ToJson for Json<'_> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.text().as_bytes());
     }
 }
 

@@ -47,13 +47,15 @@ mod json;
 pub mod openai;
 mod read_error;
 pub mod sse;
+mod to_json;
 mod unknown;
 
 pub use json::Json;
 pub use read_error::ReadError;
+pub use to_json::ToJson;
 pub use unknown::Unknown;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// Reads a JSON text as one of the types of this crate. Texts are borrowed where they hold no escapes.
 ///
@@ -67,15 +69,14 @@ pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ReadError> {
 }
 
 /// Writes one of the types of this crate as JSON text, its fields in the order in which they were read.
-pub fn write(value: &impl Serialize) -> String {
+pub fn write(value: &(impl ToJson + ?Sized)) -> String {
     // Grown from nothing, it would move a dozen times.
     let mut out = Vec::with_capacity(512);
-    write_to(value, &mut out);
+    value.write_json(&mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
 /// Appends what [`write()`] gives.
-pub fn write_to(value: &impl Serialize, out: &mut Vec<u8>) {
-    // No type here can fail, nor can a vector.
-    let _ = serde_json::to_writer(out, value);
+pub fn write_to(value: &(impl ToJson + ?Sized), out: &mut Vec<u8>) {
+    value.write_json(out);
 }

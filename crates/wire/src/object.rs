@@ -106,6 +106,26 @@ macro_rules! object {
                 }
             }
 
+            impl $crate::ToJson for $name<'_> {
+                fn write_json(&self, out: &mut Vec<u8>) {
+                    let mut object = $crate::to_json::Object::new(out);
+                    for place in self.unknown.layout(COUNT) {
+                        match place {
+                            Place::Field(name, value) => object.field(name, value),
+                            $( Place::Named(index) if index == Named::$field as u8 => {
+                                if !self.$field.is_absent() {
+                                    object.field($key, &self.$field);
+                                } else if self.unknown.was_null(index) {
+                                    object.field($key, &());
+                                }
+                            } )*
+                            Place::Named(_) => {}
+                        }
+                    }
+                    object.end();
+                }
+            }
+
             impl $name<'_> {
                 /// The same, borrowing nothing.
                 $vis fn into_owned(self) -> $name<'static> {

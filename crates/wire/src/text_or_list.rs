@@ -80,6 +80,15 @@ macro_rules! content {
                 }
             }
 
+            impl $crate::ToJson for $name<'_> {
+                fn write_json(&self, out: &mut Vec<u8>) {
+                    match self {
+                        Self::Text(text) => text.write_json(out),
+                        Self::$list(items) => items.write_json(out),
+                    }
+                }
+            }
+
             impl serde::Serialize for $name<'_> {
                 fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                     match self {

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
-
 use super::chunk::ChatCompletionChunk;
 use super::error::{ErrorBody, ErrorObject};
 use super::response::Usage;
+use crate::ToJson;
 use crate::json::Json;
 use crate::sse::encode_data;
 use crate::write_to;
@@ -299,7 +298,7 @@ pub fn done_event(out: &mut Vec<u8>) {
     encode_data("[DONE]", out);
 }
 
-fn field(name: &str, value: &impl Serialize, out: &mut Vec<u8>) {
+fn field(name: &str, value: &impl ToJson, out: &mut Vec<u8>) {
     out.push(b',');
     write_to(&name, out);
     out.push(b':');

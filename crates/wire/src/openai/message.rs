@@ -6,6 +6,7 @@ use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::content::Content;
+use crate::ToJson;
 use crate::field::Field;
 use crate::json::Json;
 
@@ -160,6 +161,15 @@ impl<'de> Field<'de> for CallArguments<'de> {
         match self {
             Self::Text(text) => CallArguments::Text(Cow::Owned(text.into_owned())),
             Self::Json(json) => CallArguments::Json(json.into_owned()),
+        }
+    }
+}
+
+impl ToJson for CallArguments<'_> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Text(text) => text.write_json(out),
+            Self::Json(json) => json.write_json(out),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::ToJson;
 use crate::field::{Field, TextVisitor};
 use crate::json::Json;
 
@@ -178,6 +179,15 @@ impl<'de> Field<'de> for ToolChoice<'de> {
         match self {
             Self::Word(word) => ToolChoice::Word(Cow::Owned(word.into_owned())),
             Self::Object(object) => ToolChoice::Object(Box::new(object.into_owned())),
+        }
+    }
+}
+
+impl ToJson for ToolChoice<'_> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Word(word) => word.write_json(out),
+            Self::Object(object) => object.write_json(out),
         }
     }
 }

@@ -1,0 +1,231 @@
+//! JSON text, written straight as bytes.
+//!
+//! Most of what a gateway writes are long texts. They are looked through eight bytes at a time for what must be escaped.
+
+use std::borrow::Cow;
+
+/// What is written as JSON text: the types of this crate, and what their fields hold.
+pub trait ToJson {
+    /// Appends the JSON text.
+    fn write_json(&self, out: &mut Vec<u8>);
+}
+
+impl ToJson for str {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        out.reserve(self.len() + 2);
+        out.push(b'"');
+        escaped(self.as_bytes(), out);
+        out.push(b'"');
+    }
+}
+
+impl ToJson for String {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        self.as_str().write_json(out);
+    }
+}
+
+impl ToJson for Cow<'_, str> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        self.as_ref().write_json(out);
+    }
+}
+
+impl ToJson for u64 {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        // A number cannot fail, nor can a vector.
+        let _ = serde_json::to_writer(out, self);
+    }
+}
+
+impl ToJson for bool {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if *self { b"true" } else { b"false" });
+    }
+}
+
+/// `null`
+impl ToJson for () {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"null");
+    }
+}
+
+impl<T: ToJson> ToJson for Option<T> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Some(value) => value.write_json(out),
+            None => ().write_json(out),
+        }
+    }
+}
+
+impl<T: ToJson> ToJson for Vec<T> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        let mut before = b'[';
+        for item in self {
+            out.push(before);
+            before = b',';
+            item.write_json(out);
+        }
+        close(before, *b"[]", out);
+    }
+}
+
+impl<T: ToJson + ?Sized> ToJson for &T {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        (**self).write_json(out);
+    }
+}
+
+impl<T: ToJson + ?Sized> ToJson for Box<T> {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        (**self).write_json(out);
+    }
+}
+
+/// An object while its fields are written.
+pub(crate) struct Object<'o> {
+    before: u8,
+    out: &'o mut Vec<u8>,
+}
+
+impl<'o> Object<'o> {
+    pub(crate) fn new(out: &'o mut Vec<u8>) -> Self {
+        Self { before: b'{', out }
+    }
+
+    pub(crate) fn field(&mut self, name: &str, value: &(impl ToJson + ?Sized)) {
+        self.out.push(self.before);
+        self.before = b',';
+        name.write_json(self.out);
+        self.out.push(b':');
+        value.write_json(self.out);
+    }
+
+    pub(crate) fn end(self) {
+        close(self.before, *b"{}", self.out);
+    }
+}
+
+/// Closes what was opened by the first field or item, and opens it where there was none.
+fn close(before: u8, [open, close]: [u8; 2], out: &mut Vec<u8>) {
+    if before == open {
+        out.push(open);
+    }
+    out.push(close);
+}
+
+/// Appends what stands between the quotes.
+fn escaped(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut rest = bytes;
+    while let Some(place) = first_special(rest) {
+        let (plain, special) = rest.split_at(place);
+        out.extend_from_slice(plain);
+        let Some((byte, after)) = special.split_first() else {
+            return;
+        };
+        escape(*byte, out);
+        rest = after;
+    }
+    out.extend_from_slice(rest);
+}
+
+/// Whether a byte cannot stand in a JSON text as it is.
+fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+/// Where the first byte stands that must be escaped.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let found = words.iter().position(|word| holds_special(*word));
+    let begin = found.unwrap_or(words.len()) * 8;
+    let tail = if found.is_some() {
+        bytes.get(begin..).unwrap_or_default()
+    } else {
+        rest
+    };
+    let place = tail.iter().position(|byte| is_special(*byte));
+    place.map(|place| begin + place)
+}
+
+/// Whether one of eight bytes must be escaped.
+fn holds_special(word: [u8; 8]) -> bool {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let word = u64::from_le_bytes(word);
+    // The high bit of the lowest byte below `least` is set; others may be too, but none if there is no such byte.
+    let below = |word: u64, least: u64| word.wrapping_sub(ONES * least) & !word;
+    let is_same = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    (below(word, 0x20) | is_same(b'"') | is_same(b'\\')) & HIGH != 0
+}
+
+fn escape(byte: u8, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0x08 => b'b',
+        0x0C => b'f',
+        _ => {
+            let digit = |half: u8| DIGITS.get(usize::from(half)).copied().unwrap_or(b'0');
+            out.extend_from_slice(b"\\u00");
+            out.extend([digit(byte >> 4), digit(byte & 15)]);
+            return;
+        }
+    };
+    out.extend([b'\\', short]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ToJson, holds_special, is_special};
+
+    fn written(value: &(impl ToJson + ?Sized)) -> String {
+        let mut out = Vec::new();
+        value.write_json(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn check(text: &str) {
+        assert_eq!(written(text), serde_json::to_string(text).unwrap());
+    }
+
+    #[test]
+    fn texts_are_written_as_everybody_writes_them() {
+        // Every character below 300, alone and at each place of a word.
+        for c in (0..300).filter_map(char::from_u32) {
+            for place in 0..20 {
+                check(&format!(
+                    "{}{c}{}",
+                    "x".repeat(place),
+                    "é".repeat(20 - place)
+                ));
+                check(&format!("{}{c}{c}", "\u{1F600}".repeat(place)));
+            }
+        }
+    }
+
+    #[test]
+    fn eight_bytes_are_looked_at_as_one_is() {
+        for byte in 0..=u8::MAX {
+            for place in 0..8 {
+                for other in [b'x', 0x20, 0x7F, 0x80, 0xFF, b'!', b'#', b'[', b']'] {
+                    let mut word = [other; 8];
+                    word[place] = byte;
+                    assert_eq!(holds_special(word), is_special(byte), "{word:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lists_and_words() {
+        assert_eq!(written(&vec![Some(1_u64), None]), "[1,null]");
+        assert_eq!(written(&Vec::<bool>::new()), "[]");
+        assert_eq!(written(&(true, false).0), "true");
+    }
+}
