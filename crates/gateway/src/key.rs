@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::io;
+#[cfg(feature = "server")]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -132,15 +134,38 @@ impl CallIds {
     }
 }
 
-/// A word of random letters and digits.
-///
-/// # Errors
-/// Says why the system gives no random numbers.
+/// What is fresh for each request of this process. The system is asked for random numbers once.
 #[cfg(feature = "server")]
-pub(crate) fn random_word() -> io::Result<String> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(letters(&bytes).take(ID_LENGTH).collect())
+#[derive(Debug)]
+pub(crate) struct Fresh {
+    secret: Secret,
+    given: AtomicU64,
+}
+
+#[cfg(feature = "server")]
+impl Fresh {
+    /// # Errors
+    /// Says why the system gives no random numbers.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            secret: Secret::random()?,
+            given: AtomicU64::new(0),
+        })
+    }
+
+    /// A secret that nobody else has been given.
+    pub(crate) fn seed(&self) -> Secret {
+        self.secret.derive(&[b"seed", &self.number()])
+    }
+
+    /// A word that nobody else has been given.
+    pub(crate) fn word(&self) -> String {
+        self.secret.word(&[b"word", &self.number()])
+    }
+
+    fn number(&self) -> [u8; 8] {
+        self.given.fetch_add(1, Ordering::Relaxed).to_be_bytes()
+    }
 }
 
 /// Letters and digits, each as likely as the others.

@@ -36,6 +36,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
+use crate::key::Fresh;
 use crate::offers::Offers;
 use crate::refusal::Refusal;
 use crate::server::access::Keys;
@@ -50,6 +51,7 @@ pub use crate::server::upstream::Upstream;
 pub(crate) struct Shared {
     config: GatewayConfig,
     keys: Keys,
+    fresh: Fresh,
     connection: Connection,
     metrics: Metrics,
     offers: Offers,
@@ -108,8 +110,11 @@ impl Gateway {
     pub fn new(config: GatewayConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let is_over = watch::Sender::new(false);
+        let fresh = Fresh::new()
+            .map_err(|error| ConfigError(format!("the system gives no random numbers: {error}")))?;
         let shared = Arc::new(Shared {
-            keys: Keys::new(&config.keys, &config.origins)?,
+            keys: Keys::new(&config.keys, &config.origins, fresh.seed()),
+            fresh,
             connection: Connection::new(&config, is_over.subscribe())?,
             metrics: Metrics::default(),
             offers: Offers::new(),

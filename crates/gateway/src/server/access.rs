@@ -6,7 +6,6 @@ use plaincall_wire::openai::ErrorObject;
 
 use crate::key::Secret;
 use crate::refusal::Refusal;
-use crate::server::config::ConfigError;
 use crate::server::origins::may_ask;
 
 /// The keys of clients, as codes under a secret of this process. Comparing two codes tells nothing about the keys,
@@ -19,15 +18,14 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) fn new(keys: &[String], origins: &[String]) -> Result<Self, ConfigError> {
-        let secret = Secret::random()
-            .map_err(|error| ConfigError(format!("the system gives no random numbers: {error}")))?;
+    /// The secret is of this process alone.
+    pub(crate) fn new(keys: &[String], origins: &[String], secret: Secret) -> Self {
         let codes = keys.iter().map(|key| secret.digest(&[key.as_bytes()]));
-        Ok(Self {
+        Self {
             codes: codes.collect(),
             origins: origins.to_vec(),
             secret,
-        })
+        }
     }
 
     /// The caller, if it may ask: its key, or an empty text if nobody needs one.

@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use axum::http::request::Parts;
 use axum::response::Response;
-use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest, ErrorObject};
+use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 
 use crate::key::Secret;
 use crate::outlet::whole::WholeAnswer;
@@ -89,14 +89,7 @@ async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
         Err(refusal) => return refuse(ticket, &refusal),
     };
     ticket.report.is_translated = true;
-    let seed = match Secret::random() {
-        Ok(seed) => seed,
-        Err(error) => {
-            let message = format!("the system gives no random numbers: {error}");
-            let error = ErrorObject::new("gateway_error", message);
-            return refuse(ticket, &Refusal::new(500, error));
-        }
-    };
+    let seed = shared.fresh.seed();
     if is_streamed {
         // Only a reply that is checked may need its request again.
         let body = plaincall_wire::write(&upstream).into_bytes();

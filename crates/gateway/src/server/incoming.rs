@@ -14,7 +14,6 @@ use hyper::body::Frame;
 use plaincall_wire::openai::ErrorObject;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::key::random_word;
 use crate::refusal::Refusal;
 use crate::server::answer::REQUEST_ID;
 use crate::server::headers::for_upstream;
@@ -69,7 +68,7 @@ pub(super) async fn enter(
     check: fn(&Parts) -> Result<(), Refusal>,
 ) -> Result<(Entered, WayOut), Box<Response>> {
     let (head, mut body) = request.into_parts();
-    let id = request_id(&head.headers);
+    let id = request_id(shared, &head.headers);
     let mut ticket = Ticket::new(Arc::clone(shared), path, id.clone());
     let received = match admit(shared, &head, check, &mut ticket) {
         Ok((caller, place)) => {
@@ -174,7 +173,7 @@ async fn next_frame(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>
 }
 
 /// The id of a request: the client's, if it can stand in a header and a log, else a new one.
-fn request_id(headers: &HeaderMap) -> String {
+fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
     let given = headers
         .get(REQUEST_ID)
         .and_then(|value| value.to_str().ok());
@@ -184,8 +183,7 @@ fn request_id(headers: &HeaderMap) -> String {
     if let Some(id) = given.filter(is_plain) {
         return id.to_owned();
     }
-    // A system without random numbers gives no request a name of its own.
-    format!("req_{}", random_word().unwrap_or_default())
+    format!("req_{}", shared.fresh.word())
 }
 
 /// What goes to the model's server beside the body.
