@@ -111,3 +111,47 @@ impl Body for Pipe {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::Pin;
+    use std::time::Duration;
+
+    use hyper::body::Body as _;
+
+    use super::{Filler, Pipe, pipe};
+
+    /// Whether a body that is filled so ends as a whole one.
+    async fn is_whole<F: Future<Output = ()> + Send + 'static>(
+        fill: impl FnOnce(Filler) -> F,
+    ) -> bool {
+        let (filler, mut body) = pipe(Duration::from_secs(1));
+        let filling = tokio::spawn(fill(filler));
+        let mut next =
+            async || poll_fn(|context| Pin::<&mut Pipe>::new(&mut body).poll_frame(context)).await;
+        let piece = next().await.expect("a piece").expect("it is there");
+        assert_eq!(piece.into_data().expect("data"), "a");
+        let end = next().await;
+        let _ = filling.await;
+        end.is_none()
+    }
+
+    #[tokio::test]
+    async fn only_what_is_complete_is_whole() {
+        let complete = is_whole(async |filler: Filler| {
+            assert!(filler.send("a".into()).await);
+            filler.complete();
+        });
+        assert!(complete.await);
+        let dropped = is_whole(async |filler: Filler| {
+            assert!(filler.send("a".into()).await);
+        });
+        assert!(!dropped.await);
+        let panicked = is_whole(async |filler: Filler| {
+            assert!(!filler.send("a".into()).await, "this is meant to panic");
+            filler.complete();
+        });
+        assert!(!panicked.await);
+    }
+}

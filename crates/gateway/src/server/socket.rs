@@ -223,7 +223,11 @@ impl Turns {
     }
 
     fn wake_behind(&self, context: &Context<'_>) {
-        *self.waiting() = Some(context.waker().clone());
+        let mut waiting = self.waiting();
+        match &mut *waiting {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => *waiting = Some(context.waker().clone()),
+        }
     }
 }
 

@@ -13,6 +13,9 @@ use crate::started::{Started, completion, nothing_is_left, request, upstream};
 /// The most that the gateway may hold for a client that does not read, in bytes.
 const MOST: i64 = 64 << 10;
 
+/// Much longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Asks and reads nothing.
 async fn ask(gateway: &Started, body: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
@@ -132,12 +135,17 @@ async fn let_go(body: Value, script: Script) -> Vec<u8> {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let closed = tokio::time::timeout(Duration::from_secs(30), closed).await;
+    let closed = tokio::time::timeout(PATIENCE, closed).await;
     closed.expect("the connection is closed");
-    let mut got = Vec::new();
-    // A reset is an end too.
-    let _ = client.read_to_end(&mut got).await;
-    got
+    rest(&mut client).await
+}
+
+/// What comes until the connection is closed. A reset is an end too.
+async fn rest(client: &mut TcpStream) -> Vec<u8> {
+    let mut rest = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut rest)).await;
+    let _ = read.expect("the connection is closed");
+    rest
 }
 
 #[tokio::test]
@@ -174,11 +182,12 @@ async fn a_client_that_reads_late_does_not_take_a_part_for_the_whole() {
     let mut got = Vec::new();
     let mut some = [0; 64];
     while gateway.reported() == 0 {
-        let read = client.read(&mut some).await.unwrap_or(0);
+        let read = tokio::time::timeout(PATIENCE, client.read(&mut some)).await;
+        let read = read.expect("something comes").unwrap_or(0);
         got.extend_from_slice(&some[..read]);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let _ = client.read_to_end(&mut got).await;
+    got.append(&mut rest(&mut client).await);
     assert!(gateway.reports(1).await[0].is_abandoned);
     assert!(got.len() < texts.len() * text.len());
     assert!(!got.ends_with(b"0\r\n\r\n"));
