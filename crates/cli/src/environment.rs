@@ -22,12 +22,15 @@ impl Environment {
         }
     }
 
+    /// The value of a variable that is set, also to nothing.
+    pub(crate) fn get_set(&self, name: &str) -> Option<&OsStr> {
+        let value = self.variables.get(OsStr::new(name));
+        value.map(OsString::as_os_str)
+    }
+
     /// The value of a variable that is set and not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
-        let value = self.variables.get(OsStr::new(name));
-        value
-            .map(OsString::as_os_str)
-            .filter(|value| !value.is_empty())
+        self.get_set(name).filter(|value| !value.is_empty())
     }
 
     /// Where temporary directories are made.

@@ -4,16 +4,17 @@ mod log;
 mod models;
 mod options;
 mod quantity;
+mod source;
 
 use std::fs;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_gateway::{
-    Gateway, GatewayConfig, Markers, Mode, ModelSettings, ReasoningSpan, Replay, Retries, Secret,
+    Gateway, GatewayConfig, Markers, Mode, ModelSettings, ReasoningSpan, Replay, Secret,
     ServerLimits, Timeouts, Upstream,
 };
 use tokio::net::TcpListener;
@@ -23,10 +24,13 @@ use crate::environment::Environment;
 use crate::run::interrupts::Interrupts;
 use crate::serve::log::Log;
 pub(crate) use crate::serve::options::ServeOptions;
+use crate::serve::source::Source;
 use crate::status::{Failure, Outcome, Status, remark};
 
 /// What stands before the name of a file with recorded replies.
 const REPLAY: &str = "replay:";
+/// How long the end of the command waits for requests that are cut.
+const LAST_LINES: Duration = Duration::from_secs(1);
 const CLIENT_KEYS: &str = "PLAINCALL_KEYS";
 const UPSTREAM_KEY: &str = "PLAINCALL_UPSTREAM_KEY";
 const SECRET: &str = "PLAINCALL_SECRET";
@@ -34,14 +38,12 @@ const SECRET: &str = "PLAINCALL_SECRET";
 /// Serves until it is told to end.
 pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     let mut config = config(options, &Environment::read())?;
-    let log = Log::to(std::io::stdout())
+    let log = Log::to(std::io::stdout(), remark)
         .map_err(|error| Failure::Broken(format!("cannot begin: {error}")))?;
     config.observe = Arc::clone(&log) as Arc<dyn plaincall_gateway::Observe>;
-    if !options.open {
-        config
-            .check_address(options.listen)
-            .map_err(|error| Failure::Usage(format!("{error}; `--open` does it all the same")))?;
-    }
+    config
+        .check_address(options.listen)
+        .map_err(|error| Failure::Usage(format!("{error}; `--open` does it all the same")))?;
     let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -67,6 +69,8 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         }
         serve_until_told(gateway, listener, interrupts, options.drain_delay).await
     });
+    // Requests that are cut have their lines too.
+    runtime.shutdown_timeout(LAST_LINES);
     log.close();
     ended
 }
@@ -116,10 +120,11 @@ async fn serve_until_told(
     };
     tokio::select! {
         answered = answered => match answered {
-            Ok(0) => Ok(Status::Good),
-            Ok(cut) => Err(Failure::Broken(format!(
+            Ok(Ok(0)) => Ok(Status::Good),
+            Ok(Ok(cut)) => Err(Failure::Broken(format!(
                 "requests that had no complete answer in time: {cut}"
             ))),
+            Ok(Err(error)) => Err(Failure::Broken(format!("cannot serve: {error}"))),
             Err(error) => Err(Failure::Broken(format!("the server broke off: {error}"))),
         },
         second = interrupts.next() => Ok(Status::Interrupted(second.status())),
@@ -140,39 +145,23 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 }
 
 fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayConfig, Failure> {
-    let word = |name: &str| {
-        let value = environment
-            .get(name)
-            .map(|value| value.to_str().map(str::to_owned));
-        value
-            .map(|value| value.ok_or_else(|| Failure::Usage(format!("{name} is no text"))))
-            .transpose()
+    let source = |file, name| Source::of(file, name, environment);
+    let upstream = if let Some(file) = options.upstream.strip_prefix(REPLAY) {
+        let replay = Replay::read(&read(Path::new(file))?);
+        Upstream::local(replay.map_err(|error| Failure::Broken(format!("{file}: {error}")))?)
+    } else {
+        let key = source(options.upstream_key.as_deref(), UPSTREAM_KEY)?;
+        let key = key.map(|source| source.word("key")).transpose()?;
+        Upstream::http(options.upstream.clone(), key)
     };
-    let from = |file: &Option<PathBuf>, name: &str| match file {
-        Some(file) => read(file).map(Some),
-        None => word(name),
-    };
-    let upstream = match options.upstream.strip_prefix(REPLAY) {
-        Some(file) => {
-            let replay = Replay::read(&read(Path::new(file))?);
-            Upstream::local(replay.map_err(|error| Failure::Broken(format!("{file}: {error}")))?)
-        }
-        None => Upstream::Http {
-            url: options.upstream.clone(),
-            key: from(&options.upstream_key, UPSTREAM_KEY)?.map(|key| key.trim().to_owned()),
-        },
-    };
-    let secret = match from(&options.secret, SECRET)? {
-        Some(secret) => Secret::new(secret.trim().as_bytes()),
+    let secret = match source(options.secret.as_deref(), SECRET)? {
+        Some(source) => source.secret()?,
         None => Secret::random().map_err(|error| {
             Failure::Broken(format!("the system gives no random numbers: {error}"))
         })?,
     };
-    let keys = from(&options.keys, CLIENT_KEYS)?.unwrap_or_default();
-    let keys = keys
-        .split(['\n', ','])
-        .map(str::trim)
-        .filter(|key| !key.is_empty());
+    let keys = source(options.keys.as_deref(), CLIENT_KEYS)?;
+    let keys = keys.map(|source| source.keys()).transpose()?;
     let settings = settings(options);
     settings
         .check()
@@ -181,15 +170,14 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     if let Some(file) = &options.models {
         config.models = models::load(file, &settings)?;
     }
-    config.keys = keys.map(str::to_owned).collect();
+    config.keys = keys.unwrap_or_default();
+    config.open_to_all = options.open;
     config.other_models = settings;
     config.origins.clone_from(&options.cors);
     config.reports_contents = options.log_contents;
     config.limits = limits(options);
-    config.retries = Retries {
-        most: options.retries,
-        longest_wait: options.retry_wait,
-    };
+    config.retries.most = options.retries;
+    config.retries.longest_wait = options.retry_wait;
     config.timeouts = timeouts(options);
     Ok(config)
 }
@@ -197,28 +185,27 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
 fn limits(options: &ServeOptions) -> ServerLimits {
     let connections = options.max_connections;
     let connections = connections.unwrap_or(options.max_requests.saturating_mul(2));
-    ServerLimits {
-        body: options.max_body,
-        head: options.max_head,
-        concurrent: usize::try_from(options.max_requests).unwrap_or(usize::MAX),
-        connections: usize::try_from(connections).unwrap_or(usize::MAX),
-        bodies: options.max_bodies,
-        answer: options.max_answer,
-        ..ServerLimits::default()
-    }
+    let mut limits = ServerLimits::default();
+    limits.body = options.max_body;
+    limits.head = options.max_head;
+    limits.concurrent = usize::try_from(options.max_requests).unwrap_or(usize::MAX);
+    limits.connections = usize::try_from(connections).unwrap_or(usize::MAX);
+    limits.bodies = options.max_bodies;
+    limits.answer = options.max_answer;
+    limits
 }
 
 fn timeouts(options: &ServeOptions) -> Timeouts {
-    Timeouts {
-        head: options.head_timeout,
-        connection_idle: options.connection_idle_timeout,
-        body: options.body_timeout,
-        connect: options.connect_timeout,
-        first_byte: options.first_byte_timeout,
-        idle: options.idle_timeout,
-        keep_alive: options.keep_alive,
-        drain: options.drain_timeout,
-    }
+    let mut timeouts = Timeouts::default();
+    timeouts.head = options.head_timeout;
+    timeouts.connection_idle = options.connection_idle_timeout;
+    timeouts.body = options.body_timeout;
+    timeouts.connect = options.connect_timeout;
+    timeouts.first_byte = options.first_byte_timeout;
+    timeouts.idle = options.idle_timeout;
+    timeouts.keep_alive = options.keep_alive;
+    timeouts.drain = options.drain_timeout;
+    timeouts
 }
 
 fn settings(options: &ServeOptions) -> ModelSettings {

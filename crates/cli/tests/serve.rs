@@ -244,8 +244,10 @@ fn how_it_ends() {
             // Whatever of the process is torn down first: it is no answer.
             None => assert!(!answer.contains("200 OK"), "{answer}"),
         }
-        let (found, _, notes) = serving.ended();
+        let (found, lines, notes) = serving.ended();
         assert_eq!(found, status, "{options:?} {notes}");
+        // What is cut has its line too.
+        assert_eq!(lines.len(), 1, "{options:?} {lines:?}");
     }
 }
 
@@ -345,6 +347,64 @@ fn what_it_refuses() {
         assert!(!said.contains("me:word"), "{said}");
         assert_eq!(found, Some(status), "{said}");
     }
+}
+
+#[test]
+fn a_source_of_keys_that_holds_none_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (empty, short) = (file("empty", " \n\n"), file("short", "fifteen bytes..\n"));
+    let upstream = ["--upstream", "http://127.0.0.1:1/v1"];
+    for (option, file, words) in [
+        ("--keys", &empty, "empty holds no key: put one in"),
+        ("--upstream-key", &empty, "empty holds no key"),
+        ("--secret", &empty, "empty holds no secret"),
+        ("--secret", &short, "has 15 bytes, and could be guessed"),
+    ] {
+        let (said, status) = refused(&[&upstream[..], &[option, file]].concat());
+        assert!(said.contains(words), "{said}");
+        assert_eq!(status, Some(2), "{said}");
+    }
+    for (name, value) in [
+        ("PLAINCALL_KEYS", ""),
+        ("PLAINCALL_KEYS", " , "),
+        ("PLAINCALL_UPSTREAM_KEY", ""),
+        ("PLAINCALL_SECRET", " "),
+    ] {
+        let output = plaincall()
+            .args(upstream)
+            .env(name, value)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(&format!("{name} holds no ")), "{said}");
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
+
+#[test]
+fn keys_of_a_file_are_its_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    fs::write(&path, "first,half\n\n second \r\n").unwrap();
+    let options = ["--keys", path.to_str().unwrap()];
+    let serving = Serving::start(&replies(), &options, &[("PLAINCALL_KEYS", "third")]);
+    for (key, status) in [
+        ("first,half", "200 OK"),
+        ("second", "200 OK"),
+        ("first", "401 Unauthorized"),
+        ("half", "401 Unauthorized"),
+        ("third", "401 Unauthorized"),
+    ] {
+        let headers = format!("authorization: Bearer {key}\r\n");
+        let (found, _) = answer(serving.ask("GET /v1/models", &headers, ""));
+        assert_eq!(found, format!("HTTP/1.1 {status}"), "{key}");
+    }
+    serving.end();
 }
 
 /// A container often has no certificates; only who needs them hears of it.

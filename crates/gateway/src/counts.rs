@@ -4,6 +4,7 @@ use std::ops::AddAssign;
 
 /// What happened in a reply, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Calls that were given to the client, complete and right.
     pub calls: u64,

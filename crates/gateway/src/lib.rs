@@ -13,6 +13,8 @@
 //! around it, on a socket or in a program of one's own; it comes with the feature `server`, which is on unless it is turned
 //! off. The types of `axum` that stand in its interface are those of [`axum`].
 
+#[cfg(feature = "server")]
+mod bulk;
 mod counts;
 mod exchange;
 mod key;
@@ -43,11 +45,11 @@ pub use reply::plan::ReplyPlan;
 pub use reply::round::RepairRound;
 pub use reply::{End, Flow, Next, Reply};
 #[cfg(feature = "server")]
-pub use server::replay::Replay;
+pub use server::replay::{Replay, ReplayError};
 #[cfg(feature = "server")]
 pub use server::{
-    Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observe, Report, Retries,
-    ServerLimits, Timeouts, Upstream,
+    AddressError, Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observe,
+    Report, Retries, ServerLimits, Timeouts, Upstream,
 };
 pub use settings::{Markers, Mode, ModelSettings, ReasoningSpan};
 pub use translate::{Caller, Translation, translate};

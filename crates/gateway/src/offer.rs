@@ -32,6 +32,10 @@ pub(crate) struct Taught {
     one_call: bool,
 }
 
+/// How many tools a request may offer (`spec/gateway.md` 1).
+const MOST_TOOLS: usize = 1024;
+/// How long the text of their definitions may be, in bytes. What is made of it may take fifty times its length.
+const MOST_BYTES: usize = 4 << 20;
 /// How many prompts of an offer are kept.
 const PROMPTS: usize = 8;
 
@@ -63,9 +67,15 @@ impl Offer {
         let Some(tools) = &request.tools else {
             return Ok(Self::default());
         };
+        if tools.text().len() > MOST_BYTES {
+            return Err(too_much(&format!("{MOST_BYTES} bytes")));
+        }
         let given = request
             .tools()
             .map_err(|error| Refusal::request(error.to_string(), Some("tools")))?;
+        if given.len() > MOST_TOOLS {
+            return Err(too_much(&format!("{MOST_TOOLS} definitions")));
+        }
         let is_strict = |tool: &plaincall_wire::openai::Tool<'_>| {
             let function = tool.function.as_ref();
             function.and_then(|function| function.strict) == Some(true)
@@ -162,6 +172,13 @@ impl Offer {
     pub(crate) fn shape(&self, name: &str) -> Option<&Arc<KnownShape>> {
         self.shapes.get(*self.places.get(name)?)
     }
+}
+
+fn too_much(limit: &str) -> Refusal {
+    let message = format!(
+        "`tools` has more than {limit}: no model can choose among so much, offer those that this turn may need"
+    );
+    Refusal::request(message, Some("tools"))
 }
 
 impl Choice {

@@ -22,6 +22,7 @@ mod upstream;
 
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -40,12 +41,17 @@ use crate::key::Fresh;
 use crate::offers::Offers;
 use crate::refusal::Refusal;
 use crate::server::access::Keys;
-pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
+pub use crate::server::config::{
+    AddressError, ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts,
+};
 pub use crate::server::local::{Answered, LocalModel};
 use crate::server::metrics::Metrics;
 pub use crate::server::report::{Contents, Observe, Report};
 use crate::server::upstream::Connection;
 pub use crate::server::upstream::Upstream;
+
+/// How many long bodies are dealt with at one time. What is made of one may take a hundred megabytes.
+const LONG_BODIES: usize = 2;
 
 /// What all requests share. Nothing of a conversation is in it.
 pub(crate) struct Shared {
@@ -59,6 +65,8 @@ pub(crate) struct Shared {
     places: Arc<Semaphore>,
     /// One for each byte that bodies of requests may have together.
     room: Arc<Semaphore>,
+    /// Turns of long bodies, which each keep a thread busy.
+    long_bodies: Arc<Semaphore>,
     is_draining: AtomicBool,
     /// Whether what has not been answered will not be any more.
     is_over: watch::Sender<bool>,
@@ -120,6 +128,7 @@ impl Gateway {
             offers: Offers::new(),
             places: Arc::new(Semaphore::new(config.limits.concurrent)),
             room: Arc::new(Semaphore::new(config.limits.bodies)),
+            long_bodies: Arc::new(Semaphore::new(LONG_BODIES)),
             is_draining: AtomicBool::new(false),
             is_over,
             config,
@@ -172,9 +181,19 @@ impl Gateway {
     ///
     /// When this ends or is dropped, all its connections are closed. To let others hear of it before no more connections are
     /// taken, call [`drain`](Self::drain) a while before.
-    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> usize {
+    ///
+    /// # Errors
+    /// An [`AddressError`] if other machines can reach the listener, clients need no key, and the gateway is not
+    /// [`open_to_all`](GatewayConfig::open_to_all); and what the system says if it does not know where the listener is.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<usize> {
+        let is_safe = self.shared.config.check_address(listener.local_addr()?);
+        is_safe.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
         let paths = TowerToHyperService::new(self.all_paths());
-        listening::serve(&self, paths, listener, shutdown).await
+        Ok(listening::serve(&self, paths, listener, shutdown).await)
     }
 
     /// Also those that it does not have.

@@ -1,7 +1,8 @@
 //! The log: one line of JSON for each request.
 
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{self, ErrorKind, Write};
+use std::iter;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,6 +14,8 @@ use serde_json::json;
 
 /// How many lines wait for who reads them. More are lost, and counted: a request never waits for its line.
 const WAITING: usize = 4096;
+/// How long all of them are together, in bytes: lines with contents are long.
+const WAITING_BYTES: usize = 8 << 20;
 /// How long lines are gathered before they are written.
 const GATHERING: Duration = Duration::from_millis(10);
 /// How long the end of the command waits for lines that nobody reads.
@@ -23,38 +26,56 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct Log {
     /// None when the log has been closed.
     lines: Mutex<Option<SyncSender<String>>>,
-    lost: Arc<AtomicU64>,
+    waiting: Arc<Waiting>,
     /// Hangs up when all is written.
     written: Mutex<Receiver<()>>,
 }
 
+/// What is known of the lines that wait.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// How many were lost since that was last told.
+    lost: AtomicU64,
+    bytes: AtomicUsize,
+}
+
 impl Log {
-    /// Begins the thread.
-    pub(super) fn to(out: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
-        let (lines, waiting) = sync_channel(WAITING);
+    /// Begins the thread. It says once what is wrong when lines cannot be written, and again after some could be.
+    pub(super) fn to(
+        out: impl Write + Send + 'static,
+        say: impl Fn(&str) + Send + 'static,
+    ) -> io::Result<Arc<Self>> {
+        let (lines, receiver) = sync_channel(WAITING);
         let (hold, written) = sync_channel(0);
-        let lost = Arc::new(AtomicU64::new(0));
-        let of_thread = Arc::clone(&lost);
+        let waiting = Arc::new(Waiting::default());
+        let of_thread = Arc::clone(&waiting);
         thread::Builder::new()
             .name("log".to_owned())
             .spawn(move || {
-                // If nobody reads any more, the server still serves.
-                let _ = write(out, &waiting, &of_thread);
+                write(out, &receiver, &of_thread, say);
                 drop(hold);
             })?;
         Ok(Arc::new(Self {
             lines: Mutex::new(Some(lines)),
-            lost,
+            waiting,
             written: Mutex::new(written),
         }))
     }
 
     fn add(&self, line: &impl Serialize) {
         let line = serde_json::to_string(line).unwrap_or_default();
+        let len = line.len();
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = lines.as_ref().map(|lines| lines.try_send(line));
-        if !matches!(given, Some(Ok(()))) {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        let room = WAITING_BYTES.saturating_sub(self.waiting.bytes.load(Ordering::Relaxed));
+        // It is counted before it can be taken away.
+        self.waiting.bytes.fetch_add(len, Ordering::Relaxed);
+        let is_given = len <= room
+            && lines
+                .as_ref()
+                .is_some_and(|lines| lines.try_send(line).is_ok());
+        if !is_given {
+            self.waiting.bytes.fetch_sub(len, Ordering::Relaxed);
+            self.waiting.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -81,27 +102,72 @@ impl Observe for Log {
     clippy::disallowed_methods,
     reason = "it has a thread of its own, and nobody waits for it"
 )]
-fn write(mut out: impl Write, lines: &Receiver<String>, lost: &AtomicU64) -> io::Result<()> {
+fn write(mut out: impl Write, lines: &Receiver<String>, waiting: &Waiting, say: impl Fn(&str)) {
+    let mut is_told = false;
+    let mut is_cut = false;
     while let Ok(first) = lines.recv() {
         // Lines that come meanwhile go out with this one, and nobody has to wake this thread for them.
         thread::sleep(GATHERING);
-        let mut text = first;
-        text.push('\n');
-        for line in lines.try_iter().take(WAITING) {
+        let mut text = String::new();
+        // What was written last may be a part of a line.
+        if is_cut {
+            text.push('\n');
+        }
+        let begin = text.len();
+        for line in iter::once(first).chain(lines.try_iter().take(WAITING)) {
+            waiting.bytes.fetch_sub(line.len(), Ordering::Relaxed);
             text.push_str(&line);
             text.push('\n');
         }
-        let lost = lost.swap(0, Ordering::Relaxed);
+        let end = text.len();
+        let lost = waiting.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             text.push_str(
                 &json!({"time": seconds(SystemTime::now()), "lost_lines": lost}).to_string(),
             );
             text.push('\n');
         }
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
+        let (written, result) = write_all(&mut out, text.as_bytes());
+        if let Some(last) = text.as_bytes().get(..written).and_then(<[u8]>::last) {
+            is_cut = *last != b'\n';
+        }
+        match result {
+            Ok(()) => is_told = false,
+            // The server still serves, and the next lines are tried again.
+            Err(error) => {
+                let left = text.as_bytes().get(written.max(begin)..end);
+                // Each line ends, and holds no other end.
+                let left = left.unwrap_or_default().split(|byte| *byte == b'\n');
+                let left = left.count() - 1;
+                let untold = if written < text.len() { lost } else { 0 };
+                let lost = untold + u64::try_from(left).unwrap_or(u64::MAX);
+                waiting.lost.fetch_add(lost, Ordering::Relaxed);
+                if !is_told {
+                    say(&format!(
+                        "the log cannot be written, its lines are lost: {error}"
+                    ));
+                }
+                is_told = true;
+            }
+        }
     }
-    Ok(())
+}
+
+/// Writes a text; how much of it is written, also when the rest cannot be.
+fn write_all(out: &mut impl Write, mut text: &[u8]) -> (usize, io::Result<()>) {
+    let mut written = 0;
+    while !text.is_empty() {
+        match out.write(text) {
+            Ok(0) => return (written, Err(ErrorKind::WriteZero.into())),
+            Ok(more) => {
+                written += more;
+                text = text.get(more..).unwrap_or_default();
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return (written, Err(error)),
+        }
+    }
+    (written, out.flush())
 }
 
 /// The line of a request.
@@ -186,11 +252,12 @@ fn seconds(time: SystemTime) -> f64 {
 #[cfg(test)]
 mod tests {
     use std::io::{self, Write};
+    use std::sync::atomic::Ordering;
     use std::sync::{Arc, Mutex, mpsc};
 
     use serde_json::{Value, json};
 
-    use super::{Log, WAITING};
+    use super::{Log, WAITING, WAITING_BYTES};
 
     /// Writes what it gets, but waits for a word before each piece.
     struct Slow {
@@ -218,7 +285,7 @@ mod tests {
             may_write,
             written: Arc::clone(&written),
         };
-        let log = Log::to(out).unwrap();
+        let log = Log::to(out, |_| {}).unwrap();
         let many = 3 * WAITING;
         for number in 0..many {
             log.add(&json!(number));
@@ -237,5 +304,86 @@ mod tests {
         let told = lines.iter().filter(|line| line.is_number()).count();
         assert!(told >= WAITING, "{told}");
         assert_eq!(told as u64 + lost, many as u64);
+    }
+
+    #[test]
+    fn long_lines_wait_only_as_far_as_there_is_room() {
+        let (let_write, may_write) = mpsc::channel();
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let out = Slow {
+            may_write,
+            written: Arc::clone(&written),
+        };
+        let log = Log::to(out, |_| {}).unwrap();
+        let quarter = "x".repeat(WAITING_BYTES / 4);
+        for _ in 0..20 {
+            log.add(&quarter);
+        }
+        // Some wait, and some are being written.
+        assert!(log.waiting.bytes.load(Ordering::Relaxed) <= WAITING_BYTES);
+        assert!(log.waiting.lost.load(Ordering::Relaxed) >= 12);
+        drop(let_write);
+        log.close();
+        assert_eq!(log.waiting.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    /// Fails as often as it is said, after it has written this much.
+    struct Failing {
+        failures: usize,
+        before: usize,
+        tried: mpsc::Sender<()>,
+        written: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Write for Failing {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut written = self.written.lock().unwrap();
+            if self.failures == 0 {
+                written.extend_from_slice(bytes);
+                return Ok(bytes.len());
+            }
+            if self.before > 0 {
+                let now = self.before.min(bytes.len());
+                self.before = 0;
+                written.extend_from_slice(&bytes[..now]);
+                return Ok(now);
+            }
+            self.failures -= 1;
+            let _ = self.tried.send(());
+            Err(io::Error::other("the disk is full"))
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_once_and_tried_again() {
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let (tried, is_tried) = mpsc::channel();
+        let out = Failing {
+            failures: 2,
+            before: 3,
+            tried,
+            written: Arc::clone(&written),
+        };
+        let (say, said) = mpsc::channel();
+        let log = Log::to(out, move |words| say.send(words.to_owned()).unwrap()).unwrap();
+        for number in 1..=2 {
+            log.add(&json!({"number": number}));
+            is_tried.recv().unwrap();
+        }
+        log.add(&json!({"number": 3}));
+        log.close();
+        let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..2], ["{\"n", "{\"number\":3}"], "{text}");
+        assert!(lines[2].ends_with("\"lost_lines\":2}"), "{text}");
+        let said: Vec<String> = said.iter().collect();
+        assert_eq!(
+            said,
+            ["the log cannot be written, its lines are lost: the disk is full"]
+        );
     }
 }

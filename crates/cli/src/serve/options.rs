@@ -66,11 +66,12 @@ pub(crate) struct ServeOptions {
 
     /// Also put into the log what was said: requests, replies and answers. Meant for looking for mistakes.
     ///
-    /// Whoever can read the log can then read the conversations. Each text is cut at 64 KiB. Keys are left out.
+    /// Whoever can read the log can then read the conversations. Each text is cut at 64 KiB. Keys of at least eight
+    /// characters are left out.
     #[arg(long)]
     pub(crate) log_contents: bool,
 
-    /// A file with the keys of clients, one a line.
+    /// A file with the keys of clients, one a line. A file that holds none is refused.
     #[arg(long, value_name = "FILE", help_heading = "Keys")]
     pub(crate) keys: Option<PathBuf>,
 
@@ -80,7 +81,7 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "FILE", help_heading = "Keys")]
     pub(crate) upstream_key: Option<PathBuf>,
 
-    /// A file with a secret that the keys of markers come from: the same for all servers of one address.
+    /// A file with a secret that the keys of markers come from, at least 16 bytes: the same for all servers of one address.
     ///
     /// Without one it is drawn anew with each start.
     #[arg(long, value_name = "FILE", help_heading = "Keys")]

@@ -1,5 +1,6 @@
 //! `POST /v1/chat/completions`.
 
+mod prepared;
 mod run;
 
 use std::sync::Arc;
@@ -18,16 +19,12 @@ use crate::reply::plan::ReplyPlan;
 use crate::reply::{Next, Reply};
 use crate::server::Shared;
 use crate::server::answer;
+use crate::server::chat::prepared::{Task, prepared};
 use crate::server::chat::run::{Run, stream};
 use crate::server::forward::forward;
 use crate::server::incoming::{Entered, enter, refuse};
 use crate::server::report::Ticket;
 use crate::server::upstream::Asking;
-use crate::settings::Mode;
-use crate::translate::{Caller, Translation, translate};
-
-/// The longest name of a model that is reported, in bytes.
-const LONGEST_MODEL: usize = 128;
 
 pub(super) async fn chat(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     match enter(&shared, "/v1/chat/completions", request, can_be_read).await {
@@ -59,46 +56,24 @@ async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
         mut ticket,
     } = entered;
     drop(head);
-    let request: ChatCompletionRequest<'_> = match plaincall_wire::read(&body) {
-        Ok(request) => request,
-        Err(error) => {
-            let message = format!("the body of the request cannot be read: {error}");
-            let param = Some(&*error.path).filter(|path| !path.is_empty());
-            return refuse(ticket, &Refusal::request(message, param));
-        }
-    };
-    let model = request.model.as_deref().unwrap_or_default();
-    let settings = shared.config.settings(model);
-    let is_streamed = request.is_streamed();
-    ticket.report.model = short(model).to_owned();
-    ticket.report.is_streamed = is_streamed;
-    let caller = Caller {
-        secret: &shared.config.secret,
-        key: &caller,
-    };
-    let (upstream, plan) = match translate(request, settings, caller, &shared.offers) {
-        Ok(Translation::Changed { upstream, plan }) => (upstream, plan),
-        Ok(Translation::Unchanged(request)) => {
-            drop(request);
+    let prepared = prepared(shared, body, &caller).await;
+    ticket.report.model = prepared.model;
+    ticket.report.is_streamed = prepared.is_streamed;
+    let (body, kept, plan) = match prepared.task {
+        Task::Ask { body, kept, plan } => (body, kept, plan),
+        Task::Pass(body) => {
             ticket.asked(&body);
             return match shared.connection.complete(body, &asking).await {
                 Ok(answer) => forward(answer, ticket),
                 Err(refusal) => refuse(ticket, &refusal),
             };
         }
-        Err(refusal) => return refuse(ticket, &refusal),
+        Task::Refuse(refusal) => return refuse(ticket, &refusal),
     };
     ticket.report.is_translated = true;
     let seed = shared.fresh.seed();
-    if is_streamed {
-        // Only a reply that is checked may need its request again.
-        let body = plaincall_wire::write(&upstream).into_bytes();
-        let kept = if plan.mode() == Mode::Checked {
-            upstream.into_owned()
-        } else {
-            ChatCompletionRequest::default()
-        };
-        let run = Run::new(Arc::clone(shared), kept, body, *plan, seed, asking, ticket);
+    if prepared.is_streamed {
+        let run = Run::new(Arc::clone(shared), *kept, body, *plan, seed, asking, ticket);
         return stream(run).await;
     }
     let asked = Asked {
@@ -106,12 +81,15 @@ async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
         asking: &asking,
         ticket: &mut ticket,
     };
-    match asked.whole(upstream, *plan, seed).await {
+    match asked.whole(body, *kept, *plan, seed).await {
         Ok(response) => {
             ticket.end(200, None);
             response
         }
-        Err(refusal) => refuse(ticket, &refusal),
+        Err(mut refusal) => {
+            shared.connection.conceal(&mut refusal);
+            refuse(ticket, &refusal)
+        }
     }
 }
 
@@ -126,22 +104,22 @@ impl Asked<'_> {
     /// Asks until there is an answer, and gives it as JSON.
     async fn whole(
         self,
-        mut upstream: ChatCompletionRequest<'_>,
+        mut body: Vec<u8>,
+        mut kept: ChatCompletionRequest<'_>,
         plan: ReplyPlan,
         seed: Secret,
     ) -> Result<Response, Refusal> {
         let mut whole = WholeAnswer::new(answer_id(&seed), now());
         let mut reply = Reply::new(plan, seed);
         loop {
-            let body = plaincall_wire::write(&upstream).into_bytes();
             self.ticket.asked(&body);
             let connection = &self.shared.connection;
             let mut answer = connection.complete(body, self.asking).await?.readable()?;
-            let body = answer.whole(self.shared.config.limits.answer).await?;
-            self.ticket.said(&body);
+            let said = answer.whole(self.shared.config.limits.answer).await?;
+            self.ticket.said(&said);
             self.ticket.first_piece();
             let completion: ChatCompletion<'_> =
-                plaincall_wire::read(&body).map_err(|error| Refusal::unreadable(&error))?;
+                plaincall_wire::read(&said).map_err(|error| Refusal::unreadable(&error))?;
             let next = reply.whole(&completion, &mut whole);
             self.ticket.report.counts = reply.counts();
             match next {
@@ -151,7 +129,10 @@ impl Asked<'_> {
                     let headers = std::mem::take(&mut answer.headers);
                     return Ok(answer::with_headers(answer::json(200, json), headers));
                 }
-                Next::Again(round) => round.add_to(&mut upstream),
+                Next::Again(round) => {
+                    round.add_to(&mut kept);
+                    body = plaincall_wire::write(&kept).into_bytes();
+                }
                 Next::Failed(refusal) => return Err(refusal),
             }
         }
@@ -167,11 +148,4 @@ fn answer_id(seed: &Secret) -> String {
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |time| time.as_secs())
-}
-
-/// As much of the name of a model as stands in a report.
-fn short(model: &str) -> &str {
-    model
-        .get(..model.floor_char_boundary(LONGEST_MODEL))
-        .unwrap_or(model)
 }

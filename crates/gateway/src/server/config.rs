@@ -21,8 +21,9 @@ use crate::settings::{ModelSettings, settings_of};
 /// that reads slowly stays below 64 KiB.
 const HEADS: RangeInclusive<usize> = 8 << 10..=24 << 10;
 
-/// How the gateway serves.
+/// How the gateway serves. [`new`](Self::new) makes one; then its fields are set.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct GatewayConfig {
     /// Where the model is.
     pub upstream: Upstream,
@@ -44,14 +45,18 @@ pub struct GatewayConfig {
     /// Pages of these origins may ask from a browser, such as `https://chat.example`; `*` is every origin. Without a key
     /// for clients, pages of all others are refused.
     pub origins: Vec<String>,
+    /// Whether [`Gateway::serve`] may listen where other machines can reach it although nobody is asked for a key.
+    ///
+    /// [`Gateway::serve`]: crate::Gateway::serve
+    pub open_to_all: bool,
     /// Whether reports hold what was said.
     pub reports_contents: bool,
     /// Who hears of each request.
     pub observe: Arc<dyn Observe>,
 }
 
-/// Whether a client can show this key.
-fn can_be_shown(key: &str) -> bool {
+/// Whether this key can stand in a header.
+pub(super) fn can_be_shown(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
@@ -67,8 +72,34 @@ impl fmt::Display for ConfigError {
 
 impl Error for ConfigError {}
 
+/// Why the gateway does not listen at an address: anybody who reaches it could use the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddressError {
+    address: SocketAddr,
+}
+
+impl AddressError {
+    /// The address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl fmt::Display for AddressError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = self.address;
+        write!(
+            formatter,
+            "{address} can be reached from other machines, and anybody there could use the model: give keys for clients, or listen on 127.0.0.1"
+        )
+    }
+}
+
+impl Error for AddressError {}
+
 /// How much the server takes.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ServerLimits {
     /// Bytes of a request's body.
     pub body: usize,
@@ -89,6 +120,7 @@ pub struct ServerLimits {
 
 /// How long the server waits.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Timeouts {
     /// For the head of a request, from its first byte; of the first request of a connection, from the connection.
     pub head: Duration,
@@ -111,6 +143,7 @@ pub struct Timeouts {
 
 /// When a request is sent again to the model's server: only if it has not taken it up.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Retries {
     /// How often a request is sent again at most.
     pub most: u32,
@@ -171,22 +204,23 @@ impl GatewayConfig {
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             origins: Vec::new(),
+            open_to_all: false,
             reports_contents: false,
             observe: Arc::new(|_: &Report| {}),
         }
     }
 
-    /// Whether it is safe to listen here: beyond the own machine only clients with a key are served.
+    /// Whether it may listen here: beyond the own machine only clients with a key are served, unless it is
+    /// [`open_to_all`](Self::open_to_all). [`Gateway::serve`](crate::Gateway::serve) asks this; a program that serves the
+    /// router itself should.
     ///
     /// # Errors
-    /// Says what to do.
-    pub fn check_address(&self, address: SocketAddr) -> Result<(), String> {
-        if address.ip().is_loopback() || !self.keys.is_empty() {
+    /// If anybody there could use the model.
+    pub fn check_address(&self, address: SocketAddr) -> Result<(), AddressError> {
+        if address.ip().is_loopback() || !self.keys.is_empty() || self.open_to_all {
             return Ok(());
         }
-        Err(format!(
-            "{address} can be reached from other machines, and anybody there could use the model: give keys for clients, or listen on 127.0.0.1"
-        ))
+        Err(AddressError { address })
     }
 
     /// Whether it can work, as far as that can be known before it begins.
@@ -255,6 +289,12 @@ impl GatewayConfig {
         Ok(())
     }
 
+    /// Whether the model's server gets the key that the client shows: if it is meant for nobody else, and the gateway has
+    /// none of its own.
+    pub(super) fn passes_keys(&self) -> bool {
+        self.keys.is_empty() && self.upstream.key().is_none()
+    }
+
     pub(super) fn settings(&self, model: &str) -> &ModelSettings {
         settings_of(&self.models, model).unwrap_or(&self.other_models)
     }
@@ -279,10 +319,7 @@ mod tests {
             dialect: Dialect::auto(),
             ..ModelSettings::default()
         };
-        let upstream = |url: &str, key: Option<&str>| Upstream::Http {
-            url: url.to_owned(),
-            key: key.map(str::to_owned),
-        };
+        let upstream = |url: &str, key: Option<&str>| Upstream::http(url, key.map(str::to_owned));
         let table: &[(Set<'_>, &str)] = &[
             (&|_| {}, ""),
             (&|config| config.other_models = both(), "syntax"),
@@ -302,6 +339,10 @@ mod tests {
             (
                 &|config| config.upstream = upstream("http://a", Some("a\nb")),
                 "no header can hold",
+            ),
+            (
+                &|config| config.upstream = upstream("http://a", Some("")),
+                "is empty",
             ),
             (&|config| config.keys = vec![String::new()], "is empty"),
             (

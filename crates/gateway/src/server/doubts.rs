@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, Method};
-
 use crate::refusal::Refusal;
 use crate::server::Shared;
-use crate::server::upstream::Asking;
 
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -53,9 +50,6 @@ impl Shared {
     }
 
     async fn ask_for_models(&self, path: &str) -> Result<(), Refusal> {
-        let headers = HeaderMap::new();
-        let asking = Asking { headers };
-        let answer = self.connection.pass(Method::GET, path, Vec::new(), &asking);
-        answer.await.map(drop)
+        self.connection.fetch(path).await.map(drop)
     }
 }

@@ -188,7 +188,7 @@ fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
 
 /// What goes to the model's server beside the body.
 fn asking(shared: &Shared, headers: &HeaderMap, id: &str) -> Asking {
-    let mut headers = for_upstream(headers, shared.keys.is_open());
+    let mut headers = for_upstream(headers, shared.config.passes_keys());
     headers.insert(REQUEST_ID, header(id));
     Asking { headers }
 }

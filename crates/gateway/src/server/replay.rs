@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::error::Error;
+use std::fmt;
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -35,10 +37,35 @@ const MODELS: &str = r#"{"object":"list","data":[{"id":"replay","object":"model"
 ///
 /// let replay = Replay::read("\"Hello.\"\n{\"content\": \"Good\", \"finish_reason\": \"length\"}\n").expect("two replies");
 /// assert_eq!(replay.len(), 2);
-/// assert!(Replay::read("Hello.").unwrap_err().starts_with("line 1: "));
+/// assert!(Replay::read("Hello.").unwrap_err().to_string().starts_with("line 1: "));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Replay(Arc<[Recorded]>);
+
+/// Why a text holds no recorded replies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayError {
+    line: Option<usize>,
+    message: String,
+}
+
+impl ReplayError {
+    /// The line that is wrong, counted from 1; none if there is no reply at all.
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(formatter, "line {line}: {}", self.message),
+            None => formatter.write_str(&self.message),
+        }
+    }
+}
+
+impl Error for ReplayError {}
 
 #[derive(Clone, Debug)]
 struct Recorded {
@@ -51,17 +78,23 @@ impl Replay {
     ///
     /// # Errors
     /// Says which line is neither, or that there is none.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str) -> Result<Self, ReplayError> {
         let mut replies = Vec::new();
         for (number, line) in text.lines().enumerate() {
             if line.trim().is_empty() {
                 continue;
             }
-            let reply = recorded(line).map_err(|error| format!("line {}: {error}", number + 1))?;
+            let reply = recorded(line).map_err(|message| ReplayError {
+                line: Some(number + 1),
+                message,
+            })?;
             replies.push(reply);
         }
         if replies.is_empty() {
-            return Err("there is no reply in it".to_owned());
+            return Err(ReplayError {
+                line: None,
+                message: "there is no reply in it".to_owned(),
+            });
         }
         Ok(Self(replies.into()))
     }

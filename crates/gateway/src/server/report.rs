@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::counts::Counts;
-use crate::refusal::Refusal;
+use crate::refusal::{CONCEALED, Refusal, SHORTEST_KEY};
 use crate::server::Shared;
 
 /// What is told of a request when it has ended. Nothing of what was said is in it but in [`contents`](Self::contents).
@@ -42,7 +42,8 @@ pub struct Report {
     pub contents: Option<Contents>,
 }
 
-/// What was said in a request. Each text is cut at 64 KiB; keys are left out.
+/// What was said in a request. Each text is cut at 64 KiB; keys of at least eight characters are left
+/// out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Contents {
@@ -174,7 +175,7 @@ impl Ticket {
             caller.as_str(),
             shared.config.upstream.key().unwrap_or_default(),
         ];
-        let keys = || keys.into_iter().filter(|key| !key.is_empty());
+        let keys = || keys.into_iter();
         for text in [&mut report.model, &mut report.request_id] {
             leave_out(text, keys());
         }
@@ -218,10 +219,11 @@ fn hear(heard: &mut Vec<u8>, piece: &[u8]) {
     heard.extend_from_slice(piece.get(..room).unwrap_or(piece));
 }
 
+/// Leaves keys out of a text, if they are long enough to be known as such.
 fn leave_out<'k>(text: &mut String, keys: impl Iterator<Item = &'k str>) {
-    for key in keys {
+    for key in keys.filter(|key| key.len() >= SHORTEST_KEY) {
         if text.contains(key) {
-            *text = text.replace(key, "[key]");
+            *text = text.replace(key, CONCEALED);
         }
     }
 }

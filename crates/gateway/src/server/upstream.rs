@@ -31,8 +31,10 @@ const ERROR_TIME: Duration = Duration::from_secs(2);
 
 /// Where the model is.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Upstream {
     /// A server that speaks the `OpenAI` API.
+    #[non_exhaustive]
     Http {
         /// The beginning of its addresses, up to `/v1`.
         url: String,
@@ -44,6 +46,14 @@ pub enum Upstream {
 }
 
 impl Upstream {
+    /// A server that speaks the `OpenAI` API: the beginning of its addresses, up to `/v1`, and the key that it wants.
+    pub fn http(url: impl Into<String>, key: Option<String>) -> Self {
+        Self::Http {
+            url: url.into(),
+            key,
+        }
+    }
+
     /// A model in this process.
     pub fn local(model: impl LocalModel + 'static) -> Self {
         Self::Local(Arc::new(model))
@@ -76,6 +86,10 @@ impl fmt::Debug for Upstream {
 pub(crate) struct Connection {
     way: Way,
     timeouts: Timeouts,
+    /// The key of the gateway's own.
+    key: Option<String>,
+    /// Whether the model's server gets the key that the client shows.
+    passes_keys: bool,
     /// Becomes true when what has not been answered will not be any more.
     is_over: watch::Receiver<bool>,
 }
@@ -119,6 +133,8 @@ impl Connection {
         Ok(Self {
             way,
             timeouts: config.timeouts,
+            key: config.upstream.key().map(str::to_owned),
+            passes_keys: config.passes_keys(),
             is_over,
         })
     }
@@ -127,8 +143,8 @@ impl Connection {
     pub(super) async fn complete(&self, body: Vec<u8>, asking: &Asking) -> Result<Answer, Refusal> {
         let mut headers = asking.headers.clone();
         headers.insert(CONTENT_TYPE, JSON);
-        self.ask(Method::POST, "/chat/completions", headers, body.into())
-            .await
+        let asked = self.ask(Method::POST, "/chat/completions", headers, body.into());
+        asked.await.map_err(|refusal| self.for_client(refusal))
     }
 
     /// The beginning of the addresses of the model's server, if it is one.
@@ -148,7 +164,47 @@ impl Connection {
         asking: &Asking,
     ) -> Result<Answer, Refusal> {
         let headers = asking.headers.clone();
-        self.ask(method, path, headers, body.into()).await
+        let asked = self.ask(method, path, headers, body.into());
+        asked.await.map_err(|refusal| self.for_client(refusal))
+    }
+
+    /// Asks for something that no client has asked for. What fails has the status of the model's server.
+    pub(super) async fn fetch(&self, path: &str) -> Result<Answer, Refusal> {
+        self.ask(Method::GET, path, HeaderMap::new(), Bytes::new())
+            .await
+    }
+
+    /// Why the model's server has not answered, as the client is told it.
+    ///
+    /// A client can mend nothing about a key that is not its own, and would take the refusal of that key for one of its
+    /// own key.
+    fn for_client(&self, mut refusal: Refusal) -> Refusal {
+        self.conceal(&mut refusal);
+        if self.passes_keys || !matches!(refusal.status, 401 | 403) {
+            return refusal;
+        }
+        let status = refusal.status;
+        let words = format!("the model's server does not let the gateway ask (status {status})");
+        // What is said about a key may quote parts of it.
+        let message = match status {
+            403 => format!("{words}: {}", refusal.message()),
+            _ => format!("{words}; whoever runs the gateway can mend it"),
+        };
+        let mut told = Refusal::upstream(message).log(words);
+        told.headers = refusal.headers;
+        told
+    }
+
+    /// Leaves the gateway's own key out of what a client is told.
+    pub(super) fn conceal(&self, refusal: &mut Refusal) {
+        if let Some(key) = &self.key {
+            refusal.conceal(key);
+        }
+    }
+
+    /// The gateway's own key.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
     }
 
     async fn ask(

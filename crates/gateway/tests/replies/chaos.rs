@@ -10,7 +10,7 @@ use plaincall_gateway::axum::body::Body;
 use plaincall_gateway::axum::http::Request;
 use plaincall_gateway::{
     Counts, Exchange, Flow, Mode, ModelSettings, Next, Refusal, Reply, ReplyPlan, Secret,
-    StreamedAnswer, Timeouts, WholeAnswer,
+    StreamedAnswer, WholeAnswer,
 };
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Script, Then};
@@ -560,12 +560,9 @@ fn one_end_whatever_comes() {
         config.limits.concurrent = 1;
         config.limits.stream = LIMITS;
         config.limits.answer = ANSWER;
-        config.timeouts = Timeouts {
-            first_byte: FIRST_BYTE,
-            idle: IDLE,
-            keep_alive: KEEP_ALIVE,
-            ..Timeouts::default()
-        };
+        config.timeouts.first_byte = FIRST_BYTE;
+        config.timeouts.idle = IDLE;
+        config.timeouts.keep_alive = KEEP_ALIVE;
     });
     for seed in cases("GATEWAY", 200) {
         let case = Case::new(seed);

@@ -1,8 +1,12 @@
 //! Requests that no client should send, byte for byte, and clients that go away.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plaincall_gateway::{ServerLimits, Timeouts};
+use plaincall_gateway::axum::body::{Body, Bytes};
+use plaincall_gateway::axum::http::Request;
+use plaincall_gateway::{Gateway, GatewayConfig, Secret, Timeouts, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,11 +24,8 @@ const CHAT: &str = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection:
 /// A gateway that takes little.
 async fn small(server: &ModelServer, set: impl FnOnce(&mut Timeouts)) -> Started {
     let gateway = Started::before(server, |config| {
-        config.limits = ServerLimits {
-            body: BODY,
-            head: 8 << 10,
-            ..ServerLimits::default()
-        };
+        config.limits.body = BODY;
+        config.limits.head = 8 << 10;
         set(&mut config.timeouts);
     });
     gateway.await
@@ -477,4 +478,69 @@ async fn a_client_that_waits_to_be_asked_for_the_body() {
     let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer));
     read.await.unwrap().unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 200 "));
+}
+
+/// As many tools as may be, and one more; what a tool takes beside its name.
+fn tools(count: usize, parameters: &Value) -> Value {
+    let tool = |number| json!({"type": "function", "function": {"name": format!("t{number}"), "parameters": parameters}});
+    let tools: Vec<Value> = (0..count).map(tool).collect();
+    json!({"messages": [{"role": "user", "content": "Hello."}], "tools": tools})
+}
+
+#[tokio::test]
+async fn what_is_of_too_many_pieces() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let many = tools(1025, &json!({})).to_string();
+    check(
+        &gateway,
+        &chat(many),
+        400,
+        "more than 1024 definitions",
+        Some("tools"),
+    )
+    .await;
+    let mut long = tools(1, &json!({}));
+    long["tools"][0]["function"]["description"] = json!("x".repeat(4 << 20));
+    check(
+        &gateway,
+        &chat(long.to_string()),
+        400,
+        "more than 4194304 bytes",
+        Some("tools"),
+    )
+    .await;
+    for piece in ["{}", "[]", "1"] {
+        let pieces = format!("{},1", vec![piece; 250_000].join(","));
+        for body in [
+            format!(r#"{{"messages":[{pieces}]}}"#),
+            format!(r#"{{"messages":[],"any":[{pieces}]}}"#),
+        ] {
+            check(&gateway, &chat(body), 400, "more than 250000 values", None).await;
+        }
+    }
+    assert!(server.seen().requests.is_empty());
+}
+
+/// While a long request is thought about, others are answered, even on one thread.
+#[tokio::test]
+async fn a_long_request_holds_nobody_up() {
+    let is_asked = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&is_asked);
+    let model = move |_: Request<Bytes>| {
+        asked.store(true, Ordering::Relaxed);
+        std::future::ready(Err("it cannot say".into()))
+    };
+    let config = GatewayConfig::new(Upstream::local(model), Secret::new("secret"));
+    let gateway = Gateway::new(config).unwrap();
+    let mut long = tools(1, &json!({}));
+    long["messages"][0]["content"] = json!("x".repeat(300 << 10));
+    let long = Request::post("/v1/chat/completions").body(Body::from(long.to_string()));
+    let health = Request::get("/health").body(Body::empty()).unwrap();
+    let (answer, ()) = tokio::join!(biased; gateway.answer(long.unwrap()), async {
+        assert_eq!(gateway.answer(health).await.status(), 200);
+        assert!(!is_asked.load(Ordering::Relaxed));
+    });
+    assert_eq!(answer.status(), 502);
+    assert!(is_asked.load(Ordering::Relaxed));
 }

@@ -9,10 +9,10 @@ use crate::started::Started;
 /// What is said where the server answers so; its address, the key for it and those of clients.
 async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bool, words: &str) {
     let server = ModelServer::start(scripts).await;
-    let upstream = Upstream::Http {
-        url: format!("http://{}{path}", server.address),
-        key: key.map(str::to_owned),
-    };
+    let upstream = Upstream::http(
+        format!("http://{}{path}", server.address),
+        key.map(str::to_owned),
+    );
     let gateway = Started::with(upstream, |config| {
         if has_keys {
             config.keys = vec!["one".to_owned()];
@@ -51,10 +51,7 @@ async fn what_is_said() {
     )
     .await;
     check(vec![status(500)], "/v1", None, false, "so it is").await;
-    let nobody = Upstream::Http {
-        url: "http://127.0.0.1:1/v1".to_owned(),
-        key: None,
-    };
+    let nobody = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
     let gateway = Started::with(nobody, |_| {}).await;
     let told = gateway.gateway.doubts().await.unwrap();
     assert!(told.contains("cannot be reached: "), "{told}");

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use plaincall_gateway::axum::body::Bytes;
+use plaincall_gateway::axum::http::Request;
+use plaincall_gateway::{AddressError, Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use plaincall_testkit::strict_client::hear;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use crate::started::{ADD, Started, request};
 
@@ -92,4 +96,36 @@ async fn an_event_that_has_begun_is_not_mended() {
     gateway.stop();
     assert!(response.chunk().await.is_err());
     assert_eq!(gateway.ended().await, 1);
+}
+
+#[tokio::test]
+async fn nobody_listens_for_all_by_mistake() {
+    let key = || vec!["key".to_owned()];
+    for (address, keys, open_to_all, is_fine) in [
+        ("127.0.0.1:0", vec![], false, true),
+        ("0.0.0.0:0", vec![], false, false),
+        ("0.0.0.0:0", key(), false, true),
+        ("0.0.0.0:0", vec![], true, true),
+    ] {
+        let model = async |_: Request<Bytes>| Err("it is not asked".into());
+        let mut config = GatewayConfig::new(Upstream::local(model), Secret::new("secret"));
+        config.keys = keys;
+        config.open_to_all = open_to_all;
+        let listener = TcpListener::bind(address).await.unwrap();
+        let served = Gateway::new(config)
+            .unwrap()
+            .serve(listener, async {})
+            .await;
+        match served {
+            Ok(cut) => assert!(is_fine && cut == 0, "{address}"),
+            Err(error) => {
+                assert!(!is_fine, "{address}");
+                let error = error.downcast::<AddressError>().unwrap();
+                assert!(
+                    error.to_string().contains("give keys for clients"),
+                    "{error}"
+                );
+            }
+        }
+    }
 }

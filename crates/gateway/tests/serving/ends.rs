@@ -70,10 +70,7 @@ async fn before_it_has_begun() {
         }
     }
     cases.join_all().await;
-    let nobody = Upstream::Http {
-        url: "http://127.0.0.1:1/v1".to_owned(),
-        key: None,
-    };
+    let nobody = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
     let gateway = Started::with(nobody, |_| {}).await;
     let response = gateway.post(&request(true)).await;
     assert_eq!(response.status(), 502);

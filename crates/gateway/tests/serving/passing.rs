@@ -1,9 +1,10 @@
 //! What passes the gateway unchanged: other routes, and headers.
 
+use plaincall_gateway::Upstream;
 use plaincall_gateway::axum::body::Body;
 use plaincall_gateway::axum::http::Request;
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::started::{ADD, Started, completion, request};
 
@@ -213,10 +214,17 @@ async fn headers_of_the_model_s_server_reach_the_client() {
 
 #[tokio::test]
 async fn what_belongs_to_a_key_goes_with_it() {
-    for (key, is_passed) in [(None, true), (Some("theirs"), false)] {
+    // A key that clients must show, a key for the model's server.
+    for (key, own, is_passed) in [
+        (None, None, true),
+        (Some("theirs"), None, false),
+        (None, Some("ours"), false),
+        (Some("theirs"), Some("ours"), false),
+    ] {
         let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
         let gateway = Started::before(&server, |config| {
             config.keys = key.map(str::to_owned).into_iter().collect();
+            config.upstream = Upstream::http(server.url(), own.map(str::to_owned));
         })
         .await;
         let asked = gateway.client.post(gateway.url("/v1/chat/completions"));
@@ -236,4 +244,64 @@ async fn what_belongs_to_a_key_goes_with_it() {
             assert_eq!(head.contains(name), is_passed, "{head}");
         }
     }
+}
+
+/// What a client hears of a refusal by the model's server, and the key that the gateway has for it.
+async fn check_refusal(script: Script, key: Option<&str>, body: &Value, status: u16, words: &str) {
+    let server = ModelServer::start(vec![script]).await;
+    let gateway = Started::before(&server, |config| {
+        config.upstream = Upstream::http(server.url(), key.map(str::to_owned));
+    })
+    .await;
+    let response = gateway.post(body).await;
+    assert_eq!(response.status(), status);
+    let text = response.text().await.unwrap();
+    assert!(text.contains(words), "{words}: {text}");
+    assert_eq!(text.contains(OWN_KEY), words.contains(OWN_KEY), "{text}");
+    let reported = format!("{:?}", gateway.reports(1).await);
+    assert!(!reported.contains(OWN_KEY), "{reported}");
+}
+
+const OWN_KEY: &str = "sk-the-gateway-s-own";
+
+#[tokio::test]
+async fn the_gateway_s_own_key_reaches_no_client() {
+    let message = format!("the key {OWN_KEY} may not");
+    let error = json!({"error": {"message": message, "code": "invalid_api_key", "param": OWN_KEY}});
+    let plain = json!({"messages": []});
+    for body in [&plain, &request(true), &request(false)] {
+        let refused = |status| Script::json(status, &error);
+        let mend = "whoever runs the gateway can mend it";
+        check_refusal(refused(401), Some(OWN_KEY), body, 502, mend).await;
+        check_refusal(
+            refused(403),
+            Some(OWN_KEY),
+            body,
+            502,
+            "the key [key] may not",
+        )
+        .await;
+        check_refusal(
+            refused(429),
+            Some(OWN_KEY),
+            body,
+            429,
+            "the key [key] may not",
+        )
+        .await;
+        // It was the client's.
+        check_refusal(refused(401), None, body, 401, &message).await;
+    }
+    // In what comes with the status 200.
+    for body in [request(true), request(false)] {
+        let script = Script::json(200, &error);
+        check_refusal(script, Some(OWN_KEY), &body, 502, "the key [key] may not").await;
+    }
+    // In a stream that has begun.
+    let begun = json!({"choices": [{"index": 0, "delta": {"content": "Well."}}]});
+    let events = [begun, error].map(|event| format!("data: {event}\n\n").into_bytes());
+    let head = Head::new(200).header("content-type", "text/event-stream");
+    let script = Script::new(head, events.to_vec());
+    let words = "the key [key] may not";
+    check_refusal(script, Some(OWN_KEY), &request(true), 200, words).await;
 }

@@ -79,10 +79,7 @@ async fn who_is_not_there_yet_is_tried_again() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let upstream = || Upstream::Http {
-        url: format!("http://{address}/v1"),
-        key: None,
-    };
+    let upstream = || Upstream::http(format!("http://{address}/v1"), None);
     let gateway = Started::with(upstream(), |config| config.retries.most = 20).await;
     let server = async {
         tokio::time::sleep(Duration::from_millis(150)).await;

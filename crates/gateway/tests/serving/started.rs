@@ -20,7 +20,7 @@ pub(crate) struct Started {
     pub(crate) gateway: Gateway,
     reports: Arc<Mutex<Vec<Report>>>,
     stop: Option<oneshot::Sender<()>>,
-    server: JoinHandle<usize>,
+    server: JoinHandle<std::io::Result<usize>>,
 }
 
 impl Started {
@@ -125,16 +125,13 @@ impl Started {
     /// Waits for its end.
     pub(crate) async fn ended(self) -> usize {
         let ended = tokio::time::timeout(Duration::from_secs(20), self.server);
-        ended.await.expect("it ends in time").unwrap()
+        ended.await.expect("it ends in time").unwrap().unwrap()
     }
 }
 
 /// A scripted server, as the gateway knows it.
 pub(crate) fn upstream(server: &ModelServer) -> Upstream {
-    Upstream::Http {
-        url: server.url(),
-        key: None,
-    }
+    Upstream::http(server.url(), None)
 }
 
 /// A request with a tool.

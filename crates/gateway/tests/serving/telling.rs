@@ -30,10 +30,7 @@ fn talkative(is_streamed: bool) -> Value {
 async fn told(body: Value, script: Script, with_contents: bool) -> Report {
     let server = ModelServer::start(vec![script]).await;
     let gateway = Started::before(&server, |config: &mut GatewayConfig| {
-        config.upstream = Upstream::Http {
-            url: server.url(),
-            key: Some(UPSTREAM_KEY.to_owned()),
-        };
+        config.upstream = Upstream::http(server.url(), Some(UPSTREAM_KEY.to_owned()));
         config.keys = vec!["another".to_owned(), CLIENT_KEY.to_owned()];
         config.reports_contents = with_contents;
     })
@@ -122,4 +119,28 @@ async fn all_of_it_but_keys_if_asked() {
     .await;
     let contents = report.contents.unwrap();
     assert!(contents.said.len() <= (64 << 10) + "…".len() && contents.said.ends_with('…'));
+}
+
+/// What clients send that need no key: words, most of them short.
+#[tokio::test]
+async fn what_is_no_key_is_left_where_it_stands() {
+    for (bearer, model, expected) in [
+        ("a", "llama", "llama"),
+        ("none", "none-8b", "none-8b"),
+        ("sk-12345", "llama-sk-12345", "llama-[key]"),
+    ] {
+        let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
+        let gateway = Started::before(&server, |_| {}).await;
+        let asked = gateway.client.post(gateway.url("/v1/chat/completions"));
+        let body = json!({"model": model, "messages": []});
+        let asked = asked.bearer_auth(bearer).body(body.to_string());
+        let response = asked.send().await.unwrap();
+        let id = response.headers()["x-request-id"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let _ = response.bytes().await;
+        let report = gateway.reports(1).await.remove(0);
+        assert_eq!((report.model, report.request_id), (expected.to_owned(), id));
+    }
 }

@@ -99,7 +99,7 @@ impl Run {
         let reply = Reply::new(plan, seed);
         let limits = shared.config.limits.stream;
         Self {
-            exchange: Exchange::new(reply, answer, limits),
+            exchange: Exchange::new(reply, answer, limits).concealing(shared.connection.key()),
             shared,
             request,
             is_checked,

@@ -21,7 +21,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service as _, service_fn};
 
 use crate::refusal::Refusal;
-use crate::server::config::{ConfigError, GatewayConfig, Retries};
+use crate::server::config::{ConfigError, GatewayConfig, Retries, can_be_shown};
 
 /// How long is waited until a connection is tried again: this, then twice as long, and so on.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -52,11 +52,16 @@ impl HttpServer {
         config: &GatewayConfig,
     ) -> Result<Self, ConfigError> {
         let base = base(url).map_err(ConfigError)?;
-        let bearer = |key: &str| HeaderValue::from_str(&format!("Bearer {key}"));
-        let Ok(mut key) = key.map(bearer).transpose() else {
-            let message = "the key of the model's server has characters that no header can hold";
-            return Err(ConfigError(message.to_owned()));
+        let bearer = |key: &str| {
+            let header = can_be_shown(key).then(|| HeaderValue::from_str(&format!("Bearer {key}")));
+            header.and_then(Result::ok)
         };
+        if key.is_some_and(|key| bearer(key).is_none()) {
+            let message =
+                "the key of the model's server is empty, or has characters that no header can hold";
+            return Err(ConfigError(message.to_owned()));
+        }
+        let mut key = key.and_then(bearer);
         if let Some(key) = &mut key {
             key.set_sensitive(true);
         }

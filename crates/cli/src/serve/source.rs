@@ -1,0 +1,98 @@
+//! Where keys and secrets come from: a file, or the environment.
+//!
+//! A source that is named and holds nothing is refused. To go on without it would serve anybody, or keep nothing secret.
+
+use std::path::Path;
+
+use plaincall_gateway::Secret;
+
+use crate::environment::Environment;
+use crate::serve::read;
+use crate::status::Failure;
+
+/// The shortest secret, in bytes: 128 bits, if they are random.
+const SHORTEST_SECRET: usize = 16;
+
+/// A text with keys, and where it stands.
+pub(super) struct Source {
+    name: String,
+    text: String,
+    is_file: bool,
+}
+
+impl Source {
+    /// The file, if one is named; else the variable, if it is set.
+    pub(super) fn of(
+        file: Option<&Path>,
+        variable: &str,
+        environment: &Environment,
+    ) -> Result<Option<Self>, Failure> {
+        if let Some(file) = file {
+            let text = read(file)?;
+            let name = file.display().to_string();
+            return Ok(Some(Self {
+                name,
+                text,
+                is_file: true,
+            }));
+        }
+        let Some(value) = environment.get_set(variable) else {
+            return Ok(None);
+        };
+        let Some(text) = value.to_str() else {
+            return Err(Failure::Usage(format!("{variable} is no text")));
+        };
+        Ok(Some(Self {
+            name: variable.to_owned(),
+            text: text.to_owned(),
+            is_file: false,
+        }))
+    }
+
+    /// The only word in it.
+    pub(super) fn word(&self, what: &str) -> Result<String, Failure> {
+        match self.text.trim() {
+            "" => Err(self.nothing(what)),
+            word => Ok(word.to_owned()),
+        }
+    }
+
+    /// The secret in it.
+    pub(super) fn secret(&self) -> Result<Secret, Failure> {
+        let secret = self.word("secret")?;
+        if secret.len() < SHORTEST_SECRET {
+            return Err(Failure::Usage(format!(
+                "the secret in {} has {} bytes, and could be guessed: give it at least {SHORTEST_SECRET} that are drawn at random",
+                self.name,
+                secret.len()
+            )));
+        }
+        Ok(Secret::new(secret))
+    }
+
+    /// The keys in it: one a line in a file, with commas between in a variable.
+    pub(super) fn keys(&self) -> Result<Vec<String>, Failure> {
+        let is_end = |character| character == '\n' || (character == ',' && !self.is_file);
+        let keys = self.text.split(is_end).map(str::trim);
+        let keys: Vec<String> = keys
+            .filter(|key| !key.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if keys.is_empty() {
+            return Err(self.nothing("key"));
+        }
+        Ok(keys)
+    }
+
+    fn nothing(&self, what: &str) -> Failure {
+        let instead = if self.is_file {
+            "leave the option out"
+        } else {
+            "unset it"
+        };
+        Failure::Usage(format!(
+            "{} holds no {what}: put one in, or {instead}",
+            self.name
+        ))
+    }
+}

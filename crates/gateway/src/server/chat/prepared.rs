@@ -1,0 +1,135 @@
+//! What is to be done for a request: all that is thought about it before anybody is asked.
+
+use std::sync::Arc;
+
+use plaincall_wire::openai::{ChatCompletionRequest, ErrorObject};
+
+use crate::bulk;
+use crate::refusal::Refusal;
+use crate::reply::plan::ReplyPlan;
+use crate::server::Shared;
+use crate::settings::Mode;
+use crate::translate::{Caller, Translation, translate};
+
+/// The longest name of a model that is reported, in bytes.
+const LONGEST_MODEL: usize = 128;
+/// The longest body that is dealt with between other requests, in bytes: that takes a few milliseconds. A longer one is
+/// dealt with on a thread of its own, of which there are few.
+const SHORT: usize = 256 << 10;
+
+/// What is to be done for a request.
+pub(super) struct Prepared {
+    /// The model that it names, cut.
+    pub(super) model: String,
+    pub(super) is_streamed: bool,
+    pub(super) task: Task,
+}
+
+pub(super) enum Task {
+    /// Passes the body on as it is.
+    Pass(Vec<u8>),
+    /// Asks in words.
+    Ask {
+        body: Vec<u8>,
+        /// The request, if it may be needed again.
+        kept: Box<ChatCompletionRequest<'static>>,
+        plan: Box<ReplyPlan>,
+    },
+    Refuse(Refusal),
+}
+
+/// What is to be done for the request with this body, of the caller with this key. Others are answered meanwhile.
+pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) -> Prepared {
+    if body.len() <= SHORT {
+        return prepare(shared, body, caller);
+    }
+    let wait = shared.config.timeouts.body;
+    let turn = Arc::clone(&shared.long_bodies).acquire_owned();
+    let Ok(Ok(turn)) = tokio::time::timeout(wait, turn).await else {
+        let error = ErrorObject::new(
+            "overloaded_error",
+            "the gateway has too many long requests: try again soon",
+        );
+        let mut refusal = Refusal::new(503, error);
+        refusal.retry_after = Some("1".to_owned());
+        return refused(refusal);
+    };
+    let shared = Arc::clone(shared);
+    let caller = caller.to_owned();
+    let preparing = tokio::task::spawn_blocking(move || {
+        let prepared = prepare(&shared, body, &caller);
+        // Also when the client has gone meanwhile, nobody else has had this turn.
+        drop(turn);
+        prepared
+    });
+    preparing.await.unwrap_or_else(|_| {
+        let message = "something went wrong with the request in the gateway";
+        refused(Refusal::new(
+            500,
+            ErrorObject::new("gateway_error", message),
+        ))
+    })
+}
+
+fn refused(refusal: Refusal) -> Prepared {
+    Prepared {
+        model: String::new(),
+        is_streamed: false,
+        task: Task::Refuse(refusal),
+    }
+}
+
+fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
+    if let Err(refusal) = bulk::check(&body) {
+        return refused(refusal);
+    }
+    let request: ChatCompletionRequest<'_> = match plaincall_wire::read(&body) {
+        Ok(request) => request,
+        Err(error) => {
+            let message = format!("the body of the request cannot be read: {error}");
+            let param = Some(&*error.path).filter(|path| !path.is_empty());
+            return refused(Refusal::request(message, param));
+        }
+    };
+    let model = request.model.as_deref().unwrap_or_default();
+    let settings = shared.config.settings(model);
+    let is_streamed = request.is_streamed();
+    let model = short(model).to_owned();
+    let caller = Caller {
+        secret: &shared.config.secret,
+        key: caller,
+    };
+    let task = match translate(request, settings, caller, &shared.offers) {
+        Ok(Translation::Changed { upstream, plan }) => {
+            let asked = plaincall_wire::write(&upstream).into_bytes();
+            // Only a reply that is checked may need its request again.
+            let kept = if plan.mode() == Mode::Checked {
+                upstream.into_owned()
+            } else {
+                ChatCompletionRequest::default()
+            };
+            Task::Ask {
+                body: asked,
+                kept: Box::new(kept),
+                plan,
+            }
+        }
+        Ok(Translation::Unchanged(request)) => {
+            drop(request);
+            Task::Pass(body)
+        }
+        Err(refusal) => Task::Refuse(refusal),
+    };
+    Prepared {
+        model,
+        is_streamed,
+        task,
+    }
+}
+
+/// As much of the name of a model as stands in a report.
+fn short(model: &str) -> &str {
+    model
+        .get(..model.floor_char_boundary(LONGEST_MODEL))
+        .unwrap_or(model)
+}
