@@ -171,7 +171,7 @@ impl Gateway {
         self.shared.doubts().await
     }
 
-    /// How many requests are being answered.
+    /// How many requests are being answered; each until the body of its answer has been taken or dropped.
     pub fn active(&self) -> usize {
         self.shared.active()
     }

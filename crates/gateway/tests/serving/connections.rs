@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use plaincall_testkit::model_server::ModelServer;
+use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
-use crate::started::{Started, upstream};
+use crate::started::{Started, request};
 
 /// Much longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -90,14 +90,20 @@ async fn how_long_they_are_kept() {
     tokio::join!(longer_than_a_head, not_for_ever);
 }
 
+/// Also none on which an answer is still to come.
 #[tokio::test]
 async fn none_is_left_when_nobody_serves() {
-    let server = ModelServer::start(vec![]).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let gateway = Started::listening(listener, upstream(&server), |_| {});
+    let script = Script::stream(&["Yes."], "stop").only(1, Then::Stall);
+    let server = ModelServer::start(vec![script]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let mut answer = gateway.post(&request(true)).await;
+    assert!(answer.chunk().await.unwrap().is_some());
     let mut client = TcpStream::connect(gateway.address).await.unwrap();
     ask(&mut client).await;
     hear(&mut client).await;
     gateway.abort();
     hear_the_end(&mut client).await;
+    let rest = tokio::time::timeout(PATIENCE, answer.bytes()).await;
+    assert!(rest.expect("it is closed").is_err(), "it is not whole");
+    server.until(|seen| seen.dropped == 1).await;
 }
