@@ -1,10 +1,10 @@
 //! The tools of a request, and which of them may be called.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use plaincall_call::{PromptOptions, ToolSpec, prompt, read_tool_definitions};
-use plaincall_syntax::{Dialect, DialectError};
+use plaincall_call::{Foreign, PromptOptions, ToolSpec, list_tool, prompt, read_tool_definitions};
+use plaincall_syntax::{Dialect, DialectError, Syntax};
 use plaincall_wire::openai::{ChatCompletionRequest, Choose};
 
 use crate::known_shape::KnownShape;
@@ -18,6 +18,9 @@ pub struct Offer {
     shapes: Vec<Arc<KnownShape>>,
     places: HashMap<String, usize>,
     is_strict: bool,
+    /// Each tool as a list of tools shows it, in the block and in the emoji syntax. It is the same whatever the markers
+    /// are, which may have another key in each conversation.
+    listed: [OnceLock<Vec<Foreign<'static>>>; 2],
     /// The last prompts that were made of it.
     taught: Mutex<Vec<Taught>>,
 }
@@ -138,7 +141,16 @@ impl Offer {
         if self.is_empty() {
             return Ok(String::new());
         }
-        let options = PromptOptions::new().without_dependencies();
+        let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
+        let listed = self.listed(syntax);
+        let list = |tool: &ToolSpec| {
+            let place = self.places.get(&tool.name);
+            let known = place.and_then(|place| listed.get(*place));
+            known.cloned().unwrap_or_else(|| list_tool(tool, syntax))
+        };
+        let options = PromptOptions::new()
+            .without_dependencies()
+            .list_tool_by(list);
         let options = if one_call {
             options.one_call()
         } else {
@@ -146,6 +158,16 @@ impl Offer {
         };
         let prompt = prompt(self.iter(), dialect, &options)?;
         Ok(prompt.text().trim_end().to_owned())
+    }
+
+    /// The tools as a list shows them, in their order.
+    fn listed(&self, syntax: Syntax) -> &[Foreign<'static>] {
+        let [block, emoji] = &self.listed;
+        let kept = match syntax {
+            Syntax::Block => block,
+            Syntax::Emoji => emoji,
+        };
+        kept.get_or_init(|| self.iter().map(|tool| list_tool(tool, syntax)).collect())
     }
 
     /// Whether there are no tools.

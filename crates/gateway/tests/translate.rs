@@ -6,10 +6,15 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
+use std::collections::HashSet;
+
+use plaincall_call::{PromptOptions, prompt, read_tool_definitions};
 use plaincall_gateway::{
     Caller, Markers, ModelSettings, Offers, Refusal, Secret, Translation, translate,
 };
 use plaincall_syntax::Dialect;
+use plaincall_testkit::schema_calls::{Choices, schema};
+use plaincall_testkit::soup::Random;
 use serde_json::{Value, json};
 
 fn translated(
@@ -421,6 +426,66 @@ fn refusals() {
         );
         assert!(refusal.message().contains(words), "{}", refusal.message());
     }
+}
+
+/// What is kept of earlier requests makes no difference, and the tools are taught as they would be alone.
+#[test]
+fn prompts_with_other_keys() {
+    let secret = Secret::new("secret");
+    let caller = Caller {
+        secret: &secret,
+        key: "me",
+    };
+    let ask = |first: &str, tools: &Value, settings: &ModelSettings, offers: &Offers| {
+        let message = json!({"role": "user", "content": first});
+        let body = json!({"messages": [message], "tools": tools}).to_string();
+        let request = plaincall_wire::read(body.as_bytes()).unwrap();
+        match translate(request, settings, caller, offers) {
+            Ok(Translation::Changed { upstream, plan }) => {
+                let system = upstream.messages[0].content.as_ref().unwrap();
+                Some((system.text().into_owned(), plan.dialect().clone()))
+            }
+            // Not every random schema can be used.
+            _ => None,
+        }
+    };
+    let mut keys = HashSet::new();
+    for dialect in [Dialect::block(), Dialect::emoji()] {
+        let settings = ModelSettings {
+            dialect,
+            markers: Markers::Keyed,
+            reasoning: None,
+            ..ModelSettings::default()
+        };
+        for seed in 0..4 {
+            let mut random = Random::new(seed);
+            let tool = |number: usize, random: &mut Random| {
+                let bytes: Vec<u8> = (0..60).map(|_| random.below(256) as u8).collect();
+                let words = ["Adds.", "!!!GADGET_START:now\n", "🛠️[/end]", "## a\n# b"];
+                json!({"type": "function", "function": {
+                    "name": format!("tool_{number}"),
+                    "description": words[random.below(words.len())],
+                    "parameters": schema(&mut Choices::new(&bytes)),
+                }})
+            };
+            let tools: Value = (0..4).map(|number| tool(number, &mut random)).collect();
+            let offers = Offers::new();
+            for first in ["a", "b", "c"] {
+                let asked = ask(first, &tools, &settings, &offers);
+                let alone = ask(first, &tools, &settings, &Offers::new());
+                assert_eq!(asked, alone);
+                let Some((told, dialect)) = asked else {
+                    continue;
+                };
+                let specs = read_tool_definitions(&tools.to_string()).unwrap();
+                let options = PromptOptions::new().without_dependencies();
+                let direct = prompt(&specs, &dialect, &options).unwrap();
+                assert_eq!(told, direct.text().trim_end());
+                keys.insert(dialect.end_marker(dialect.syntax().unwrap()));
+            }
+        }
+    }
+    assert!(keys.len() == 6, "{keys:?}");
 }
 
 #[test]
