@@ -1,5 +1,7 @@
 //! The parameters of a tool from a JSON Schema.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::pointer::escape;
@@ -62,9 +64,11 @@ impl Schema {
             return Err(SpecError::new("/type", message));
         }
         let mut parameters: Vec<Parameter> = Vec::new();
+        let mut known = HashSet::new();
+        let required: HashSet<&str> = root.required_always().collect();
         for alternative in &root.alternatives {
             for (name, property) in alternative.properties() {
-                if parameters.iter().any(|known| known.name == name) {
+                if !known.insert(name) {
                     continue;
                 }
                 let forms = root.alternatives.iter().filter(|one| one.declares(name));
@@ -78,7 +82,7 @@ impl Schema {
                     return Err(SpecError::new(at, message));
                 }
                 let mut parameter = Parameter::at(name, &place, property.clone());
-                parameter.required = root.required_always().any(|one| one == name);
+                parameter.required = required.contains(name);
                 parameters.push(parameter);
             }
         }

@@ -11,6 +11,7 @@
 
 mod back;
 mod chaos;
+mod checked;
 mod chunks;
 mod conversations;
 mod expected;
