@@ -25,6 +25,8 @@ pub struct Refusal {
     pub headers: Vec<(String, String)>,
     /// What may stand in a log, if that is not the message.
     log: Option<String>,
+    /// Whether the same request would only be refused again, or costs as much again as it has.
+    is_final: bool,
 }
 
 impl Refusal {
@@ -36,6 +38,7 @@ impl Refusal {
             retry_after: None,
             headers: Vec::new(),
             log: None,
+            is_final: false,
         }
     }
 
@@ -43,6 +46,19 @@ impl Refusal {
     pub(crate) fn log(mut self, words: impl Into<String>) -> Self {
         self.log = Some(words.into());
         self
+    }
+
+    /// Says that nobody shall send the request again by itself.
+    pub(crate) fn for_good(mut self) -> Self {
+        self.is_final = true;
+        self
+    }
+
+    /// Whether clients shall not send the request again by themselves, although the status alone would let them: the model
+    /// has been asked again already, or only whoever runs the gateway can mend it.
+    #[cfg(feature = "server")]
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_final
     }
 
     /// The model's server has sent what cannot be read: 502.
@@ -68,13 +84,13 @@ impl Refusal {
     /// The settings of the model cannot work: 500.
     pub(crate) fn settings(error: &DialectError) -> Self {
         let message = format!("the settings of this model cannot work: {error}");
-        Self::new(500, ErrorObject::new("gateway_error", message))
+        Self::new(500, ErrorObject::new("gateway_error", message)).for_good()
     }
 
     /// The model did not write what was asked for, however often: 502.
     pub fn model(message: impl Into<String>, code: &str) -> Self {
         let error = ErrorObject::new("model_error", message.into());
-        Self::new(502, error.code(code))
+        Self::new(502, error.code(code)).for_good()
     }
 
     /// The model's server failed: 502.

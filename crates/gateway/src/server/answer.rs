@@ -14,6 +14,9 @@ const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=ut
 
 /// The header that names a request, in and out.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header that keeps clients of OpenAI from sending a request again, which they do by themselves for each status from
+/// 500 on.
+pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// A text for people or programs that watch the server.
 pub(super) fn text(status: u16, text: &str) -> Response {
@@ -32,6 +35,10 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
     let retry_after = refusal.retry_after.as_deref();
     if let Some(value) = retry_after.and_then(|value| HeaderValue::from_str(value).ok()) {
         response.headers_mut().insert(RETRY_AFTER, value);
+    }
+    if refusal.is_final() {
+        let no = HeaderValue::from_static("false");
+        response.headers_mut().insert(SHOULD_RETRY, no);
     }
     for (name, value) in &refusal.headers {
         let name = HeaderName::try_from(name.as_str());

@@ -6,7 +6,7 @@ use axum::http::header::{HeaderName, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, Uri};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::server::answer::REQUEST_ID;
+use crate::server::answer::{REQUEST_ID, SHOULD_RETRY};
 
 /// Every origin.
 const ANY: &str = "*";
@@ -64,7 +64,9 @@ pub(super) fn layer(allowed: &[String]) -> Option<CorsLayer> {
             ["requests", "tokens"]
                 .map(|of| HeaderName::try_from(format!("x-ratelimit-{what}-{of}")))
         });
-    let exposed = limits.flatten().chain([REQUEST_ID, RETRY_AFTER]);
+    let exposed = limits
+        .flatten()
+        .chain([REQUEST_ID, RETRY_AFTER, SHOULD_RETRY]);
     let layer = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST])

@@ -190,7 +190,7 @@ impl Connection {
             403 => format!("{words}: {}", refusal.message()),
             _ => format!("{words}; whoever runs the gateway can mend it"),
         };
-        let mut told = Refusal::upstream(message).log(words);
+        let mut told = Refusal::upstream(message).log(words).for_good();
         told.headers = refusal.headers;
         told
     }

@@ -115,6 +115,8 @@ async fn checked_asks_again() {
     assert_eq!(answer.status(), 200);
     let answer = gateway.post(&request(false)).await;
     assert_eq!(answer.status(), 502);
+    // A client that sends it again by itself would cost all these rounds once more.
+    assert_eq!(answer.headers()["x-should-retry"], "false");
     let error: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
     assert_eq!(error["error"]["code"], "invalid_tool_call");
     let seen = server.seen();

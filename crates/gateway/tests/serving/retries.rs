@@ -22,7 +22,10 @@ fn busy(status: u16, retry_after: Option<&str>) -> Script {
 async fn check(scripts: Vec<Script>, set: impl Fn(&mut GatewayConfig), expected: (u16, usize)) {
     let server = ModelServer::start(scripts.clone()).await;
     let gateway = Started::before(&server, set).await;
-    let status = gateway.post(&request(false)).await.status().as_u16();
+    let response = gateway.post(&request(false)).await;
+    // What may go better the next time can be sent again.
+    assert!(!response.headers().contains_key("x-should-retry"));
+    let status = response.status().as_u16();
     let found = (status, server.seen().requests.len());
     assert_eq!(found, expected, "{scripts:?}");
 }
