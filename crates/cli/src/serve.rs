@@ -2,6 +2,7 @@
 
 mod log;
 mod models;
+mod open_files;
 mod options;
 mod quantity;
 mod source;
@@ -45,6 +46,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .check_address(options.listen)
         .map_err(|error| Failure::Usage(format!("{error}; `--open` does it all the same")))?;
     let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
+    let few_files = open_files::raise(options.max_requests);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -62,6 +64,9 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
             "http://{address}/v1 gives tool calls to the clients of {}",
             options.upstream
         ));
+        if let Some(few_files) = few_files {
+            remark(&few_files);
+        }
         if options.log_contents {
             remark(
                 "--log-contents: the log holds what users, models and tools say; whoever can read it can read all of that",

@@ -28,7 +28,6 @@ struct Serving {
 fn plaincall() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plaincall"));
     command.arg("serve").env_clear();
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -39,12 +38,14 @@ fn replies() -> String {
 
 impl Serving {
     fn start(upstream: &str, options: &[&str], environment: &[(&str, &str)]) -> Self {
-        let mut process = plaincall()
-            .args(["--listen", "127.0.0.1:0", "--upstream", upstream])
-            .args(options)
-            .envs(environment.iter().copied())
-            .spawn()
-            .unwrap();
+        let mut command = plaincall();
+        command.args(["--listen", "127.0.0.1:0", "--upstream", upstream]);
+        Self::of(command.args(options).envs(environment.iter().copied()))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
         let mut notes = BufReader::new(process.stderr.take().unwrap());
         let mut line = String::new();
         notes.read_line(&mut line).unwrap();
@@ -405,6 +406,30 @@ fn keys_of_a_file_are_its_lines() {
         assert_eq!(found, format!("HTTP/1.1 {status}"), "{key}");
     }
     serving.end();
+}
+
+/// Shells begin with few; each connection is one.
+#[test]
+fn as_many_files_as_the_system_lets_it_have() {
+    let mut command = Command::new("sh");
+    // The limit that a process may raise, and the one that it may not.
+    let limits = "ulimit -Sn 60; ulimit -Hn 128; exec \"$0\" \"$@\"";
+    command.args(["-c", limits, env!("CARGO_BIN_EXE_plaincall"), "serve"]);
+    command.args(["--listen", "127.0.0.1:0", "--upstream", &replies()]);
+    let serving = Serving::of(command.env_clear());
+    // Where the system tells of it.
+    let limits = fs::read_to_string(format!("/proc/{}/limits", serving.process.id()));
+    if let Ok(limits) = limits {
+        let open = limits
+            .lines()
+            .find(|line| line.starts_with("Max open files"));
+        let soft = open.and_then(|line| line.split_whitespace().nth(3));
+        assert_eq!(soft, Some("128"), "{limits}");
+    }
+    serving.signal(Signal::INT);
+    let (status, _, notes) = serving.ended();
+    assert!(notes.contains("128 files can be open"), "{notes}");
+    assert_eq!(status, Some(0));
 }
 
 /// A container often has no certificates; only who needs them hears of it.
