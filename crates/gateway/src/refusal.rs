@@ -8,6 +8,17 @@ use serde_json::Value;
 /// The shortest key that is looked for in texts, in bytes. Shorter ones are words that stand everywhere, and keep nobody
 /// out.
 pub(crate) const SHORTEST_KEY: usize = 8;
+/// The types of the gateway's own errors, less the one that stands for all others.
+#[cfg(feature = "server")]
+const KINDS: [&str; 7] = [
+    "authentication_error",
+    "gateway_error",
+    "invalid_request_error",
+    "model_error",
+    "overloaded_error",
+    "permission_error",
+    "timeout_error",
+];
 /// What stands in the place of a key.
 pub(crate) const CONCEALED: &str = "[key]";
 
@@ -127,6 +138,14 @@ impl Refusal {
         refusal.log(format!(
             "the model's server has answered with an error, status {status}"
         ))
+    }
+
+    /// Its type, if that is one of the gateway's own. The types of the model's server are all one: they could be anything.
+    #[cfg(feature = "server")]
+    pub(crate) fn kind(&self) -> &'static str {
+        let kind = self.error.kind.as_deref();
+        let own = KINDS.into_iter().find(|own| Some(*own) == kind);
+        own.unwrap_or("upstream_error")
     }
 
     /// What may stand in a log: nothing that quotes the request.

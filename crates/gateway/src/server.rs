@@ -53,6 +53,8 @@ pub use crate::server::upstream::Upstream;
 /// How many long bodies are dealt with at one time. What is made of one may take a hundred megabytes.
 const LONG_BODIES: usize = 2;
 
+const CHAT: &str = "/v1/chat/completions";
+
 /// What all requests share. Nothing of a conversation is in it.
 pub(crate) struct Shared {
     config: GatewayConfig,
@@ -71,6 +73,9 @@ pub(crate) struct Shared {
     /// Whether what has not been answered will not be any more.
     is_over: watch::Sender<bool>,
 }
+
+/// What a log says of a request that no path of the gateway has: nothing of its own.
+const WRONG_ADDRESS: &str = "there is no such path or method";
 
 /// The gateway: requests in, answers out.
 ///
@@ -134,7 +139,7 @@ impl Gateway {
             config,
         });
         let router = Router::new()
-            .route("/v1/chat/completions", post(chat::chat))
+            .route(CHAT, post(chat::chat))
             .merge(others::routes())
             .route("/health", get(|| async { "ok\n" }))
             .route("/ready", get(ready))
@@ -198,6 +203,8 @@ impl Gateway {
 
     /// Also those that it does not have.
     fn all_paths(&self) -> Router {
+        let shared = Arc::clone(&self.shared);
+        let no_such_route = |request| no_such_route(shared, request);
         self.router.clone().fallback(no_such_route)
     }
 }
@@ -230,18 +237,30 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
-    answer::text(200, &shared.metrics.text(shared.active()))
+    let retries = shared.connection.retries();
+    answer::metrics(&shared.metrics.text(shared.active(), retries))
 }
 
-async fn no_such_route(request: Request<Body>) -> Response {
-    refuse(404, &request, "")
+async fn no_such_route(shared: Arc<Shared>, request: Request<Body>) -> Response {
+    let path = request.uri().path();
+    let perhaps = nearest(path).map(|meant| {
+        format!(" (perhaps {meant} is meant: the base URL of clients ends with one /v1)")
+    });
+    refuse(&shared, 404, request, &perhaps.unwrap_or_default()).await
 }
 
-async fn no_such_method(request: Request<Body>) -> Response {
-    refuse(405, &request, ", but another method for it")
+async fn no_such_method(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
+    refuse(&shared, 405, request, ", but another method for it").await
 }
 
-fn refuse(status: u16, request: &Request<Body>, but: &str) -> Response {
+/// The path that is meant where `/v1` is missing, or stands there twice.
+fn nearest(path: &str) -> Option<String> {
+    let behind = path.strip_prefix("/v1/v1/").or(path.strip_prefix('/'))?;
+    let meant = format!("/v1/{behind}");
+    (meant == CHAT || others::is_passed_on(&meant)).then_some(meant)
+}
+
+async fn refuse(shared: &Arc<Shared>, status: u16, request: Request<Body>, but: &str) -> Response {
     let message = format!(
         "there is no {} {}{but}: the gateway serves POST /v1/chat/completions and GET /v1/models, /health, /ready and /metrics; completions, embeddings, moderations, rerank, score, audio and images are passed on",
         request.method(),
@@ -249,5 +268,5 @@ fn refuse(status: u16, request: &Request<Body>, but: &str) -> Response {
     );
     let mut refusal = Refusal::request(message, None);
     refusal.status = status;
-    answer::refused(&refusal)
+    incoming::turn_away(shared, request, &refusal.log(WRONG_ADDRESS)).await
 }

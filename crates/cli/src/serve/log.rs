@@ -176,6 +176,8 @@ struct Line<'r> {
     time: f64,
     request_id: &'r str,
     path: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<usize>,
     model: &'r str,
     stream: bool,
     translated: bool,
@@ -185,6 +187,8 @@ struct Line<'r> {
     first_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_type: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     abandoned: Option<bool>,
     #[serde(flatten)]
@@ -227,6 +231,7 @@ impl<'r> Line<'r> {
             time: seconds(now),
             request_id: &report.request_id,
             path: report.path,
+            key: report.key,
             model: &report.model,
             stream: report.is_streamed,
             translated: report.is_translated,
@@ -234,6 +239,7 @@ impl<'r> Line<'r> {
             ms: milliseconds(report.time),
             first_ms: report.first_piece.map(milliseconds),
             error: report.error.as_deref(),
+            error_type: report.error_type,
             abandoned: report.is_abandoned.then_some(true),
             counts: Counted(report.counts),
             asked: contents.map(|contents| contents.asked.as_slice()),

@@ -8,6 +8,14 @@ use crate::key::Secret;
 use crate::refusal::Refusal;
 use crate::server::origins::may_ask;
 
+/// Who asks.
+pub(crate) struct Caller<'h> {
+    /// Its key; empty if nobody needs one, and it has none.
+    pub(crate) key: &'h str,
+    /// The place of the key among several that are known, counted from 1.
+    pub(crate) place: Option<usize>,
+}
+
 /// The keys of clients, as codes under a secret of this process. Comparing two codes tells nothing about the keys,
 /// however long it takes.
 pub(crate) struct Keys {
@@ -28,8 +36,8 @@ impl Keys {
         }
     }
 
-    /// The caller, if it may ask: its key, or an empty text if nobody needs one.
-    pub(crate) fn caller<'h>(&self, headers: &'h HeaderMap) -> Result<&'h str, Refusal> {
+    /// The caller, if it may ask.
+    pub(crate) fn caller<'h>(&self, headers: &'h HeaderMap) -> Result<Caller<'h>, Refusal> {
         let given = headers.get(AUTHORIZATION);
         let given = given.and_then(|value| value.to_str().ok());
         let key = given.and_then(|value| {
@@ -42,17 +50,28 @@ impl Keys {
             if origin.is_some_and(|origin| !may_ask(origin, &self.origins)) {
                 return Err(foreign_page());
             }
-            return Ok(key.unwrap_or_default());
+            return Ok(Caller {
+                key: key.unwrap_or_default(),
+                place: None,
+            });
         }
         let code = key.map(|key| self.secret.digest(&[key.as_bytes()]));
         // All are looked at, so that the time does not tell which one it was.
-        let is_known = |code: [u8; 32]| {
-            let found = self.codes.iter().filter(|known| **known == code);
-            found.count() > 0
+        let place = |code: [u8; 32]| {
+            let known = self.codes.iter().zip(1..);
+            known.fold(
+                None,
+                |place, (known, number)| {
+                    if *known == code { Some(number) } else { place }
+                },
+            )
         };
-        match (key, code.is_some_and(is_known)) {
-            (Some(key), true) => Ok(key),
-            (Some(_), false) => Err(refused("the API key is not known to this gateway")),
+        match (key, code.and_then(place)) {
+            (Some(key), Some(place)) => Ok(Caller {
+                key,
+                place: (self.codes.len() > 1).then_some(place),
+            }),
+            (Some(_), None) => Err(refused("the API key is not known to this gateway")),
             (None, _) => Err(refused(
                 "an API key is needed: send it as `Authorization: Bearer KEY`",
             )),

@@ -11,12 +11,19 @@ use crate::refusal::Refusal;
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+/// The text form of figures, and which of its versions it is.
+const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 /// The header that names a request, in and out.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The header that keeps clients of OpenAI from sending a request again, which they do by themselves for each status from
+/// The header that keeps clients of `OpenAI` from sending a request again, which they do by themselves for each status from
 /// 500 on.
 pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// Figures for Prometheus.
+pub(super) fn metrics(text: &str) -> Response {
+    with(200, METRICS, Body::from(text.to_owned()))
+}
 
 /// A text for people or programs that watch the server.
 pub(super) fn text(status: u16, text: &str) -> Response {

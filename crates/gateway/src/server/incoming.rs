@@ -26,6 +26,8 @@ use crate::server::{Shared, answer};
 const LONGEST_ID: usize = 128;
 /// How long is read what is not wanted of a request.
 const LINGER: Duration = Duration::from_secs(1);
+/// What is reported of a path that the gateway does not have: it may be anything, also something secret.
+const ELSEWHERE: &str = "other";
 /// The status of a request whose body has not come in time.
 const TOO_LATE: u16 = 408;
 /// How much room is made for a body before any of it has come, in bytes.
@@ -115,18 +117,31 @@ fn admit(
     ticket: &mut Ticket,
 ) -> Result<(String, Arc<OwnedSemaphorePermit>), Refusal> {
     let caller = shared.keys.caller(&head.headers)?;
-    ticket.caller(caller);
+    ticket.caller(&caller);
     check(head)?;
     let place = Arc::clone(&shared.places).try_acquire_owned();
     let place =
         place.map_err(|_| full("the gateway has as many requests as it takes: try again soon"))?;
-    Ok((caller.to_owned(), Arc::new(place)))
+    Ok((caller.key.to_owned(), Arc::new(place)))
 }
 
 fn full(message: &'static str) -> Refusal {
     let mut refusal = Refusal::new(503, ErrorObject::new("overloaded_error", message));
     refusal.retry_after = Some("1".to_owned());
     refusal
+}
+
+/// Answers a request that nobody can answer.
+pub(super) async fn turn_away(
+    shared: &Arc<Shared>,
+    request: Request<Body>,
+    refusal: &Refusal,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let id = request_id(shared, &head.headers);
+    let ticket = Ticket::new(Arc::clone(shared), ELSEWHERE, id.clone());
+    discard(shared, &head.headers, body).await;
+    within(shared, refuse(ticket, refusal), &id)
 }
 
 /// Ends a request with an error.

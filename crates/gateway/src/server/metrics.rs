@@ -19,6 +19,8 @@ struct Sums {
     /// Requests by status.
     requests: std::collections::BTreeMap<u16, u64>,
     abandoned: u64,
+    /// Requests that ended with an error, also behind the beginning of a stream, by its type.
+    errors: std::collections::BTreeMap<&'static str, u64>,
     counts: Counts,
     first_piece: Times,
     whole: Times,
@@ -62,6 +64,9 @@ impl Metrics {
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         *sums.requests.entry(report.status).or_default() += 1;
         sums.abandoned += u64::from(report.is_abandoned);
+        if let Some(kind) = report.error_type {
+            *sums.errors.entry(kind).or_default() += 1;
+        }
         sums.counts += report.counts;
         if let Some(time) = report.first_piece {
             sums.first_piece.add(time);
@@ -69,8 +74,8 @@ impl Metrics {
         sums.whole.add(report.time);
     }
 
-    /// All of it as text.
-    pub(crate) fn text(&self, active: usize) -> String {
+    /// All of it as text, with the requests that are being answered and those that were sent again.
+    pub(crate) fn text(&self, active: usize, retries: u64) -> String {
         let sums = self
             .0
             .lock()
@@ -83,6 +88,14 @@ impl Metrics {
         );
         for (status, count) in &sums.requests {
             let _ = writeln!(out, "{name}{{status=\"{status}\"}} {count}");
+        }
+        let name = "plaincall_errors_total";
+        let _ = write!(
+            out,
+            "# HELP {name} Requests that ended with an error, also in a stream with the status 200.\n# TYPE {name} counter\n"
+        );
+        for (kind, count) in &sums.errors {
+            let _ = writeln!(out, "{name}{{type=\"{kind}\"}} {count}");
         }
         let name = "plaincall_requests_active";
         let _ = writeln!(
@@ -105,6 +118,11 @@ impl Metrics {
                 "requests_abandoned",
                 "Requests whose client went away.",
                 sums.abandoned,
+            ),
+            (
+                "retries",
+                "Requests sent again, since the model's server had not taken them up.",
+                retries,
             ),
             (
                 "calls",

@@ -30,8 +30,16 @@ const POSTED: [&str; 11] = [
     "/v1/rerank",
     "/v1/score",
 ];
-/// What is fetched.
-const FETCHED: [&str; 2] = ["/v1/models", "/v1/models/{*model}"];
+/// What is fetched, and what is reported of it.
+const FETCHED: [(&str, &str); 2] = [
+    ("/v1/models", "/v1/models"),
+    ("/v1/models/{*model}", "/v1/models/NAME"),
+];
+
+/// Whether requests to this path are passed on.
+pub(super) fn is_passed_on(path: &str) -> bool {
+    POSTED.contains(&path) || path == "/v1/models" || path.starts_with("/v1/models/")
+}
 
 /// The routes of these requests.
 pub(super) fn routes() -> Router<Arc<Shared>> {
@@ -39,8 +47,8 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
     for path in POSTED {
         routes = routes.route(path, post(move |state, request| pass(path, state, request)));
     }
-    for path in FETCHED {
-        routes = routes.route(path, get(move |state, request| pass(path, state, request)));
+    for (route, path) in FETCHED {
+        routes = routes.route(route, get(move |state, request| pass(path, state, request)));
     }
     routes
 }

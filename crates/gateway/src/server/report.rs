@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::counts::Counts;
 use crate::refusal::{CONCEALED, Refusal, SHORTEST_KEY};
 use crate::server::Shared;
+use crate::server::access::Caller;
 
 /// What is told of a request when it has ended. Nothing of what was said is in it but in [`contents`](Self::contents).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,8 +17,10 @@ use crate::server::Shared;
 pub struct Report {
     /// The id of the request.
     pub request_id: String,
-    /// The path that was asked for.
+    /// The path that was asked for, with `NAME` for the name in it; `other` for all that the gateway does not have.
     pub path: &'static str,
+    /// Which of several keys the client has shown, by its place in the list of them, counted from 1.
+    pub key: Option<usize>,
     /// The model that was asked for.
     pub model: String,
     /// Whether the answer was to come as a stream.
@@ -28,6 +31,8 @@ pub struct Report {
     pub status: u16,
     /// Why it failed, also when that was after the status; nothing that quotes the request.
     pub error: Option<String>,
+    /// The type of that error: one of the gateway's own, or `upstream_error`.
+    pub error_type: Option<&'static str>,
     /// Whether the client went away before the end.
     pub is_abandoned: bool,
     /// From the request to the first piece of the answer.
@@ -122,9 +127,10 @@ impl Ticket {
         self.room = None;
     }
 
-    /// Who asks, by its key. The key is nowhere told.
-    pub(super) fn caller(&mut self, key: &str) {
-        key.clone_into(&mut self.caller);
+    /// Who asks. The key is nowhere told, but its place is.
+    pub(super) fn caller(&mut self, caller: &Caller<'_>) {
+        caller.key.clone_into(&mut self.caller);
+        self.report.key = caller.place;
     }
 
     /// The model's server is asked this.
@@ -155,6 +161,7 @@ impl Ticket {
         self.report.is_abandoned = false;
         self.report.status = status;
         self.report.error = error.map(Refusal::for_log);
+        self.report.error_type = error.map(Refusal::kind);
         if let Some(error) = error
             && self.heard.is_some()
         {

@@ -95,7 +95,7 @@ pub(crate) struct Connection {
 }
 
 enum Way {
-    Http(HttpServer),
+    Http(Box<HttpServer>),
     Local(Arc<dyn LocalModel>),
 }
 
@@ -127,7 +127,9 @@ impl Connection {
         is_over: watch::Receiver<bool>,
     ) -> Result<Self, ConfigError> {
         let way = match &config.upstream {
-            Upstream::Http { url, key } => Way::Http(HttpServer::new(url, key.as_deref(), config)?),
+            Upstream::Http { url, key } => {
+                Way::Http(Box::new(HttpServer::new(url, key.as_deref(), config)?))
+            }
             Upstream::Local(model) => Way::Local(Arc::clone(model)),
         };
         Ok(Self {
@@ -145,6 +147,14 @@ impl Connection {
         headers.insert(CONTENT_TYPE, JSON);
         let asked = self.ask(Method::POST, "/chat/completions", headers, body.into());
         asked.await.map_err(|refusal| self.for_client(refusal))
+    }
+
+    /// How often a request has been sent again.
+    pub(super) fn retries(&self) -> u64 {
+        match &self.way {
+            Way::Http(server) => server.retried(),
+            Way::Local(_) => 0,
+        }
     }
 
     /// The beginning of the addresses of the model's server, if it is one.

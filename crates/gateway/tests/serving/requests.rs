@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::started::{ADD, Started, completion, request};
-use plaincall_testkit::model_server::{ModelServer, Script};
+use plaincall_testkit::model_server::{ModelServer, Script, Then};
 
 #[tokio::test]
 async fn streamed_and_whole() {
@@ -176,6 +176,98 @@ async fn refusals() {
     assert!(text.contains("there is no GET /v1/other"));
     assert_eq!(gateway.get("/health").await, (200, "ok\n".to_owned()));
     assert_eq!(gateway.get("/ready").await, (200, "ready\n".to_owned()));
+}
+
+#[tokio::test]
+async fn what_fails_is_counted_and_told() {
+    let scripts = vec![
+        Script::stream(&["I add."], "stop").only(1, Then::End),
+        Script::json(
+            400,
+            &json!({"error": {"message": "no", "type": "of_its_own"}}),
+        ),
+    ];
+    let server = ModelServer::start(scripts).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    // The status of a stream is told before anything can fail in it.
+    let response = gateway.post(&request(true)).await;
+    assert_eq!(response.status(), 200);
+    assert!(response.text().await.unwrap().contains("upstream_error"));
+    gateway.reports(1).await;
+    assert_eq!(gateway.post(&request(true)).await.status(), 400);
+    let base = "the base URL of clients ends with one /v1";
+    for (method, path, status, words) in [
+        (
+            "POST",
+            "/chat/completions",
+            404,
+            "/v1/chat/completions is meant",
+        ),
+        ("POST", "/v1/v1/chat/completions", 404, base),
+        ("GET", "/models/m", 404, "perhaps /v1/models/m is meant"),
+        ("GET", "/secret", 404, "there is no GET /secret: "),
+        ("GET", "/v1/chat/completions", 405, "another method"),
+    ] {
+        let asked = gateway
+            .client
+            .request(method.parse().unwrap(), gateway.url(path));
+        let response = asked.header("x-request-id", "mine").send().await.unwrap();
+        assert_eq!(
+            (
+                response.status().as_u16(),
+                &response.headers()["x-request-id"]
+            ),
+            (status, &"mine".parse().unwrap())
+        );
+        let text = response.text().await.unwrap();
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    let reports = gateway.reports(7).await;
+    let types: Vec<_> = reports
+        .iter()
+        .map(|report| report.error_type.unwrap())
+        .collect();
+    assert_eq!(types[..2], ["upstream_error"; 2]);
+    assert_eq!(types[2..], ["invalid_request_error"; 5]);
+    assert!(
+        reports[2..]
+            .iter()
+            .all(|report| report.path == "other" && report.request_id == "mine")
+    );
+    let response = gateway
+        .client
+        .get(gateway.url("/metrics"))
+        .send()
+        .await
+        .unwrap();
+    let kind = response.headers()["content-type"].clone();
+    assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
+    let metrics = response.text().await.unwrap();
+    for line in [
+        "plaincall_errors_total{type=\"upstream_error\"} 2",
+        "plaincall_errors_total{type=\"invalid_request_error\"} 5",
+        "plaincall_requests_total{status=\"200\"} 1",
+    ] {
+        assert!(
+            metrics.lines().any(|found| found == line),
+            "{line} in {metrics}"
+        );
+    }
+}
+
+/// Which of several keys it was is told, and no key.
+#[tokio::test]
+async fn which_key_it_was() {
+    for (keys, expected) in [(&["one", "two"][..], Some(2)), (&["two"], None)] {
+        let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
+        let gateway = Started::before(&server, |config| {
+            config.keys = keys.iter().map(|key| (*key).to_owned()).collect();
+        })
+        .await;
+        let asked = gateway.client.get(gateway.url("/v1/models"));
+        assert_eq!(asked.bearer_auth("two").send().await.unwrap().status(), 200);
+        assert_eq!(gateway.reports(1).await[0].key, expected);
+    }
 }
 
 #[tokio::test]

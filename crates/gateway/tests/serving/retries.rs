@@ -26,8 +26,11 @@ async fn check(scripts: Vec<Script>, set: impl Fn(&mut GatewayConfig), expected:
     // What may go better the next time can be sent again.
     assert!(!response.headers().contains_key("x-should-retry"));
     let status = response.status().as_u16();
-    let found = (status, server.seen().requests.len());
-    assert_eq!(found, expected, "{scripts:?}");
+    let requests = server.seen().requests.len();
+    assert_eq!((status, requests), expected, "{scripts:?}");
+    let (_, metrics) = gateway.get("/metrics").await;
+    let again = format!("plaincall_retries_total {}\n", requests - 1);
+    assert!(metrics.contains(&again), "{again} in {metrics}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -43,6 +44,8 @@ pub(super) struct HttpServer {
     base: String,
     key: Option<HeaderValue>,
     retries: Retries,
+    /// How often a request was sent again.
+    retried: AtomicU64,
 }
 
 impl HttpServer {
@@ -79,7 +82,13 @@ impl HttpServer {
             base,
             key,
             retries: config.retries,
+            retried: AtomicU64::new(0),
         })
+    }
+
+    /// How often a request was sent again.
+    pub(super) fn retried(&self) -> u64 {
+        self.retried.load(Ordering::Relaxed)
     }
 
     pub(super) fn base(&self) -> &str {
@@ -122,6 +131,7 @@ impl HttpServer {
             left -= 1;
             pause = (pause * 2).min(LONGEST_PAUSE);
             tokio::time::sleep(wait).await;
+            self.retried.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
