@@ -18,7 +18,7 @@ use crate::process::Server;
 /// How many clients ask at one time.
 const CLIENTS: u64 = 16;
 /// How long any answer may take. The gateway waits for the model's server much less.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How much memory may grow after the first third, in bytes: allocators keep what they have got.
 const GROWTH: u64 = 8 << 20;
 /// How much it may have at most, in bytes.
