@@ -25,6 +25,7 @@ use crate::environment::Environment;
 use crate::run::interrupts::Interrupts;
 use crate::serve::log::Log;
 pub(crate) use crate::serve::options::ServeOptions;
+use crate::serve::options::Taught;
 use crate::serve::source::Source;
 use crate::status::{Failure, Outcome, Status, remark};
 
@@ -167,6 +168,7 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     };
     let keys = source(options.keys.as_deref(), CLIENT_KEYS)?;
     let keys = keys.map(|source| source.keys()).transpose()?;
+    check_markers(options)?;
     let settings = settings(options);
     settings
         .check()
@@ -246,6 +248,25 @@ fn settings(options: &ServeOptions) -> ModelSettings {
         repair_rounds: options.repair_rounds,
         developer_is_system: !options.developer_role,
     }
+}
+
+/// The emoji syntax has no markers that could be others.
+fn check_markers(options: &ServeOptions) -> Result<(), Failure> {
+    if options.syntax != Taught::Emoji {
+        return Ok(());
+    }
+    for (option, is_given) in [
+        ("--start-prefix", options.start_prefix.is_some()),
+        ("--end-prefix", options.end_prefix.is_some()),
+        ("--arg-prefix", options.arg_prefix.is_some()),
+    ] {
+        if is_given {
+            return Err(Failure::Usage(format!(
+                "`{option}` is a marker of the block syntax: leave it out, or leave out `--syntax emoji`"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn read(file: &Path) -> Result<String, Failure> {

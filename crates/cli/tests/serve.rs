@@ -332,7 +332,20 @@ fn what_it_refuses() {
         (
             "localhost:11434",
             &free,
-            "such as http://localhost:11434/v1",
+            "perhaps http://localhost:11434",
+            2,
+        ),
+        ("", &["--listen", "8090"], "perhaps 127.0.0.1:8090", 2),
+        (
+            "",
+            &["--listen", "localhost:8091"],
+            "perhaps 127.0.0.1:8091",
+            2,
+        ),
+        (
+            "",
+            &["--syntax", "emoji", "--end-prefix", "X"],
+            "`--end-prefix` is a marker of the block syntax",
             2,
         ),
         ("http://me:word@a/v1", &free, "a name or a password", 2),

@@ -30,13 +30,15 @@ pub(super) const MOST_REPAIR_ROUNDS: u32 = 20;
 /// Keys are read from files or from the environment: `PLAINCALL_KEYS` (what clients must show, separated by commas),
 /// `PLAINCALL_UPSTREAM_KEY` (what the model's server wants) and `PLAINCALL_SECRET` (what the keys of markers come from).
 ///
-/// SIGTERM and Ctrl-C end it: it takes no more requests and waits for those that are being answered. A second one ends
-/// it at once.
+/// SIGTERM, SIGHUP and Ctrl-C end it: it takes no more requests and waits for those that are being answered. A second
+/// one ends it at once. Under `nohup` SIGHUP does nothing.
+///
+/// Files of keys, secrets and models are read once, at the start: to change them, start it anew.
 ///
 /// Times are seconds, or a number with `ms`, `s`, `m` or `h`; sizes are bytes, or a number with `KiB`, `MiB` or `GiB`.
 ///
 /// Exit status: 0 if it was ended by a signal and all requests had their answers; 1 if it could not begin, or if it
-/// ended before some had; 2 for wrong usage.
+/// ended before some had; 2 for wrong usage; 128 and the number of the signal if a second one ended it, so 130 for Ctrl-C.
 #[derive(Args, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -51,7 +53,7 @@ pub(crate) struct ServeOptions {
     pub(crate) upstream: String,
 
     /// Where to listen. Port 0 is any that is free.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     /// Listen where other machines can reach it, although nobody is asked for a key.
@@ -240,6 +242,15 @@ pub(crate) struct ServeOptions {
     /// How long it then waits for requests that are being answered.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_or_none, help_heading = "Times")]
     pub(crate) drain_timeout: Duration,
+}
+
+/// An address to listen on. Names are not looked up: they may stand for several.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.rsplit(':').next().unwrap_or_default();
+        let port = port.parse::<u16>().unwrap_or(8080);
+        format!("an address is that of a machine in digits, and a port: perhaps 127.0.0.1:{port}")
+    })
 }
 
 /// The syntax that a model is taught.

@@ -1,6 +1,7 @@
 //! The model's server, as it is asked.
 
 mod http;
+mod page;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -247,7 +248,12 @@ impl Connection {
         if (200..300).contains(&status) {
             return Ok(answer);
         }
-        let mut error = read_error(&answer.begin(ERROR_BYTES).await);
+        let body = answer.begin(ERROR_BYTES).await;
+        let mut error = if page::is_page(answer.content_type.as_ref(), &body) {
+            ErrorObject::new("upstream_error", page::message(status, &body))
+        } else {
+            read_error(&body)
+        };
         if error.message.as_deref().is_none_or(str::is_empty) {
             error = ErrorObject::new(
                 "upstream_error",

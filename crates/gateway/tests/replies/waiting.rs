@@ -65,7 +65,7 @@ fn what_is_not_waited_for_any_longer() {
     });
     let begun = |pieces| Script::stream(&["I add.\n", ADD], "stop").only(pieces, Then::Stall);
     let page = Head::new(503).header("content-type", "text/html");
-    let page = Script::new(page, vec![b"<p>Closed".to_vec()]).only(1, Then::Stall);
+    let page = Script::new(page, vec![b"<title>Closed".to_vec()]).only(1, Then::Stall);
     for (script, status, words, seconds) in [
         (
             Script::nothing(Then::Stall),
@@ -75,7 +75,7 @@ fn what_is_not_waited_for_any_longer() {
         ),
         (begun(0), 504, "has fallen silent", 300),
         // What has come of an error is told, when nothing more of it does.
-        (page, 503, "<p>Closed", 2),
+        (page, 503, "status 503: Closed", 2),
         (begun(1), 200, "has fallen silent", 300),
         (begun(2), 200, "has fallen silent", 300),
     ] {

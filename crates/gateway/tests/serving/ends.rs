@@ -50,9 +50,9 @@ async fn before_it_has_begun() {
             "status 500",
         ),
         (
-            Script::new(page, vec![b"<p>Closed".to_vec()]),
+            Script::new(page, vec![b"<title>Closed</title><p>Today.".to_vec()]),
             503,
-            "<p>Closed",
+            "answered with a page, status 503: Closed",
         ),
         (Script::json(302, &json!("gone")), 502, ""),
         (Script::nothing(Then::Stall), 504, "has not begun to answer"),

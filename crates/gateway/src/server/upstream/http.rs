@@ -158,12 +158,15 @@ impl Retries {
 /// The beginning of the addresses of a server, without a slash at the end.
 fn base(url: &str) -> Result<String, String> {
     // What stands there is not said again: it may be a password.
-    if url
-        .split(['/', '?', '#'])
-        .nth(2)
-        .is_some_and(|host| host.contains('@'))
-    {
+    let behind_scheme = url.split_once("://").map_or(url, |(_, behind)| behind);
+    let host = behind_scheme.split(['/', '?', '#']).next();
+    if host.is_some_and(|host| host.contains('@')) {
         return Err("the address of the model's server has a name or a password in it, which everybody could read in the list of processes; keys are given apart from it".to_owned());
+    }
+    if behind_scheme == url && !url.is_empty() && !url.starts_with('/') {
+        return Err(format!(
+            "{url}: an address that begins with http:// or https:// is needed, perhaps http://{url}"
+        ));
     }
     let uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
     let is_http = |scheme: &Scheme| *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS;
@@ -338,7 +341,13 @@ mod tests {
                 Ok("https://api.example/openai/v1"),
             ),
             ("http://[::1]:8000/v1", Ok("http://[::1]:8000/v1")),
-            ("localhost:11434", Err("such as http://localhost:11434/v1")),
+            ("localhost:11434", Err("perhaps http://localhost:11434")),
+            (
+                "localhost:11434/v1",
+                Err("perhaps http://localhost:11434/v1"),
+            ),
+            ("api.example/v1", Err("perhaps http://api.example/v1")),
+            ("name:word@a/v1", Err("a name or a password")),
             ("/v1", Err("begins with http://")),
             ("ftp://a/v1", Err("begins with http://")),
             ("a b", Err("a b: ")),
