@@ -12,11 +12,11 @@ use crate::streams::{Found, read_for};
 use crate::way::Way;
 
 /// The share of the bare proxy's requests a second that the gateway must reach.
-const LEAST_SHARE: f64 = 0.6;
+const LEAST_SHARE: f64 = 0.5;
 /// The most resident memory that the gateway may have had before the many streams, in bytes.
 const MOST_MEMORY: u64 = 60 << 20;
 /// The most that may be added to a streamed answer, in microseconds: to the first token, to a delta, to an argument.
-const MOST_ADDED: [f64; 3] = [300.0, 50.0, 200.0];
+const MOST_ADDED: [f64; 3] = [300.0, 100.0, 200.0];
 /// From one delta of a stream to the next, in microseconds.
 const PACE: u32 = 20_000;
 /// How many streams there are at once.
