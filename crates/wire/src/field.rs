@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
 
 use crate::json::Json;
 use crate::read_error::inside;
+use crate::to_json::ToJson;
 
 /// What a field of an object can hold.
-pub(crate) trait Field<'de>: Sized + Serialize {
+pub(crate) trait Field<'de>: Sized + ToJson {
     /// The same, borrowing nothing.
     type Owned;
 

@@ -70,10 +70,15 @@ pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ReadError> {
 
 /// Writes one of the types of this crate as JSON text, its fields in the order in which they were read.
 pub fn write(value: &(impl ToJson + ?Sized)) -> String {
+    String::from_utf8(write_bytes(value)).unwrap_or_default()
+}
+
+/// What [`write()`] gives, as bytes.
+pub fn write_bytes(value: &(impl ToJson + ?Sized)) -> Vec<u8> {
     // Grown from nothing, it would move a dozen times.
     let mut out = Vec::with_capacity(512);
     value.write_json(&mut out);
-    String::from_utf8(out).unwrap_or_default()
+    out
 }
 
 /// Appends what [`write()`] gives.

@@ -85,27 +85,6 @@ macro_rules! object {
                 }
             }
 
-            impl serde::Serialize for $name<'_> {
-                fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                    use serde::ser::SerializeMap as _;
-                    let mut object = serializer.serialize_map(None)?;
-                    for place in self.unknown.layout(COUNT) {
-                        match place {
-                            Place::Field(name, value) => object.serialize_entry(name, value)?,
-                            $( Place::Named(index) if index == Named::$field as u8 => {
-                                if !self.$field.is_absent() {
-                                    object.serialize_entry($key, &self.$field)?;
-                                } else if self.unknown.was_null(index) {
-                                    object.serialize_entry($key, &())?;
-                                }
-                            } )*
-                            Place::Named(_) => {}
-                        }
-                    }
-                    object.end()
-                }
-            }
-
             impl $crate::ToJson for $name<'_> {
                 fn write_json(&self, out: &mut Vec<u8>) {
                     let mut object = $crate::to_json::Object::new(out);

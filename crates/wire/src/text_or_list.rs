@@ -89,14 +89,6 @@ macro_rules! content {
                 }
             }
 
-            impl serde::Serialize for $name<'_> {
-                fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                    match self {
-                        Self::Text(text) => text.serialize(serializer),
-                        Self::$list(items) => items.serialize(serializer),
-                    }
-                }
-            }
         };
     };
 }

@@ -131,7 +131,7 @@ impl Asked<'_> {
                 }
                 Next::Again(round) => {
                     round.add_to(&mut kept);
-                    body = plaincall_wire::write(&kept).into_bytes();
+                    body = plaincall_wire::write_bytes(&kept);
                 }
                 Next::Failed(refusal) => return Err(refusal),
             }

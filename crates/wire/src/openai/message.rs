@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde::Deserialize;
 use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize, Serializer};
 
 use super::content::Content;
 use crate::ToJson;
@@ -170,15 +170,6 @@ impl ToJson for CallArguments<'_> {
         match self {
             Self::Text(text) => text.write_json(out),
             Self::Json(json) => json.write_json(out),
-        }
-    }
-}
-
-impl Serialize for CallArguments<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(text) => text.serialize(serializer),
-            Self::Json(json) => json.serialize(serializer),
         }
     }
 }

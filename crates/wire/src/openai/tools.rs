@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor, value::MapAccessDeserializer};
-use serde::{Deserialize, Serialize, Serializer};
 
 use crate::ToJson;
 use crate::field::{Field, TextVisitor};
@@ -188,15 +188,6 @@ impl ToJson for ToolChoice<'_> {
         match self {
             Self::Word(word) => word.write_json(out),
             Self::Object(object) => object.write_json(out),
-        }
-    }
-}
-
-impl Serialize for ToolChoice<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Word(word) => word.serialize(serializer),
-            Self::Object(object) => object.serialize(serializer),
         }
     }
 }

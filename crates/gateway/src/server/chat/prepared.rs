@@ -101,7 +101,7 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
     };
     let task = match translate(request, settings, caller, &shared.offers) {
         Ok(Translation::Changed { upstream, plan }) => {
-            let asked = plaincall_wire::write(&upstream).into_bytes();
+            let asked = plaincall_wire::write_bytes(&upstream);
             // Only a reply that is checked may need its request again.
             let kept = if plan.mode() == Mode::Checked {
                 upstream.into_owned()

@@ -198,7 +198,7 @@ impl Run {
             Next::Failed(refusal) => self.ended = Some(Err(refusal)),
             Next::Again(round) => {
                 round.add_to(&mut self.request);
-                self.body = Some(plaincall_wire::write(&self.request).into_bytes());
+                self.body = Some(plaincall_wire::write_bytes(&self.request));
             }
         }
     }
