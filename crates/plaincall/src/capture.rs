@@ -64,7 +64,7 @@ impl Capture for Head {
 }
 
 /// Keeps the end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tail {
     limit: usize,
     kept: VecDeque<u8>,

@@ -433,7 +433,8 @@ impl fmt::Display for CommandError {
 impl std::error::Error for CommandError {}
 
 /// Whether a command may see the variable without naming it.
-pub(crate) fn is_always_seen(name: &OsString) -> bool {
+#[doc(hidden)]
+pub fn is_always_seen(name: &OsString) -> bool {
     name.to_str()
         .is_some_and(|name| ALWAYS_SEEN.contains(&name) || name.starts_with("LC_"))
 }

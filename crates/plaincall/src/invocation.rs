@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::command::{Line, OWN_PREFIX, is_always_seen};
 use crate::context::{Context, DependencyResult};
-use crate::process::{Finished, Job, run};
+use crate::process::{Finished, Job, Program, run};
 use crate::template::Piece;
 use crate::tool::{Code, Failure, ToolResult, Work};
 
@@ -52,8 +52,8 @@ impl Code for Invocation {
         let job = self.job(&arguments, &context);
         Box::pin(async move {
             let job = job?;
-            let program = job.program.clone();
-            let directory = job.directory.clone();
+            let program = job.program.program.clone();
+            let directory = job.program.directory.clone();
             let finished = run(job, context.cancellation()).await;
             outcome(finished.map_err(|error| not_started(&error, &program, &directory))?)
         })
@@ -150,10 +150,12 @@ impl Invocation {
         // Some readers wait for a whole line.
         input.push(b'\n');
         Ok(Job {
-            program,
-            arguments: line,
-            directory: fill.whole(&self.directory)?.into(),
-            environment: self.environment(context),
+            program: Program {
+                program,
+                arguments: line,
+                directory: fill.whole(&self.directory)?.into(),
+                environment: self.environment(context),
+            },
             input,
             output_limit: self.output_limit,
             error_limit: ERROR_LIMIT,

@@ -58,6 +58,7 @@ mod process;
 mod read_result;
 mod reader;
 mod replay;
+mod resident;
 mod result;
 mod rules;
 mod run;
@@ -80,6 +81,8 @@ pub use plaincall_syntax as syntax;
 pub use schemars;
 
 pub use call::{Arguments, Effect, Limits, Parameter, ParameterKind, ToolSpec, Unclosed};
+#[doc(hidden)]
+pub use command::is_always_seen;
 pub use command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_OUTPUT_LIMIT};
 pub use context::{Context, DependencyResult};
 pub use echo::EchoOf;
@@ -98,7 +101,11 @@ pub use policy::{
     DEFAULT_CONCURRENT, DEFAULT_GATE_TIMEOUT, DEFAULT_HEARD_LIMIT, DEFAULT_RESULT_LIMIT, Echoes,
     Policy, Writes,
 };
+#[doc(hidden)]
+pub use process::Program;
 pub use replay::{ResumeError, Unfinished};
+#[doc(hidden)]
+pub use resident::Resident;
 pub use result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times, TurnResults};
 pub use rules::{Pattern, Rule, Rules, Verdict};
 pub use run::{Canceller, Run, RunBuilder};

@@ -39,14 +39,21 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// The longest grace, about a century: no clock counts without end.
 const LONGEST_GRACE: Duration = Duration::from_hours(24 * 36_525);
 
+/// A program and what it is started with.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub program: OsString,
+    pub arguments: Vec<OsString>,
+    pub directory: PathBuf,
+    /// All of it; nothing is inherited.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
 /// What is to be run.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) program: OsString,
-    pub(crate) arguments: Vec<OsString>,
-    pub(crate) directory: PathBuf,
-    /// All of it; nothing is inherited.
-    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) program: Program,
     /// What the program finds on its standard input.
     pub(crate) input: Vec<u8>,
     /// How many bytes of the standard output are kept.
@@ -77,7 +84,7 @@ pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finish
     // Before the start, so that no exit goes unnoticed. The signal does not say whose exit it is, so everybody looks;
     // how many that are is limited by `RunBuilder::concurrent`.
     let changes = signal(SignalKind::child())?;
-    let mut group = Group::start(&job)?;
+    let mut group = Group::start(&job.program)?;
     let (stdin, stdout, stderr) = group.pipes();
     let was_stopped = {
         let pipes = pin!(async {
@@ -107,19 +114,24 @@ async fn write_all(stdin: Option<ChildStdin>, input: &[u8]) {
 
 /// A process group whose leader is our child. Dropping it kills the group.
 #[derive(Debug)]
-struct Group {
+pub(crate) struct Group {
     id: Option<Pid>,
     /// Dropped after the group was killed; the runtime then reaps it.
     leader: Child,
 }
 
 impl Group {
-    fn start(job: &Job) -> io::Result<Self> {
-        let leader = Command::new(&job.program)
-            .args(&job.arguments)
-            .current_dir(&job.directory)
+    pub(crate) fn start(program: &Program) -> io::Result<Self> {
+        let leader = Command::new(&program.program)
+            .args(&program.arguments)
+            .current_dir(&program.directory)
             .env_clear()
-            .envs(job.environment.iter().map(|(name, value)| (name, value)))
+            .envs(
+                program
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -132,7 +144,7 @@ impl Group {
         Ok(Self { id, leader })
     }
 
-    fn pipes(
+    pub(crate) fn pipes(
         &mut self,
     ) -> (
         Option<ChildStdin>,
@@ -162,7 +174,7 @@ impl Group {
     }
 
     /// Waits until the leader has exited and nothing else of the group is left. Returns whether it was stopped.
-    async fn supervise(
+    pub(crate) async fn supervise(
         &mut self,
         mut pipes: std::pin::Pin<&mut impl Future<Output = ()>>,
         mut changes: tokio::signal::unix::Signal,
@@ -207,7 +219,7 @@ impl Group {
     }
 
     /// Takes the leader's exit status; from here on its number means nothing.
-    async fn reap(mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn reap(mut self) -> io::Result<ExitStatus> {
         let status = self.leader.wait().await;
         self.id = None;
         status

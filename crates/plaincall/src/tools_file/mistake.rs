@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// One mistake in a tools file.
+/// One mistake in a file that people write, such as a tools file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The line it begins in, from 1.
@@ -14,6 +14,20 @@ pub struct Mistake {
     pub span: Range<usize>,
     /// What was found and what to do, in one sentence.
     pub message: String,
+}
+
+impl Mistake {
+    /// A mistake at this place of a file's text.
+    pub fn at(text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        let before = text.get(..span.start).unwrap_or(text);
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: line.chars().count() + 1,
+            span,
+            message: message.into(),
+        }
+    }
 }
 
 impl fmt::Display for Mistake {
@@ -68,14 +82,7 @@ impl<'t> Mistakes<'t> {
     }
 
     pub(super) fn add(&mut self, span: Range<usize>, message: impl Into<String>) {
-        let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        self.found.push(Mistake {
-            line: before.matches('\n').count() + 1,
-            column: line.chars().count() + 1,
-            span,
-            message: message.into(),
-        });
+        self.found.push(Mistake::at(self.text, span, message));
     }
 
     /// Where the part stands inside the span, if it stands there so many times; `occurrence` counts from 0.

@@ -1,0 +1,124 @@
+//! A program that stays while others talk to it over its standard input and output.
+
+use std::fmt;
+use std::io;
+use std::pin::pin;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::capture::{Capture as _, Tail};
+use crate::process::{Group, Program};
+
+/// How long is waited for the last words of a program that is gone. Only a process that has left the group can hold them.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// How much is read at a time of what it says, in bytes.
+const PIECE: usize = 4 << 10;
+
+/// A program in a process group of its own. Dropping it kills the group.
+///
+/// What it writes to its standard error is read all the time, and the end of it kept.
+#[doc(hidden)]
+pub struct Resident {
+    group: Group,
+    words: Arc<Mutex<Tail>>,
+    listening: Listening,
+}
+
+/// The task that reads the standard error. It ends by itself when the pipe is closed.
+struct Listening(JoinHandle<()>);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Resident {
+    /// Starts the program. Of its standard error so many bytes are kept.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(
+        program: &Program,
+        kept: usize,
+    ) -> io::Result<(Self, Option<ChildStdin>, Option<ChildStdout>)> {
+        let mut group = Group::start(program)?;
+        let (stdin, stdout, stderr) = group.pipes();
+        let words = Arc::new(Mutex::new(Tail::new(kept)));
+        let heard = Arc::clone(&words);
+        let listening = tokio::spawn(async move {
+            let Some(mut stderr) = stderr else { return };
+            let mut piece = vec![0; PIECE];
+            // A stream that fails has ended; what was read before counts.
+            while let Ok(count @ 1..) = stderr.read(&mut piece).await {
+                let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                heard.take(piece.get(..count).unwrap_or_default());
+            }
+        });
+        let resident = Self {
+            group,
+            words,
+            listening: Listening(listening),
+        };
+        Ok((resident, stdin, stdout))
+    }
+
+    /// The end of what it has written to its standard error so far.
+    pub fn words(&self) -> String {
+        let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.clone().into_text()
+    }
+
+    /// Waits until it has ended. If it has not within `patience`, its group is asked to end, and after `grace` killed.
+    /// Nothing of the group is left then. Returns how it ended, and the end of what it wrote to its standard error.
+    ///
+    /// # Errors
+    /// If the system refuses to tell how it ended.
+    pub async fn end(
+        mut self,
+        patience: Duration,
+        grace: Duration,
+    ) -> io::Result<(ExitStatus, String)> {
+        let changes = signal(SignalKind::child())?;
+        let stop = CancellationToken::new();
+        let closed = pin!(async {});
+        let ended = self.group.supervise(closed, changes, &stop, grace);
+        let asked = async {
+            sleep(patience).await;
+            stop.cancel();
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            _ = ended => {}
+            () = asked => {}
+        }
+        let Self {
+            group,
+            words,
+            mut listening,
+        } = self;
+        let status = group.reap().await?;
+        // What is lost then was written by a process that nobody can wait for.
+        let _ = timeout(LAST_WORDS, &mut listening.0).await;
+        let words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok((status, words.clone().into_text()))
+    }
+}
+
+impl fmt::Debug for Resident {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Resident")
+            .field("group", &self.group)
+            .finish_non_exhaustive()
+    }
+}
