@@ -1,8 +1,26 @@
 //! Ask any model that can write text, with tools.
 
+mod agent;
+mod answer;
+mod asking;
+mod conversation;
+mod event;
 mod flow;
 #[cfg(feature = "client")]
 pub mod http;
+mod history;
+mod key;
+mod limits;
 pub mod model;
+mod user;
+
+pub use agent::{Agent, AgentBuilder};
+pub use answer::{AgentError, AgentErrorKind, Answer, Progress};
+pub use asking::Asking;
+pub use conversation::Conversation;
+pub use event::AgentEvent;
+pub use limits::{AgentLimits, WithoutCall};
+pub use model::Model;
+pub use user::{User, UserFuture};
 
 pub use plaincall;

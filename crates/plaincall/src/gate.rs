@@ -48,6 +48,16 @@ pub trait Gate: Send + Sync {
     }
 }
 
+impl<G: Gate + ?Sized> Gate for Arc<G> {
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+        (**self).decide(request)
+    }
+
+    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
+        (**self).settle(request)
+    }
+}
+
 /// What [`Gate::decide`] returns.
 pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<Decision, BoxError>> + Send + 'a>>;
 

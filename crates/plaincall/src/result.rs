@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use plaincall_plan::{Link, Status};
 
+use crate::cut::{beginning, with_last_line};
 use crate::event::milliseconds;
 
 /// How one call ended (`spec/running.md`, "End statuses").
@@ -67,6 +68,21 @@ impl CallResult {
             output: self.output.as_deref().map(Foreign::new),
             whole_bytes: self.whole_bytes,
         }
+    }
+
+    /// Leaves the first `limit` bytes of the output, or a little less, so that it ends with a whole character or line; a
+    /// line in square brackets behind them says so. Returns whether there was more.
+    pub fn shorten(&mut self, limit: usize) -> bool {
+        let Some(output) = self.output.as_ref().filter(|output| output.len() > limit) else {
+            return false;
+        };
+        let total = self.whole_bytes.unwrap_or(output.len() as u64);
+        let kept = beginning(output, limit);
+        let text = output.get(..kept).unwrap_or_default();
+        let line = format!("shortened to make room: the first {kept} of {total} bytes");
+        self.output = Some(with_last_line(text, &line).into());
+        self.whole_bytes = Some(total);
+        true
     }
 }
 
@@ -243,7 +259,8 @@ pub struct StatusCounts {
 }
 
 impl StatusCounts {
-    pub(crate) fn add(&mut self, status: Status) {
+    /// Counts one more call.
+    pub fn add(&mut self, status: Status) {
         *self.of(status) += 1;
     }
 

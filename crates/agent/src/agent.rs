@@ -1,0 +1,236 @@
+//! A model with its tools, ready to be asked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plaincall::call::{OwnText, PassageBuilder, PromptOptions, prompt};
+use plaincall::syntax::DialectError;
+use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, Tool, Toolbox};
+
+use crate::answer::{AgentError, AgentErrorKind, Answer};
+use crate::conversation::Conversation;
+use crate::key;
+use crate::limits::{AgentLimits, WithoutCall};
+use crate::model::Model;
+use crate::user::User;
+
+/// A model with its tools. It can be asked often, and from several tasks at once; copies are the same agent.
+///
+/// ```
+/// use plaincall_agent::{Agent, Scripted};
+/// use plaincall_agent::plaincall::{BoxError, Effect, Tool, Toolbox};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), BoxError> {
+/// let now = Tool::new("Now", |(): (), _| async { Ok("half past nine".to_owned()) }).effect(Effect::Read);
+/// let model = Scripted::new(["!!!GADGET_START:Now\n!!!GADGET_END\n", "It is half past nine."]);
+/// let agent = Agent::builder(model).tools(Toolbox::new([now])?).build()?;
+/// let answer = agent.ask("What time is it?").await?;
+/// assert_eq!(answer.text, "It is half past nine.");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub(crate) settings: Arc<Settings>,
+}
+
+/// What all conversations of an agent share.
+pub(crate) struct Settings {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) tools: Toolbox,
+    pub(crate) dialect: Dialect,
+    pub(crate) is_keyed: bool,
+    pub(crate) system: String,
+    pub(crate) rules: Rules,
+    pub(crate) gate: Option<Arc<dyn Gate>>,
+    pub(crate) user: Option<Arc<dyn User>>,
+    pub(crate) policy: Policy,
+    pub(crate) limits: AgentLimits,
+    pub(crate) without_call: WithoutCall,
+}
+
+impl Agent {
+    /// Settings for an agent with this model.
+    pub fn builder(model: impl Model) -> AgentBuilder {
+        AgentBuilder {
+            settings: Settings {
+                model: Arc::new(model),
+                tools: Toolbox::default(),
+                dialect: Dialect::block(),
+                is_keyed: false,
+                system: String::new(),
+                rules: Rules::default(),
+                gate: None,
+                user: None,
+                policy: Policy::default(),
+                limits: AgentLimits::default(),
+                without_call: WithoutCall::default(),
+            },
+        }
+    }
+
+    /// Asks a question, in a conversation of its own.
+    ///
+    /// # Errors
+    /// See [`Conversation::ask`].
+    pub async fn ask(&self, question: impl AsRef<str>) -> Result<Answer, AgentError> {
+        self.conversation()?.ask(question).await
+    }
+
+    /// Begins a conversation, on the present tokio runtime.
+    ///
+    /// # Errors
+    /// If there is no runtime, or the system gives no random numbers for a key.
+    pub fn conversation(&self) -> Result<Conversation, AgentError> {
+        self.begin(None)
+    }
+
+    fn begin(&self, log: Option<Log>) -> Result<Conversation, AgentError> {
+        let settings = &self.settings;
+        let dialect = if settings.is_keyed {
+            let key = key::fresh().map_err(|()| AgentErrorKind::Random)?;
+            settings.dialect.clone().keyed(key)
+        } else {
+            settings.dialect.clone()
+        };
+        let mut run = Run::builder(settings.tools.clone())
+            .dialect(dialect.clone())
+            .rules(settings.rules.clone())
+            .policy(settings.policy);
+        if let Some(gate) = &settings.gate {
+            run = run.gate(Arc::clone(gate));
+        }
+        if let Some(log) = log {
+            run = run.log(log);
+        }
+        let system = settings.system_message(&dialect)?;
+        Ok(Conversation::new(
+            Arc::clone(settings),
+            run.build()?,
+            dialect,
+            system,
+        ))
+    }
+
+    /// The tools.
+    pub fn tools(&self) -> &Toolbox {
+        &self.settings.tools
+    }
+}
+
+impl Settings {
+    /// How tools are called and which there are, and the words of the program.
+    fn system_message(&self, dialect: &Dialect) -> Result<String, DialectError> {
+        let mut passage = PassageBuilder::new(std::slice::from_ref(dialect))?;
+        if !self.tools.is_empty() {
+            let specs = self.tools.iter().map(Tool::spec);
+            let taught = prompt(specs, dialect, &PromptOptions::new())?;
+            passage.own(OwnText::vouch(taught.into_text()));
+            if !self.system.is_empty() {
+                passage.own("\n");
+            }
+        }
+        passage.own(OwnText::vouch(self.system.as_str()));
+        Ok(passage.finish().into_text())
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Settings")
+            .field("model", &self.model.name())
+            .field("tools", &self.tools)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Settings of an [`Agent`].
+#[derive(Debug)]
+pub struct AgentBuilder {
+    settings: Settings,
+}
+
+impl AgentBuilder {
+    /// Sets the tools; none if nothing is said.
+    pub fn tools(mut self, tools: Toolbox) -> Self {
+        self.settings.tools = tools;
+        self
+    }
+
+    /// Sets the syntax and the markers; the block syntax with its own markers if nothing is said. It is always read and
+    /// taught with the escape.
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.settings.dialect = dialect;
+        self
+    }
+
+    /// Puts a random key into the markers of each conversation, so that no text from outside can know them.
+    pub fn keyed(mut self) -> Self {
+        self.settings.is_keyed = true;
+        self
+    }
+
+    /// Sets the words of the program that the model reads first, behind how to call tools. They are the program's own:
+    /// nothing in them is escaped.
+    pub fn system(mut self, words: impl Into<String>) -> Self {
+        self.settings.system = words.into();
+        self
+    }
+
+    /// Sets what is decided without asking anybody; nothing if nothing is said.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.settings.rules = rules;
+        self
+    }
+
+    /// Sets who decides about the calls that no rule decides about; if nothing is said, tools that
+    /// [write](plaincall::Effect::Write) may not run ([`ReadOnly`](plaincall::ReadOnly)).
+    pub fn gate(mut self, gate: impl Gate + 'static) -> Self {
+        self.settings.gate = Some(Arc::new(gate));
+        self
+    }
+
+    /// Lets every call run that is not a copy of a text from outside: [`AllowAll`].
+    pub fn allow_all(self) -> Self {
+        self.gate(AllowAll)
+    }
+
+    /// Sets who is asked back ([`WithoutCall::AskBack`]).
+    pub fn user(mut self, user: impl User) -> Self {
+        self.settings.user = Some(Arc::new(user));
+        self
+    }
+
+    /// Sets how calls are run; [`Policy::default`] if nothing is said.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.settings.policy = policy;
+        self
+    }
+
+    /// Sets how much one question may cost.
+    pub fn limits(mut self, limits: AgentLimits) -> Self {
+        self.settings.limits = limits;
+        self
+    }
+
+    /// Sets what a reply without a call means; the answer if nothing is said.
+    pub fn without_call(mut self, meaning: WithoutCall) -> Self {
+        self.settings.without_call = meaning;
+        self
+    }
+
+    /// The agent.
+    ///
+    /// # Errors
+    /// If the dialect cannot work, or is the automatic one: a model is taught one syntax.
+    pub fn build(mut self) -> Result<Agent, AgentError> {
+        self.settings.dialect = self.settings.dialect.escaped();
+        self.settings.system_message(&self.settings.dialect)?;
+        Ok(Agent {
+            settings: Arc::new(self.settings),
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! How a question ends.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plaincall::syntax::DialectError;
+use plaincall::{RunError, StatusCounts};
+use serde::{Deserialize, Serialize};
+
+use crate::model::{ModelError, Usage};
+
+/// The answer to a question.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Answer {
+    /// What the model answers: the text of its last reply, or what the finishing tool returned.
+    pub text: String,
+    /// The call of the tool that finished the work, if one did.
+    pub finished_by: Option<Arc<str>>,
+    /// What it took.
+    pub progress: Progress,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+/// What a question has taken so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How many replies the model has written.
+    pub turns: u32,
+    /// How many calls ended how.
+    pub calls: StatusCounts,
+    /// What the replies cost.
+    pub usage: Usage,
+    /// Whether some of the usage is an estimate, since the model's server does not count.
+    pub is_usage_estimated: bool,
+    /// How often the model was told what is wrong with its calls.
+    pub repairs: u32,
+}
+
+/// Why a question has no answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AgentError {
+    /// Why.
+    pub kind: AgentErrorKind,
+    /// What it took.
+    pub progress: Progress,
+}
+
+/// Why a question has no answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AgentErrorKind {
+    /// The model gave no reply, or it broke off.
+    Model(ModelError),
+    /// The conversation cannot be run.
+    Run(RunError),
+    /// The dialect cannot work, or is the automatic one: a model is taught one syntax.
+    Dialect(DialectError),
+    /// The log cannot be written.
+    Log(Arc<str>),
+    /// The random numbers for a key cannot be had.
+    Random,
+    /// It was cancelled.
+    Cancelled,
+    /// The time is over.
+    Time,
+    /// The model has written as many replies as it may.
+    Turns,
+    /// The model has written as many calls as it may.
+    Calls,
+    /// As many tokens as allowed have been read and written.
+    Tokens,
+    /// What the model wrote was cut off by its limit of length.
+    Length,
+    /// The model writes wrong calls again and again.
+    Repairs,
+    /// The same call failed again and again.
+    SameFailure {
+        /// The name of its tool.
+        name: Arc<str>,
+    },
+    /// The model writes nothing.
+    Empty,
+    /// The conversation is longer than the model can read, and nothing is left to shorten.
+    TooLong,
+    /// The user could not be asked.
+    User(String),
+}
+
+impl fmt::Display for AgentError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            AgentErrorKind::Model(error) => error.fmt(formatter),
+            AgentErrorKind::Run(error) => error.fmt(formatter),
+            AgentErrorKind::Dialect(error) => error.fmt(formatter),
+            AgentErrorKind::Log(error) => write!(formatter, "the log cannot be written: {error}"),
+            AgentErrorKind::Random => formatter.write_str("the system gives no random numbers"),
+            AgentErrorKind::Cancelled => formatter.write_str("it was cancelled"),
+            AgentErrorKind::Time => formatter.write_str("the time for the question is over"),
+            AgentErrorKind::Turns => write!(
+                formatter,
+                "the model has written {} replies, which is the limit, and has not answered",
+                self.progress.turns
+            ),
+            AgentErrorKind::Calls => write!(
+                formatter,
+                "the model has written {} calls, which is the limit, and has not answered",
+                self.progress.calls.total()
+            ),
+            AgentErrorKind::Tokens => write!(
+                formatter,
+                "{} tokens have been read and written, which is the limit, and the model has not answered",
+                self.progress.usage.total()
+            ),
+            AgentErrorKind::Length => formatter.write_str(
+                "the model's reply was cut off by its limit of length; allow longer replies",
+            ),
+            AgentErrorKind::Repairs => formatter
+                .write_str("the model writes wrong calls again and again, also after it was told"),
+            AgentErrorKind::SameFailure { name } => write!(
+                formatter,
+                "the model repeats a call of `{name}` that fails each time"
+            ),
+            AgentErrorKind::Empty => formatter.write_str("the model writes empty replies"),
+            AgentErrorKind::TooLong => formatter.write_str(
+                "the conversation is longer than the model can read, and no result is left to shorten",
+            ),
+            AgentErrorKind::User(error) => write!(formatter, "the user could not be asked: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for AgentError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.kind {
+            AgentErrorKind::Model(error) => Some(error),
+            AgentErrorKind::Run(error) => Some(error),
+            AgentErrorKind::Dialect(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<AgentErrorKind> for AgentError {
+    fn from(kind: AgentErrorKind) -> Self {
+        Self {
+            kind,
+            progress: Progress::default(),
+        }
+    }
+}
+
+impl From<RunError> for AgentError {
+    fn from(error: RunError) -> Self {
+        AgentErrorKind::Run(error).into()
+    }
+}
+
+impl From<DialectError> for AgentError {
+    fn from(error: DialectError) -> Self {
+        AgentErrorKind::Dialect(error).into()
+    }
+}

@@ -1,0 +1,72 @@
+//! What a reply says, read once more beside the run: for those who watch, and to know what was wrong.
+
+use std::sync::Arc;
+
+use plaincall::call::{Collected, Collector, ToolCall};
+use plaincall::syntax::{Event, EventKind, Slot};
+
+use crate::event::AgentEvent;
+
+/// Reads the events of one reply.
+pub(super) struct Reading<'c> {
+    collector: &'c mut Collector,
+    /// What nobody has been told yet.
+    pub(super) events: Vec<AgentEvent>,
+    /// The calls that are complete.
+    pub(super) calls: Vec<ToolCall>,
+    /// The text outside of calls.
+    pub(super) said: String,
+    call: u32,
+    pointer: Option<Arc<str>>,
+}
+
+impl<'c> Reading<'c> {
+    pub(super) fn new(collector: &'c mut Collector) -> Self {
+        collector.begin_turn();
+        Self {
+            collector,
+            events: Vec::new(),
+            calls: Vec::new(),
+            said: String::new(),
+            call: 0,
+            pointer: None,
+        }
+    }
+
+    /// Takes an event of the parser.
+    pub(super) fn take(&mut self, event: &Event<'_>) {
+        match &event.kind {
+            EventKind::Text(text) => {
+                self.said.push_str(text);
+                self.events.push(AgentEvent::Text(text.to_string()));
+            }
+            EventKind::Reasoning(text) => {
+                self.events.push(AgentEvent::Reasoning(text.to_string()));
+            }
+            EventKind::ValueStart(slot) => {
+                self.pointer = match slot {
+                    Slot::Argument(pointer) => Some(pointer.as_str().into()),
+                    Slot::Body => None,
+                };
+            }
+            EventKind::ValueDelta(text) => self.events.push(AgentEvent::Value {
+                call: self.call,
+                pointer: self.pointer.clone(),
+                text: text.to_string(),
+            }),
+            _ => {}
+        }
+        match self.collector.push(event) {
+            Some(Collected::Started(started)) => {
+                self.call = u32::try_from(started.index).unwrap_or(u32::MAX);
+                self.events.push(AgentEvent::Call {
+                    call: self.call,
+                    id: started.id.into(),
+                    name: started.name.into(),
+                });
+            }
+            Some(Collected::Finished(call)) => self.calls.push(*call),
+            None => {}
+        }
+    }
+}

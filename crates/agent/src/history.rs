@@ -1,0 +1,133 @@
+//! What the model was told and what it wrote, as it goes back to it.
+
+use std::sync::Arc;
+
+use plaincall::call::{ToldResult, results};
+use plaincall::syntax::DialectError;
+use plaincall::{CallResult, Dialect};
+
+use crate::model::{Message, Role};
+
+/// How much of a result stays when results are shortened, in bytes.
+const KEPT: usize = 400;
+/// Results that are longer than this can be shortened, in bytes.
+const LARGE: usize = 1000;
+
+/// A conversation: the words of the program, then replies and what the model was told in between.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    dialect: Dialect,
+    system: Arc<str>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+enum Entry {
+    /// What the model was told.
+    Told(Arc<str>),
+    /// What it wrote, byte for byte.
+    Reply(Arc<str>),
+    /// How its calls ended, and how that is told.
+    Results(Vec<CallResult>, Arc<str>),
+}
+
+/// What was left out of a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shortened {
+    /// How many results were shortened.
+    pub(crate) results: usize,
+    /// By how many bytes in all.
+    pub(crate) bytes: u64,
+}
+
+impl History {
+    /// A conversation that begins with these words of the program.
+    pub(crate) fn new(dialect: Dialect, system: String) -> Self {
+        Self {
+            dialect,
+            system: system.into(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// Adds what the model is told.
+    pub(crate) fn tell(&mut self, text: Arc<str>) {
+        self.entries.push(Entry::Told(text));
+    }
+
+    /// Adds what the model wrote. Of an empty reply nothing is kept: servers refuse messages without a content.
+    pub(crate) fn reply(&mut self, text: String) {
+        if !text.trim().is_empty() {
+            self.entries.push(Entry::Reply(text.into()));
+        }
+    }
+
+    /// Adds how its calls ended.
+    pub(crate) fn results(&mut self, results: Vec<CallResult>) -> Result<(), DialectError> {
+        let text = told(&results, &self.dialect)?;
+        self.entries.push(Entry::Results(results, text));
+        Ok(())
+    }
+
+    /// The messages: after the words of the program user and model take turns, as many servers want it.
+    pub(crate) fn messages(&self) -> Arc<[Message]> {
+        let mut messages: Vec<Message> = Vec::with_capacity(self.entries.len() + 1);
+        if !self.system.is_empty() {
+            messages.push(Message::new(Role::System, Arc::clone(&self.system)));
+        }
+        for entry in &self.entries {
+            let (role, text) = match entry {
+                Entry::Told(text) | Entry::Results(_, text) => (Role::User, text),
+                Entry::Reply(text) => (Role::Assistant, text),
+            };
+            match messages.last_mut().filter(|last| last.role == role) {
+                Some(last) => {
+                    let line_end = if last.text.ends_with('\n') { "" } else { "\n" };
+                    last.text = format!("{}{line_end}\n{text}", last.text).into();
+                }
+                None => messages.push(Message::new(role, Arc::clone(text))),
+            }
+        }
+        messages.into()
+    }
+
+    /// How many bytes of text the messages have.
+    pub(crate) fn bytes(&self) -> u64 {
+        let entries = self.entries.iter().map(|entry| match entry {
+            Entry::Told(text) | Entry::Results(_, text) | Entry::Reply(text) => text.len(),
+        });
+        (entries.sum::<usize>() + self.system.len()) as u64
+    }
+
+    /// Shortens the oldest large results, until so many bytes are gone. Those of the last turn stay, unless nothing else
+    /// is left.
+    pub(crate) fn shorten(&mut self, bytes: u64) -> Result<Shortened, DialectError> {
+        let mut shortened = Shortened::default();
+        for entry in &mut self.entries {
+            let Entry::Results(results, text) = entry else {
+                continue;
+            };
+            let before = shortened;
+            for result in results.iter_mut() {
+                if shortened.bytes >= bytes {
+                    break;
+                }
+                let length = result.output.as_ref().map_or(0, |output| output.len());
+                if length > LARGE && result.shorten(KEPT) {
+                    let left = result.output.as_ref().map_or(0, |output| output.len());
+                    shortened.results += 1;
+                    shortened.bytes += length.saturating_sub(left) as u64;
+                }
+            }
+            if before != shortened {
+                *text = told(results, &self.dialect)?;
+            }
+        }
+        Ok(shortened)
+    }
+}
+
+fn told(results: &[CallResult], dialect: &Dialect) -> Result<Arc<str>, DialectError> {
+    let results_told: Vec<ToldResult<'_>> = results.iter().map(CallResult::told).collect();
+    Ok(self::results(&results_told, dialect)?.into_text().into())
+}
