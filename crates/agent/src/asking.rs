@@ -92,11 +92,7 @@ struct Work<'c> {
 }
 
 impl<'c> Work<'c> {
-    fn new(
-        talk: &'c mut Conversation,
-        out: Sender<AgentEvent>,
-        cancel: CancellationToken,
-    ) -> Self {
+    fn new(talk: &'c mut Conversation, out: Sender<AgentEvent>, cancel: CancellationToken) -> Self {
         let limits = talk.settings.limits;
         Self {
             talk,
@@ -192,9 +188,13 @@ impl<'c> Work<'c> {
 
     /// Counts calls that fail again and again.
     fn same_failures(&mut self, turned: &Turned) -> Result<(), AgentErrorKind> {
-        let failed = |result: &&CallResult| matches!(result.status, Status::Error | Status::Rejected);
+        let failed =
+            |result: &&CallResult| matches!(result.status, Status::Error | Status::Rejected);
         for result in turned.results.iter().filter(failed) {
-            let written = turned.calls.iter().find(|call| call.index == result.call as usize);
+            let written = turned
+                .calls
+                .iter()
+                .find(|call| call.index == result.call as usize);
             let source = written.and_then(|call| call.source()).unwrap_or_default();
             let key = (Arc::clone(&result.name), source.to_owned());
             let count = self.failures.entry(key).or_default();

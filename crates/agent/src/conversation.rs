@@ -1,5 +1,6 @@
 //! A conversation that is kept and continued.
 
+use std::fmt;
 use std::sync::Arc;
 
 use plaincall::call::{Collector, Foreign, Limits, PassageBuilder};
@@ -35,7 +36,6 @@ use crate::model::{Message, Model};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct Conversation {
     pub(crate) settings: Arc<Settings>,
     pub(crate) model: Arc<dyn Model>,
@@ -54,12 +54,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new(
-        settings: Arc<Settings>,
-        run: Run,
-        dialect: Dialect,
-        system: String,
-    ) -> Self {
+    pub(crate) fn new(settings: Arc<Settings>, run: Run, dialect: Dialect, system: String) -> Self {
         Self {
             model: Arc::clone(&settings.model),
             settings,
@@ -137,5 +132,15 @@ impl Conversation {
     pub(crate) fn heed(&mut self, text: &str) {
         self.is_quotable = self.is_quotable
             || near_misses(text, &self.dialect).map_or(true, |near| !near.is_empty());
+    }
+}
+
+impl fmt::Debug for Conversation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Conversation")
+            .field("model", &self.model.name())
+            .field("turns", &self.turns)
+            .finish_non_exhaustive()
     }
 }

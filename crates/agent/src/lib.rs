@@ -6,9 +6,9 @@ mod asking;
 mod conversation;
 mod event;
 mod flow;
+mod history;
 #[cfg(feature = "client")]
 pub mod http;
-mod history;
 mod key;
 mod limits;
 pub mod model;

@@ -111,11 +111,13 @@ impl<'run> Turn<'run> {
     }
 
     /// Waits until the run has taken all that was fed, and not much of it waits to be written to the log.
-    pub async fn caught_up(&self) {
+    pub fn caught_up(&self) -> impl Future<Output = ()> + Send + use<> {
         let (reply, caught_up) = oneshot::channel();
         self.run.send(Message::CatchUp(reply));
-        // If nobody answers, the runtime is gone, and there is nothing to wait for.
-        let _ = caught_up.await;
+        async {
+            // If nobody answers, the runtime is gone, and there is nothing to wait for.
+            let _ = caught_up.await;
+        }
     }
 
     /// Ends the reply and waits until all its calls have ended. Of a reply that was over before the run was taken up

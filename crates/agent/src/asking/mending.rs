@@ -36,7 +36,13 @@ impl Work<'_> {
             if let Err(reason) = call.may_run_as(spec, completeness, Unclosed::Reject) {
                 self.complain(call, Fault::NotRun(&reason), &specs, &mut told, &mut said);
             } else if let Err(problems) = bind(spec, call) {
-                self.complain(call, Fault::Arguments(&problems), &specs, &mut told, &mut said);
+                self.complain(
+                    call,
+                    Fault::Arguments(&problems),
+                    &specs,
+                    &mut told,
+                    &mut said,
+                );
             }
         }
         if told > MOST_TOLD {

@@ -69,13 +69,15 @@ impl Work<'_> {
                     Some(Ok(ReplyNext::Piece(Piece::Text(text)))) => {
                         turn.feed(&text);
                         written.push_str(&text);
-                        for event in std::mem::take(&mut lock().events) {
+                        let read = std::mem::take(&mut lock().events);
+                        for event in read {
                             let _ = out.send(event).await;
                         }
                         ahead += text.len();
                         if ahead >= READ_AHEAD {
                             ahead = 0;
-                            turn.caught_up().await;
+                            let caught_up = turn.caught_up();
+                            caught_up.await;
                         }
                     }
                     Some(Ok(ReplyNext::Piece(Piece::Reasoning(text)))) => {
@@ -103,28 +105,27 @@ impl Work<'_> {
             Read::Cancelled => Some(AgentErrorKind::Cancelled),
             Read::TimedOut => Some(AgentErrorKind::Time),
         };
-        let mut finishing = std::pin::pin!(turn.finish(finish.stop));
-        let results = loop {
-            let is_over = end.is_some();
-            tokio::select! {
-                biased;
-                () = self.cancel.cancelled(), if !is_over => {
-                    canceller.cancel();
-                    end = Some(AgentErrorKind::Cancelled);
+        let results = {
+            let mut finishing = std::pin::pin!(turn.finish(finish.stop));
+            loop {
+                let is_over = end.is_some();
+                tokio::select! {
+                    biased;
+                    () = self.cancel.cancelled(), if !is_over => {
+                        canceller.cancel();
+                        end = Some(AgentErrorKind::Cancelled);
+                    }
+                    () = tokio::time::sleep_until(self.deadline), if !is_over => {
+                        canceller.cancel();
+                        end = Some(AgentErrorKind::Time);
+                    }
+                    Some(event) = events.next() => {
+                        let _ = out.send(AgentEvent::Run(Box::new(event))).await;
+                    }
+                    results = &mut finishing => break results,
                 }
-                () = tokio::time::sleep_until(self.deadline), if !is_over => {
-                    canceller.cancel();
-                    end = Some(AgentErrorKind::Time);
-                }
-                Some(event) = events.next() => {
-                    let _ = out.send(AgentEvent::Run(Box::new(event))).await;
-                }
-                results = &mut finishing => break results,
             }
         };
-        while let Some(event) = events.try_next() {
-            let _ = out.send(AgentEvent::Run(Box::new(event))).await;
-        }
         let Reading {
             events: last,
             calls,
@@ -133,6 +134,9 @@ impl Work<'_> {
         } = reading.into_inner().unwrap_or_else(PoisonError::into_inner);
         for event in last {
             let _ = out.send(event).await;
+        }
+        while let Some(event) = events.try_next() {
+            let _ = out.send(AgentEvent::Run(Box::new(event))).await;
         }
         self.talk.turns += 1;
         self.progress.turns += 1;
