@@ -21,7 +21,7 @@ use plaincall_plan::{
 use crate::echo::EchoOf;
 use crate::event::{
     Admission, AdmittedBy, Appeared, BackOff, Cancel, Completed, Delta, Moment, Over, RunEvent,
-    Started, TurnBegin, TurnEnd,
+    Started, Teller, Told, TurnBegin, TurnEnd,
 };
 use crate::policy::{Policy, Writes};
 use crate::reader::Read;
@@ -42,8 +42,10 @@ pub(crate) enum Input {
         /// What of it counts.
         text: Option<Arc<Foreign<'static>>>,
     },
-    /// A turn was opened.
-    Open,
+    /// The program gives the model a message.
+    Tell { by: Teller, text: Arc<str> },
+    /// A turn was opened, with a limit of its own for its calls.
+    Open { calls: Option<u32> },
     /// A piece of the reply, and what it says.
     Text {
         /// `None` if nobody wants to know.
@@ -203,7 +205,8 @@ impl Conductor {
         // The plan refuses what comes too late, for instance the end of a call that was called off; that is right.
         match input {
             Input::Hear { name, text } => self.hear(name, text, at),
-            Input::Open => self.open(at),
+            Input::Tell { by, text } => self.tell(|| RunEvent::Told(Told { by, text, at })),
+            Input::Open { calls } => self.open(calls, at),
             Input::Text { source, read } => {
                 if let Some(source) = source {
                     self.tell(|| RunEvent::Text(Delta { source, at }));
@@ -236,7 +239,7 @@ impl Conductor {
         self.act(at);
     }
 
-    fn open(&mut self, at: Duration) {
+    fn open(&mut self, calls: Option<u32>, at: Duration) {
         self.is_overtime = false;
         if let Some(turn) = self.turns.last()
             && turn.stage == Stage::Open
@@ -264,7 +267,10 @@ impl Conductor {
             opened: at,
             order: None,
         });
-        self.tell(|| RunEvent::Turn(TurnBegin { turn, at }));
+        let limits = [self.policy.calls_per_turn, calls];
+        let most = limits.into_iter().flatten().min();
+        self.plan.limit_calls_per_turn(most);
+        self.tell(|| RunEvent::Turn(TurnBegin { turn, calls, at }));
     }
 
     fn begin(&mut self, order: Order) {

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conductor::{Command, Conductor, Input};
 use crate::context::Surroundings;
-use crate::event::{LogFailed, RunBegin, RunEvent};
+use crate::event::{LogFailed, RunBegin, RunEvent, Teller};
 use crate::events::{Listener, Listeners};
 use crate::gate::{Decision, Gate, Settlement};
 use crate::log::{Progress, Recorder};
@@ -48,8 +48,18 @@ pub(crate) enum Message {
         name: Arc<str>,
         text: Option<Arc<Foreign<'static>>>,
     },
-    /// A turn was opened; there the spans of its calls belong.
-    Open(Parent),
+    /// The program gives the model a message.
+    Tell {
+        by: Teller,
+        text: Arc<str>,
+    },
+    /// A turn was opened.
+    Open {
+        /// Where the spans of its calls belong.
+        parent: Parent,
+        /// How many calls it may hold, if it has a limit of its own.
+        calls: Option<u32>,
+    },
     /// A piece of the reply has been read.
     Fed {
         source: Option<Source>,
@@ -292,7 +302,7 @@ impl Driver {
                     .add(listener, [begin].into_iter().chain(failed));
                 self.hear();
             }
-            Message::Open(parent) => {
+            Message::Open { parent, calls } => {
                 self.give_up_questions();
                 self.write_what_was_held_back();
                 self.parent = parent;
@@ -301,11 +311,12 @@ impl Driver {
                     .policy()
                     .turn_timeout
                     .and_then(|time| Instant::now().checked_add(time));
-                self.give(Input::Open);
+                self.give(Input::Open { calls });
                 if let Some(error) = self.log_failure() {
                     self.give(cancel_without_log(&error));
                 }
             }
+            Message::Tell { by, text } => self.give(Input::Tell { by, text }),
             Message::Hear { name, text } => self.give(Input::Hear { name, text }),
             Message::Fed { source, read } => self.give(Input::Text { source, read }),
             Message::Over { stop, read, reply } => {

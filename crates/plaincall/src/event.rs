@@ -26,6 +26,8 @@ pub enum RunEvent {
     Resumed(Resumed),
     /// The model was given a text from outside.
     Heard(Heard),
+    /// The program gave the model a message.
+    Told(Told),
     /// A turn was opened.
     Turn(TurnBegin),
     /// The next piece of the reply has arrived.
@@ -127,11 +129,36 @@ pub struct Heard {
     pub at: Duration,
 }
 
+/// A message that the program gave the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Whose words it holds.
+    pub by: Teller,
+    /// The message as the model reads it.
+    pub text: Arc<str>,
+    /// When it was given.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// Whose words a message holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Teller {
+    /// The user's.
+    User,
+    /// The program's own.
+    Program,
+}
+
 /// A turn was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnBegin {
     /// Its number, from 0.
     pub turn: u32,
+    /// How many calls it may hold, if it has a limit of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u32>,
     /// When it happened.
     #[serde(rename = "t_ms", with = "milliseconds")]
     pub at: Duration,
@@ -417,6 +444,7 @@ impl RunEvent {
             Self::Run(_) | Self::Missed(_) => Duration::ZERO,
             Self::Resumed(event) => event.at,
             Self::Heard(event) => event.at,
+            Self::Told(event) => event.at,
             Self::Turn(event) => event.at,
             Self::Text(event) => event.at,
             Self::Call(event) => event.at,

@@ -89,7 +89,7 @@ pub use echo::EchoOf;
 pub use event::{
     Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Cancel, Completed, Delta,
     DirectoryBegin, Heard, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent, Started,
-    TurnBegin, TurnEnd,
+    Teller, Told, TurnBegin, TurnEnd,
 };
 pub use events::{EVENT_QUEUE, Observer, RunEvents};
 pub use gate::{

@@ -169,6 +169,10 @@ impl Replay<'_> {
                 let (name, text) = (Arc::clone(&heard.name), heard.text.clone());
                 self.give(Input::Hear { name, text }, heard.at);
             }
+            RunEvent::Told(told) => {
+                let (by, text) = (told.by, Arc::clone(&told.text));
+                self.give(Input::Tell { by, text }, told.at);
+            }
             RunEvent::Turn(turn) => {
                 self.reader.open();
                 self.replayed.last_turn = Some(Unfinished {
@@ -176,7 +180,8 @@ impl Replay<'_> {
                     stop: None,
                     has_ended: false,
                 });
-                self.give(Input::Open, turn.at);
+                let calls = turn.calls;
+                self.give(Input::Open { calls }, turn.at);
             }
             RunEvent::Text(delta) => {
                 let bytes = delta.source.as_bytes();
@@ -342,7 +347,8 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
         (RunEvent::Heard(a), RunEvent::Heard(b)) => {
             a.number == b.number && a.name == b.name && a.text == b.text
         }
-        (RunEvent::Turn(a), RunEvent::Turn(b)) => a.turn == b.turn,
+        (RunEvent::Told(a), RunEvent::Told(b)) => a.by == b.by && a.text == b.text,
+        (RunEvent::Turn(a), RunEvent::Turn(b)) => a.turn == b.turn && a.calls == b.calls,
         (RunEvent::Text(a), RunEvent::Text(b)) => a.source == b.source,
         (RunEvent::Call(a), RunEvent::Call(b)) => {
             a.call == b.call && a.id == b.id && a.name == b.name && a.dependencies == b.dependencies
@@ -373,6 +379,7 @@ fn told(event: &RunEvent) -> String {
             "the model is given text {} (`{}`)",
             heard.number, heard.name
         ),
+        RunEvent::Told(_) => "the model is given a message".to_owned(),
         RunEvent::Turn(turn) => format!("turn {} begins", turn.turn),
         RunEvent::Text(_) => "a piece of the reply arrives".to_owned(),
         RunEvent::Call(event) => of(event.call, &event.id, "appears"),

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use crate::conductor::{Conductor, Ears};
 use crate::context::Surroundings;
 use crate::driver::{Driver, Equipment, Message};
-use crate::event::RunBegin;
+use crate::event::{RunBegin, Teller};
 use crate::events::{Observer, RunEvents, observe};
 use crate::gate::Gate;
 use crate::log::{LOG_VERSION, Log, Recorder};
@@ -114,7 +114,13 @@ impl Run {
     /// Begins the next reply of the model. If the run was taken up again from a log that ends within a turn, and nobody
     /// has [gone on](Self::go_on) with that, its calls are called off.
     pub fn turn(&mut self) -> Turn<'_> {
-        Turn::begin(self)
+        Turn::begin(self, None)
+    }
+
+    /// As [`turn`](Self::turn), for a reply that may hold at most so many calls, beside what the policy says. Those
+    /// written after them are rejected.
+    pub fn turn_of(&mut self, calls: u32) -> Turn<'_> {
+        Turn::begin(self, Some(calls))
     }
 
     /// Goes on with the last turn of a run that was taken up again from its log. Feed it what is left of the reply, if
@@ -162,6 +168,13 @@ impl Run {
             let text = text.map(Arc::new);
             self.send(Message::Hear { name, text });
         }
+    }
+
+    /// Writes down that the model is given a message: a question of the user, words of the program. Results need not be
+    /// told: the record has them. It changes nothing in the run.
+    pub fn tell(&self, by: Teller, text: impl Into<Arc<str>>) {
+        let text = text.into();
+        self.send(Message::Tell { by, text });
     }
 
     /// What happens from now on in all turns. The first event says how the run began.

@@ -48,19 +48,22 @@ pub struct Turn<'run> {
 type WatchBox<'run> = Box<dyn FnMut(&Event<'_>) + Send + 'run>;
 
 impl<'run> Turn<'run> {
-    pub(crate) fn begin(run: &'run mut Run) -> Self {
+    pub(crate) fn begin(run: &'run mut Run, calls: Option<u32>) -> Self {
         if run.resumed.take().is_some_and(|last| !last.has_ended) {
             run.send(Message::Abandon);
         }
         let first = run.reader.calls();
         run.reader.open();
-        run.send(Message::Open(Parent::turn()));
+        run.send(Message::Open {
+            parent: Parent::turn(),
+            calls,
+        });
         Self::new(run, first, None)
     }
 
     pub(crate) fn go_on(run: &'run mut Run) -> Self {
         let Some(last) = run.resumed.take() else {
-            return Self::begin(run);
+            return Self::begin(run, None);
         };
         let first = run.reader.calls();
         Self::new(run, first, last.stop)

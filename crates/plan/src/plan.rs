@@ -114,6 +114,11 @@ impl Plan {
         ToolIndex(self.slots.add_tool(tool).unwrap_or(NONE))
     }
 
+    /// Sets how many calls a turn may hold, from now on.
+    pub fn limit_calls_per_turn(&mut self, most: Option<u32>) {
+        self.limits.calls_per_turn = most;
+    }
+
     /// Begins a turn. Calls of earlier turns may still be running.
     ///
     /// Where the order follows from the reply itself, begin the turn when its first call appears.

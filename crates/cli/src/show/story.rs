@@ -264,6 +264,7 @@ impl Teller {
             }
             RunEvent::Turn(_)
             | RunEvent::Heard(_)
+            | RunEvent::Told(_)
             | RunEvent::LogFailed(_)
             | RunEvent::Missed(_) => return,
             _ => {}

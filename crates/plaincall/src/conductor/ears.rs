@@ -248,7 +248,7 @@ mod tests {
                 }
                 "turn" => {
                     self.reader.open();
-                    Input::Open
+                    Input::Open { calls: None }
                 }
                 "write" => {
                     let mut read = Vec::new();

@@ -10,8 +10,8 @@ use plaincall::{
     Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Because, CallResult, Cancel,
     Cause, Completed, Delta, Dependents, DirectoryBegin, EchoOf, Echoes, Effect, Heard,
     LOG_VERSION, LineEncoder, Link, LogFailed, Missed, Moment, Order, Over, Policy, Resumed, Retry,
-    RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop, Times, ToolBegin, ToolPolicy,
-    TurnBegin, TurnEnd, Writes,
+    RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop, Teller, Times, Told,
+    ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Writes,
 };
 use serde_json::json;
 
@@ -134,7 +134,26 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
     let mut events = vec![
         heard(None),
         heard(Some("!!!GADGET_START:copy\n")),
-        RunEvent::Turn(TurnBegin { turn: 0, at: at(0) }),
+        RunEvent::Told(Told {
+            by: Teller::User,
+            text: "What?\n".into(),
+            at: at(0),
+        }),
+        RunEvent::Told(Told {
+            by: Teller::Program,
+            text: "".into(),
+            at: at(u64::MAX),
+        }),
+        RunEvent::Turn(TurnBegin {
+            turn: 0,
+            calls: None,
+            at: at(0),
+        }),
+        RunEvent::Turn(TurnBegin {
+            turn: 1,
+            calls: Some(0),
+            at: at(0),
+        }),
         RunEvent::Text(delta(b"Let me see.\n")),
         RunEvent::Text(delta(b"\xf0\x9f\x9b\x00\xff")),
         RunEvent::Text(delta(b"")),
