@@ -17,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plaincall_call::PromptPart;
 use plaincall_syntax::Dialect;
 
+use crate::config::ConfigOptions;
 use crate::run::RunOptions;
 use crate::schemas::SchemaOption;
 use crate::serve::ServeOptions;
@@ -62,6 +63,7 @@ pub(crate) enum Command {
     Run(RunOptions),
     Serve(ServeOptions),
     Show(ShowOptions),
+    Config(ConfigOptions),
 }
 
 impl Command {
@@ -75,6 +77,7 @@ impl Command {
             Self::Run(_) => "run",
             Self::Serve(_) => "serve",
             Self::Show(_) => "show",
+            Self::Config(_) => "config",
         }
     }
 }

@@ -33,6 +33,12 @@ impl Environment {
         self.get_set(name).filter(|value| !value.is_empty())
     }
 
+    /// The names of the variables that begin with `prefix`, as far as they are texts.
+    pub(crate) fn names_with<'e>(&'e self, prefix: &'e str) -> impl Iterator<Item = &'e str> {
+        let names = self.variables.keys().filter_map(|name| name.to_str());
+        names.filter(move |name| name.starts_with(prefix))
+    }
+
     /// Where temporary directories are made.
     pub(crate) fn temporary_directory(&self) -> PathBuf {
         self.get("TMPDIR")

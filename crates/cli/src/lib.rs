@@ -5,6 +5,7 @@
 mod advice;
 mod arguments;
 mod check;
+mod config;
 mod convert;
 mod draft;
 mod environment;
@@ -42,6 +43,7 @@ use clap::error::{ContextKind, ContextValue};
 use crate::arguments::{Cli, Color, Command};
 use crate::output::Output;
 
+pub use config::reference as configuration_reference;
 pub use reference::reference;
 
 /// Runs the command line that the process was started with, and returns its exit status.
@@ -78,6 +80,7 @@ fn run(cli: Cli) -> status::Outcome {
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Convert(options) => convert::convert(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),
+        Command::Config(options) => config::config(&options, &mut output(color)),
         // It writes on a thread of its own, and heeds signals in its own way.
         Command::Run(options) => run::run(&options, color),
         Command::Serve(options) => serve::serve(&options),

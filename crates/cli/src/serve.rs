@@ -4,7 +4,7 @@ mod log;
 mod models;
 mod open_files;
 mod options;
-mod quantity;
+pub(crate) mod quantity;
 mod source;
 
 use std::fs;

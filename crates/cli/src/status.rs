@@ -14,6 +14,8 @@ use crate::visible::harmless;
 
 /// The exit status of a command that was interrupted: 128 and the number of the signal.
 const INTERRUPTED: i32 = 130;
+/// The exit status of wrong usage.
+const WRONG_USAGE: u8 = 2;
 
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,8 @@ impl Status {
 pub(crate) enum Failure {
     /// The command line asks for something that does not go together: exit status 2.
     Usage(String),
+    /// The configuration asks for something that cannot be: exit status 2.
+    Configuration(String),
     /// Something outside did not work, in one sentence: exit status 1.
     Broken(String),
     /// Whoever read the output has stopped reading; that is no failure of ours.
@@ -68,6 +72,10 @@ pub(crate) fn exit_code(outcome: Outcome, command: &str) -> ExitCode {
             complain(&message);
             ExitCode::FAILURE
         }
+        Err(Failure::Configuration(message)) => {
+            complain(&message);
+            ExitCode::from(WRONG_USAGE)
+        }
         Err(Failure::Usage(message)) => {
             let mut all = Cli::command();
             all.build();
@@ -77,7 +85,7 @@ pub(crate) fn exit_code(outcome: Outcome, command: &str) -> ExitCode {
             };
             // It has the form of other wrong usage; a closed standard error leaves nobody to tell.
             let _ = error.print();
-            ExitCode::from(2)
+            ExitCode::from(WRONG_USAGE)
         }
     }
 }

@@ -18,7 +18,7 @@ const SIZES: [(&str, u64); 4] = [
 const LONGEST: Duration = Duration::from_hours(24);
 
 /// A time above 0.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let time = time_or_none(text)?;
     if time.is_zero() {
         return Err("a time above 0 is needed".to_owned());
