@@ -11,6 +11,8 @@ mod history;
 pub mod http;
 mod key;
 mod limits;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod model;
 mod user;
 

@@ -52,10 +52,9 @@ impl Code for Invocation {
         let job = self.job(&arguments, &context);
         Box::pin(async move {
             let job = job?;
-            let program = job.program.program.clone();
-            let directory = job.program.directory.clone();
+            let program = job.program.clone();
             let finished = run(job, context.cancellation()).await;
-            outcome(finished.map_err(|error| not_started(&error, &program, &directory))?)
+            outcome(finished.map_err(|error| failure(program.why_not_started(&error)))?)
         })
     }
 
@@ -266,26 +265,28 @@ fn failure(message: impl Into<String>) -> Failure {
     }
 }
 
-/// Why a program could not be started, in words for people.
-fn not_started(error: &io::Error, program: &OsString, directory: &Path) -> Failure {
-    let program = Path::new(program).display();
-    failure(match error.kind() {
-        _ if !directory.is_dir() => {
-            format!("the working directory {} does not exist", directory.display())
+impl Program {
+    /// Why it could not be started, in words for people.
+    pub fn why_not_started(&self, error: &io::Error) -> String {
+        let program = Path::new(&self.program).display();
+        match error.kind() {
+            _ if !self.directory.is_dir() => {
+                format!("the working directory {} does not exist", self.directory.display())
+            }
+            io::ErrorKind::NotFound => {
+                format!("the program `{program}` was not found; is it installed, and is its folder in PATH?")
+            }
+            io::ErrorKind::PermissionDenied => format!("the program `{program}` may not be executed"),
+            // The arguments were looked at before; what is left is the id, or what the run put into the environment.
+            io::ErrorKind::InvalidInput => {
+                "the id of the call or a variable of the environment holds a NUL character, which no command can be told".to_owned()
+            }
+            io::ErrorKind::ArgumentListTooLong => {
+                "the arguments are too long for a command line; a tool can read them from its standard input".to_owned()
+            }
+            _ => format!("the program `{program}` could not be started: {error}"),
         }
-        io::ErrorKind::NotFound => {
-            format!("the program `{program}` was not found; is it installed, and is its folder in PATH?")
-        }
-        io::ErrorKind::PermissionDenied => format!("the program `{program}` may not be executed"),
-        // The arguments were looked at before; what is left is the id, or what the run put into the environment.
-        io::ErrorKind::InvalidInput => {
-            "the id of the call or a variable of the environment holds a NUL character, which no command can be told".to_owned()
-        }
-        io::ErrorKind::ArgumentListTooLong => {
-            "the arguments are too long for a command line; a tool can read them from its standard input".to_owned()
-        }
-        _ => format!("the program `{program}` could not be started: {error}"),
-    })
+    }
 }
 
 /// What the model gets to read.
@@ -302,7 +303,7 @@ fn outcome(finished: Finished) -> ToolResult {
     let mut message = if was_stopped {
         "the command was stopped".to_owned()
     } else {
-        ending(status)
+        format!("the command {}", ending(status))
     };
     let errors = errors.trim_end();
     if !errors.is_empty() {
@@ -315,9 +316,10 @@ fn outcome(finished: Finished) -> ToolResult {
     }))
 }
 
-fn ending(status: ExitStatus) -> String {
+/// How a program ended; words that go behind its name.
+pub(crate) fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(code), _) => format!("the command ended with exit status {code}"),
+        (Some(code), _) => format!("ended with exit status {code}"),
         (None, Some(signal)) => {
             let name = Signal::from_named_raw(signal).map(|signal| format!("{signal:?}"));
             // The name comes as `"Signal::KILL"`.
@@ -325,10 +327,10 @@ fn ending(status: ExitStatus) -> String {
                 .as_deref()
                 .map(|name| name.trim_matches('"').trim_start_matches("Signal::"));
             match name {
-                Some(name) => format!("the command was killed by signal {signal} (SIG{name})"),
-                None => format!("the command was killed by signal {signal}"),
+                Some(name) => format!("was killed by signal {signal} (SIG{name})"),
+                None => format!("was killed by signal {signal}"),
             }
         }
-        (None, None) => "the command ended in an unknown way".to_owned(),
+        (None, None) => "ended in an unknown way".to_owned(),
     }
 }

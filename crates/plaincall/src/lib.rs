@@ -105,7 +105,7 @@ pub use policy::{
 pub use process::Program;
 pub use replay::{ResumeError, Unfinished};
 #[doc(hidden)]
-pub use resident::Resident;
+pub use resident::{Resident, ResidentEnd};
 pub use result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times, TurnResults};
 pub use rules::{Pattern, Rule, Rules, Verdict};
 pub use run::{Canceller, Run, RunBuilder};
@@ -115,6 +115,8 @@ pub use syntax::Dialect;
 pub use tool::{BoxError, Failure, Tool, ToolResult};
 pub use tool_policy::{DEFAULT_TIMEOUT, Dependents, Retry, ToolBegin, ToolPolicy};
 pub use toolbox::{Toolbox, ToolboxError};
+#[doc(hidden)]
+pub use tools_file::read_time;
 pub use tools_file::{Mistake, ToolsFile, ToolsFileError, read_tools};
 pub use turn::{Stop, Turn};
 pub use typed::{ToolArguments, ToolFuture};

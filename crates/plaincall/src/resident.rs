@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 use std::pin::pin;
-use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Capture as _, Tail};
+use crate::invocation::ending;
 use crate::process::{Group, Program};
 
 /// How long is waited for the last words of a program that is gone. Only a process that has left the group can hold them.
@@ -40,6 +40,18 @@ impl Drop for Listening {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+/// How a resident program ended.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct ResidentEnd {
+    /// In words that go behind its name.
+    pub how: String,
+    /// Whether it ended only when it was asked to.
+    pub was_asked: bool,
+    /// The end of what it wrote to its standard error.
+    pub words: String,
 }
 
 impl Resident {
@@ -79,15 +91,11 @@ impl Resident {
     }
 
     /// Waits until it has ended. If it has not within `patience`, its group is asked to end, and after `grace` killed.
-    /// Nothing of the group is left then. Returns how it ended, and the end of what it wrote to its standard error.
+    /// Nothing of the group is left then.
     ///
     /// # Errors
     /// If the system refuses to tell how it ended.
-    pub async fn end(
-        mut self,
-        patience: Duration,
-        grace: Duration,
-    ) -> io::Result<(ExitStatus, String)> {
+    pub async fn end(mut self, patience: Duration, grace: Duration) -> io::Result<ResidentEnd> {
         let changes = signal(SignalKind::child())?;
         let stop = CancellationToken::new();
         let closed = pin!(async {});
@@ -95,12 +103,12 @@ impl Resident {
         let asked = async {
             sleep(patience).await;
             stop.cancel();
-            std::future::pending::<()>().await;
+            std::future::pending::<bool>().await
         };
-        tokio::select! {
-            _ = ended => {}
-            () = asked => {}
-        }
+        let was_asked = tokio::select! {
+            was_asked = ended => was_asked,
+            was_asked = asked => was_asked,
+        };
         let Self {
             group,
             words,
@@ -110,7 +118,11 @@ impl Resident {
         // What is lost then was written by a process that nobody can wait for.
         let _ = timeout(LAST_WORDS, &mut listening.0).await;
         let words = words.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok((status, words.clone().into_text()))
+        Ok(ResidentEnd {
+            how: ending(status),
+            was_asked,
+            words: words.clone().into_text(),
+        })
     }
 }
 

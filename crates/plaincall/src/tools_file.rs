@@ -38,6 +38,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use mistake::{Mistake, ToolsFileError};
+#[doc(hidden)]
+pub use time::read_time;
 
 use crate::cut::READ_RESULT;
 use crate::policy::Policy;

@@ -48,9 +48,19 @@ fn read(value: &DeValue<'_>) -> Option<Duration> {
         DeValue::Float(number) => number_of(number.as_str()).map(|seconds| seconds * 1e3),
         _ => None,
     };
-    milliseconds
-        .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1e3).ok())
-        .filter(|time| *time <= LONGEST)
+    milliseconds.and_then(of_milliseconds)
+}
+
+/// A time as a text: seconds, or a number with its unit. For other files that people write.
+#[doc(hidden)]
+pub fn read_time(text: &str) -> Option<Duration> {
+    let seconds = || number_of(text).map(|seconds| seconds * 1e3);
+    with_unit(text).or_else(seconds).and_then(of_milliseconds)
+}
+
+fn of_milliseconds(milliseconds: f64) -> Option<Duration> {
+    let time = Duration::try_from_secs_f64(milliseconds / 1e3).ok();
+    time.filter(|time| *time <= LONGEST)
 }
 
 fn with_unit(text: &str) -> Option<f64> {

@@ -1,0 +1,275 @@
+//! Tools of MCP servers, and our tools for MCP clients.
+//!
+//! [`McpConfig`] reads which servers there are, [`McpServers`] connects to them and makes [`Tool`]s of what they offer.
+//!
+//! What a server says is what a stranger says. Its descriptions and results are text from outside, like every result of
+//! a tool, and reach a model only escaped. What it says of the effects of its tools
+//! (`readOnlyHint` and the like) is kept as [`ToolSpec::hinted_effect`](plaincall::ToolSpec::hinted_effect), for people
+//! to look at, and relaxes nothing: every tool counts as [`Effect::Write`](plaincall::Effect::Write), so that somebody
+//! is asked about its calls, unless the user says otherwise ([`McpServer::effects`]).
+
+mod client;
+mod config;
+mod connection;
+mod definitions;
+mod lines;
+mod names;
+mod server;
+mod told;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall::{DEFAULT_OUTPUT_LIMIT, Tool, Toolbox};
+use tokio::task::JoinSet;
+
+pub use config::{McpConfig, McpConfigError, McpEffect, McpReach, McpServer};
+
+use crate::http::HttpSettings;
+use definitions::Offer;
+use server::Server;
+
+/// How long the words of a server are at most that a message repeats, in characters.
+const CLIPPED: usize = 500;
+
+/// How servers are reached and called.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct McpOptions {
+    /// The variables from which a server that is started sees `PATH`, `HOME`, `LANG`, `LC_…`, `TMPDIR`, `LOGNAME`,
+    /// `SHELL`, `TERM` and `USER`. It sees no others, but for those that its configuration sets. None if nothing is
+    /// said; the environment of this process is not looked at.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// How long a server may take to be there, and once more to say its tools; 30 seconds if nothing is said. A program
+    /// that is fetched before it is started takes its time.
+    pub connect_timeout: Duration,
+    /// How long a call may take if the configuration of its server does not say; 60 seconds if nothing is said.
+    /// Progress that a server reports does not lengthen it.
+    pub call_timeout: Duration,
+    /// How much of a result is kept, in bytes; 1 MiB if nothing is said.
+    pub output_limit: usize,
+    /// How often a server that has ended is started again; once if nothing is said.
+    pub restarts: u32,
+    /// Whether nothing works if one server cannot be reached.
+    pub all: bool,
+    /// How connections are made.
+    pub http: HttpSettings,
+}
+
+impl Default for McpOptions {
+    fn default() -> Self {
+        Self {
+            environment: BTreeMap::new(),
+            connect_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(60),
+            output_limit: DEFAULT_OUTPUT_LIMIT,
+            restarts: 1,
+            all: false,
+            http: HttpSettings::default(),
+        }
+    }
+}
+
+/// MCP servers that were reached. Dropping it, and all tools of it, ends every server that was started;
+/// [`close`](Self::close) gives them time to end by themselves.
+///
+/// The tools are those that the servers offer when they are asked first. A conversation keeps them: if a server says later
+/// that its tools have changed, nothing changes here, and a call that it refuses for that says so.
+///
+/// ```no_run
+/// use plaincall::{Rules, Run, Toolbox, Rule};
+/// use plaincall_agent::mcp::{McpConfig, McpOptions, McpServer, McpServers};
+///
+/// # async fn example() -> Result<(), plaincall::BoxError> {
+/// let config = McpConfig::read(&std::fs::read_to_string("mcp.json")?, "mcp.json", |_| None)?;
+/// let servers = McpServers::connect(config, McpOptions::default()).await?;
+/// for failure in servers.failures() {
+///     eprintln!("{failure}");
+/// }
+/// let mut toolbox = Toolbox::default();
+/// for tool in servers.tools_for(&toolbox) {
+///     toolbox.add(tool)?;
+/// }
+/// let run = Run::builder(toolbox).rules(Rules::new([Rule::allow(["search"])])).build()?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct McpServers {
+    servers: Vec<(Arc<Server>, Offer)>,
+    failures: Vec<McpFailure>,
+}
+
+/// A server that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct McpFailure {
+    /// What the server is called.
+    pub server: String,
+    /// Why, in words that go behind its name.
+    pub reason: String,
+}
+
+impl fmt::Display for McpFailure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "the MCP server `{}` {}",
+            self.server, self.reason
+        )
+    }
+}
+
+/// Why servers cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpError {
+    /// The servers that cannot; at least one.
+    pub failures: Vec<McpFailure>,
+}
+
+impl fmt::Display for McpError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, failure) in self.failures.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(formatter, "{separator}{failure}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for McpError {}
+
+/// A tool of a server that is not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SkippedTool {
+    /// What the server is called.
+    pub server: String,
+    /// What the server calls the tool.
+    pub tool: String,
+    /// Why it is not taken.
+    pub reason: String,
+}
+
+impl McpServers {
+    /// Connects to all servers that are not switched off, side by side, and asks each for its tools.
+    ///
+    /// # Errors
+    /// The servers that cannot be used, if [`McpOptions::all`] wants all of them. Otherwise the others work without
+    /// them, and [`failures`](Self::failures) says why.
+    pub async fn connect(config: McpConfig, options: McpOptions) -> Result<Self, McpError> {
+        let options = Arc::new(options);
+        let mut connecting = JoinSet::new();
+        let wanted = config.servers.into_iter().filter(|server| !server.disabled);
+        for (place, server) in wanted.enumerate() {
+            let options = Arc::clone(&options);
+            connecting.spawn(async move {
+                let name = server.name.clone();
+                let connected = Server::connect(server, options).await;
+                (place, name, connected)
+            });
+        }
+        let mut ends = connecting.join_all().await;
+        ends.sort_by_key(|(place, ..)| *place);
+        let mut servers = Vec::new();
+        let mut failures = Vec::new();
+        for (_, server, connected) in ends {
+            match connected {
+                Ok((server, offer)) => servers.push((Arc::new(server), offer)),
+                Err(reason) => failures.push(McpFailure { server, reason }),
+            }
+        }
+        if options.all && !failures.is_empty() {
+            return Err(McpError { failures });
+        }
+        Ok(Self { servers, failures })
+    }
+
+    /// The servers that were wanted and cannot be used.
+    pub fn failures(&self) -> &[McpFailure] {
+        &self.failures
+    }
+
+    /// The names of the servers that were reached, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(|(server, _)| server.name())
+    }
+
+    /// The tools that are not taken: their definitions cannot be used, or there are too many.
+    pub fn skipped(&self) -> Vec<SkippedTool> {
+        let skipped = self.servers.iter().flat_map(|(server, offer)| {
+            offer.skipped.iter().map(|(tool, reason)| SkippedTool {
+                server: server.name().to_owned(),
+                tool: tool.clone(),
+                reason: reason.clone(),
+            })
+        });
+        skipped.collect()
+    }
+
+    /// The tools of all servers, in their order, for a model that has the tools of this box too.
+    ///
+    /// A tool keeps the name that its server gives it, if calls can spell that and no other tool is called so: neither
+    /// one of the box, nor one of another server, nor `read_result`. Otherwise it is called by its server's name, `_`
+    /// and its own.
+    pub fn tools_for(&self, own: &Toolbox) -> Vec<Tool> {
+        self.named_tools_for(own)
+            .into_iter()
+            .map(|(_, tool)| tool)
+            .collect()
+    }
+
+    /// The same, each with the name of its server.
+    pub fn named_tools_for(&self, own: &Toolbox) -> Vec<(String, Tool)> {
+        let offered = || {
+            let servers = self.servers.iter();
+            servers.flat_map(|(server, offer)| offer.tools.iter().map(move |tool| (server, tool)))
+        };
+        let reserved = Tool::read_result();
+        let taken = own.iter().map(Tool::name).chain([reserved.name()]);
+        let called: Vec<(&str, &str)> = offered()
+            .map(|(server, tool)| (server.name(), tool.name.as_str()))
+            .collect();
+        let names = names::names(taken, &called);
+        offered()
+            .zip(names)
+            .map(|((server, offered), name)| (server.name().to_owned(), server.tool(name, offered)))
+            .collect()
+    }
+
+    /// Ends all connections in order: each server that was started finds its input closed, and has a moment to end by
+    /// itself before it is ended. Calls that come later fail.
+    pub async fn close(&self) {
+        let mut closing = JoinSet::new();
+        for (server, _) in &self.servers {
+            let server = Arc::clone(server);
+            closing.spawn(async move { server.close().await });
+        }
+        closing.join_all().await;
+    }
+}
+
+impl fmt::Debug for McpServers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("McpServers")
+            .field("servers", &self.names().collect::<Vec<_>>())
+            .field("failures", &self.failures)
+            .finish()
+    }
+}
+
+/// The beginning of what a stranger says, on one line.
+fn clipped(text: &str) -> String {
+    let mut clipped: String = text
+        .chars()
+        .take(CLIPPED)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if text.chars().nth(CLIPPED).is_some() {
+        clipped.push('…');
+    }
+    clipped
+}

@@ -1,0 +1,236 @@
+//! Which MCP servers there are, as people write it down.
+
+mod expand;
+mod read;
+mod tree;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plaincall::{Effect, Mistake, Pattern};
+
+/// MCP servers, in the order in which they are written.
+///
+/// ```
+/// use plaincall_agent::mcp::McpConfig;
+///
+/// let text = r#"{"mcpServers": {
+///     "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "${HOME}/notes"]},
+///     "search": {"type": "http", "url": "https://search.example/mcp", "headers": {"Authorization": "Bearer ${KEY}"},
+///                "effects": {"search": "read"}}
+/// }}"#;
+/// let variables = |name: &str| match name {
+///     "HOME" => Some("/home/me".to_owned()),
+///     "KEY" => Some("a secret".to_owned()),
+///     _ => None,
+/// };
+/// let config = McpConfig::read(text, "/home/me/mcp.json", variables)?;
+/// assert_eq!(config.servers[0].name, "files");
+///
+/// let error = McpConfig::read(r#"{"mcpServers": {"files": {"comand": "npx"}}}"#, "/mcp.json", |_| None).unwrap_err();
+/// assert_eq!(
+///     error.mistakes[0].to_string(),
+///     "line 1, column 27: there is no key `comand`; perhaps `command` is meant"
+/// );
+/// # Ok::<(), plaincall_agent::mcp::McpConfigError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct McpConfig {
+    /// The servers; those that are switched off too.
+    pub servers: Vec<McpServer>,
+    /// Keys that other programs have a use for, and this one has not.
+    pub passed_over: Vec<Mistake>,
+}
+
+/// One server, and what is made of its tools.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct McpServer {
+    /// What it is called. It stands before the names of its tools where they would clash.
+    pub name: String,
+    /// How it is reached.
+    pub reach: McpReach,
+    /// Whether it is switched off.
+    pub disabled: bool,
+    /// What its tools may do, by their names; the first that fits decides. A tool that none fits counts as
+    /// [`Effect::Write`], whatever the server says of it.
+    pub effects: Vec<(Pattern, McpEffect)>,
+    /// Only tools with these names are taken; all if there are none.
+    pub tools: Vec<Pattern>,
+    /// Tools with these names are not taken.
+    pub exclude_tools: Vec<Pattern>,
+    /// How long a call of one of its tools may take; [`McpOptions::call_timeout`](super::McpOptions::call_timeout) if
+    /// nothing is said.
+    pub timeout: Option<Duration>,
+}
+
+/// How a server is reached.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum McpReach {
+    /// A program that is started, over its standard input and output.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables of its environment, beside the few that every server sees.
+        env: Vec<(String, String)>,
+        /// Its working directory; that of this process if nothing is said.
+        cwd: Option<PathBuf>,
+    },
+    /// A server that runs already, over streamable HTTP.
+    Http {
+        /// Its address.
+        url: String,
+        /// What each request has in its head.
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// What a tool of a server may do, as the user says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum McpEffect {
+    /// This.
+    Is(Effect),
+    /// What the server says of it: the user takes its word.
+    AsHinted,
+}
+
+impl McpServer {
+    /// A server that is started as a program.
+    pub fn stdio<A: Into<String>>(
+        name: impl Into<String>,
+        command: impl Into<String>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        Self::new(
+            name.into(),
+            McpReach::Stdio {
+                command: command.into(),
+                args: args.into_iter().map(Into::into).collect(),
+                env: Vec::new(),
+                cwd: None,
+            },
+        )
+    }
+
+    /// A server at an address.
+    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
+        Self::new(
+            name.into(),
+            McpReach::Http {
+                url: url.into(),
+                headers: Vec::new(),
+            },
+        )
+    }
+
+    fn new(name: String, reach: McpReach) -> Self {
+        Self {
+            name,
+            reach,
+            disabled: false,
+            effects: Vec::new(),
+            tools: Vec::new(),
+            exclude_tools: Vec::new(),
+            timeout: None,
+        }
+    }
+
+    /// Says what the tools may do whose names fit the pattern, for which nothing was said before.
+    pub fn effect(mut self, tools: impl Into<Pattern>, effect: McpEffect) -> Self {
+        self.effects.push((tools.into(), effect));
+        self
+    }
+
+    /// Sets a variable of its environment, or what each request to it has in its head.
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let (McpReach::Stdio { env: given, .. } | McpReach::Http { headers: given, .. }) =
+            &mut self.reach;
+        given.push((name.into(), value.into()));
+        self
+    }
+
+    /// Whether a tool is taken.
+    pub(super) fn takes(&self, tool: &str) -> bool {
+        let fits = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
+        (self.tools.is_empty() || fits(&self.tools)) && !fits(&self.exclude_tools)
+    }
+
+    /// What a tool may do of which its server says this.
+    pub(super) fn effect_of(&self, tool: &str, hinted: Option<Effect>) -> Effect {
+        let mut said = self.effects.iter();
+        match said.find(|(pattern, _)| pattern.matches(tool)) {
+            Some((_, McpEffect::Is(effect))) => *effect,
+            Some((_, McpEffect::AsHinted)) => hinted.unwrap_or(Effect::Write),
+            None => Effect::Write,
+        }
+    }
+}
+
+impl fmt::Debug for McpReach {
+    /// Without the values of variables and heads, the arguments and the address, all of which may hold secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |pairs: &[(String, String)]| -> Vec<String> {
+            pairs.iter().map(|(name, _)| name.clone()).collect()
+        };
+        match self {
+            Self::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => formatter
+                .debug_struct("Stdio")
+                .field("command", command)
+                .field("args", &args.len())
+                .field("env", &names(env))
+                .field("cwd", cwd)
+                .finish(),
+            Self::Http { headers, .. } => formatter
+                .debug_struct("Http")
+                .field("headers", &names(headers))
+                .finish_non_exhaustive(),
+        }
+    }
+}
+
+impl McpConfig {
+    /// Reads a file: `mcpServers` as many programs write it in JSON (also `servers`, and with comments), or the same in
+    /// TOML, `[mcpServers.NAME]` (also `mcp_servers`). Other keys at the top of the file are passed over.
+    ///
+    /// `path` is where the file lies: a relative `cwd` begins in its folder. `${NAME}`, `${env:NAME}` and
+    /// `${NAME:-what else}` in values stand for `variable(NAME)`; the environment of the process is not looked at.
+    ///
+    /// # Errors
+    /// All mistakes, each with its line and column.
+    pub fn read(
+        text: &str,
+        path: impl AsRef<Path>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, McpConfigError> {
+        read::config(text, path.as_ref(), &variable)
+    }
+}
+
+/// Why a file with MCP servers cannot be used. It shows itself with one line for each mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpConfigError {
+    /// All mistakes in the order in which they stand in the file; at least one.
+    pub mistakes: Vec<Mistake>,
+}
+
+impl fmt::Display for McpConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, mistake) in self.mistakes.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(formatter, "{separator}{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for McpConfigError {}

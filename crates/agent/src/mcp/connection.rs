@@ -1,0 +1,327 @@
+//! One connection to a server, and how it ended.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use plaincall::{Program, Resident, ResidentEnd, is_always_seen};
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{StatusCode, redirect};
+use rmcp::RoleClient;
+use rmcp::service::{ClientInitializeError, Peer, RunningService, ServiceError, serve_client};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransportConfig, StreamableHttpError,
+};
+use tokio::time::timeout;
+
+use super::client::Client;
+use super::config::McpReach;
+use super::lines::{LONGEST_MESSAGE, Lines};
+use super::{McpOptions, clipped};
+use crate::http::causes;
+
+/// How much of a server's standard error is kept, in bytes.
+const KEPT_WORDS: usize = 4 << 10;
+
+/// How much of it is told, in characters.
+const TOLD_WORDS: usize = 500;
+
+/// How long a server whose output has ended may take to end by itself.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How long a server may take to end that was asked to.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How many redirects are followed, all of them within one server.
+const REDIRECTS: usize = 5;
+
+/// The variables that a server sees beside those that every command sees: what programs look for that people use by hand.
+const SEEN: [&str; 4] = ["LOGNAME", "SHELL", "TERM", "USER"];
+
+/// A connection. Dropping it ends it, and with it all processes of the server.
+pub(super) struct Connection {
+    service: RunningService<RoleClient, Client>,
+    program: Mutex<Option<Resident>>,
+    /// Whether the server wrote a message that was too long.
+    is_over: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// Connects to a server, within [`McpOptions::connect_timeout`].
+    ///
+    /// # Errors
+    /// Why that did not work, in words that go behind its name.
+    pub(super) async fn open(reach: &McpReach, options: &McpOptions) -> Result<Self, String> {
+        match reach {
+            McpReach::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => {
+                let program = Program {
+                    program: command.into(),
+                    arguments: args.iter().map(OsString::from).collect(),
+                    directory: cwd.clone().unwrap_or_else(|| PathBuf::from(".")),
+                    environment: environment(env, options),
+                };
+                start(&program, options).await
+            }
+            McpReach::Http { url, headers } => reach_out(url, headers, options).await,
+        }
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    /// Whether it has ended.
+    pub(super) fn is_gone(&self) -> bool {
+        self.peer().is_transport_closed()
+    }
+
+    /// Whether the server has said that its tools are others by now.
+    pub(super) fn has_changed(&self) -> bool {
+        self.service.service().has_changed.load(Ordering::Relaxed)
+    }
+
+    /// How it ended, in words that go behind the server's name. Only the first who asks hears of the program.
+    pub(super) async fn end(&self) -> String {
+        let program = {
+            let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+            program.take()
+        };
+        let too_long = self.is_over.load(Ordering::Relaxed);
+        let patience = if too_long { Duration::ZERO } else { PATIENCE };
+        let how = match program {
+            Some(program) => ended(program, patience).await,
+            None => "has closed the connection".to_owned(),
+        };
+        if too_long {
+            return format!("wrote a message of more than {LONGEST_MESSAGE} bytes");
+        }
+        how
+    }
+
+    /// Ends it in order: the server's input is closed, and it has a moment to end by itself.
+    pub(super) async fn close(&self) {
+        // What reads and writes goes away with this token, and closes the pipes.
+        self.service.cancellation_token().cancel();
+        let program = {
+            let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+            program.take()
+        };
+        if let Some(program) = program {
+            let _ = program.end(PATIENCE, GRACE).await;
+        }
+    }
+}
+
+/// The named variables of the caller, and those that are set for the server.
+fn environment(env: &[(String, String)], options: &McpOptions) -> Vec<(OsString, OsString)> {
+    let is_seen = |name: &OsString| {
+        is_always_seen(name) || name.to_str().is_some_and(|name| SEEN.contains(&name))
+    };
+    let given = options.environment.iter().filter(|(name, _)| is_seen(name));
+    given
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .chain(env.iter().map(|(name, value)| (name.into(), value.into())))
+        .collect()
+}
+
+async fn start(program: &Program, options: &McpOptions) -> Result<Connection, String> {
+    let started = Resident::start(program, KEPT_WORDS);
+    let (resident, stdin, stdout) = started
+        .map_err(|error| format!("could not be started: {}", program.why_not_started(&error)))?;
+    let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
+        return Err("could not be started: it has no standard input and output".to_owned());
+    };
+    let is_over = Arc::new(AtomicBool::new(false));
+    let lines = Lines::new(stdout, LONGEST_MESSAGE, Arc::clone(&is_over));
+    let transport =
+        AsyncRwTransport::new_client(lines, stdin).with_max_line_length(LONGEST_MESSAGE);
+    let served = timeout(
+        options.connect_timeout,
+        serve_client(Client::default(), transport),
+    );
+    match served.await {
+        Ok(Ok(service)) => Ok(Connection {
+            service,
+            program: Mutex::new(Some(resident)),
+            is_over,
+        }),
+        Ok(Err(
+            ClientInitializeError::ConnectionClosed(_)
+            | ClientInitializeError::TransportError { .. },
+        )) => {
+            let how = ended(resident, PATIENCE).await;
+            Err(format!("{how} before it had answered"))
+        }
+        Ok(Err(error)) => Err(not_begun(&error)),
+        Err(_) => {
+            let words = last_words(&resident.words());
+            let time = options.connect_timeout.as_secs_f32();
+            Err(format!("has not answered within {time} s{words}"))
+        }
+    }
+}
+
+async fn reach_out(
+    url: &str,
+    headers: &[(String, String)],
+    options: &McpOptions,
+) -> Result<Connection, String> {
+    let client = options
+        .http
+        .builder()
+        .map_err(|error| error.told("it"))?
+        .redirect(redirect::Policy::custom(within_the_server))
+        .build()
+        .map_err(|error| format!("cannot be asked: {}", causes(&error)))?;
+    let mut heads = HashMap::new();
+    for (name, value) in headers {
+        let head = HeaderName::from_bytes(name.as_bytes()).ok();
+        let value = HeaderValue::from_str(value).ok();
+        let (Some(head), Some(mut value)) = (head, value) else {
+            return Err(format!(
+                "cannot be asked: the header `{name}` cannot be sent"
+            ));
+        };
+        value.set_sensitive(true);
+        heads.insert(head, value);
+    }
+    let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(heads);
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let served = timeout(
+        options.connect_timeout,
+        serve_client(Client::default(), transport),
+    );
+    match served.await {
+        Ok(Ok(service)) => Ok(Connection {
+            service,
+            program: Mutex::new(None),
+            is_over: Arc::default(),
+        }),
+        Ok(Err(error)) => Err(not_begun(&error)),
+        Err(_) => {
+            let time = options.connect_timeout.as_secs_f32();
+            Err(format!("has not answered within {time} s"))
+        }
+    }
+}
+
+/// A redirect to another server would take headers along that are meant for this one.
+fn within_the_server(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let keeps_body = matches!(
+        attempt.status(),
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+    );
+    let is_same = attempt
+        .previous()
+        .first()
+        .is_some_and(|first| first.origin() == attempt.url().origin());
+    if keeps_body && is_same && attempt.previous().len() <= REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+/// How a program ended, in words that go behind its name.
+async fn ended(program: Resident, patience: Duration) -> String {
+    match program.end(patience, GRACE).await {
+        Ok(ResidentEnd {
+            how,
+            was_asked,
+            words,
+        }) => {
+            let words = last_words(&words);
+            if was_asked {
+                format!("closed its standard output{words}")
+            } else {
+                format!("{how}{words}")
+            }
+        }
+        Err(error) => format!("is gone ({error})"),
+    }
+}
+
+/// The end of what it said, if it said anything.
+fn last_words(words: &str) -> String {
+    let words = words.trim();
+    if words.is_empty() {
+        return String::new();
+    }
+    let skipped = words.chars().count().saturating_sub(TOLD_WORDS);
+    let dots = if skipped > 0 { "…" } else { "" };
+    let last: String = words.chars().skip(skipped).collect();
+    format!("; it said last: {dots}{last}")
+}
+
+fn not_begun(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::JsonRpcError(data) => {
+            format!("refuses the connection: {}", clipped(&data.message))
+        }
+        ClientInitializeError::TransportError { error, .. } => transport(error),
+        ClientInitializeError::ConnectionClosed(_) => {
+            "has closed the connection before it had answered".to_owned()
+        }
+        // The rest shows whole messages, in the words of programmers.
+        _ => "does not answer as an MCP server does".to_owned(),
+    }
+}
+
+/// Why a call was not answered, in words that go behind the server's name. `None` if the connection has ended.
+pub(super) fn not_answered(error: &ServiceError) -> Option<String> {
+    match error {
+        ServiceError::TransportClosed => None,
+        ServiceError::TransportSend(error) => Some(transport(error)),
+        ServiceError::McpError(error) => {
+            Some(format!("refuses the call: {}", clipped(&error.message)))
+        }
+        ServiceError::Cancelled { .. } => Some("has called the call off".to_owned()),
+        _ => Some("has answered with something that is no result".to_owned()),
+    }
+}
+
+/// What a transport reports. Addresses are left out, which may hold secrets.
+fn transport(error: &(dyn Error + 'static)) -> String {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(http) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            return over_http(http);
+        }
+        cause = error.source();
+    }
+    format!("cannot be asked: {}", causes(error))
+}
+
+fn over_http(error: &StreamableHttpError<reqwest::Error>) -> String {
+    use StreamableHttpError as Http;
+    match error {
+        Http::Client(error) => match error.status() {
+            Some(status) => format!("answers with the status {status}"),
+            None if error.is_connect() => format!("cannot be reached: {}", causes(error)),
+            None => format!("has closed the connection: {}", causes(error)),
+        },
+        Http::AuthRequired(_) => {
+            "wants to know who asks (status 401): say it in `headers`, such as `Authorization`"
+                .to_owned()
+        }
+        Http::InsufficientScope(_) => {
+            "does not let this key do that (status 403)".to_owned()
+        }
+        Http::UnexpectedContentType(_) => {
+            "answers with something else than JSON or an event stream; is this the address of its MCP endpoint?".to_owned()
+        }
+        Http::UnexpectedServerResponse(said) => format!("answers unexpectedly: {}", clipped(said)),
+        other => format!("does not answer as an MCP server does: {}", clipped(&other.to_string())),
+    }
+}

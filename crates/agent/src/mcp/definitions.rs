@@ -1,0 +1,158 @@
+//! The tools that a server offers.
+
+use std::collections::HashSet;
+
+use plaincall::ToolSpec;
+use plaincall::call::read_tool_definitions;
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult,
+};
+use rmcp::service::{Peer, ServiceError};
+use serde_json::Value;
+
+use super::clipped;
+use super::config::McpServer;
+use super::connection::not_answered;
+
+/// How many tools of one server are taken.
+const MOST_TOOLS: usize = 1000;
+
+/// How many pages of its list are asked for.
+const MOST_PAGES: usize = 100;
+
+/// How long the name of a tool is at most, in characters.
+const LONGEST_NAME: usize = 128;
+
+/// How long a definition is at most as JSON, in bytes: all of it stands in the prompt.
+const LONGEST_DEFINITION: usize = 64 << 10;
+
+/// A tool as its server defines it.
+pub(super) struct Offered {
+    /// What the server calls it.
+    pub(super) name: String,
+    /// What a model is told, under another name perhaps.
+    pub(super) spec: ToolSpec,
+}
+
+/// What a server offers, and what of that is not taken.
+#[derive(Default)]
+pub(super) struct Offer {
+    pub(super) tools: Vec<Offered>,
+    /// The names of tools that are not taken, and why.
+    pub(super) skipped: Vec<(String, String)>,
+}
+
+/// Asks a server for its tools, page by page.
+///
+/// # Errors
+/// Why it does not say them, in words that go behind its name.
+pub(super) async fn offer(peer: &Peer<RoleClient>, server: &McpServer) -> Result<Offer, String> {
+    let mut offer = Offer::default();
+    let mut names = HashSet::new();
+    let mut cursor = None;
+    for _ in 0..MOST_PAGES {
+        let (tools, next) = match page(peer, cursor.take()).await {
+            Ok(page) => page,
+            // It has tools or it has not; some say so in this way.
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                return Ok(offer);
+            }
+            Err(error) => {
+                let why = not_answered(&error);
+                let why = why.unwrap_or_else(|| "has closed the connection".to_owned());
+                return Err(format!("does not say which tools it has: it {why}"));
+            }
+        };
+        for tool in tools {
+            let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+            let name = name.to_owned();
+            if !server.takes(&name) {
+                continue;
+            }
+            if offer.tools.len() == MOST_TOOLS {
+                let why = format!("the server has more than {MOST_TOOLS} tools");
+                offer.skipped.push((clipped(&name), why));
+                return Ok(offer);
+            }
+            match read(&name, tool, server) {
+                Ok(_) if !names.insert(name.clone()) => {
+                    let why = "the server has another tool of this name".to_owned();
+                    offer.skipped.push((name, why));
+                }
+                Ok(spec) => offer.tools.push(Offered { name, spec }),
+                Err(why) => offer.skipped.push((clipped(&name), why)),
+            }
+        }
+        cursor = next;
+        if cursor.is_none() {
+            return Ok(offer);
+        }
+    }
+    let why = format!("the server's list of tools has more than {MOST_PAGES} pages");
+    offer.skipped.push(("…".to_owned(), why));
+    Ok(offer)
+}
+
+type Page = (Vec<Value>, Option<String>);
+
+async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Page, ServiceError> {
+    let mut params = PaginatedRequestParams::default();
+    params.cursor = cursor;
+    let request = ListToolsRequest {
+        method: Default::default(),
+        params: Some(params),
+        extensions: Default::default(),
+    };
+    let result = peer
+        .send_request(ClientRequest::ListToolsRequest(request))
+        .await?;
+    match result {
+        ServerResult::ListToolsResult(list) => {
+            let tools = list.tools.iter();
+            let tools = tools.filter_map(|tool| serde_json::to_value(tool).ok());
+            Ok((tools.collect(), list.next_cursor))
+        }
+        // One definition that is wrong does not take the others with it.
+        ServerResult::CustomResult(result) => {
+            let mut result = result.0;
+            let cursor = result.get("nextCursor").and_then(Value::as_str);
+            let cursor = cursor.map(str::to_owned);
+            match result.get_mut("tools").map(Value::take) {
+                Some(Value::Array(tools)) => Ok((tools, cursor)),
+                _ => Err(ServiceError::UnexpectedResponse),
+            }
+        }
+        _ => Err(ServiceError::UnexpectedResponse),
+    }
+}
+
+/// What a model is told of a tool.
+///
+/// # Errors
+/// Why the tool is not taken.
+fn read(name: &str, mut tool: Value, server: &McpServer) -> Result<ToolSpec, String> {
+    if name.is_empty() {
+        return Err("it has no name".to_owned());
+    }
+    if name.chars().count() > LONGEST_NAME {
+        return Err(format!("its name has more than {LONGEST_NAME} characters"));
+    }
+    let Some(fields) = tool.as_object_mut() else {
+        return Err("it is no object".to_owned());
+    };
+    // It is called otherwise if calls cannot spell its name.
+    fields.insert("name".to_owned(), "tool".into());
+    let json = tool.to_string();
+    if json.len() > LONGEST_DEFINITION {
+        return Err(format!(
+            "its definition has {} bytes, and at most {LONGEST_DEFINITION} are taken",
+            json.len()
+        ));
+    }
+    let specs = read_tool_definitions(&json).map_err(|error| clipped(&error.to_string()))?;
+    let spec = specs.into_iter().next();
+    let mut spec = spec.ok_or_else(|| "it is no definition of a tool".to_owned())?;
+    spec.effect = server.effect_of(name, spec.hinted_effect);
+    Ok(spec)
+}

@@ -1,0 +1,191 @@
+//! What a server has answered to a call, as text.
+
+use std::fmt::Write as _;
+
+use plaincall::{BoxError, Failure, ToolResult};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::Value;
+
+/// How long the text of an error is at most that is told as an error, and not as what the tool returned.
+const LONGEST_ERROR: usize = 2 << 10;
+
+/// The result of a call: its texts, and what else there is in short notes. So many bytes of it are kept.
+pub(super) fn told(result: &CallToolResult, limit: usize) -> ToolResult {
+    let mut parts: Vec<String> = result.content.iter().map(block).collect();
+    if let Some(structured) = &result.structured_content
+        && !is_told(structured, &result.content)
+    {
+        parts.push(structured.to_string());
+    }
+    let mut text = String::new();
+    for part in parts {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&part);
+    }
+    let text = cut(text, limit);
+    if result.is_error != Some(true) {
+        return Ok(text);
+    }
+    Err(if text.trim().is_empty() {
+        failure("the tool has failed, and its server does not say why")
+    } else if text.len() <= LONGEST_ERROR {
+        failure(text)
+    } else {
+        Box::new(Failure {
+            message: "the tool has failed; what its server says about it is the output".to_owned(),
+            output: Some(text),
+        })
+    })
+}
+
+pub(super) fn failure(message: impl Into<String>) -> BoxError {
+    Box::new(Failure {
+        message: message.into(),
+        output: None,
+    })
+}
+
+/// The beginning of a text that is too long, and a line that says how much of it that is.
+fn cut(mut text: String, limit: usize) -> String {
+    let total = text.len();
+    if total <= limit {
+        return text;
+    }
+    let kept = text.floor_char_boundary(limit);
+    text.truncate(kept);
+    let line_end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    let _ = writeln!(
+        text,
+        "{line_end}[output cut: the first {kept} of {total} bytes]"
+    );
+    text
+}
+
+/// Servers that structure their results say them as text too, for clients that read nothing else.
+fn is_told(structured: &Value, content: &[ContentBlock]) -> bool {
+    content.iter().any(|block| match block {
+        ContentBlock::Text(text) => {
+            serde_json::from_str::<Value>(&text.text).is_ok_and(|told| told == *structured)
+        }
+        _ => false,
+    })
+}
+
+fn block(block: &ContentBlock) -> String {
+    match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => unseen("image", &image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => unseen("audio", &audio.mime_type, &audio.data),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                format!("[resource {uri}]\n{text}")
+            }
+            ResourceContents::BlobResourceContents {
+                uri,
+                mime_type,
+                blob,
+                ..
+            } => {
+                let kind = mime_type.as_deref().unwrap_or("of an unknown type");
+                unseen(&format!("resource {uri}"), kind, blob)
+            }
+            _ => "[a resource of an unknown kind, not shown]".to_owned(),
+        },
+        ContentBlock::ResourceLink(link) => {
+            let mut note = format!("[resource {}: {}", link.uri, link.name);
+            if let Some(description) = &link.description {
+                let _ = write!(note, ", {description}");
+            }
+            note.push_str("; only its address was sent]");
+            note
+        }
+        _ => "[content of an unknown kind, not shown]".to_owned(),
+    }
+}
+
+/// A note in the place of what no text model can read. `data` is base64.
+fn unseen(what: &str, kind: &str, data: &str) -> String {
+    let padding = data.bytes().rev().take_while(|&byte| byte == b'=').count();
+    let bytes = (data.len() / 4 * 3).saturating_sub(padding);
+    format!("[{what}, {kind}, {bytes} bytes, not shown]")
+}
+
+#[cfg(test)]
+mod tests {
+    use plaincall::Failure;
+    use rmcp::model::CallToolResult;
+    use serde_json::{Value, json};
+
+    use super::told;
+
+    /// The output, or the error and the output.
+    fn check(result: Value, expected: Result<&str, (&str, Option<&str>)>) {
+        let result: CallToolResult = serde_json::from_value(result).expect("a result");
+        let told = told(&result, 60).map_err(|error| *error.downcast::<Failure>().expect("words"));
+        let told = match &told {
+            Ok(text) => Ok(text.as_str()),
+            Err(failure) => Err((failure.message.as_str(), failure.output.as_deref())),
+        };
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn results() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        check(json!({"content": []}), Ok(""));
+        check(
+            json!({"content": [text("one\n"), text("two"), text("three")]}),
+            Ok("one\ntwo\nthree"),
+        );
+        check(
+            json!({"content": [text("{\"a\": 1}")], "structuredContent": {"a": 1}}),
+            Ok("{\"a\": 1}"),
+        );
+        check(
+            json!({"content": [text("a is 1")], "structuredContent": {"a": 1}}),
+            Ok("a is 1\n{\"a\":1}"),
+        );
+        check(json!({"structuredContent": null}), Ok("null"));
+        check(
+            json!({"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}),
+            Ok("[image, image/png, 5 bytes, not shown]"),
+        );
+        check(
+            json!({"content": [{"type": "audio", "data": "", "mimeType": "audio/wav"}]}),
+            Ok("[audio, audio/wav, 0 bytes, not shown]"),
+        );
+        check(
+            json!({"content": [{"type": "resource", "resource": {"uri": "a:1", "text": "hello"}}]}),
+            Ok("[resource a:1]\nhello"),
+        );
+        check(
+            json!({"content": [{"type": "resource", "resource": {"uri": "a:1", "blob": "aGk="}}]}),
+            Ok("[resource a:1, of an unknown type, 2 bytes, not shown]"),
+        );
+        check(
+            json!({"content": [{"type": "resource_link", "uri": "a:1", "name": "b", "description": "c"}]}),
+            Ok("[resource a:1: b, c; only its address was sent]"),
+        );
+        check(
+            json!({"content": [text(&"é".repeat(40))]}),
+            Ok(&format!(
+                "{}\n[output cut: the first 60 of 80 bytes]\n",
+                "é".repeat(30)
+            )),
+        );
+        check(
+            json!({"content": [text("no such file")], "isError": true}),
+            Err(("no such file", None)),
+        );
+        check(
+            json!({"content": [], "isError": true}),
+            Err(("the tool has failed, and its server does not say why", None)),
+        );
+    }
+}
