@@ -54,20 +54,21 @@ impl<'f, Item, Output> Flow<'f, Item, Output> {
         {
             self.state = State::Ended(output);
         }
-        // What was sent before the end comes first. Once the future is gone, so is its sender.
-        match self.items.poll_recv(context) {
-            Poll::Ready(Some(item)) => return Poll::Ready(Some(Next::Item(item))),
-            Poll::Pending if matches!(self.state, State::Running(_)) => return Poll::Pending,
-            Poll::Ready(None) | Poll::Pending => {}
+        // What was sent before the end comes first.
+        if let State::Running(_) = self.state {
+            match self.items.poll_recv(context) {
+                Poll::Ready(Some(item)) => return Poll::Ready(Some(Next::Item(item))),
+                Poll::Pending | Poll::Ready(None) => return Poll::Pending,
+            }
+        }
+        // The future is gone, and its senders with it. A poll would say that nothing is there when the task has done
+        // enough for this time.
+        if let Ok(item) = self.items.try_recv() {
+            return Poll::Ready(Some(Next::Item(item)));
         }
         match std::mem::replace(&mut self.state, State::Taken) {
             State::Ended(output) => Poll::Ready(Some(Next::End(output))),
-            running @ State::Running(_) => {
-                // Its future has dropped the sender and goes on: nothing but its end can come.
-                self.state = running;
-                Poll::Pending
-            }
-            State::Taken => Poll::Ready(None),
+            State::Running(_) | State::Taken => Poll::Ready(None),
         }
     }
 }
@@ -75,5 +76,28 @@ impl<'f, Item, Output> Flow<'f, Item, Output> {
 impl<Item, Output> fmt::Debug for Flow<'_, Item, Output> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Flow").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task may do only so much in one go. That must not be taken for the end of the items.
+    #[tokio::test]
+    async fn no_item_is_lost_at_the_end() {
+        for count in 0..300 {
+            let mut flow = Flow::new(|out| async move {
+                for item in 0..count {
+                    out.send(item).await.unwrap();
+                }
+            });
+            let mut items = Vec::new();
+            while let Some(Next::Item(item)) = flow.next().await {
+                items.push(item);
+            }
+            assert_eq!(items, (0..count).collect::<Vec<_>>());
+            assert!(flow.next().await.is_none());
+        }
     }
 }

@@ -42,6 +42,7 @@ impl Work<'_> {
     /// Lets the model write a reply and runs its calls.
     pub(super) async fn turn(&mut self) -> Result<Turned, AgentErrorKind> {
         let number = self.talk.turns;
+        self.talk.turns += 1;
         self.tell(AgentEvent::TurnBegin { turn: number }).await;
         let mut request = ModelRequest::new(self.talk.history.messages());
         request.max_tokens = self.limits.reply_tokens;
@@ -120,6 +121,11 @@ impl Work<'_> {
                         end = Some(AgentErrorKind::Time);
                     }
                     Some(event) = events.next() => {
+                        // What was read comes before what came of it.
+                        let read = std::mem::take(&mut lock().events);
+                        for event in read {
+                            let _ = out.send(event).await;
+                        }
                         let _ = out.send(AgentEvent::Run(Box::new(event))).await;
                     }
                     results = &mut finishing => break results,
@@ -138,7 +144,6 @@ impl Work<'_> {
         while let Some(event) = events.try_next() {
             let _ = out.send(AgentEvent::Run(Box::new(event))).await;
         }
-        self.talk.turns += 1;
         self.progress.turns += 1;
         let spent = usage.unwrap_or_else(|| {
             self.progress.is_usage_estimated = true;
