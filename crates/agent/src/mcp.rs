@@ -1,6 +1,7 @@
 //! Tools of MCP servers, and our tools for MCP clients.
 //!
 //! [`McpConfig`] reads which servers there are, [`McpServers`] connects to them and makes [`Tool`]s of what they offer.
+//! [`McpOffer`] is the other way round.
 //!
 //! What a server says is what a stranger says. Its descriptions and results are text from outside, like every result of
 //! a tool, and reach a model only escaped. What it says of the effects of its tools
@@ -14,6 +15,7 @@ mod connection;
 mod definitions;
 mod lines;
 mod names;
+mod offer;
 mod server;
 mod told;
 
@@ -27,6 +29,7 @@ use plaincall::{DEFAULT_OUTPUT_LIMIT, Tool, Toolbox};
 use tokio::task::JoinSet;
 
 pub use config::{McpConfig, McpConfigError, McpEffect, McpReach, McpServer};
+pub use offer::{McpOffer, McpServeError};
 
 use crate::http::HttpSettings;
 use definitions::Offer;
