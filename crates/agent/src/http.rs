@@ -115,8 +115,7 @@ impl HttpSettings {
             .no_proxy();
         if let Some(proxy) = &self.proxy {
             let except = NoProxy::from_string(&format!("{NEVER_BY_PROXY},{}", proxy.except));
-            type Make = fn(Url) -> reqwest::Result<reqwest::Proxy>;
-            let kinds: [(_, &str, Make); 2] = [
+            let kinds: [(_, &str, MakeProxy); 2] = [
                 (&proxy.http, "http", |url| reqwest::Proxy::http(url)),
                 (&proxy.https, "https", |url| reqwest::Proxy::https(url)),
             ];
@@ -142,6 +141,8 @@ impl HttpSettings {
         Ok(builder)
     }
 }
+
+type MakeProxy = fn(Url) -> reqwest::Result<reqwest::Proxy>;
 
 fn tls() -> Result<ClientConfig, HttpError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -212,7 +213,7 @@ pub(crate) async fn send(request: RequestBuilder, waits: Waits) -> Result<Answer
     )
     .await?;
     Ok(Answer {
-        response: sent.map_err(HttpError::sending)?,
+        response: sent.map_err(|error| HttpError::sending(&error))?,
         idle: waits.idle,
         whole: waits.whole,
         deadline,
@@ -256,7 +257,7 @@ impl Answer {
             chunk,
         )
         .await?;
-        piece.map_err(HttpError::reading)
+        piece.map_err(|error| HttpError::reading(&error))
     }
 
     /// The whole body.
@@ -357,8 +358,8 @@ impl HttpError {
         }
     }
 
-    fn sending(error: reqwest::Error) -> Self {
-        let causes = causes(&error);
+    fn sending(error: &reqwest::Error) -> Self {
+        let causes = causes(error);
         if error.is_connect() {
             return Self::new(
                 HttpErrorKind::Connect,
@@ -374,10 +375,10 @@ impl HttpError {
         )
     }
 
-    fn reading(error: reqwest::Error) -> Self {
+    fn reading(error: &reqwest::Error) -> Self {
         Self::new(
             HttpErrorKind::Broken,
-            format!("has broken off its answer: {}", causes(&error)),
+            format!("has broken off its answer: {}", causes(error)),
         )
     }
 

@@ -1,10 +1,32 @@
 //! What the loop asks: a model takes messages and writes a reply.
 
+#[cfg(feature = "http")]
+mod key;
+#[cfg(feature = "http")]
+mod openai;
+#[cfg(feature = "http")]
+mod refusal;
+mod replay;
+mod retry;
+mod scripted;
+#[cfg(feature = "http")]
+mod server;
+
+#[cfg(feature = "http")]
+pub use key::Key;
+#[cfg(feature = "http")]
+pub use openai::OpenAi;
+pub use plaincall_wire::{Json, ReplayError};
+pub use replay::Replay;
+pub use retry::{Retries, Retrying};
+pub use scripted::{Chunks, Scripted, ScriptedReply};
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::Stop;
+use plaincall_wire::openai::{is_cut_by_length, is_natural_end};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
 
@@ -27,7 +49,7 @@ use crate::flow::{Flow, Next};
 ///
 ///     fn reply(&self, request: ModelRequest) -> Reply {
 ///         Reply::new(|out| async move {
-///             let last = request.messages.last().map(|message| message.text.as_str());
+///             let last = request.messages.last().map(|message| &*message.text);
 ///             out.text(last.unwrap_or_default()).await;
 ///             Ok(Finish::stop())
 ///         })
@@ -124,6 +146,22 @@ pub enum Piece {
     Reasoning(String),
     /// What the reply has cost so far. A later one replaces it.
     Usage(Usage),
+    /// Nothing has come, and after a pause the model is asked again: [`Retrying`] tells so.
+    Retry(RetryTold),
+}
+
+/// That a model is asked again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RetryTold {
+    /// How often it was asked again, with this time: from 1.
+    pub number: u32,
+    /// How often it is asked again at most.
+    pub most: u32,
+    /// How long is waited before.
+    pub pause: Duration,
+    /// Why nothing has come.
+    pub error: ModelError,
 }
 
 /// How a reply ended.
@@ -145,6 +183,19 @@ impl Finish {
     /// An end of this kind.
     pub const fn new(stop: Stop) -> Self {
         Self { stop, reason: None }
+    }
+
+    /// An end for the reason that a server gives. Servers have many words for what went wrong, so only words that are
+    /// known to mean so are natural ends.
+    pub fn by_reason(reason: &str) -> Self {
+        let stop = if is_natural_end(reason) {
+            Stop::Natural
+        } else if is_cut_by_length(reason) {
+            Stop::Length
+        } else {
+            Stop::Broken
+        };
+        Self::new(stop).reason(reason)
     }
 
     /// Says which word the server has for it.

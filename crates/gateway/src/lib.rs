@@ -40,12 +40,14 @@ pub use offers::Offers;
 pub use outlet::Outlet;
 pub use outlet::streamed::StreamedAnswer;
 pub use outlet::whole::WholeAnswer;
+#[cfg(feature = "server")]
+pub use plaincall_wire::ReplayError;
 pub use refusal::Refusal;
 pub use reply::plan::ReplyPlan;
 pub use reply::round::RepairRound;
 pub use reply::{End, Flow, Next, Reply};
 #[cfg(feature = "server")]
-pub use server::replay::{Replay, ReplayError};
+pub use server::replay::Replay;
 #[cfg(feature = "server")]
 pub use server::{
     AddressError, Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observe,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use plaincall_call::{Collected, Collector, Completeness, Limits, Started, ToolCall};
 use plaincall_syntax::{Code, Event, EventKind, Parser};
 use plaincall_wire::openai::{
-    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, read_error,
+    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, is_natural_end, read_error,
 };
 
 use crate::counts::Counts;
@@ -533,7 +533,7 @@ impl Reply {
     /// The model has ended its reply, with a reason or without one.
     fn finish(&mut self, reason: Option<&str>, out: &mut dyn Outlet) {
         let is_cut = matches!(reason, Some("length" | "content_filter"));
-        let is_whole = reason.is_some_and(is_natural) && !self.plan.stops_anywhere;
+        let is_whole = reason.is_some_and(is_natural_end) && !self.plan.stops_anywhere;
         self.completeness = if is_whole {
             Completeness::Complete
         } else {
@@ -595,15 +595,6 @@ impl Reply {
         });
         self.settled = Some(Settled::Done);
     }
-}
-
-/// Whether a reply that ends with this reason has all that the model wanted to write. Servers have many words for what
-/// went wrong, so what is not known is no such reason.
-fn is_natural(reason: &str) -> bool {
-    matches!(
-        reason,
-        "stop" | "tool_calls" | "function_call" | "eos" | "eos_token" | "end_turn"
-    )
 }
 
 /// The server has found a call although it was offered no tools: then it has taken out of the text what we should read.

@@ -4,6 +4,7 @@
 //! - [`sse`]: bytes in any pieces to events, and events to bytes.
 //! - [`openai`]: chat completions, whole and as a stream; models; errors.
 //! - [`anthropic`]: messages, whole and as a stream.
+//! - [`read_replies`]: replies that were recorded; [`page_title`]: what comes in the place of an answer.
 //! - [`read()`] and [`write()`]: JSON text to these types and back.
 //!
 //! A type names the fields that Plaincall looks at. Every other field is kept as its JSON text in
@@ -45,13 +46,17 @@ pub mod anthropic;
 mod field;
 mod json;
 pub mod openai;
+mod page;
 mod read_error;
+mod recorded;
 pub mod sse;
 mod to_json;
 mod unknown;
 
 pub use json::Json;
+pub use page::page_title;
 pub use read_error::ReadError;
+pub use recorded::{RecordedReply, ReplayError, read_replies};
 pub use to_json::ToJson;
 pub use unknown::Unknown;
 

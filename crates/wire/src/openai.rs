@@ -4,11 +4,13 @@
 //! - [`ChatCompletion`]: the whole answer.
 //! - [`ChatCompletionChunk`]: a piece of an answer that is streamed, as it is read; [`ChunkWriter`] writes them.
 //! - [`ModelList`], [`ErrorBody`], [`read_error`].
+//! - [`is_natural_end`]: why an answer ended.
 
 mod chunk;
 mod chunk_writer;
 mod content;
 mod error;
+mod finish;
 mod message;
 mod models;
 mod request;
@@ -19,6 +21,7 @@ pub use chunk::{ChatCompletionChunk, ChunkChoice, Delta};
 pub use chunk_writer::{ChunkHead, ChunkWriter, ReasoningField, done_event, error_event};
 pub use content::{Content, ContentPart};
 pub use error::{ErrorBody, ErrorObject, read_error};
+pub use finish::{is_cut_by_length, is_natural_end};
 pub use message::{CallArguments, CalledFunction, Message, ToolCall};
 pub use models::{Model, ModelList};
 pub use request::{ChatCompletionRequest, ResponseFormat, StreamOptions};

@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::error::Error;
-use std::fmt;
 use std::future::ready;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,12 +10,11 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderValue, Method, Request};
 use hyper::body::Frame;
-use plaincall_wire::Json;
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionRequest, Choice, ChunkHead, ChunkWriter, Message, Usage,
     done_event,
 };
-use serde_json::Value;
+use plaincall_wire::{Json, RecordedReply, ReplayError, read_replies};
 
 use crate::server::answer::{self, EVENT_STREAM, JSON};
 use crate::server::local::{Answered, LocalModel};
@@ -42,36 +39,8 @@ const MODELS: &str = r#"{"object":"list","data":[{"id":"replay","object":"model"
 #[derive(Clone, Debug)]
 pub struct Replay(Arc<[Recorded]>);
 
-/// Why a text holds no recorded replies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplayError {
-    line: Option<usize>,
-    message: String,
-}
-
-impl ReplayError {
-    /// The line that is wrong, counted from 1; none if there is no reply at all.
-    pub fn line(&self) -> Option<usize> {
-        self.line
-    }
-}
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(formatter, "line {line}: {}", self.message),
-            None => formatter.write_str(&self.message),
-        }
-    }
-}
-
-impl Error for ReplayError {}
-
 #[derive(Clone, Debug)]
-struct Recorded {
-    content: String,
-    finish_reason: String,
-}
+struct Recorded(RecordedReply);
 
 impl Replay {
     /// Reads replies, one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`.
@@ -79,24 +48,8 @@ impl Replay {
     /// # Errors
     /// Says which line is neither, or that there is none.
     pub fn read(text: &str) -> Result<Self, ReplayError> {
-        let mut replies = Vec::new();
-        for (number, line) in text.lines().enumerate() {
-            if line.trim().is_empty() {
-                continue;
-            }
-            let reply = recorded(line).map_err(|message| ReplayError {
-                line: Some(number + 1),
-                message,
-            })?;
-            replies.push(reply);
-        }
-        if replies.is_empty() {
-            return Err(ReplayError {
-                line: None,
-                message: "there is no reply in it".to_owned(),
-            });
-        }
-        Ok(Self(replies.into()))
+        let replies = read_replies(text)?.into_iter().map(Recorded);
+        Ok(Self(replies.collect()))
     }
 
     /// How many replies there are.
@@ -187,14 +140,14 @@ impl Recorded {
         let mut pieces = VecDeque::new();
         let mut out = Vec::new();
         writer.role(&mut out);
-        let mut rest = self.content.as_str();
+        let mut rest = self.0.content.as_str();
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
             rest = after;
             writer.content(piece, &mut out);
             pieces.push_back(std::mem::take(&mut out).into());
         }
-        writer.finish(&self.finish_reason, &mut out);
+        writer.finish(&self.0.finish_reason, &mut out);
         if head.includes_usage {
             writer.usage(usage, &mut out);
         }
@@ -211,8 +164,8 @@ impl Recorded {
             model: Some(model.into()),
             choices: Some(vec![Choice {
                 index: Some(0),
-                message: Some(Message::new("assistant", self.content.as_str())),
-                finish_reason: Some(self.finish_reason.as_str().into()),
+                message: Some(Message::new("assistant", self.0.content.as_str())),
+                finish_reason: Some(self.0.finish_reason.as_str().into()),
                 ..Choice::default()
             }]),
             usage: Some(usage),
@@ -220,26 +173,4 @@ impl Recorded {
         };
         plaincall_wire::write(&completion).into()
     }
-}
-
-fn recorded(line: &str) -> Result<Recorded, String> {
-    let value: Value = serde_json::from_str(line).map_err(|error| {
-        // Its own line is always the first.
-        let column = error.column();
-        format!("this is no JSON from column {column} on; a reply is a JSON string, or an object with a text as `content`")
-    })?;
-    let (content, reason) = match &value {
-        Value::String(text) => (Some(text.as_str()), None),
-        Value::Object(object) => (
-            object.get("content").and_then(Value::as_str),
-            object.get("finish_reason").and_then(Value::as_str),
-        ),
-        _ => (None, None),
-    };
-    let content =
-        content.ok_or("a reply is a JSON string, or an object with a text as `content`")?;
-    Ok(Recorded {
-        content: content.to_owned(),
-        finish_reason: reason.unwrap_or("stop").to_owned(),
-    })
 }

@@ -1,7 +1,6 @@
 //! The model's server, as it is asked.
 
 mod http;
-mod page;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -13,6 +12,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, Request};
 use plaincall_wire::openai::{ErrorObject, read_error};
+use plaincall_wire::page_title;
 use tokio::sync::watch;
 
 use crate::refusal::Refusal;
@@ -249,8 +249,8 @@ impl Connection {
             return Ok(answer);
         }
         let body = answer.begin(ERROR_BYTES).await;
-        let mut error = if page::is_page(answer.content_type.as_ref(), &body) {
-            ErrorObject::new("upstream_error", page::message(status, &body))
+        let mut error = if let Some(title) = page_title(answer.content_type(), &body) {
+            ErrorObject::new("upstream_error", page(status, &title))
         } else {
             read_error(&body)
         };
@@ -374,17 +374,26 @@ impl Answer {
 
     /// Whether it is JSON, and no stream.
     pub(super) fn is_json(&self) -> bool {
-        let value = self.content_type.as_ref();
-        let text = value.and_then(|value| value.to_str().ok());
-        text.is_some_and(|text| text.starts_with("application/json"))
+        self.content_type().starts_with("application/json")
     }
 
     /// Whether it is an event stream.
     pub(super) fn is_event_stream(&self) -> bool {
-        let value = self.content_type.as_ref();
-        let text = value.and_then(|value| value.to_str().ok());
-        text.is_some_and(|text| text.starts_with("text/event-stream"))
+        self.content_type().starts_with("text/event-stream")
     }
+
+    fn content_type(&self) -> &str {
+        let value = self.content_type.as_ref();
+        value
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+}
+
+/// What is told of a page that came in the place of an answer.
+fn page(status: u16, title: &str) -> String {
+    let colon = if title.is_empty() { "" } else { ": " };
+    format!("the model's server answered with a page, status {status}{colon}{title}")
 }
 
 /// The next piece of a body.

@@ -49,6 +49,12 @@ object! {
     }
 }
 
+object! {
+    struct PromptDetails<'a> {
+        "cached_tokens" cached_tokens: Option<u64>,
+    }
+}
+
 impl<'a> ChatCompletion<'a> {
     /// The answers.
     pub fn choices(&self) -> &[Choice<'a>] {
@@ -57,6 +63,26 @@ impl<'a> ChatCompletion<'a> {
 }
 
 impl Usage<'_> {
+    /// How many of the tokens that were read the server had kept from earlier, in whichever field it says so.
+    ///
+    /// ```
+    /// use plaincall_wire::{openai::Usage, read};
+    ///
+    /// let usage: Usage = read(br#"{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":7}}"#)?;
+    /// assert_eq!(usage.cached_tokens(), 7);
+    /// # Ok::<(), plaincall_wire::ReadError>(())
+    /// ```
+    pub fn cached_tokens(&self) -> u64 {
+        let details = self.unknown.get("prompt_tokens_details");
+        let details = details.and_then(|json| json.read::<PromptDetails<'_>>().ok());
+        let named = || {
+            let named = self.unknown.get("prompt_cache_hit_tokens")?;
+            named.read().ok()
+        };
+        let cached = details.and_then(|details| details.cached_tokens);
+        cached.or_else(named).unwrap_or_default()
+    }
+
     /// Adds what another answer cost. Fields without a name here stay as they are.
     pub fn add(&mut self, other: &Usage<'_>) {
         let add = |sum: &mut Option<u64>, more: Option<u64>| {

@@ -1,27 +1,32 @@
-//! Pages for people that come in the place of an answer: a proxy says so that the model's server is not there.
-
-use axum::http::HeaderValue;
+//! Pages for people that come in the place of an answer: a proxy says so that a server is not there.
 
 /// The longest part of a title that is told, in bytes.
 const TITLE: usize = 80;
 
-/// Whether this is such a page.
-pub(super) fn is_page(content_type: Option<&HeaderValue>, body: &[u8]) -> bool {
+/// The first words of the title of a page, which may be none; nothing if the body is no page. The content type is that
+/// of the answer, or empty.
+///
+/// ```
+/// use plaincall_wire::page_title;
+///
+/// let body = b"<html><head><title>502 Bad\n Gateway</title></head></html>";
+/// assert_eq!(page_title("text/html", body).as_deref(), Some("502 Bad Gateway"));
+/// assert_eq!(page_title("text/html", b"{\"error\":\"no\"}"), None);
+/// ```
+pub fn page_title(content_type: &str, body: &[u8]) -> Option<String> {
+    is_page(content_type, body).then(|| title(&String::from_utf8_lossy(body)))
+}
+
+fn is_page(content_type: &str, body: &[u8]) -> bool {
     let begins = |text: &[u8], beginning: &str| {
         let begin = text.get(..beginning.len());
         begin.is_some_and(|begin| begin.eq_ignore_ascii_case(beginning.as_bytes()))
     };
-    let is_named = content_type.is_some_and(|kind| begins(kind.as_bytes(), "text/html"));
     let body = body.trim_ascii_start();
     // Some servers name what is no page so.
-    (is_named && body.starts_with(b"<")) || begins(body, "<!doctype html") || begins(body, "<html")
-}
-
-/// What is told of it: its status, and the first words of its title.
-pub(super) fn message(status: u16, body: &[u8]) -> String {
-    let title = title(&String::from_utf8_lossy(body));
-    let colon = if title.is_empty() { "" } else { ": " };
-    format!("the model's server answered with a page, status {status}{colon}{title}")
+    (begins(content_type.as_bytes(), "text/html") && body.starts_with(b"<"))
+        || begins(body, "<!doctype html")
+        || begins(body, "<html")
 }
 
 fn title(page: &str) -> String {
@@ -45,22 +50,20 @@ fn title(page: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
-    use super::{is_page, message};
+    use super::page_title;
 
     #[test]
     fn what_is_told_of_a_page() {
         let long = format!("<title>{}</title>", "é".repeat(50));
-        let cut = format!(": {}…", "é".repeat(40));
+        let cut = format!("{}…", "é".repeat(40));
         for (content_type, body, expected) in [
             ("text/html; charset=utf-8", "<p>Closed", Some("")),
             (
                 "",
                 "\n<!DOCTYPE html><head><TITLE lang=en>502\n Bad  Gateway</TITLE>",
-                Some(": 502 Bad Gateway"),
+                Some("502 Bad Gateway"),
             ),
-            ("", "<html><title>half", Some(": half")),
+            ("", "<html><title>half", Some("half")),
             ("Text/HTML", "<title", Some("")),
             ("text/html", &long, Some(&cut)),
             ("text/html", r#"{"error":"no"}"#, None),
@@ -68,12 +71,8 @@ mod tests {
             ("application/json", r#"{"error":"<html>"}"#, None),
             ("", "", None),
         ] {
-            let content_type = HeaderValue::from_static(content_type);
-            let is_page = is_page(Some(&content_type), body.as_bytes());
-            let told = is_page.then(|| message(502, body.as_bytes()));
-            let expected = expected
-                .map(|title| format!("the model's server answered with a page, status 502{title}"));
-            assert_eq!(told, expected, "{body}");
+            let told = page_title(content_type, body.as_bytes());
+            assert_eq!(told.as_deref(), expected, "{body}");
         }
     }
 }

@@ -1,0 +1,285 @@
+//! What a server says when it does not answer, as a sentence that says what to do.
+
+use std::time::{Duration, SystemTime};
+
+use plaincall_wire::openai::{ErrorObject, read_error};
+use plaincall_wire::page_title;
+use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
+
+use super::ModelErrorKind::{Broken, Busy, Refused, TooLong};
+use super::{ModelError, ModelErrorKind};
+use crate::http::Answer;
+
+/// The longest part of a server's own words that is told, in bytes.
+const WORDS: usize = 600;
+
+/// What was asked.
+#[derive(Clone, Debug)]
+pub(super) struct Asked<'a> {
+    /// The beginning of the server's addresses.
+    pub(super) base: String,
+    /// What stands behind it.
+    pub(super) path: &'a str,
+    pub(super) model: &'a str,
+    pub(super) has_key: bool,
+}
+
+impl Asked<'_> {
+    /// The server, as it is told.
+    pub(super) fn server(&self) -> String {
+        format!("the model's server at {}", self.base)
+    }
+
+    /// What to do if there is nothing at the address.
+    fn other_address(&self) -> String {
+        let versions = ["/v1", "/v1beta", "/openai", "/v2", "/v3", "/v4"];
+        if versions.iter().any(|version| self.base.contains(version)) {
+            return "is the address right?".to_owned();
+        }
+        format!("the address may want /v1 at its end: {}/v1", self.base)
+    }
+}
+
+/// Codes, types and words of servers whose model cannot read so much. In small letters.
+const TOO_LONG: [&str; 27] = [
+    "context_length_exceeded",
+    "context_window_exceeded",
+    "exceed_context_size",
+    "model_max_prompt_tokens_exceeded",
+    "request_too_large",
+    "context length",
+    "context_length",
+    "context window",
+    "context size",
+    "context limit",
+    "maximum context",
+    "max context",
+    "available context",
+    "context overflow",
+    "context the overflows",
+    "prompt is too long",
+    "input is too long",
+    "prompt too long",
+    "too many tokens",
+    "too many input tokens",
+    "maximum prompt length",
+    "maximum input length",
+    "input token count",
+    "prompt token count",
+    "tokens in the input",
+    "exceeds the maximum number of tokens",
+    "n_keep >= n_ctx",
+];
+
+/// Codes and words of servers that will not go on without money.
+const NO_CREDIT: [&str; 7] = [
+    "insufficient_quota",
+    "insufficient_balance",
+    "insufficient balance",
+    "insufficient credit",
+    "billing",
+    "credit balance",
+    "more credits",
+];
+
+/// Why an answer is none, by its status and body.
+pub(super) fn by_status(answer: &Answer, body: &[u8], asked: &Asked<'_>) -> ModelError {
+    let status = answer.status();
+    let headers = answer.headers();
+    if (300..400).contains(&status) {
+        let to = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+        let to = to.map_or(String::new(), |to| format!(" to {}", cut(to)));
+        return ModelError::new(
+            ModelErrorKind::Refused,
+            format!(
+                "{} sends elsewhere{to} (status {status}), which is not followed: give the address of the server itself",
+                asked.server()
+            ),
+        );
+    }
+    let error = match page_title(&answer.content_type(), body) {
+        Some(title) if title.is_empty() => ErrorObject::new("", "a page for people"),
+        Some(title) => ErrorObject::new("", format!("a page for people, {title}")),
+        None => read_error(body),
+    };
+    let mut error = by_words(Some(status), &error, asked);
+    error.retry_after = retry_after(headers);
+    error
+}
+
+/// Why an answer is none, or broke off, by what the server says about it.
+pub(super) fn by_words(
+    status: Option<u16>,
+    error: &ErrorObject<'_>,
+    asked: &Asked<'_>,
+) -> ModelError {
+    let words = error.message.as_deref().unwrap_or_default();
+    let said = format!(
+        "{} {} {words}",
+        error.kind.as_deref().unwrap_or_default(),
+        error
+            .code
+            .as_ref()
+            .map(plaincall_wire::Json::text)
+            .unwrap_or_default(),
+    )
+    .to_lowercase();
+    let holds = |list: &[&str]| list.iter().any(|word| said.contains(word));
+    let number = error
+        .code
+        .as_ref()
+        .and_then(|code| code.text().parse().ok());
+    let known = status.or(number).or_else(|| by_kind(&said));
+    let place = known.map_or(String::new(), |status| format!(" (status {status})"));
+    let words = match cut(words) {
+        words if words.is_empty() => String::new(),
+        words => format!(": {words}"),
+    };
+    let server = asked.server();
+    let model = asked.model;
+    let new = |kind, message: String| ModelError::new(kind, message);
+    if known != Some(429) && holds(&TOO_LONG) || known == Some(413) {
+        return new(
+            TooLong,
+            format!("the conversation is longer than the model `{model}` can read{words}"),
+        );
+    }
+    if known == Some(402) || holds(&NO_CREDIT) {
+        return new(
+            Refused,
+            format!("{server} does not go on{place}{words}; see to the account of the key"),
+        );
+    }
+    match known {
+        Some(401) if asked.has_key => new(
+            Refused,
+            format!(
+                "{server} does not take the key{place}{words}; is it the right one for this server?"
+            ),
+        ),
+        Some(401) => new(
+            Refused,
+            format!("{server} wants a key{place}{words}; none was given"),
+        ),
+        Some(403) => new(
+            Refused,
+            format!(
+                "{server} does not allow this{place}{words}; may the key use the model `{model}`?"
+            ),
+        ),
+        Some(404) if said.contains("model") && !said.contains("a page for people") => new(
+            Refused,
+            format!(
+                "{server} does not have the model `{model}`{place}{words}; {}/models lists what it has",
+                asked.base
+            ),
+        ),
+        Some(404 | 405) => new(
+            Refused,
+            format!(
+                "{server} has nothing at {}{place}{words}; {}",
+                asked.path,
+                asked.other_address()
+            ),
+        ),
+        Some(408 | 409 | 425 | 429) => new(Busy, format!("{server} is busy{place}{words}")),
+        Some(500..) => new(Busy, format!("{server} has failed{place}{words}")),
+        Some(400..) => new(
+            Refused,
+            format!("{server} refuses the request{place}{words}"),
+        ),
+        _ => new(Broken, format!("{server} has failed{words}")),
+    }
+}
+
+/// The status that a kind of error stands for, in an answer that had begun well.
+fn by_kind(said: &str) -> Option<u16> {
+    let kinds = [
+        ("overloaded", 529),
+        ("rate_limit", 429),
+        ("authentication_error", 401),
+        ("permission_error", 403),
+        ("not_found_error", 404),
+        ("invalid_request_error", 400),
+        ("api_error", 500),
+        ("server_error", 500),
+    ];
+    kinds
+        .into_iter()
+        .find(|(kind, _)| {
+            said.split(' ')
+                .next()
+                .is_some_and(|first| first.contains(kind))
+        })
+        .map(|(_, status)| status)
+}
+
+/// A page came with the status of success.
+pub(super) fn page(title: &str, asked: &Asked<'_>) -> ModelError {
+    let title = if title.is_empty() {
+        String::new()
+    } else {
+        format!(" ({title})")
+    };
+    ModelError::new(
+        ModelErrorKind::Refused,
+        format!(
+            "{} has answered with a page for people{title}: at this address is no model; {}",
+            asked.server(),
+            asked.other_address()
+        ),
+    )
+}
+
+/// Something came that is neither JSON nor a stream.
+pub(super) fn unreadable(body: &[u8], asked: &Asked<'_>) -> ModelError {
+    let text = cut(&String::from_utf8_lossy(body));
+    ModelError::new(
+        ModelErrorKind::Refused,
+        format!(
+            "{} has answered with what no model's server says: {text}; {}",
+            asked.server(),
+            asked.other_address()
+        ),
+    )
+}
+
+/// A server has found a call although it was offered no tools: it has taken out of the text what should be read there.
+pub(super) fn native_call(asked: &Asked<'_>) -> ModelError {
+    ModelError::new(
+        ModelErrorKind::Refused,
+        format!(
+            "{} has answered with a tool call of its own, though it was offered no tools: turn its tool calls off (vLLM: without --enable-auto-tool-choice; llama.cpp: without --jinja, or with another chat template)",
+            asked.server()
+        ),
+    )
+}
+
+/// On one line, and not too much of it.
+fn cut(words: &str) -> String {
+    let mut words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.len() > WORDS {
+        words.truncate(words.floor_char_boundary(WORDS));
+        words.push('…');
+    }
+    words
+}
+
+/// How long a server wants to be left alone, in whichever way it says so.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |text: &str| text.parse::<f64>().ok();
+    let milliseconds = text("retry-after-ms").and_then(number);
+    if let Some(milliseconds) = milliseconds {
+        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
+    }
+    let after = text(RETRY_AFTER.as_str())?;
+    if let Some(seconds) = number(after) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let at = httpdate::parse_http_date(after).ok()?;
+    // The server's own clock counts, if it shows it.
+    let date = text(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
+    let now = date.unwrap_or_else(SystemTime::now);
+    Some(at.duration_since(now).unwrap_or_default())
+}

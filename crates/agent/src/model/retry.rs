@@ -1,0 +1,193 @@
+//! Models that are asked again when they have not begun to answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Finish;
+use super::{
+    Model, ModelError, ModelRequest, Piece, Reply, ReplyNext, ReplyWriter, RetryTold, Usage,
+};
+
+/// How often, and after how long, a model is asked again that has not begun to answer.
+///
+/// The pauses grow: the first, then twice as long, and so on, each shortened by chance by up to a half, so that many
+/// who failed together do not come again together. A server that says when to come again is obeyed, if that can be
+/// waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Retries {
+    /// How often it is asked again at most. By default 4 times; 0 for never.
+    pub most: u32,
+    /// The first pause. By default a second.
+    pub first_pause: Duration,
+    /// The longest pause. By default 30 seconds.
+    pub longest_pause: Duration,
+    /// The longest that a server may ask to be left alone; if it asks for more, its error is told at once. By default a
+    /// minute.
+    pub longest_wait: Duration,
+    /// How long after the first request one may still be sent again. By default 10 minutes.
+    pub within: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self {
+            most: 4,
+            first_pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(30),
+            longest_wait: Duration::from_mins(1),
+            within: Duration::from_mins(10),
+        }
+    }
+}
+
+impl Retries {
+    /// Never.
+    pub fn none() -> Self {
+        Self {
+            most: 0,
+            ..Self::default()
+        }
+    }
+
+    /// How long to wait before the next request, if there is to be one.
+    fn pause(&self, number: u32, error: &ModelError, chance: f64) -> Option<Duration> {
+        if number >= self.most || !error.kind.may_pass() {
+            return None;
+        }
+        let doubled = 2_u32.saturating_pow(number);
+        let grown = self
+            .first_pause
+            .saturating_mul(doubled)
+            .min(self.longest_pause);
+        let pause = grown.mul_f64(1.0 - chance / 2.0);
+        match error.retry_after {
+            Some(wait) if wait > self.longest_wait => None,
+            // What it asks for, and a little more.
+            Some(wait) => Some(wait.saturating_add(pause.min(self.first_pause))),
+            None => Some(pause),
+        }
+    }
+}
+
+/// A model that is asked again if it fails before it has said anything, and only then: of a reply that has begun,
+/// calls may run already.
+///
+/// Each time it tells so with a [`Piece::Retry`].
+///
+/// ```
+/// use plaincall_agent::model::{OpenAi, Retries, Retrying};
+///
+/// let model = Retrying::new(OpenAi::new("http://localhost:11434/v1", "qwen3"), Retries::default());
+/// ```
+#[derive(Debug)]
+pub struct Retrying<M> {
+    model: Arc<M>,
+    retries: Retries,
+}
+
+impl<M: Model> Retrying<M> {
+    /// This model, asked again.
+    pub fn new(model: M, retries: Retries) -> Self {
+        Self {
+            model: Arc::new(model),
+            retries,
+        }
+    }
+}
+
+impl<M> Clone for Retrying<M> {
+    fn clone(&self) -> Self {
+        Self {
+            model: Arc::clone(&self.model),
+            retries: self.retries,
+        }
+    }
+}
+
+impl<M: Model> Model for Retrying<M> {
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn reply(&self, request: ModelRequest) -> Reply {
+        let Self { model, retries } = self.clone();
+        Reply::new(|out| async move {
+            let asked = tokio::time::Instant::now();
+            let mut number = 0;
+            loop {
+                let mut begun = Begun::default();
+                let error = match begun.pass_on(model.reply(request.clone()), &out).await {
+                    Err(error) if !begun.has_begun => error,
+                    ended => return ended,
+                };
+                let Some(pause) = retries.pause(number, &error, chance()) else {
+                    return Err(error);
+                };
+                if asked.elapsed().saturating_add(pause) > retries.within {
+                    return Err(error);
+                }
+                number += 1;
+                let told = RetryTold {
+                    number,
+                    most: retries.most,
+                    pause,
+                    error,
+                };
+                out.piece(Piece::Retry(told)).await;
+                tokio::time::sleep(pause).await;
+            }
+        })
+    }
+}
+
+/// What has come of a reply.
+#[derive(Default)]
+struct Begun {
+    /// Whether it has said or thought anything.
+    has_begun: bool,
+    /// What it has cost before that.
+    usage: Option<Usage>,
+}
+
+impl Begun {
+    async fn pass_on(&mut self, mut reply: Reply, out: &ReplyWriter) -> Result<Finish, ModelError> {
+        while let Some(next) = reply.next().await {
+            match next? {
+                ReplyNext::Finish(finish) => {
+                    self.begin(out).await;
+                    return Ok(finish);
+                }
+                // A reply that comes to nothing costs nothing, as far as anybody knows.
+                ReplyNext::Piece(Piece::Usage(usage)) if !self.has_begun => {
+                    self.usage = Some(usage);
+                }
+                ReplyNext::Piece(piece) => {
+                    if !matches!(piece, Piece::Retry(_)) {
+                        self.begin(out).await;
+                    }
+                    out.piece(piece).await;
+                }
+            }
+        }
+        // No reply does that.
+        Err(ModelError::new(
+            super::ModelErrorKind::Broken,
+            "the reply has no end",
+        ))
+    }
+
+    async fn begin(&mut self, out: &ReplyWriter) {
+        self.has_begun = true;
+        if let Some(usage) = self.usage.take() {
+            out.usage(usage).await;
+        }
+    }
+}
+
+/// A number from 0 to less than 1.
+fn chance() -> f64 {
+    // Without the system's chance all wait the longest, which is no harm.
+    let drawn = getrandom::u32().unwrap_or_default();
+    f64::from(drawn) / (f64::from(u32::MAX) + 1.0)
+}

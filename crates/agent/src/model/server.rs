@@ -1,0 +1,401 @@
+//! A model's server, as the clients ask it.
+
+use std::collections::VecDeque;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use plaincall_wire::page_title;
+use plaincall_wire::sse::{Decoder, Event};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
+use reqwest::{Client, Url};
+
+use super::key::Key;
+use super::refusal::{self, Asked};
+use super::{ModelError, ModelErrorKind};
+use crate::http::{Answer, HttpError, HttpErrorKind, HttpSettings, Waits, send};
+
+/// The longest answer that comes in one piece, in bytes.
+const WHOLE_BYTES: usize = 64 << 20;
+/// How a client names itself.
+const NAME: &str = concat!("plaincall/", env!("CARGO_PKG_VERSION"));
+
+/// Where a model is, and how it is asked.
+#[derive(Clone, Debug)]
+pub(super) struct Server {
+    /// The beginning of its addresses.
+    url: String,
+    /// The header that the key goes in, and what stands before it there.
+    key_header: (&'static str, &'static str),
+    pub(super) key: Option<Key>,
+    pub(super) headers: Vec<(String, Key)>,
+    pub(super) waits: Waits,
+    pub(super) http: HttpSettings,
+    /// Made when it is first asked.
+    ready: OnceLock<Result<Ready, ModelError>>,
+}
+
+#[derive(Clone, Debug)]
+struct Ready {
+    client: Client,
+    base: Url,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// How long models take: many think for minutes before they say a word.
+pub(super) const WAITS: Waits = Waits {
+    first: Duration::from_mins(10),
+    idle: Duration::from_mins(5),
+    whole: Duration::from_hours(1),
+};
+
+impl Server {
+    pub(super) fn new(url: String, key_header: (&'static str, &'static str)) -> Self {
+        Self {
+            url,
+            key_header,
+            key: None,
+            headers: Vec::new(),
+            waits: WAITS,
+            http: HttpSettings::default(),
+            ready: OnceLock::new(),
+        }
+    }
+
+    /// Changes a setting.
+    pub(super) fn set(&mut self, change: impl FnOnce(&mut Self)) {
+        change(self);
+        self.ready = OnceLock::new();
+    }
+
+    /// Whether it can be asked, as far as that can be known before.
+    pub(super) fn check(&self) -> Result<(), ModelError> {
+        self.ready().map(|_| ())
+    }
+
+    /// The host's name, or nothing.
+    pub(super) fn host(&self) -> Option<&str> {
+        self.ready().ok()?.base.host_str()
+    }
+
+    fn ready(&self) -> Result<&Ready, ModelError> {
+        let ready = self.ready.get_or_init(|| self.make());
+        ready.as_ref().map_err(Clone::clone)
+    }
+
+    fn make(&self) -> Result<Ready, ModelError> {
+        let refused = |message: String| ModelError::new(ModelErrorKind::Refused, message);
+        let base = base(&self.url).map_err(refused)?;
+        let client = self.http.client();
+        let client = client.map_err(|error| refused(error.to_string()))?;
+        let (name, before) = self.key_header;
+        let mut headers = Vec::new();
+        let is_replaced = |(own, _): &(String, Key)| own.eq_ignore_ascii_case(name);
+        if let Some(key) = &self.key
+            && !self.headers.iter().any(is_replaced)
+        {
+            let value = format!("{before}{}", key.secret());
+            let header = secret_header(name, &value).filter(|_| !key.secret().is_empty());
+            let wrong = "the key is empty, or has characters that no header can hold";
+            headers.push(header.ok_or_else(|| refused(wrong.to_owned()))?);
+        }
+        for (name, value) in &self.headers {
+            let header = secret_header(name, value.secret());
+            let wrong = || {
+                refused(format!(
+                    "the header `{name}` has a name or a value that no header can have"
+                ))
+            };
+            headers.push(header.ok_or_else(wrong)?);
+        }
+        Ok(Ready {
+            client,
+            base,
+            headers,
+        })
+    }
+
+    /// Who is asked for what, for messages.
+    pub(super) fn asked<'a>(&self, path: &'a str, model: &'a str) -> Asked<'a> {
+        let base = self.ready().map(|ready| shown(&ready.base));
+        Asked {
+            base: base.unwrap_or_default(),
+            path,
+            model,
+            has_key: self.key.is_some() || !self.headers.is_empty(),
+        }
+    }
+
+    /// Sends a request, and reads the beginning of the answer. Keys are left out of the error.
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Vec<u8>,
+        asked: &Asked<'_>,
+    ) -> Result<Answered, ModelError> {
+        let answered = self.answered(path, headers, body, asked).await;
+        answered.map_err(|error| self.conceal(error))
+    }
+
+    async fn answered(
+        &self,
+        path: &str,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Vec<u8>,
+        asked: &Asked<'_>,
+    ) -> Result<Answered, ModelError> {
+        let ready = self.ready()?;
+        let mut url = ready.base.clone();
+        url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
+        let mut request = ready
+            .client
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream, application/json")
+            // What is encoded could not be read.
+            .header(ACCEPT_ENCODING, "identity")
+            .header(USER_AGENT, NAME)
+            .body(body);
+        for (name, value) in headers.iter().chain(&ready.headers) {
+            request = request.header(name, value);
+        }
+        let sent = send(request, self.waits).await;
+        let mut answer = sent.map_err(|error| failed(&error, asked))?;
+        if (200..300).contains(&answer.status()) {
+            return Answered::open(answer, asked).await;
+        }
+        let body = answer.error_body().await;
+        Err(refusal::by_status(&answer, &body, asked))
+    }
+
+    /// Leaves the keys out of an error.
+    pub(super) fn conceal(&self, mut error: ModelError) -> ModelError {
+        let headers = self.headers.iter().map(|(_, value)| value);
+        for key in self.key.iter().chain(headers) {
+            error.message = key.conceal(&error.message);
+            // A scheme stands before some.
+            if let Some((_, secret)) = key.secret().split_once(' ') {
+                error.message = Key::new(secret).conceal(&error.message);
+            }
+        }
+        error
+    }
+}
+
+fn secret_header(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    let name: HeaderName = name.parse().ok()?;
+    let mut value = HeaderValue::from_str(value).ok()?;
+    value.set_sensitive(true);
+    Some((name, value))
+}
+
+/// The beginning of the addresses of a server.
+fn base(url: &str) -> Result<Url, String> {
+    // What stands there is not said again: it may be a password.
+    let behind_scheme = url.split_once("://").map_or(url, |(_, behind)| behind);
+    let host = behind_scheme.split(['/', '?', '#']).next();
+    if host.is_some_and(|host| host.contains('@')) {
+        return Err("the address of the model's server has a name or a password in it, which everybody could read in the list of processes; keys are given apart from it".to_owned());
+    }
+    let without_query = url.split(['?', '#']).next().unwrap_or_default();
+    if behind_scheme == url && !url.is_empty() && !url.starts_with('/') {
+        return Err(format!(
+            "{without_query}: an address that begins with http:// or https:// is needed, perhaps http://{without_query}"
+        ));
+    }
+    let mut base: Url = url
+        .parse()
+        .map_err(|error| format!("{without_query}: {error}"))?;
+    if !matches!(base.scheme(), "http" | "https") {
+        return Err(format!(
+            "{without_query}: an address that begins with http:// or https:// is needed, such as http://localhost:11434/v1"
+        ));
+    }
+    base.set_fragment(None);
+    // The whole address of a request, as documents show it.
+    let path = base.path().trim_end_matches('/');
+    let path = path.strip_suffix("/chat/completions").unwrap_or(path);
+    let path = path.strip_suffix("/messages").unwrap_or(path).to_owned();
+    base.set_path(&path);
+    Ok(base)
+}
+
+/// An address as it is told: what stands behind `?` may be a key.
+fn shown(base: &Url) -> String {
+    let mut base = base.clone();
+    base.set_query(None);
+    base.as_str().trim_end_matches('/').to_owned()
+}
+
+/// Why there is no answer.
+pub(super) fn failed(error: &HttpError, asked: &Asked<'_>) -> ModelError {
+    let message = error.told(&asked.server());
+    let (kind, advice) = match error.kind {
+        HttpErrorKind::Settings => (ModelErrorKind::Refused, ""),
+        HttpErrorKind::Connect => (
+            ModelErrorKind::Connect,
+            "; is it running, and is the address right?",
+        ),
+        HttpErrorKind::Timeout => (ModelErrorKind::Timeout, ""),
+        HttpErrorKind::Broken | HttpErrorKind::TooLong => (ModelErrorKind::Broken, ""),
+    };
+    ModelError::new(kind, format!("{message}{advice}"))
+}
+
+/// An answer of success.
+pub(super) enum Answered {
+    /// It comes as a stream of events.
+    Stream(Box<EventStream>),
+    /// It is one JSON text.
+    Whole(Vec<u8>),
+}
+
+impl Answered {
+    /// Finds out which it is. Some servers answer whole though they were asked for a stream, and some do not say which.
+    async fn open(mut answer: Answer, asked: &Asked<'_>) -> Result<Self, ModelError> {
+        let content_type = answer.content_type();
+        let mut begun = Vec::new();
+        if !content_type.starts_with("text/event-stream") {
+            // A byte order mark may come first, and blanks.
+            while begun.trim_ascii().len() < 4 {
+                let piece = answer
+                    .piece()
+                    .await
+                    .map_err(|error| failed(&error, asked))?;
+                let Some(piece) = piece else { break };
+                begun.extend_from_slice(&piece);
+            }
+            let text = begun.trim_ascii_start();
+            if text.starts_with(b"{") || text.starts_with(b"[") || text.is_empty() {
+                let rest = answer.body(WHOLE_BYTES).await;
+                begun.extend(rest.map_err(|error| failed(&error, asked))?);
+                return Ok(Self::Whole(begun));
+            }
+            if let Some(title) = page_title(&content_type, text) {
+                begun.extend(answer.error_body().await);
+                let title = page_title(&content_type, &begun).unwrap_or(title);
+                return Err(refusal::page(&title, asked));
+            }
+            let is_stream = ["data:", "event", "id:", ":", "retry", "\u{FEFF}"];
+            if !is_stream
+                .iter()
+                .any(|begin| text.starts_with(begin.as_bytes()))
+            {
+                begun.extend(answer.error_body().await);
+                return Err(refusal::unreadable(&begun, asked));
+            }
+        }
+        let mut events = EventStream {
+            answer,
+            decoder: Some(Decoder::new()),
+            events: VecDeque::new(),
+        };
+        events
+            .feed(&begun)
+            .map_err(|message| broken(&message, asked))?;
+        Ok(Self::Stream(Box::new(events)))
+    }
+}
+
+fn broken(message: &str, asked: &Asked<'_>) -> ModelError {
+    ModelError::new(
+        ModelErrorKind::Broken,
+        format!("the answer of {} cannot be read: {message}", asked.server()),
+    )
+}
+
+/// The events of an answer.
+pub(super) struct EventStream {
+    answer: Answer,
+    decoder: Option<Decoder>,
+    /// Events of the last piece.
+    events: VecDeque<Event<'static>>,
+}
+
+impl EventStream {
+    /// The next event. Dropping the future loses nothing.
+    pub(super) async fn next(
+        &mut self,
+        asked: &Asked<'_>,
+    ) -> Result<Option<Event<'static>>, ModelError> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            let piece = self.answer.piece().await;
+            if let Some(piece) = piece.map_err(|error| failed(&error, asked))? {
+                self.feed(&piece)
+                    .map_err(|message| broken(&message, asked))?;
+                continue;
+            }
+            let Some(decoder) = self.decoder.take() else {
+                return Ok(None);
+            };
+            let last = decoder.finish();
+            let last = last.map_err(|error| broken(&error.to_string(), asked))?;
+            self.events.extend(last);
+            if self.events.is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let Some(decoder) = &mut self.decoder else {
+            return Ok(());
+        };
+        for event in decoder.feed(bytes) {
+            let event = event.map_err(|error| error.to_string())?;
+            self.events.push_back(Event {
+                name: event.name.map(|name| name.into_owned().into()),
+                data: event.data.into_owned().into(),
+                id: event.id,
+                retry: event.retry,
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{base, shown};
+
+    #[test]
+    fn addresses() {
+        for (url, expected) in [
+            ("http://localhost:11434/v1", Ok("http://localhost:11434/v1")),
+            (
+                "http://localhost:11434/v1//",
+                Ok("http://localhost:11434/v1"),
+            ),
+            ("https://api.example", Ok("https://api.example")),
+            ("http://[::1]:8000/v1", Ok("http://[::1]:8000/v1")),
+            ("https://a/v1/chat/completions", Ok("https://a/v1")),
+            ("https://a/v1/messages/", Ok("https://a/v1")),
+            ("https://a/v1?api-version=1#x", Ok("https://a/v1")),
+            (
+                "localhost:11434/v1",
+                Err("perhaps http://localhost:11434/v1"),
+            ),
+            ("api.example?key=word@", Err("perhaps http://api.example")),
+            ("name:word@a/v1", Err("a name or a password")),
+            ("http://name:word@a/v1", Err("a name or a password")),
+            ("/v1", Err("/v1: ")),
+            ("ftp://a/v1", Err("begins with http://")),
+            ("", Err(": ")),
+            ("http://", Err("http://: ")),
+        ] {
+            match (base(url), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(shown(&found), expected),
+                (Err(found), Err(words)) => {
+                    assert!(
+                        found.contains(words) && !found.contains("word@"),
+                        "{url}: {found}"
+                    );
+                }
+                (found, _) => panic!("{url}: {found:?}"),
+            }
+        }
+    }
+}

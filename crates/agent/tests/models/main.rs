@@ -1,0 +1,12 @@
+//! Models: clients over sockets, scripts, recorded replies and retries.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails, in its helpers too"
+)]
+
+mod heard;
+mod openai;
+mod retries;
+mod scripts;

@@ -1,0 +1,163 @@
+//! A model that does not begin is asked again, and one that has begun never.
+
+use std::time::Duration;
+
+use plaincall::Stop;
+use plaincall_agent::model::{
+    Finish, Model, ModelError, ModelErrorKind, Retries, Retrying, Scripted, ScriptedReply, Usage,
+};
+use tokio::time::Instant;
+
+use crate::heard::{Heard, ask, question};
+
+fn busy() -> ModelError {
+    ModelError::new(ModelErrorKind::Busy, "busy")
+}
+
+fn fails(kind: ModelErrorKind) -> ScriptedReply {
+    ScriptedReply::error(ModelError::new(kind, "no"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_pass_is_asked_again() {
+    let second = Duration::from_secs(1);
+    for kind in [
+        ModelErrorKind::Connect,
+        ModelErrorKind::Busy,
+        ModelErrorKind::Timeout,
+        ModelErrorKind::Broken,
+    ] {
+        let script = Scripted::new([fails(kind), fails(kind), "Hello.".into()]);
+        let begin = Instant::now();
+        let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
+        assert_eq!(
+            (heard.text.as_str(), heard.finish().stop),
+            ("Hello.", Stop::Natural)
+        );
+        assert_eq!(script.requests().len(), 3);
+        let told: Vec<u32> = heard.retries.iter().map(|told| told.number).collect();
+        assert_eq!(told, [1, 2]);
+        assert!(
+            heard
+                .retries
+                .iter()
+                .all(|told| told.most == 4 && told.error.kind == kind)
+        );
+        // A half of it is chance.
+        let pauses: Vec<Duration> = heard.retries.iter().map(|told| told.pause).collect();
+        assert!(pauses[0] >= second / 2 && pauses[0] <= second, "{pauses:?}");
+        assert!(pauses[1] >= second && pauses[1] <= second * 2, "{pauses:?}");
+        let waited = begin.elapsed();
+        let pauses: Duration = pauses.iter().sum();
+        assert!(waited >= pauses && waited < pauses + second, "{waited:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_will_not_pass_is_told_at_once() {
+    for kind in [ModelErrorKind::Refused, ModelErrorKind::TooLong] {
+        let script = Scripted::new([fails(kind), "Hello.".into()]);
+        let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
+        assert_eq!(heard.error().kind, kind);
+        assert_eq!((script.requests().len(), heard.retries.len()), (1, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_begun_is_never_asked_again() {
+    let begun = [
+        ScriptedReply::text("Hel").fail(busy()),
+        ScriptedReply::new().think("hm").fail(busy()),
+        ScriptedReply::new()
+            .usage(Usage::new(3, 1))
+            .say("H")
+            .fail(busy()),
+    ];
+    for first in begun {
+        let script = Scripted::new([first, "Hello.".into()]);
+        let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
+        assert_eq!(heard.error(), &busy());
+        assert_eq!((script.requests().len(), heard.retries.len()), (1, 0));
+    }
+    // That it has read the question is no beginning, and is told only of the reply that counts.
+    let read = ScriptedReply::new().usage(Usage::new(3, 0)).fail(busy());
+    let says = ScriptedReply::new().usage(Usage::new(4, 1)).say("Hello.");
+    let heard = ask(&Retrying::new(
+        Scripted::new([read, says]),
+        Retries::default(),
+    ))
+    .await;
+    assert_eq!(
+        (heard.text.as_str(), heard.usage),
+        ("Hello.", Some(Usage::new(4, 1)))
+    );
+    // Nor is it asked again because it has nothing to say.
+    let script = Scripted::new([ScriptedReply::new(), "Hello.".into()]);
+    let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
+    assert_eq!((heard.text.as_str(), script.requests().len()), ("", 1));
+    assert_eq!(heard.finish(), &Finish::stop().reason("stop"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_gives_up() {
+    let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
+    let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
+    assert_eq!((script.requests().len(), heard.retries.len()), (5, 4));
+    assert_eq!(heard.error().message, "no");
+    let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
+    let never = ask(&Retrying::new(script.clone(), Retries::none())).await;
+    assert_eq!((script.requests().len(), never.retries.len()), (1, 0));
+    // Each takes its time, and at some moment that is too much.
+    let slow = fails(ModelErrorKind::Busy).latency(Duration::from_mins(4), Duration::ZERO);
+    let script = Scripted::with(move |_, _| slow.clone());
+    ask(&Retrying::new(script.clone(), Retries::default())).await;
+    assert_eq!(script.requests().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_says_when_to_come_again() {
+    let seconds = Duration::from_secs;
+    for (after, is_obeyed) in [(0, true), (7, true), (60, true), (61, false)] {
+        let first = ScriptedReply::error(busy().retry_after(seconds(after)));
+        let script = Scripted::new([first, "Hello.".into()]);
+        let begin = Instant::now();
+        let heard = ask(&Retrying::new(script.clone(), Retries::default())).await;
+        assert_eq!(
+            script.requests().len(),
+            if is_obeyed { 2 } else { 1 },
+            "{after}"
+        );
+        if is_obeyed {
+            let waited = begin.elapsed();
+            assert!(
+                waited >= seconds(after) && waited <= seconds(after + 2),
+                "{waited:?}"
+            );
+        } else {
+            assert_eq!(heard.error().retry_after, Some(seconds(after)));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_can_be_cancelled() {
+    let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
+    let mut reply = Retrying::new(script.clone(), Retries::default()).reply(question());
+    assert!(reply.next().await.unwrap().is_ok());
+    // Nothing happens unless somebody waits for it.
+    tokio::time::advance(Duration::from_mins(5)).await;
+    assert_eq!(script.requests().len(), 1);
+    let waited = tokio::time::timeout(Duration::from_millis(1), reply.next()).await;
+    assert!(waited.is_err() || script.requests().len() == 2);
+    drop(reply);
+    assert!(script.requests().len() <= 2);
+    let waiting = Retrying::new(
+        Scripted::new([ScriptedReply::new().stall()]),
+        Retries::default(),
+    );
+    let stalled = tokio::time::timeout(
+        Duration::from_hours(9),
+        Heard::all(waiting.reply(question())),
+    );
+    assert!(stalled.await.is_err());
+}

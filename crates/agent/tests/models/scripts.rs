@@ -1,0 +1,101 @@
+//! Scripts and recorded replies.
+
+use std::time::Duration;
+
+use plaincall::Stop;
+use plaincall_agent::model::{
+    Chunks, Finish, Message, Model, ModelError, ModelErrorKind, ModelRequest, Replay, Role,
+    Scripted, ScriptedReply, Usage,
+};
+use tokio::time::Instant;
+
+use crate::heard::{Heard, ask, question};
+
+#[tokio::test(start_paused = true)]
+async fn a_script_is_played() {
+    let model = Scripted::new([
+        ScriptedReply::text("Let me see.\n")
+            .think("hm")
+            .say("😀")
+            .usage(Usage::new(3, 2))
+            .chunks(Chunks::Characters)
+            .latency(Duration::from_secs(2), Duration::from_millis(100)),
+        ScriptedReply::text("half").reason("length"),
+        ScriptedReply::new()
+            .pause(Duration::from_secs(3))
+            .finish(Finish::new(Stop::Broken)),
+    ]);
+    assert_eq!((model.left(), model.requests().len()), (3, 0));
+    let begin = Instant::now();
+    let heard = ask(&model).await;
+    assert_eq!(
+        (heard.text.as_str(), heard.reasoning.as_str()),
+        ("Let me see.\n😀", "hm")
+    );
+    assert_eq!((heard.pieces, heard.usage), (15, Some(Usage::new(3, 2))));
+    assert_eq!(heard.finish(), &Finish::stop().reason("stop"));
+    assert_eq!(begin.elapsed(), Duration::from_millis(2000 + 14 * 100));
+    let heard = ask(&model).await;
+    assert_eq!(heard.finish(), &Finish::new(Stop::Length).reason("length"));
+    let heard = ask(&model).await;
+    assert_eq!(
+        (heard.text.as_str(), heard.finish().stop),
+        ("", Stop::Broken)
+    );
+    assert_eq!(model.left(), 0);
+    let heard = ask(&model).await;
+    assert_eq!(
+        heard.error().message,
+        "the script has 3 replies, and this is request 4"
+    );
+    let requests = model.requests();
+    assert_eq!(
+        (requests.len(), &*requests[0].messages),
+        (4, &*question().messages)
+    );
+}
+
+#[tokio::test]
+async fn what_nobody_reads_was_not_asked() {
+    let model = Scripted::new(["a", "b"]);
+    drop(model.reply(question()));
+    assert_eq!(ask(&model).await.text, "a");
+    assert_eq!(model.requests().len(), 1);
+    let broken = ModelError::new(ModelErrorKind::Broken, "gone");
+    let fails = Scripted::new([ScriptedReply::text("a").fail(broken.clone())]);
+    let heard = ask(&fails).await;
+    assert_eq!((heard.text.as_str(), heard.error()), ("a", &broken));
+}
+
+#[tokio::test]
+async fn the_same_seed_the_same_pieces() {
+    let text = "日本語 and so on. ".repeat(20);
+    let heard = |seed| {
+        let reply = ScriptedReply::text(&text).chunks(Chunks::Random { seed, most: 5 });
+        async move { ask(&Scripted::new([reply])).await }
+    };
+    let (one, again) = (heard(7).await, heard(7).await);
+    assert_eq!(one, again);
+    assert_eq!(one.text, text);
+    assert_ne!(one.pieces, heard(8).await.pieces);
+}
+
+#[tokio::test]
+async fn recorded_replies_by_turn() {
+    let replay = Replay::read(
+        "\"One, and more than a piece.\"\n\n{\"content\":\"two\",\"finish_reason\":\"length\"}\n",
+    )
+    .unwrap();
+    let mut messages = vec![Message::new(Role::User, "Hi.")];
+    for (expected, stop) in [
+        ("One, and more than a piece.", Stop::Natural),
+        ("two", Stop::Length),
+        ("two", Stop::Length),
+    ] {
+        let heard = Heard::all(replay.reply(ModelRequest::new(messages.clone()))).await;
+        assert_eq!((heard.text.as_str(), heard.finish().stop), (expected, stop));
+        assert_eq!(heard.pieces, expected.len().div_ceil(12));
+        messages.push(Message::new(Role::Assistant, heard.text));
+        messages.push(Message::new(Role::User, "And?"));
+    }
+}

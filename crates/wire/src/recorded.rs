@@ -1,0 +1,96 @@
+//! Recorded replies: a file that stands in the place of a model.
+
+use std::error::Error;
+use std::fmt;
+
+use serde_json::Value;
+
+/// A reply that was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedReply {
+    /// Its text.
+    pub content: String,
+    /// Why it ended: `stop` if nothing else is said.
+    pub finish_reason: String,
+}
+
+/// Why a text holds no recorded replies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayError {
+    line: Option<usize>,
+    message: String,
+}
+
+impl ReplayError {
+    /// The line that is wrong, counted from 1; none if there is no reply at all.
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(formatter, "line {line}: {}", self.message),
+            None => formatter.write_str(&self.message),
+        }
+    }
+}
+
+impl Error for ReplayError {}
+
+/// Reads recorded replies, one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`.
+/// Empty lines are passed over.
+///
+/// ```
+/// use plaincall_wire::read_replies;
+///
+/// let replies = read_replies("\"Hello.\"\n{\"content\": \"Good\", \"finish_reason\": \"length\"}\n")?;
+/// assert_eq!(replies[1].finish_reason, "length");
+/// # Ok::<(), plaincall_wire::ReplayError>(())
+/// ```
+///
+/// # Errors
+/// Says which line is neither, or that there is none.
+pub fn read_replies(text: &str) -> Result<Vec<RecordedReply>, ReplayError> {
+    let mut replies = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let reply = recorded(line).map_err(|message| ReplayError {
+            line: Some(number + 1),
+            message,
+        })?;
+        replies.push(reply);
+    }
+    if replies.is_empty() {
+        return Err(ReplayError {
+            line: None,
+            message: "there is no reply in it".to_owned(),
+        });
+    }
+    Ok(replies)
+}
+
+fn recorded(line: &str) -> Result<RecordedReply, String> {
+    let value: Value = serde_json::from_str(line).map_err(|error| {
+        // Its own line is always the first.
+        let column = error.column();
+        format!("this is no JSON from column {column} on; a reply is a JSON string, or an object with a text as `content`")
+    })?;
+    let (content, reason) = match &value {
+        Value::String(text) => (Some(text.as_str()), None),
+        Value::Object(object) => (
+            object.get("content").and_then(Value::as_str),
+            object.get("finish_reason").and_then(Value::as_str),
+        ),
+        _ => (None, None),
+    };
+    let content =
+        content.ok_or("a reply is a JSON string, or an object with a text as `content`")?;
+    Ok(RecordedReply {
+        content: content.to_owned(),
+        finish_reason: reason.unwrap_or("stop").to_owned(),
+    })
+}
