@@ -85,6 +85,13 @@ impl Work<'_> {
                         let _ = out.send(AgentEvent::Reasoning(text)).await;
                     }
                     Some(Ok(ReplyNext::Piece(Piece::Usage(so_far)))) => usage = Some(so_far),
+                    Some(Ok(ReplyNext::Piece(Piece::Retry(told)))) => {
+                        let _ = out.send(AgentEvent::Retry {
+                            error: told.error.message,
+                            after: told.pause,
+                            attempt: told.number,
+                        }).await;
+                    }
                     Some(Ok(ReplyNext::Finish(finish))) => break Read::Finished(finish),
                     Some(Err(error)) => break Read::Failed(error),
                     None => break Read::Finished(Finish::new(Stop::Broken)),
