@@ -1,6 +1,9 @@
 //! A model with its tools, ready to be asked.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use plaincall::call::{OwnText, PassageBuilder, PromptOptions, prompt};
@@ -48,6 +51,9 @@ pub(crate) struct Settings {
     pub(crate) policy: Policy,
     pub(crate) limits: AgentLimits,
     pub(crate) without_call: WithoutCall,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// Where the directory of a conversation is made.
+    pub(crate) directory_in: Option<PathBuf>,
 }
 
 impl Agent {
@@ -66,6 +72,8 @@ impl Agent {
                 policy: Policy::default(),
                 limits: AgentLimits::default(),
                 without_call: WithoutCall::default(),
+                environment: BTreeMap::new(),
+                directory_in: None,
             },
         }
     }
@@ -97,7 +105,11 @@ impl Agent {
         let mut run = Run::builder(settings.tools.clone())
             .dialect(dialect.clone())
             .rules(settings.rules.clone())
-            .policy(settings.policy);
+            .policy(settings.policy)
+            .environment(settings.environment.clone());
+        if let Some(parent) = &settings.directory_in {
+            run = run.directory_in(parent);
+        }
         if let Some(gate) = &settings.gate {
             run = run.gate(Arc::clone(gate));
         }
@@ -219,6 +231,22 @@ impl AgentBuilder {
     /// Sets what a reply without a call means; the answer if nothing is said.
     pub fn without_call(mut self, meaning: WithoutCall) -> Self {
         self.settings.without_call = meaning;
+        self
+    }
+
+    /// Sets the environment from which commands get what they may see; none if nothing is said. That of this process is
+    /// not looked at.
+    pub fn environment(
+        mut self,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Self {
+        self.settings.environment = variables.into_iter().collect();
+        self
+    }
+
+    /// Gives each conversation a directory of its own, made in this one. Commands work there, and it is removed at the end.
+    pub fn directory_in(mut self, parent: impl Into<PathBuf>) -> Self {
+        self.settings.directory_in = Some(parent.into());
         self
     }
 

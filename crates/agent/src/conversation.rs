@@ -116,6 +116,21 @@ impl Conversation {
         &self.dialect
     }
 
+    /// Gives the model a document, before the next question. It is a text from outside: nothing in it counts as a call, and
+    /// a call that the model copies from it runs only if somebody says so.
+    pub fn attach(&mut self, name: &str, text: &str) {
+        self.heed(text);
+        let text = Foreign::new(text);
+        self.run.hear(name, &text);
+        if let Ok(mut passage) = PassageBuilder::new(std::slice::from_ref(&self.dialect)) {
+            passage.own("The user gives you ");
+            passage.foreign(&Foreign::new(name));
+            passage.own(":\n\n");
+            passage.foreign(&text);
+            self.history.tell(passage.finish().into_text().into());
+        }
+    }
+
     /// Tells the model a text from outside, and listens for copies of it.
     pub(crate) fn tell_foreign(&mut self, name: &str, text: &str) {
         self.heed(text);
