@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use plaincall::call::{OwnText, PassageBuilder, PromptOptions, prompt};
 use plaincall::syntax::DialectError;
-use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, Tool, Toolbox};
+use plaincall::{
+    AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunBuilder, RunEvent, Tool, Toolbox,
+};
 
 use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::conversation::Conversation;
 use crate::key;
 use crate::limits::{AgentLimits, WithoutCall};
-use crate::model::Model;
+use crate::model::{Model, Retries};
 use crate::user::User;
 
 /// A model with its tools. It can be asked often, and from several tasks at once; copies are the same agent.
@@ -54,7 +56,12 @@ pub(crate) struct Settings {
     pub(crate) environment: BTreeMap<OsString, OsString>,
     /// Where the directory of a conversation is made.
     pub(crate) directory_in: Option<PathBuf>,
+    pub(crate) retries: Retries,
+    configure: Option<Box<Configure>>,
 }
+
+/// Sets more of a run than the agent's own settings do.
+type Configure = dyn Fn(RunBuilder) -> RunBuilder + Send + Sync;
 
 impl Agent {
     /// Settings for an agent with this model.
@@ -74,6 +81,8 @@ impl Agent {
                 without_call: WithoutCall::default(),
                 environment: BTreeMap::new(),
                 directory_in: None,
+                retries: Retries::default(),
+                configure: None,
             },
         }
     }
@@ -91,19 +100,47 @@ impl Agent {
     /// # Errors
     /// If there is no runtime, or the system gives no random numbers for a key.
     pub fn conversation(&self) -> Result<Conversation, AgentError> {
-        self.begin(None)
+        self.begin(self.settings.fresh_key()?, None)
     }
 
-    fn begin(&self, log: Option<Log>) -> Result<Conversation, AgentError> {
-        let settings = &self.settings;
-        let dialect = if settings.is_keyed {
-            let key = key::fresh().map_err(|()| AgentErrorKind::Random)?;
-            settings.dialect.clone().keyed(key)
-        } else {
-            settings.dialect.clone()
+    /// Begins a conversation that is written to a log, or takes it up again from there (`spec/log.md`, `spec/agent.md`).
+    /// The agent must have the tools, the policy and the dialect that it had; the model may be another.
+    ///
+    /// A turn in which the conversation was cut off is ended first: what was read of the reply stays, calls that had not
+    /// started are called off, and those that were cut off are run again or settled as
+    /// [`RunBuilder::log`](plaincall::RunBuilder::log) says.
+    ///
+    /// `note` is what the program wants to know again; it stands in the first line of the log, as `program` in its `note`.
+    ///
+    /// # Errors
+    /// As [`conversation`](Self::conversation), and if the log does not fit.
+    pub async fn session(
+        &self,
+        log: Log,
+        note: serde_json::Value,
+    ) -> Result<Conversation, AgentError> {
+        let past = log.history().to_vec();
+        let key = match past.first() {
+            Some(RunEvent::Run(begin)) => begin.note.get("key").cloned(),
+            _ => None,
         };
+        let key = match key {
+            Some(serde_json::Value::String(key)) => Some(key),
+            _ if past.is_empty() => self.settings.fresh_key()?,
+            _ => None,
+        };
+        let mut talk = self.begin(key, Some((log, note)))?;
+        talk.take_up(&past).await?;
+        Ok(talk)
+    }
+
+    fn begin(
+        &self,
+        key: Option<String>,
+        log: Option<(Log, serde_json::Value)>,
+    ) -> Result<Conversation, AgentError> {
+        let settings = &self.settings;
         let mut run = Run::builder(settings.tools.clone())
-            .dialect(dialect.clone())
             .rules(settings.rules.clone())
             .policy(settings.policy)
             .environment(settings.environment.clone());
@@ -113,13 +150,26 @@ impl Agent {
         if let Some(gate) = &settings.gate {
             run = run.gate(Arc::clone(gate));
         }
-        if let Some(log) = log {
-            run = run.log(log);
+        if let Some(configure) = &settings.configure {
+            run = configure(run);
         }
+        if let Some((log, note)) = log {
+            let mut noted = serde_json::Map::new();
+            if let Some(key) = &key {
+                noted.insert("key".to_owned(), key.as_str().into());
+            }
+            noted.insert("program".to_owned(), note);
+            run = run.log(log).note(noted.into());
+        }
+        let dialect = match key {
+            Some(key) => settings.dialect.clone().keyed(key),
+            None => settings.dialect.clone(),
+        };
+        let run = run.dialect(dialect.clone()).build()?;
         let system = settings.system_message(&dialect)?;
         Ok(Conversation::new(
             Arc::clone(settings),
-            run.build()?,
+            run,
             dialect,
             system,
         ))
@@ -132,6 +182,14 @@ impl Agent {
 }
 
 impl Settings {
+    /// A key for a new conversation, if it is to have one.
+    fn fresh_key(&self) -> Result<Option<String>, AgentErrorKind> {
+        if !self.is_keyed {
+            return Ok(None);
+        }
+        key::fresh().map(Some).map_err(|()| AgentErrorKind::Random)
+    }
+
     /// How tools are called and which there are, and the words of the program.
     fn system_message(&self, dialect: &Dialect) -> Result<String, DialectError> {
         let mut passage = PassageBuilder::new(std::slice::from_ref(dialect))?;
@@ -166,6 +224,12 @@ pub struct AgentBuilder {
 }
 
 impl AgentBuilder {
+    /// Sets how often a model is asked again that has not begun to answer.
+    pub fn retries(mut self, retries: Retries) -> Self {
+        self.settings.retries = retries;
+        self
+    }
+
     /// Sets the tools; none if nothing is said.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.settings.tools = tools;
@@ -219,6 +283,15 @@ impl AgentBuilder {
     /// Sets how calls are run; [`Policy::default`] if nothing is said.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.settings.policy = policy;
+        self
+    }
+
+    /// Sets more of each conversation's run: directory, environment, observers, what is changed in outputs.
+    pub fn configure_run(
+        mut self,
+        configure: impl Fn(RunBuilder) -> RunBuilder + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.configure = Some(Box::new(configure));
         self
     }
 

@@ -7,7 +7,7 @@ use plaincall::syntax::DialectError;
 use plaincall::{RunError, StatusCounts};
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ModelError, Usage};
+use crate::model::{Finish, ModelError, Usage};
 
 /// The answer to a question.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Answer {
     pub text: String,
     /// The call of the tool that finished the work, if one did.
     pub finished_by: Option<Arc<str>>,
+    /// How the last reply ended. If that was no natural end, the text may not be whole.
+    pub finish: Finish,
     /// What it took.
     pub progress: Progress,
 }
@@ -50,7 +52,9 @@ pub struct AgentError {
     /// Why.
     pub kind: AgentErrorKind,
     /// What it took.
-    pub progress: Progress,
+    pub progress: Box<Progress>,
+    /// The text of the last reply, as far as it came.
+    pub said: String,
 }
 
 /// Why a question has no answer.
@@ -152,7 +156,8 @@ impl From<AgentErrorKind> for AgentError {
     fn from(kind: AgentErrorKind) -> Self {
         Self {
             kind,
-            progress: Progress::default(),
+            progress: Box::default(),
+            said: String::new(),
         }
     }
 }

@@ -3,23 +3,30 @@
 
 mod mending;
 mod reading;
+mod request;
 mod turn;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use plaincall::call::{ModelText, repair_reply};
-use plaincall::{CallResult, Status, Stop, Tool};
+use plaincall::call::{ModelText, Passage, repair_reply};
+use plaincall::{CallResult, Status, Stop, Teller, Tool};
+use tokio::select;
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{AgentError, AgentErrorKind, Answer, Progress};
-use crate::asking::turn::Turned;
+use crate::asking::turn::{Bounds, Turned};
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::flow::{Flow, Next};
 use crate::limits::{AgentLimits, WithoutCall};
+use crate::model::{Finish, Usage};
+
+/// A time so far away that it does not matter, in place of one that no clock can tell.
+const FAR_AWAY: Duration = Duration::from_hours(24 * 365);
 
 /// A question that is being worked on.
 #[derive(Debug)]
@@ -38,7 +45,8 @@ impl<'c> Asking<'c> {
             let ended = work.answer(&question).await;
             ended.map_err(|kind| AgentError {
                 kind,
-                progress: work.progress,
+                progress: Box::new(work.progress),
+                said: work.said,
             })
         });
         Self {
@@ -80,10 +88,11 @@ impl<'c> Asking<'c> {
 struct Work<'c> {
     talk: &'c mut Conversation,
     out: Sender<AgentEvent>,
-    cancel: CancellationToken,
-    deadline: Instant,
+    bounds: Bounds,
     limits: AgentLimits,
     progress: Progress,
+    /// The text of the last reply.
+    said: String,
     /// How many turns in a row had only wrong calls.
     wrong: u32,
     reminders: u32,
@@ -94,13 +103,15 @@ struct Work<'c> {
 impl<'c> Work<'c> {
     fn new(talk: &'c mut Conversation, out: Sender<AgentEvent>, cancel: CancellationToken) -> Self {
         let limits = talk.settings.limits;
+        let now = Instant::now();
+        let deadline = now.checked_add(limits.time).unwrap_or(now + FAR_AWAY);
         Self {
             talk,
             out,
-            cancel,
-            deadline: Instant::now() + limits.time,
+            bounds: Bounds { cancel, deadline },
             limits,
             progress: Progress::default(),
+            said: String::new(),
             wrong: 0,
             reminders: 0,
             failures: HashMap::new(),
@@ -114,31 +125,88 @@ impl<'c> Work<'c> {
 
     /// Works until there is an answer.
     async fn answer(&mut self, question: &str) -> Result<Answer, AgentErrorKind> {
-        self.talk.tell_foreign("the user", question);
+        self.catch_up().await?;
+        self.talk.tell_question(question);
         loop {
             self.within_limits()?;
-            let turned = self.turn().await?;
+            let number = self.talk.turns();
+            self.tell(AgentEvent::TurnBegin { turn: number }).await;
+            let (reply, sent) = self.request().await?;
+            let turned = self.turn(reply).await?;
+            self.count(&turned, sent);
+            self.tell(AgentEvent::TurnEnd {
+                turn: number,
+                finish: turned.finish.clone(),
+                usage: turned.written.usage,
+            })
+            .await;
             if let Some(answer) = self.judge(turned).await? {
                 return Ok(answer);
             }
         }
     }
 
+    /// Hears the end of a turn that was dropped.
+    async fn catch_up(&mut self) -> Result<(), AgentErrorKind> {
+        while self.talk.recounting.told() < self.talk.opened {
+            let Conversation {
+                events,
+                recounting,
+                history,
+                ..
+            } = &mut *self.talk;
+            let counted = select! {
+                biased;
+                kind = self.bounds.over() => return Err(kind),
+                event = events.next() => match event {
+                    Some(event) => recounting.take(&event, history),
+                    // The runtime is gone, and nothing more is heard.
+                    None => recounting.add(recounting.written(), Vec::new(), history),
+                },
+            };
+            counted.map_err(AgentErrorKind::Dialect)?;
+        }
+        Ok(())
+    }
+
     fn within_limits(&self) -> Result<(), AgentErrorKind> {
         let Progress { turns, usage, .. } = self.progress;
-        if self.cancel.is_cancelled() {
-            return Err(AgentErrorKind::Cancelled);
-        }
         if turns >= self.limits.turns {
             return Err(AgentErrorKind::Turns);
         }
-        if self.progress.calls.total() >= self.limits.calls && self.limits.calls > 0 {
+        if turns > 0 && self.calls_left() == 0 {
             return Err(AgentErrorKind::Calls);
         }
         if self.limits.tokens.is_some_and(|most| usage.total() >= most) {
             return Err(AgentErrorKind::Tokens);
         }
         Ok(())
+    }
+
+    fn calls_left(&self) -> u32 {
+        let written = self.progress.calls.total();
+        self.limits.calls.saturating_sub(written)
+    }
+
+    /// Counts what a turn took.
+    fn count(&mut self, turned: &Turned, sent: u64) {
+        self.progress.turns += 1;
+        let written = turned.written.text.len() as u64;
+        let cost = if let Some(usage) = turned.written.usage {
+            self.talk.learn(sent, usage);
+            usage
+        } else {
+            self.progress.is_usage_estimated = true;
+            Usage::new(self.talk.tokens(sent), self.talk.tokens(written))
+        };
+        self.progress.usage.add(cost);
+        for result in &turned.results {
+            self.progress.calls.add(result.status);
+            if let Some(output) = &result.output {
+                self.talk.heed(output);
+            }
+        }
+        self.said.clone_from(&turned.said);
     }
 
     /// Decides what a turn means: the answer, or what the model hears next.
@@ -156,7 +224,11 @@ impl<'c> Work<'c> {
             });
             if let Some(finished) = finished {
                 let text = finished.output.as_deref().unwrap_or_default();
-                return Ok(Some(self.answered(text, Some(&finished.name))));
+                return Ok(Some(self.answered(
+                    text,
+                    Some(&finished.name),
+                    &turned.finish,
+                )));
             }
         }
         if turned.results.is_empty() {
@@ -244,17 +316,16 @@ impl<'c> Work<'c> {
             }
             (WithoutCall::AskBack, Some(user)) => {
                 let user = Arc::clone(user);
-                let answer = tokio::select! {
+                let answer = select! {
                     biased;
-                    () = self.cancel.cancelled() => return Err(AgentErrorKind::Cancelled),
-                    () = tokio::time::sleep_until(self.deadline) => return Err(AgentErrorKind::Time),
+                    kind = self.bounds.over() => return Err(kind),
                     answer = user.answer(said) => answer,
                 };
                 let answer = answer.map_err(|error| AgentErrorKind::User(error.to_string()))?;
-                self.talk.tell_foreign("the user", &answer);
+                self.talk.tell_question(&answer);
                 Ok(None)
             }
-            _ => Ok(Some(self.answered(said, None))),
+            _ => Ok(Some(self.answered(said, None, &turned.finish))),
         }
     }
 
@@ -264,22 +335,23 @@ impl<'c> Work<'c> {
             return None;
         }
         let specs: Vec<_> = self.talk.run.toolbox().iter().map(Tool::spec).collect();
-        let written = ModelText::new(turned.reply.as_str());
+        let written = ModelText::new(turned.written.text.as_str());
         let passage = repair_reply(&written, &specs, &self.talk.dialect);
-        passage.ok().flatten().map(|passage| passage.into_text())
+        passage.ok().flatten().map(Passage::into_text)
     }
 
     /// Tells the model something that the program has to say.
     async fn say(&mut self, text: String) {
         let text: Arc<str> = text.into();
-        self.talk.history.tell(Arc::clone(&text));
+        self.talk.tell(Teller::Program, Arc::clone(&text));
         self.tell(AgentEvent::Told { text }).await;
     }
 
-    fn answered(&self, text: &str, finished_by: Option<&Arc<str>>) -> Answer {
+    fn answered(&self, text: &str, by: Option<&Arc<str>>, finish: &Finish) -> Answer {
         Answer {
             text: text.to_owned(),
-            finished_by: finished_by.cloned(),
+            finished_by: by.cloned(),
+            finish: finish.clone(),
             progress: self.progress,
         }
     }

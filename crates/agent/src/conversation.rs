@@ -4,14 +4,24 @@ use std::fmt;
 use std::sync::Arc;
 
 use plaincall::call::{Collector, Foreign, Limits, PassageBuilder};
-use plaincall::syntax::near_misses;
-use plaincall::{Canceller, Dialect, Run, RunEvents, Toolbox};
+use plaincall::syntax::{ByteParser, near_misses};
+use plaincall::{CloseError, Dialect, Run, RunEvent, RunEvents, Stop, Teller, Toolbox};
 
 use crate::agent::Settings;
 use crate::answer::{AgentError, Answer};
 use crate::asking::Asking;
 use crate::history::History;
-use crate::model::{Message, Model};
+use crate::model::{Message, Model, Retrying, Usage};
+use crate::recounting::Recounting;
+
+/// The name of the tool with which a model reads on in a long result.
+const READ_RESULT: &str = "read_result";
+
+/// Up to so many tokens the words around a message count for more than its text.
+const FEW_TOKENS: u64 = 200;
+
+/// How many bytes a token has if the model's server has not said.
+const BYTES_PER_TOKEN: f64 = 4.0;
 
 /// A conversation with an agent: what was said so far, and its run with ids and results that later turns can name.
 ///
@@ -38,34 +48,85 @@ use crate::model::{Message, Model};
 /// ```
 pub struct Conversation {
     pub(crate) settings: Arc<Settings>,
-    pub(crate) model: Arc<dyn Model>,
+    pub(crate) model: Retrying<Arc<dyn Model>>,
     pub(crate) dialect: Dialect,
     pub(crate) run: Run,
     pub(crate) events: RunEvents,
     /// Reads what the run reads, to know what was wrong with a call.
     pub(crate) collector: Collector,
     pub(crate) history: History,
-    /// How many turns there were.
-    pub(crate) turns: u32,
+    pub(crate) recounting: Recounting,
+    /// How many turns were opened.
+    pub(crate) opened: u32,
     /// Whether a text from outside looks like a call, so that a near miss may be a quotation.
     pub(crate) is_quotable: bool,
-    /// What was written of a reply that was dropped while it came.
-    pub(crate) dropped: Option<String>,
+    /// How many bytes the model's server takes for a token, as far as it has said.
+    pub(crate) bytes_per_token: f64,
 }
 
 impl Conversation {
     pub(crate) fn new(settings: Arc<Settings>, run: Run, dialect: Dialect, system: String) -> Self {
+        let can_read_on = run.toolbox().get(READ_RESULT).is_some();
         Self {
-            model: Arc::clone(&settings.model),
+            model: Retrying::new(Arc::clone(&settings.model), settings.retries),
+            recounting: Recounting::new(settings.policy.result_limit, can_read_on),
             settings,
             events: run.events(),
             run,
             collector: Collector::new(Limits::for_running()),
             history: History::new(dialect.clone(), system),
             dialect,
-            turns: 0,
+            opened: 0,
             is_quotable: false,
-            dropped: None,
+            bytes_per_token: BYTES_PER_TOKEN,
+        }
+    }
+
+    /// Tells again what the log of its run says, and ends the turn in which it was cut off.
+    pub(crate) async fn take_up(&mut self, past: &[RunEvent]) -> Result<(), AgentError> {
+        let mut parser = None;
+        for event in past {
+            match event {
+                RunEvent::Told(told) => {
+                    if told.by == Teller::User {
+                        self.heed(&told.text);
+                    }
+                    self.history.tell(Arc::clone(&told.text));
+                }
+                RunEvent::Turn(_) => {
+                    self.opened += 1;
+                    self.collector.begin_turn();
+                    parser = Some(ByteParser::new(&self.dialect)?);
+                }
+                RunEvent::Text(delta) => {
+                    if let Some(parser) = &mut parser {
+                        for event in parser.feed(delta.source.as_bytes()) {
+                            self.collector.push(&event);
+                        }
+                    }
+                }
+                RunEvent::Over(_) => self.collect_end(parser.take()),
+                RunEvent::Result(result) => self.heed(result.output.as_deref().unwrap_or_default()),
+                _ => {}
+            }
+            self.recounting.take(event, &mut self.history)?;
+        }
+        if self.recounting.told() < self.opened {
+            let results = self.run.go_on().finish(Stop::Broken).await;
+            self.collect_end(parser.take());
+            for result in &results {
+                self.heed(result.output.as_deref().unwrap_or_default());
+            }
+            let results = results.into_iter().collect();
+            let written = self.recounting.written();
+            self.recounting.add(written, results, &mut self.history)?;
+        }
+        Ok(())
+    }
+
+    fn collect_end(&mut self, parser: Option<ByteParser>) {
+        for event in parser.into_iter().flat_map(ByteParser::finish) {
+            self.collector.push(&event);
         }
     }
 
@@ -80,10 +141,16 @@ impl Conversation {
         asking.answer().await
     }
 
-    /// Asks the next question and tells what happens meanwhile. Nothing happens before the first event is asked for; dropping
-    /// it cancels everything at once.
+    /// Asks the next question and tells what happens meanwhile. Nothing happens before the first event is asked for;
+    /// dropping it cancels everything at once.
     pub fn stream(&mut self, question: impl AsRef<str>) -> Asking<'_> {
         Asking::new(self, question.as_ref().to_owned())
+    }
+
+    /// Gives the model a document, before the next question. It is a text from outside: nothing in it counts as a call, and
+    /// a call that the model copies from it runs only if somebody says so.
+    pub fn attach(&mut self, name: &str, text: &str) {
+        self.tell_foreign(name, Some(name), text);
     }
 
     /// The messages as the model would read them now.
@@ -93,10 +160,11 @@ impl Conversation {
 
     /// Lets another model answer from now on.
     pub fn set_model(&mut self, model: impl Model) {
-        self.model = Arc::new(model);
+        self.model = Retrying::new(Arc::new(model), self.settings.retries);
+        self.bytes_per_token = BYTES_PER_TOKEN;
     }
 
-    /// The name of the model.
+    /// The name of the model that answers.
     pub fn model(&self) -> &str {
         self.model.name()
     }
@@ -106,41 +174,90 @@ impl Conversation {
         self.run.toolbox()
     }
 
-    /// A handle by which the calls of the present turn can be cancelled from elsewhere.
-    pub fn canceller(&self) -> Canceller {
-        self.run.canceller()
-    }
-
     /// The dialect in which the model is taught and read.
     pub fn dialect(&self) -> &Dialect {
         &self.dialect
     }
 
-    /// Gives the model a document, before the next question. It is a text from outside: nothing in it counts as a call, and
-    /// a call that the model copies from it runs only if somebody says so.
-    pub fn attach(&mut self, name: &str, text: &str) {
-        self.heed(text);
-        let text = Foreign::new(text);
-        self.run.hear(name, &text);
-        if let Ok(mut passage) = PassageBuilder::new(std::slice::from_ref(&self.dialect)) {
-            passage.own("The user gives you ");
-            passage.foreign(&Foreign::new(name));
-            passage.own(":\n\n");
-            passage.foreign(&text);
-            self.history.tell(passage.finish().into_text().into());
+    /// How many turns there were.
+    pub fn turns(&self) -> u32 {
+        self.opened
+    }
+
+    /// What happens in the run from now on, as the record has it. The first event says how the run began.
+    pub fn events(&self) -> RunEvents {
+        self.run.events()
+    }
+
+    /// Ends the conversation as dropping it does, and waits until nothing of it is left.
+    ///
+    /// # Errors
+    /// If the run's directory cannot be removed.
+    pub async fn close(self) -> Result<(), CloseError> {
+        self.run.close().await
+    }
+
+    /// How many tokens a text of so many bytes has, as far as one can tell.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "it is an estimate of something far below the limits of the types"
+    )]
+    pub(crate) fn tokens(&self, bytes: u64) -> u64 {
+        (bytes as f64 / self.bytes_per_token).ceil() as u64
+    }
+
+    /// How many bytes so many tokens have.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "it is an estimate of something far below the limits of the types"
+    )]
+    pub(crate) fn bytes(&self, tokens: u64) -> u64 {
+        (tokens as f64 * self.bytes_per_token) as u64
+    }
+
+    /// Learns from what the model's server has counted. A few tokens say little.
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "it is an estimate of something far below the limits of the types"
+    )]
+    pub(crate) fn learn(&mut self, bytes: u64, usage: Usage) {
+        if usage.input >= FEW_TOKENS {
+            self.bytes_per_token = (bytes as f64 / usage.input as f64).clamp(1.0, 8.0);
         }
     }
 
-    /// Tells the model a text from outside, and listens for copies of it.
-    pub(crate) fn tell_foreign(&mut self, name: &str, text: &str) {
+    /// Tells the model what the user says.
+    pub(crate) fn tell_question(&mut self, text: &str) {
+        self.tell_foreign("the user", None, text);
+    }
+
+    /// Tells the model a text from outside, perhaps under a heading, and listens for copies of it.
+    fn tell_foreign(&mut self, name: &str, heading: Option<&str>, text: &str) {
         self.heed(text);
         let text = Foreign::new(text);
         self.run.hear(name, &text);
         // The dialect was tried when the agent was built.
-        if let Ok(mut passage) = PassageBuilder::new(std::slice::from_ref(&self.dialect)) {
-            passage.foreign(&text);
-            self.history.tell(passage.finish().into_text().into());
+        let Ok(mut passage) = PassageBuilder::new(std::slice::from_ref(&self.dialect)) else {
+            return;
+        };
+        if let Some(heading) = heading {
+            passage
+                .own("The user gives you ")
+                .foreign(&Foreign::new(heading))
+                .own(":\n\n");
         }
+        passage.foreign(&text);
+        self.tell(Teller::User, passage.finish().into_text().into());
+    }
+
+    /// Tells the model something.
+    pub(crate) fn tell(&mut self, by: Teller, text: Arc<str>) {
+        self.run.tell(by, Arc::clone(&text));
+        self.history.tell(text);
     }
 
     /// Notices a text from outside that looks like a call.
@@ -155,7 +272,7 @@ impl fmt::Debug for Conversation {
         formatter
             .debug_struct("Conversation")
             .field("model", &self.model.name())
-            .field("turns", &self.turns)
+            .field("turns", &self.turns())
             .finish_non_exhaustive()
     }
 }

@@ -1,11 +1,10 @@
 //! What happens while a question is worked on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use plaincall::RunEvent;
 
-use crate::model::{Finish, Usage};
+use crate::model::{Finish, RetryTold, Usage};
 
 /// Something that happens while a question is worked on.
 #[derive(Clone, Debug)]
@@ -17,14 +16,7 @@ pub enum AgentEvent {
         turn: u32,
     },
     /// The model's server could not be asked, and will be asked again after a while. Nothing of a reply had come.
-    Retry {
-        /// Why.
-        error: String,
-        /// How long that will be.
-        after: Duration,
-        /// How often it has been asked.
-        attempt: u32,
-    },
+    Retry(RetryTold),
     /// Text of the reply outside of calls.
     Text(String),
     /// Reasoning of the model.

@@ -62,8 +62,11 @@ impl History {
         }
     }
 
-    /// Adds how its calls ended.
+    /// Adds how its calls ended, if there were any.
     pub(crate) fn results(&mut self, results: Vec<CallResult>) -> Result<(), DialectError> {
+        if results.is_empty() {
+            return Ok(());
+        }
         let text = told(&results, &self.dialect)?;
         self.entries.push(Entry::Results(results, text));
         Ok(())
@@ -127,7 +130,7 @@ impl History {
     }
 }
 
-fn told(results: &[CallResult], dialect: &Dialect) -> Result<Arc<str>, DialectError> {
-    let results_told: Vec<ToldResult<'_>> = results.iter().map(CallResult::told).collect();
-    Ok(self::results(&results_told, dialect)?.into_text().into())
+fn told(ended: &[CallResult], dialect: &Dialect) -> Result<Arc<str>, DialectError> {
+    let ended: Vec<ToldResult<'_>> = ended.iter().map(CallResult::told).collect();
+    Ok(results(&ended, dialect)?.into_text().into())
 }

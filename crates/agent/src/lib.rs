@@ -14,6 +14,7 @@ mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
+mod recounting;
 mod user;
 
 pub use agent::{Agent, AgentBuilder};
@@ -22,7 +23,11 @@ pub use asking::Asking;
 pub use conversation::Conversation;
 pub use event::AgentEvent;
 pub use limits::{AgentLimits, WithoutCall};
-pub use model::Model;
+pub use model::{
+    Finish, Message, Model, ModelError, ModelErrorKind, Replay, Retries, Role, Scripted, Usage,
+};
+#[cfg(feature = "http")]
+pub use model::{Key, OpenAi};
 pub use user::{User, UserFuture};
 
 pub use plaincall;

@@ -34,7 +34,7 @@ impl Default for AgentLimits {
         Self {
             turns: 50,
             calls: 500,
-            time: Duration::from_secs(3600),
+            time: Duration::from_hours(1),
             tokens: None,
             repairs: 5,
             same_failure: 3,

@@ -205,7 +205,13 @@ impl Conductor {
         // The plan refuses what comes too late, for instance the end of a call that was called off; that is right.
         match input {
             Input::Hear { name, text } => self.hear(name, text, at),
-            Input::Tell { by, text } => self.tell(|| RunEvent::Told(Told { by, text, at })),
+            Input::Tell { by, text } => {
+                if by == Teller::User {
+                    // What was finished was the work on an earlier question.
+                    self.finisher = None;
+                }
+                self.tell(|| RunEvent::Told(Told { by, text, at }));
+            }
             Input::Open { calls } => self.open(calls, at),
             Input::Text { source, read } => {
                 if let Some(source) = source {

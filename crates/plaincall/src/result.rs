@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use plaincall_plan::{Link, Status};
 
-use crate::cut::{beginning, with_last_line};
+use crate::cut::{beginning, cut, with_last_line};
 use crate::event::milliseconds;
 
 /// How one call ended (`spec/running.md`, "End statuses").
@@ -68,6 +68,21 @@ impl CallResult {
             output: self.output.as_deref().map(Foreign::new),
             whole_bytes: self.whole_bytes,
         }
+    }
+
+    /// The result as it goes back to the model: an output of more than `limit` bytes is cut, with a note at its end
+    /// (`spec/running.md`, "Long results"). `can_read_on` says whether the model has the tool
+    /// [`read_result`](crate::Tool::read_result).
+    ///
+    /// The results of a [turn](crate::Turn::finish) are such; those of events and of the record are whole.
+    pub fn for_model(&self, limit: usize, can_read_on: bool) -> Self {
+        let mut result = self.clone();
+        let output = result.output.as_deref();
+        if let Some(short) = output.and_then(|output| cut(output, limit, &result.id, can_read_on)) {
+            result.whole_bytes = output.map(|output| output.len() as u64);
+            result.output = Some(short.into());
+        }
+        result
     }
 
     /// Leaves the first `limit` bytes of the output, or a little less, so that it ends with a whole character or line; a

@@ -171,7 +171,8 @@ impl Run {
     }
 
     /// Writes down that the model is given a message: a question of the user, words of the program. Results need not be
-    /// told: the record has them. It changes nothing in the run.
+    /// told: the record has them. A question of the user begins new work: if a tool has
+    /// [finished](crate::Tool::finishes) the run, it goes on. Nothing else changes.
     pub fn tell(&self, by: Teller, text: impl Into<Arc<str>>) {
         let text = text.into();
         self.send(Message::Tell { by, text });

@@ -1,5 +1,6 @@
 //! What a reply says, read once more beside the run: for those who watch, and to know what was wrong.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use plaincall::call::{Collected, Collector, ToolCall};
@@ -11,7 +12,7 @@ use crate::event::AgentEvent;
 pub(super) struct Reading<'c> {
     collector: &'c mut Collector,
     /// What nobody has been told yet.
-    pub(super) events: Vec<AgentEvent>,
+    pub(super) events: VecDeque<AgentEvent>,
     /// The calls that are complete.
     pub(super) calls: Vec<ToolCall>,
     /// The text outside of calls.
@@ -25,7 +26,7 @@ impl<'c> Reading<'c> {
         collector.begin_turn();
         Self {
             collector,
-            events: Vec::new(),
+            events: VecDeque::new(),
             calls: Vec::new(),
             said: String::new(),
             call: 0,
@@ -38,10 +39,11 @@ impl<'c> Reading<'c> {
         match &event.kind {
             EventKind::Text(text) => {
                 self.said.push_str(text);
-                self.events.push(AgentEvent::Text(text.to_string()));
+                self.events.push_back(AgentEvent::Text(text.to_string()));
             }
             EventKind::Reasoning(text) => {
-                self.events.push(AgentEvent::Reasoning(text.to_string()));
+                self.events
+                    .push_back(AgentEvent::Reasoning(text.to_string()));
             }
             EventKind::ValueStart(slot) => {
                 self.pointer = match slot {
@@ -49,7 +51,7 @@ impl<'c> Reading<'c> {
                     Slot::Body => None,
                 };
             }
-            EventKind::ValueDelta(text) => self.events.push(AgentEvent::Value {
+            EventKind::ValueDelta(text) => self.events.push_back(AgentEvent::Value {
                 call: self.call,
                 pointer: self.pointer.clone(),
                 text: text.to_string(),
@@ -59,7 +61,7 @@ impl<'c> Reading<'c> {
         match self.collector.push(event) {
             Some(Collected::Started(started)) => {
                 self.call = u32::try_from(started.index).unwrap_or(u32::MAX);
-                self.events.push(AgentEvent::Call {
+                self.events.push_back(AgentEvent::Call {
                     call: self.call,
                     id: started.id.into(),
                     name: started.name.into(),

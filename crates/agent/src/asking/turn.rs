@@ -1,15 +1,25 @@
 //! One turn: a reply of the model is read, and its calls run meanwhile.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plaincall::call::ToolCall;
-use plaincall::{Stop, TurnResults};
+use plaincall::{Canceller, RunEvent, RunEvents, Stop, Turn, TurnResults};
+use tokio::select;
+use tokio::sync::mpsc::Sender;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use crate::answer::AgentErrorKind;
 use crate::asking::Work;
 use crate::asking::reading::Reading;
+use crate::asking::request::Begun;
+use crate::conversation::Conversation;
 use crate::event::AgentEvent;
-use crate::model::{Finish, ModelError, ModelRequest, Piece, ReplyNext, Usage};
+use crate::history::History;
+use crate::model::{Finish, Piece, ReplyNext, Usage};
+use crate::recounting::Recounting;
 
 /// How many bytes of a reply are read before the run is waited for.
 const READ_AHEAD: usize = 64 << 10;
@@ -17,7 +27,7 @@ const READ_AHEAD: usize = 64 << 10;
 /// A turn that has ended.
 pub(super) struct Turned {
     /// What the model wrote.
-    pub(super) reply: String,
+    pub(super) written: Written,
     /// Its text outside of calls.
     pub(super) said: String,
     /// Its calls.
@@ -30,160 +40,223 @@ pub(super) struct Turned {
     pub(super) end: Option<AgentErrorKind>,
 }
 
-/// How the reading of a reply ended.
-enum Read {
-    Finished(Finish),
-    Failed(ModelError),
-    Cancelled,
-    TimedOut,
+/// What was read of a reply.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) text: String,
+    /// What it has cost, as far as the model's server says.
+    pub(super) usage: Option<Usage>,
+}
+
+/// When all is over, whatever goes on.
+#[derive(Clone)]
+pub(super) struct Bounds {
+    pub(super) cancel: CancellationToken,
+    pub(super) deadline: Instant,
+}
+
+impl Bounds {
+    /// Waits until all is over, and says why.
+    pub(super) async fn over(&self) -> AgentErrorKind {
+        select! {
+            biased;
+            () = self.cancel.cancelled() => AgentErrorKind::Cancelled,
+            () = sleep_until(self.deadline) => AgentErrorKind::Time,
+        }
+    }
 }
 
 impl Work<'_> {
     /// Lets the model write a reply and runs its calls.
-    pub(super) async fn turn(&mut self) -> Result<Turned, AgentErrorKind> {
-        let number = self.talk.turns;
-        self.talk.turns += 1;
-        self.tell(AgentEvent::TurnBegin { turn: number }).await;
-        let mut request = ModelRequest::new(self.talk.history.messages());
-        request.max_tokens = self.limits.reply_tokens;
-        let sent = self.talk.history.bytes();
-        let mut reply = self.talk.model.reply(request);
-        let out = self.out.clone();
-
-        let canceller = self.talk.run.canceller();
-        let events = &mut self.talk.events;
-        let reading = Mutex::new(Reading::new(&mut self.talk.collector));
-        let lock = || reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut turn = self.talk.run.turn().watch(|event| lock().take(event));
-        let mut written = String::new();
-        let mut ahead = 0;
-        let mut usage: Option<Usage> = None;
-        let read = loop {
-            tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => break Read::Cancelled,
-                () = tokio::time::sleep_until(self.deadline) => break Read::TimedOut,
-                Some(event) = events.next() => {
-                    let _ = out.send(AgentEvent::Run(Box::new(event))).await;
-                }
-                next = reply.next() => match next {
-                    Some(Ok(ReplyNext::Piece(Piece::Text(text)))) => {
-                        turn.feed(&text);
-                        written.push_str(&text);
-                        let read = std::mem::take(&mut lock().events);
-                        for event in read {
-                            let _ = out.send(event).await;
-                        }
-                        ahead += text.len();
-                        if ahead >= READ_AHEAD {
-                            ahead = 0;
-                            let caught_up = turn.caught_up();
-                            caught_up.await;
-                        }
-                    }
-                    Some(Ok(ReplyNext::Piece(Piece::Reasoning(text)))) => {
-                        let _ = out.send(AgentEvent::Reasoning(text)).await;
-                    }
-                    Some(Ok(ReplyNext::Piece(Piece::Usage(so_far)))) => usage = Some(so_far),
-                    Some(Ok(ReplyNext::Piece(Piece::Retry(told)))) => {
-                        let _ = out.send(AgentEvent::Retry {
-                            error: told.error.message,
-                            after: told.pause,
-                            attempt: told.number,
-                        }).await;
-                    }
-                    Some(Ok(ReplyNext::Finish(finish))) => break Read::Finished(finish),
-                    Some(Err(error)) => break Read::Failed(error),
-                    None => break Read::Finished(Finish::new(Stop::Broken)),
-                }
-            }
+    pub(super) async fn turn(&mut self, begun: Begun) -> Result<Turned, AgentErrorKind> {
+        let calls_left = self.calls_left();
+        let Conversation {
+            run,
+            events,
+            collector,
+            history,
+            recounting,
+            opened,
+            ..
+        } = &mut *self.talk;
+        *opened += 1;
+        let number = *opened;
+        let canceller = run.canceller();
+        let reading = Mutex::new(Reading::new(collector));
+        let mut telling = Telling {
+            out: &self.out,
+            reading: &reading,
+            waiting: VecDeque::new(),
+            history,
+            recounting,
         };
-        // Nothing more of the reply is wanted: the request is taken back.
-        drop(reply);
-        let finish = match &read {
-            Read::Finished(finish) => finish.clone(),
-            _ => Finish::new(Stop::Broken),
+        let turn = run.turn_of(calls_left);
+        let mut turn = turn.watch(|event| lock(&reading).take(event));
+        let mut written = Written::default();
+        let ended = select! {
+            biased;
+            kind = self.bounds.over() => Err(kind),
+            ended = read(begun, &mut turn, events, &mut written, &mut telling) => ended,
         };
-        if matches!(read, Read::Cancelled | Read::TimedOut) {
+        let (finish, mut end) = match ended {
+            Ok(finish) => (finish, None),
+            Err(kind) => (Finish::new(Stop::Broken), Some(kind)),
+        };
+        if matches!(end, Some(AgentErrorKind::Cancelled | AgentErrorKind::Time)) {
             canceller.cancel();
         }
-        let mut end = match read {
-            Read::Finished(_) => None,
-            Read::Failed(error) => Some(AgentErrorKind::Model(error)),
-            Read::Cancelled => Some(AgentErrorKind::Cancelled),
-            Read::TimedOut => Some(AgentErrorKind::Time),
+        let ending = Ending {
+            bounds: &self.bounds,
+            canceller,
         };
-        let results = {
-            let mut finishing = std::pin::pin!(turn.finish(finish.stop));
-            loop {
-                let is_over = end.is_some();
-                tokio::select! {
-                    biased;
-                    () = self.cancel.cancelled(), if !is_over => {
-                        canceller.cancel();
-                        end = Some(AgentErrorKind::Cancelled);
-                    }
-                    () = tokio::time::sleep_until(self.deadline), if !is_over => {
-                        canceller.cancel();
-                        end = Some(AgentErrorKind::Time);
-                    }
-                    Some(event) = events.next() => {
-                        // What was read comes before what came of it.
-                        let read = std::mem::take(&mut lock().events);
-                        for event in read {
-                            let _ = out.send(event).await;
-                        }
-                        let _ = out.send(AgentEvent::Run(Box::new(event))).await;
-                    }
-                    results = &mut finishing => break results,
-                }
-            }
-        };
-        let Reading {
-            events: last,
-            calls,
-            said,
-            ..
-        } = reading.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for event in last {
-            let _ = out.send(event).await;
-        }
+        let results = ending
+            .finish(turn, finish.stop, events, &mut end, &mut telling)
+            .await?;
+        telling.take_read();
         while let Some(event) = events.try_next() {
-            let _ = out.send(AgentEvent::Run(Box::new(event))).await;
+            telling.take(event)?;
         }
-        self.progress.turns += 1;
-        let spent = usage.unwrap_or_else(|| {
-            self.progress.is_usage_estimated = true;
-            Usage::new(sent / 4, written.len() as u64 / 4)
-        });
-        self.progress.usage.add(spent);
-        for result in &results {
-            self.progress.calls.add(result.status);
-            if let Some(output) = &result.output {
-                self.talk.heed(output);
-            }
-        }
-        self.talk.history.reply(written.clone());
-        if !results.is_empty() {
-            let told = results.iter().cloned().collect();
-            self.talk
-                .history
-                .results(told)
+        if telling.recounting.told() < number {
+            // The end of the turn was not heard of yet.
+            let ended = results.iter().cloned().collect();
+            telling
+                .recounting
+                .add(written.text.clone(), ended, telling.history)
                 .map_err(AgentErrorKind::Dialect)?;
         }
-        self.tell(AgentEvent::TurnEnd {
-            turn: number,
-            finish: finish.clone(),
-            usage,
-        })
-        .await;
+        telling.flush().await;
+        let reading = reading.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(Turned {
-            reply: written,
-            said,
-            calls,
+            written,
+            said: reading.said,
+            calls: reading.calls,
             results,
             finish,
             end,
         })
     }
+}
+
+/// Reads the reply until it is over.
+async fn read(
+    begun: Begun,
+    turn: &mut Turn<'_>,
+    events: &mut RunEvents,
+    written: &mut Written,
+    telling: &mut Telling<'_, '_>,
+) -> Result<Finish, AgentErrorKind> {
+    let Begun { first, mut reply } = begun;
+    let mut first = Some(Ok(first));
+    let mut ahead = 0;
+    loop {
+        let next = async {
+            match first.take() {
+                Some(first) => Some(first),
+                None => reply.next().await,
+            }
+        };
+        select! {
+            biased;
+            Some(event) = events.next() => telling.take(event)?,
+            next = next => match next {
+                Some(Ok(ReplyNext::Piece(Piece::Text(text)))) => {
+                    turn.feed(&text);
+                    written.text.push_str(&text);
+                    ahead += text.len();
+                    telling.take_read();
+                }
+                Some(Ok(ReplyNext::Piece(Piece::Reasoning(text)))) => {
+                    telling.waiting.push_back(AgentEvent::Reasoning(text));
+                }
+                Some(Ok(ReplyNext::Piece(Piece::Usage(usage)))) => written.usage = Some(usage),
+                Some(Ok(ReplyNext::Piece(Piece::Retry(told)))) => {
+                    telling.waiting.push_back(AgentEvent::Retry(told));
+                }
+                Some(Ok(ReplyNext::Finish(finish))) => return Ok(finish),
+                Some(Err(error)) => return Err(AgentErrorKind::Model(error)),
+                None => return Ok(Finish::new(Stop::Broken)),
+            }
+        }
+        telling.flush().await;
+        if ahead >= READ_AHEAD {
+            ahead = 0;
+            let caught_up = turn.caught_up();
+            caught_up.await;
+        }
+    }
+}
+
+/// How the calls of a turn are waited for.
+struct Ending<'w> {
+    bounds: &'w Bounds,
+    canceller: Canceller,
+}
+
+impl Ending<'_> {
+    /// Ends the reply and waits for its calls. If the time is over meanwhile, they are called off, and end.
+    async fn finish(
+        &self,
+        turn: Turn<'_>,
+        stop: Stop,
+        events: &mut RunEvents,
+        end: &mut Option<AgentErrorKind>,
+        telling: &mut Telling<'_, '_>,
+    ) -> Result<TurnResults, AgentErrorKind> {
+        let mut results = pin!(turn.finish(stop));
+        loop {
+            select! {
+                biased;
+                kind = self.bounds.over(), if end.is_none() => {
+                    self.canceller.cancel();
+                    *end = Some(kind);
+                }
+                Some(event) = events.next() => {
+                    telling.take(event)?;
+                    telling.flush().await;
+                }
+                results = &mut results => return Ok(results),
+            }
+        }
+    }
+}
+
+/// Tells what happens, to whoever watches and to the history.
+struct Telling<'w, 'c> {
+    out: &'w Sender<AgentEvent>,
+    reading: &'w Mutex<Reading<'c>>,
+    waiting: VecDeque<AgentEvent>,
+    history: &'w mut History,
+    recounting: &'w mut Recounting,
+}
+
+impl Telling<'_, '_> {
+    /// Takes what was read. It comes before what came of it.
+    fn take_read(&mut self) {
+        let mut reading = lock(self.reading);
+        self.waiting.append(&mut reading.events);
+    }
+
+    fn take(&mut self, event: RunEvent) -> Result<(), AgentErrorKind> {
+        self.take_read();
+        let counted = self.recounting.take(&event, self.history);
+        self.waiting.push_back(AgentEvent::Run(Box::new(event)));
+        counted.map_err(AgentErrorKind::Dialect)
+    }
+
+    /// Sends what waits. What was not sent when its future is dropped is sent the next time.
+    async fn flush(&mut self) {
+        while !self.waiting.is_empty() {
+            // It fails only if nobody listens any more, and then nobody polls this either.
+            let Ok(place) = self.out.reserve().await else {
+                return;
+            };
+            if let Some(event) = self.waiting.pop_front() {
+                place.send(event);
+            }
+        }
+    }
+}
+
+fn lock<'m, 'c>(reading: &'m Mutex<Reading<'c>>) -> MutexGuard<'m, Reading<'c>> {
+    reading.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,10 +7,10 @@ use plaincall_plan::{CallIndex, Status};
 use tokio::sync::oneshot;
 
 use super::{Driver, Outgoing, cancel_without_log};
-use crate::cut::{READ_RESULT, cut};
+use crate::cut::READ_RESULT;
 use crate::event::{LogFailed, RunEvent};
 use crate::log::{Durability, Progress, Recorder};
-use crate::result::{CallResult, TurnResults};
+use crate::result::TurnResults;
 use crate::work::Ended;
 
 /// How many bytes may wait for the log before whoever feeds the run is asked to wait.
@@ -146,19 +146,8 @@ impl Driver {
     pub(super) fn hand_out(&mut self, turn: usize, reply: oneshot::Sender<TurnResults>) {
         let limit = self.conductor.policy().result_limit;
         let can_read_on = self.toolbox.get(READ_RESULT).is_some();
-        let shorten = |result: &CallResult| {
-            let mut result = result.clone();
-            let output = result.output.as_deref();
-            if let Some(short) =
-                output.and_then(|output| cut(output, limit, &result.id, can_read_on))
-            {
-                result.whole_bytes = output.map(|output| output.len() as u64);
-                result.output = Some(short.into());
-            }
-            result
-        };
         let results = TurnResults {
-            results: self.conductor.results(turn).map(shorten).collect(),
+            results: self.conductor.results(turn).map(|result| result.for_model(limit, can_read_on)).collect(),
             is_last: self.conductor.is_finished(),
             log_failure: self.log_failure(),
         };

@@ -1,0 +1,96 @@
+//! What the model is asked: the conversation, shortened where it would not fit.
+
+use tokio::select;
+
+use crate::answer::AgentErrorKind;
+use crate::asking::Work;
+use crate::event::AgentEvent;
+use crate::model::{Model as _, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyNext};
+
+/// What part of the context is left for the reply if its length has no limit of its own: one in so many.
+const FOR_REPLY: u64 = 8;
+/// What part of the conversation is shortened when the model's server says that it is too long: one in so many.
+const SHORTER_BY: u64 = 4;
+
+/// A reply that has begun.
+pub(super) struct Begun {
+    pub(super) first: ReplyNext,
+    pub(super) reply: Reply,
+}
+
+impl Work<'_> {
+    /// The model's reply as far as it has begun, and how many bytes of text it was asked with.
+    pub(super) async fn request(&mut self) -> Result<(Begun, u64), AgentErrorKind> {
+        self.fit().await?;
+        loop {
+            let sent = self.talk.history.bytes();
+            let mut request = ModelRequest::new(self.talk.history.messages());
+            request.max_tokens = self.limits.reply_tokens;
+            let reply = self.talk.model.reply(request);
+            match self.begun(reply).await? {
+                Ok(begun) => return Ok((begun, sent)),
+                Err(error) if error.kind == ModelErrorKind::TooLong => {
+                    if !self.shorten(sent / SHORTER_BY).await? {
+                        return Err(AgentErrorKind::TooLong);
+                    }
+                }
+                Err(error) => return Err(AgentErrorKind::Model(error)),
+            }
+        }
+    }
+
+    /// Waits until the reply begins. Until then nothing has happened, and the model can be asked again.
+    async fn begun(
+        &mut self,
+        mut reply: Reply,
+    ) -> Result<Result<Begun, ModelError>, AgentErrorKind> {
+        loop {
+            let next = select! {
+                biased;
+                kind = self.bounds.over() => return Err(kind),
+                next = reply.next() => next,
+            };
+            return Ok(match next {
+                Some(Ok(ReplyNext::Piece(Piece::Retry(told)))) => {
+                    self.tell(AgentEvent::Retry(told)).await;
+                    continue;
+                }
+                Some(Ok(first)) => Ok(Begun { first, reply }),
+                Some(Err(error)) => Err(error),
+                None => Err(ModelError::new(
+                    ModelErrorKind::Broken,
+                    "the reply has no end",
+                )),
+            });
+        }
+    }
+
+    /// Shortens the conversation to what the model can read, as far as that is known.
+    async fn fit(&mut self) -> Result<(), AgentErrorKind> {
+        let Some(context) = self.limits.context else {
+            return Ok(());
+        };
+        let for_reply = self.limits.reply_tokens.map(u64::from);
+        let room = context.saturating_sub(for_reply.unwrap_or(context / FOR_REPLY));
+        let bytes = self.talk.history.bytes();
+        let most = self.talk.bytes(room);
+        if bytes > most {
+            self.shorten(bytes - most).await?;
+        }
+        Ok(())
+    }
+
+    /// Shortens the oldest large results by so many bytes; returns whether there was anything to shorten.
+    async fn shorten(&mut self, bytes: u64) -> Result<bool, AgentErrorKind> {
+        let shortened = self.talk.history.shorten(bytes);
+        let shortened = shortened.map_err(AgentErrorKind::Dialect)?;
+        if shortened.results > 0 {
+            self.tell(AgentEvent::Shortened {
+                results: shortened.results,
+                bytes: shortened.bytes,
+            })
+            .await;
+        }
+        Ok(shortened.results > 0)
+    }
+}
