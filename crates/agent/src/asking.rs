@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::{ModelText, Passage, repair_reply};
+use plaincall::call::{Foreign, ModelText, Passage, PassageBuilder, repair_reply};
 use plaincall::{CallResult, Status, Stop, Teller, Tool};
 use tokio::select;
 use tokio::sync::mpsc::Sender;
@@ -96,7 +96,7 @@ struct Work<'c> {
     /// How many turns in a row had only wrong calls.
     wrong: u32,
     reminders: u32,
-    /// How often a call with this name and this text has failed.
+    /// How often a call of this tool with this text behind its header has failed.
     failures: HashMap<(Arc<str>, String), u32>,
 }
 
@@ -174,7 +174,7 @@ impl<'c> Work<'c> {
         if turns >= self.limits.turns {
             return Err(AgentErrorKind::Turns);
         }
-        if turns > 0 && self.calls_left() == 0 {
+        if self.progress.calls.total() > self.limits.calls {
             return Err(AgentErrorKind::Calls);
         }
         if self.limits.tokens.is_some_and(|most| usage.total() >= most) {
@@ -240,26 +240,38 @@ impl<'c> Work<'c> {
 
     async fn with_calls(&mut self, turned: &Turned) -> Result<(), AgentErrorKind> {
         let any_ok = turned.results.iter().any(|one| one.status == Status::Ok);
-        let complaints = self.complaints(turned);
+        let mut complaints = self.complaints(turned);
         if any_ok {
             self.wrong = 0;
         } else if !complaints.is_empty() {
             self.wrong += 1;
         }
-        self.same_failures(turned)?;
-        if complaints.is_empty() {
+        let repeated = self.same_failures(turned)?;
+        if complaints.is_empty() && repeated.is_none() {
             return Ok(());
         }
         if self.wrong > self.limits.repairs {
             return Err(AgentErrorKind::Repairs);
         }
-        self.progress.repairs += 1;
+        if !complaints.is_empty() {
+            self.progress.repairs += 1;
+        }
+        if let Some(name) = repeated {
+            let mut passage = self.passage()?;
+            passage
+                .own("The very same call of ")
+                .foreign(&Foreign::new(&*name))
+                .own(" has failed again. Do not repeat it: change it, do something else, or answer.\n");
+            complaints.push_str(passage.finish().text());
+        }
         self.say(complaints).await;
         Ok(())
     }
 
-    /// Counts calls that fail again and again.
-    fn same_failures(&mut self, turned: &Turned) -> Result<(), AgentErrorKind> {
+    /// Counts calls that fail again and again; returns the tool of one that must not do so once more.
+    fn same_failures(&mut self, turned: &Turned) -> Result<Option<Arc<str>>, AgentErrorKind> {
+        let most = self.limits.same_failure;
+        let mut last_chance = None;
         let failed =
             |result: &&CallResult| matches!(result.status, Status::Error | Status::Rejected);
         for result in turned.results.iter().filter(failed) {
@@ -267,17 +279,28 @@ impl<'c> Work<'c> {
                 .calls
                 .iter()
                 .find(|call| call.index == result.call as usize);
-            let source = written.and_then(|call| call.source()).unwrap_or_default();
-            let key = (Arc::clone(&result.name), source.to_owned());
+            let values = written.map(|call| [call.raw_args().unwrap_or_default(), call.raw()]);
+            let key = (
+                Arc::clone(&result.name),
+                values.unwrap_or_default().join("]"),
+            );
             let count = self.failures.entry(key).or_default();
             *count += 1;
-            if *count >= self.limits.same_failure && self.limits.same_failure > 0 {
+            if *count >= most && most > 0 {
                 return Err(AgentErrorKind::SameFailure {
                     name: Arc::clone(&result.name),
                 });
             }
+            if *count > 1 && *count + 1 == most {
+                last_chance = Some(Arc::clone(&result.name));
+            }
         }
-        Ok(())
+        Ok(last_chance)
+    }
+
+    fn passage(&self) -> Result<PassageBuilder, AgentErrorKind> {
+        let dialect = std::slice::from_ref(&self.talk.dialect);
+        PassageBuilder::new(dialect).map_err(AgentErrorKind::Dialect)
     }
 
     async fn without_call(&mut self, turned: &Turned) -> Result<Option<Answer>, AgentErrorKind> {

@@ -56,6 +56,8 @@ pub struct Conversation {
     pub(crate) collector: Collector,
     pub(crate) history: History,
     pub(crate) recounting: Recounting,
+    /// Documents for the next question, by their names. They are told when the turn before has ended.
+    attached: Vec<(String, String)>,
     /// How many turns were opened.
     pub(crate) opened: u32,
     /// Whether a text from outside looks like a call, so that a near miss may be a quotation.
@@ -76,6 +78,7 @@ impl Conversation {
             collector: Collector::new(Limits::for_running()),
             history: History::new(dialect.clone(), system),
             dialect,
+            attached: Vec::new(),
             opened: 0,
             is_quotable: false,
             bytes_per_token: BYTES_PER_TOKEN,
@@ -150,7 +153,7 @@ impl Conversation {
     /// Gives the model a document, before the next question. It is a text from outside: nothing in it counts as a call, and
     /// a call that the model copies from it runs only if somebody says so.
     pub fn attach(&mut self, name: &str, text: &str) {
-        self.tell_foreign(name, Some(name), text);
+        self.attached.push((name.to_owned(), text.to_owned()));
     }
 
     /// The messages as the model would read them now.
@@ -230,8 +233,11 @@ impl Conversation {
         }
     }
 
-    /// Tells the model what the user says.
+    /// Tells the model what the user says, behind what the user has given it.
     pub(crate) fn tell_question(&mut self, text: &str) {
+        for (name, document) in std::mem::take(&mut self.attached) {
+            self.tell_foreign(&name, Some(&name), &document);
+        }
         self.tell_foreign("the user", None, text);
     }
 
