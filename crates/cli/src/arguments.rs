@@ -17,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use plaincall_call::PromptPart;
 use plaincall_syntax::Dialect;
 
+use crate::ask::AskOptions;
 use crate::config::ConfigOptions;
 use crate::run::RunOptions;
 use crate::schemas::SchemaOption;
@@ -63,6 +64,7 @@ pub(crate) enum Command {
     Run(RunOptions),
     Serve(ServeOptions),
     Show(ShowOptions),
+    Ask(AskOptions),
     Config(ConfigOptions),
 }
 
@@ -77,6 +79,7 @@ impl Command {
             Self::Run(_) => "run",
             Self::Serve(_) => "serve",
             Self::Show(_) => "show",
+            Self::Ask(_) => "ask",
             Self::Config(_) => "config",
         }
     }

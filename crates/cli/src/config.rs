@@ -5,6 +5,8 @@
 mod check;
 pub(crate) mod contents;
 mod layer;
+mod options;
+pub(crate) mod parts;
 mod print;
 mod reference;
 mod schema;
@@ -22,6 +24,7 @@ use serde_json::{Map, Value};
 use crate::config::contents::Contents;
 use crate::config::layer::{Author, Mistake, Paths, from_text};
 pub(crate) use crate::config::layer::{Layer, Place};
+pub(crate) use crate::config::options::AgentOptions;
 pub(crate) use crate::config::print::{ConfigOptions, FileOptions, config};
 pub use crate::config::reference::reference;
 use crate::config::schema::{Part, Shape};
@@ -246,6 +249,11 @@ fn read(
     let layer = Layer::read(&text, schema, author, paths).and_then(|layer| {
         let contents = serde_json::from_value(Value::Object(layer.values.clone()));
         let problems = match contents {
+            Ok(contents) if author == Author::Project => {
+                let mut problems = check::problems(&contents);
+                problems.extend(check::reaching(&contents));
+                problems
+            }
             Ok(contents) => check::problems(&contents),
             Err(error) => vec![(String::new(), error.to_string())],
         };

@@ -4,6 +4,7 @@
 
 mod advice;
 mod arguments;
+mod ask;
 mod check;
 mod config;
 mod convert;
@@ -30,6 +31,7 @@ mod serve;
 mod show;
 mod source;
 mod status;
+mod talk;
 mod tools;
 mod translate;
 mod view;
@@ -80,6 +82,8 @@ fn run(cli: Cli) -> status::Outcome {
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Convert(options) => convert::convert(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),
+        // It writes on threads of its own, and heeds signals in its own way.
+        Command::Ask(options) => ask::ask(&options, color),
         Command::Config(options) => config::config(&options, &mut output(color)),
         // It writes on a thread of its own, and heeds signals in its own way.
         Command::Run(options) => run::run(&options, color),

@@ -2,6 +2,7 @@
 
 pub(crate) mod board;
 pub(crate) mod call_line;
+pub(crate) mod canvas;
 pub(crate) mod critical;
 pub(crate) mod glyphs;
 pub(crate) mod line;

@@ -6,26 +6,26 @@
 //! one thread also ends in order: when it is dropped, all tasks are, and with them the process groups of the tools.
 
 mod address;
-mod approval;
+pub(crate) mod approval;
 mod beginning;
-mod desk;
-mod editor;
-mod fragments;
+pub(crate) mod desk;
+pub(crate) mod editor;
+pub(crate) mod fragments;
 pub(crate) mod interrupts;
 mod live;
 pub(crate) mod news;
 pub(crate) mod note;
 mod past;
 mod plain;
-mod printer;
-mod question;
-mod record;
+pub(crate) mod printer;
+pub(crate) mod question;
+pub(crate) mod record;
 mod replacement;
 mod reply;
 mod stage;
-mod stopping;
-mod telling;
-mod terminal;
+pub(crate) mod stopping;
+pub(crate) mod telling;
+pub(crate) mod terminal;
 mod word;
 
 use std::io::ErrorKind;

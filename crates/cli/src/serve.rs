@@ -5,7 +5,7 @@ mod models;
 mod open_files;
 mod options;
 pub(crate) mod quantity;
-mod source;
+pub(crate) mod source;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -30,7 +30,7 @@ use crate::serve::source::Source;
 use crate::status::{Failure, Outcome, Status, remark};
 
 /// What stands before the name of a file with recorded replies.
-const REPLAY: &str = "replay:";
+pub(crate) const REPLAY: &str = "replay:";
 /// How long the end of the command waits for requests that are cut.
 const LAST_LINES: Duration = Duration::from_secs(1);
 const CLIENT_KEYS: &str = "PLAINCALL_KEYS";

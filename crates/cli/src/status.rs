@@ -14,6 +14,8 @@ use crate::visible::harmless;
 
 /// The exit status of a command that was interrupted: 128 and the number of the signal.
 const INTERRUPTED: i32 = 130;
+/// The exit status when the time is over, as `timeout` has it.
+const TIMED_OUT: u8 = 124;
 /// The exit status of wrong usage.
 const WRONG_USAGE: u8 = 2;
 
@@ -24,6 +26,8 @@ pub(crate) enum Status {
     Good,
     /// Something is wrong, and it has been named: exit status 1.
     Wrong,
+    /// The time was over: exit status 124.
+    TimedOut,
     /// A signal called it off; this is the exit status that says so.
     Interrupted(u8),
 }
@@ -67,6 +71,7 @@ pub(crate) fn exit_code(outcome: Outcome, command: &str) -> ExitCode {
     match outcome {
         Ok(Status::Good) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Ok(Status::Wrong) => ExitCode::FAILURE,
+        Ok(Status::TimedOut) => ExitCode::from(TIMED_OUT),
         Ok(Status::Interrupted(status)) => ExitCode::from(status),
         Err(Failure::Broken(message)) => {
             complain(&message);

@@ -27,6 +27,11 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
+    /// All of them.
+    pub(crate) fn toolbox(&self) -> &Toolbox {
+        &self.toolbox
+    }
+
     /// All of them, and the built-in tool that reads on in long results, unless the file defines one of its name.
     pub(crate) fn toolbox_for_running(&self) -> Toolbox {
         let mut toolbox = self.toolbox.clone();

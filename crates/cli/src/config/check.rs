@@ -13,6 +13,21 @@ const LONGEST_PATTERN: usize = 1 << 10;
 /// What cannot be meant: the place of the key, and what to do about it.
 pub(super) type Problem = (String, String);
 
+/// What in a project's file reaches for the environment of whoever uses it.
+pub(super) fn reaching(contents: &Contents) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (name, server) in &contents.mcp.servers {
+        for (table, values) in [("env", &server.env), ("headers", &server.headers)] {
+            for (key, _) in values.iter().filter(|(_, value)| value.contains("${")) {
+                let path = below(&below("mcp.servers", name), table);
+                let message = "a project's file cannot hand on variables of your environment, since keys may be among them; put this server into your own file";
+                problems.push((below(&path, key), message.to_owned()));
+            }
+        }
+    }
+    problems
+}
+
 /// All that cannot be meant.
 pub(super) fn problems(contents: &Contents) -> Vec<Problem> {
     let mut problems = Vec::new();

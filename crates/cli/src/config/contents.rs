@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::serve::quantity;
@@ -110,6 +110,9 @@ pub(crate) struct ModelEntry {
 
     /// Its prompt opens the reasoning, so that a reply begins inside it.
     pub(crate) in_reasoning: bool,
+
+    /// Put a random key into the markers of each conversation, so that no text from outside can hold a call.
+    pub(crate) keyed: bool,
 }
 
 /// What a model's server speaks.
@@ -232,28 +235,68 @@ pub(crate) struct McpServer {
     /// What is sent to it with each request. `${NAME}` stands for a variable of this environment.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) headers: BTreeMap<String, String>,
+
+    /// What its tools may do, by patterns of their names; the first that fits decides. Without it each tool counts as one
+    /// that may change something, whatever the server says.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) effects: BTreeMap<String, McpEffect>,
+
+    /// Patterns of the names of the tools that are taken. Without it: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tools: Vec<String>,
+
+    /// Patterns of the names of tools that are not taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) exclude_tools: Vec<String>,
+
+    /// How long a call of one of its tools may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) timeout: Option<Time>,
+
+    /// It is not used.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) disabled: bool,
 }
 
-/// How far an answer may go. A time is seconds, or a number with its unit, such as `"500ms"`, `"10s"`, `"2m"`, `"1h"`.
+/// What a tool of an MCP server may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum McpEffect {
+    /// It only reads.
+    Read,
+    /// It can be repeated without harm.
+    Idempotent,
+    /// It may change something.
+    Write,
+    /// What the server says of it is taken for true.
+    Hinted,
+}
+
+/// How far the answer to one question may go. A time is seconds, or a number with its unit, such as `"500ms"`, `"10s"`, `"2m"`, `"1h"`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Limits {
-    /// How many replies the model may write to one question.
+    /// How many replies the model may write.
     #[schemars(range(min = 1))]
     pub(crate) turns: Option<u32>,
 
-    /// How many calls may run for one question.
+    /// How many calls it may write.
+    #[schemars(range(min = 1))]
     pub(crate) calls: Option<u32>,
 
-    /// How long one question may take, all in all.
+    /// How long it may take, tools and questions to you too.
     pub(crate) time: Option<Time>,
 
-    /// How many tokens may be read and written for one question.
+    /// How many tokens may be read and written, all replies together.
     #[schemars(range(min = 1))]
     pub(crate) tokens: Option<u32>,
 
-    /// How often the model is told what was wrong with its calls, for one question.
+    /// How often the model is told what is wrong with its calls before it is given up.
     pub(crate) repairs: Option<u32>,
+
+    /// How often the very same call may fail before the model is given up.
+    #[schemars(range(min = 1))]
+    pub(crate) same_failure: Option<u32>,
 
     /// How many tokens the model can read. When a conversation comes near, the oldest large results are shortened, with a
     /// note in their place.
@@ -396,6 +439,12 @@ impl JsonSchema for Time {
             ],
             "format": "time"
         })
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        format!("{}ms", self.0.as_millis()).serialize(serializer)
     }
 }
 

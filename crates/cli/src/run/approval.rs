@@ -79,6 +79,21 @@ impl Approval {
         }
     }
 
+    /// The gate of conversations, which nothing has cut off.
+    pub(crate) fn of_talk(yes: bool, rules: Rules, toolbox: Toolbox, desk: Arc<Desk>) -> Self {
+        Self {
+            yes,
+            rules,
+            words: Words::default(),
+            toolbox,
+            cut_off: Arc::default(),
+            was_called_off: false,
+            began: 0,
+            run_directory: Arc::default(),
+            desk,
+        }
+    }
+
     /// Says where tools work.
     pub(crate) fn set_run_directory(&self, directory: Option<&Path>) {
         if let Some(directory) = directory {

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use plaincall::Canceller;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::{Mutex, MutexGuard, Semaphore, oneshot};
 
@@ -33,10 +33,19 @@ pub(crate) struct Desk {
     is_waiting: Semaphore,
     /// The tools of which all calls may run. It is locked while a question is open.
     allowed: Mutex<HashSet<Arc<str>>>,
-    /// Set when there is a run to call off.
-    canceller: StdMutex<Option<Canceller>>,
+    /// Calls all off, if there is something to call off.
+    quit: StdMutex<Option<Quit>>,
     /// The thread that reads keys.
     reader: StdMutex<Option<JoinHandle<()>>>,
+}
+
+/// What calls all off.
+struct Quit(Box<dyn FnOnce() + Send>);
+
+impl fmt::Debug for Quit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Quit")
+    }
 }
 
 /// A question.
@@ -101,14 +110,14 @@ impl Desk {
             temporary_directory: environment.temporary_directory(),
             is_waiting: Semaphore::new(0),
             allowed: Mutex::default(),
-            canceller: StdMutex::default(),
+            quit: StdMutex::default(),
             reader: StdMutex::default(),
         }
     }
 
-    /// Says which run is called off when somebody quits.
-    pub(crate) fn set_canceller(&self, canceller: Canceller) {
-        *lock(&self.canceller) = Some(canceller);
+    /// Says what calls all off when somebody quits.
+    pub(crate) fn set_quit(&self, quit: impl FnOnce() + Send + 'static) {
+        *lock(&self.quit) = Some(Quit(Box::new(quit)));
     }
 
     /// Lets questions be put from now on.
@@ -116,13 +125,13 @@ impl Desk {
         self.is_waiting.close();
     }
 
-    /// Calls the run off. Whether there was one.
+    /// Calls all off. Whether there was something.
     pub(crate) fn quit(&self) -> bool {
-        let canceller = lock(&self.canceller).take();
-        if let Some(canceller) = &canceller {
-            canceller.cancel();
-        }
-        canceller.is_some()
+        let Some(Quit(quit)) = lock(&self.quit).take() else {
+            return false;
+        };
+        quit();
+        true
     }
 
     /// Waits until no thread reads from the terminal any more and it is as it was. A tenth of a second at most.

@@ -9,21 +9,17 @@
 //! ○ draught_ardea  draught  waits for weight_ardea
 //! 1 running · 1 waiting · 4 ok · 3.4 s
 //! ```
-//!
-//! The cursor rests on the row that is being written, above the region. Whatever the terminal does to the lines below
-//! it when it is resized, the next frame begins at the cursor and clears all that follows.
 
-use std::fmt::Write as _;
 use std::time::Instant;
 
 use plaincall::RunEvent;
 
 use crate::picture::board::{Board, State};
 use crate::picture::call_line::{Columns, call_line};
+use crate::picture::canvas::{Asked, Canvas};
 use crate::picture::glyphs::Glyphs;
 use crate::picture::line::Line;
 use crate::picture::palette::{self, ASKING, BOLD, CALL, CALL_NAME, DIM, PLAIN, REASONING};
-use crate::picture::prose::Prose;
 use crate::picture::summary::{Form, summary};
 use crate::picture::words;
 use crate::run::news::{Display, Fragment, News};
@@ -32,46 +28,17 @@ use crate::run::terminal::Size;
 /// How many rows of text may wait for the next frame.
 const ROWS_AT_ONCE: usize = 200;
 
-/// The region takes at most so much of the height, so that the text stays in sight.
-const SHARE: (usize, usize) = (3, 4);
-
-/// A question that is open.
-struct Question {
-    call: u32,
-    /// What there is to know.
-    lines: Vec<Line>,
-    prompt: Line,
-    /// Whether the lines stand in the text above, because there is no room for them below.
-    is_above: bool,
-}
-
-impl Question {
-    /// The rows below the calls; where there is little room the prompt alone.
-    fn rows(&self, width: usize) -> Vec<Line> {
-        let lines: &[Line] = if self.is_above { &[] } else { &self.lines };
-        let rows = lines.iter().chain([&self.prompt]);
-        rows.flat_map(|line| line.wrapped(width)).collect()
-    }
-}
-
 /// The display.
 pub(crate) struct Live {
     board: Board,
-    prose: Prose,
+    canvas: Canvas,
     glyphs: &'static Glyphs,
     has_color: bool,
     /// How many rows of an output the summary shows.
     rows: Option<usize>,
-    /// Asks the terminal for its size.
-    measure: Box<dyn Fn() -> Size + Send>,
-    size: Size,
     /// The question that stands below the calls.
-    question: Option<Question>,
+    question: Option<Asked>,
     is_stopping: bool,
-    /// The last frame, so that nothing is written if nothing has changed.
-    frame: String,
-    /// How many columns of the cursor's row are taken.
-    row_width: usize,
 }
 
 impl Live {
@@ -84,30 +51,21 @@ impl Live {
     ) -> Self {
         Self {
             board: Board::new(begun),
-            prose: Prose::new(),
+            canvas: Canvas::new(has_color, measure),
             glyphs,
             has_color,
             rows,
-            size: measure(),
-            measure,
             question: None,
             is_stopping: false,
-            frame: String::new(),
-            row_width: 0,
         }
     }
 
-    /// The widest line: the last column stays free, since terminals differ in what they do there.
-    fn width(&self) -> usize {
-        self.size.columns.saturating_sub(1).max(1)
-    }
-
     fn reply(&mut self, fragments: Vec<Fragment>) {
-        let width = self.width();
+        let width = self.canvas.width();
         for fragment in fragments {
             match fragment {
-                Fragment::Text(text) => self.prose.text(&text, PLAIN, width),
-                Fragment::Reasoning(text) => self.prose.text(&text, REASONING, width),
+                Fragment::Text(text) => self.canvas.prose.text(&text, PLAIN, width),
+                Fragment::Reasoning(text) => self.canvas.prose.text(&text, REASONING, width),
                 Fragment::Call {
                     name,
                     id,
@@ -115,9 +73,9 @@ impl Live {
                     line,
                 } => {
                     let mark = self.call_mark(&name, id.as_deref(), &dependencies, &line);
-                    self.prose.call(mark);
+                    self.canvas.prose.call(mark);
                 }
-                Fragment::CallOver => self.prose.end_call(),
+                Fragment::CallOver => self.canvas.prose.end_call(),
             }
         }
     }
@@ -138,42 +96,13 @@ impl Live {
                 &format!("  {} {}", self.glyphs.needs, dependencies.join(", ")),
             );
         }
-        mark.cut(self.width(), self.glyphs.cut)
-    }
-
-    /// How many rows the region may take.
-    fn room(&self) -> usize {
-        let (part, whole) = SHARE;
-        (self.size.rows * part / whole).min(self.size.rows.saturating_sub(1))
-    }
-
-    /// Moves what is said about the open question up into the text if it does not fit below it: all of it must be
-    /// there to be read, and text that still arrives must not push it out of sight if that can be helped.
-    fn place_question(&mut self) {
-        let (room, width) = (self.room(), self.width());
-        if let Some(question) = &mut self.question
-            && !question.is_above
-            && question.rows(width).len() >= room
-        {
-            question.is_above = true;
-            let rows = question.lines.iter().flat_map(|line| line.wrapped(width));
-            for row in rows {
-                self.prose.call(row);
-            }
-        }
+        mark.cut(self.canvas.width(), self.glyphs.cut)
     }
 
     /// Takes the question about this call away. What was said about it stays in the text.
     fn end_question(&mut self, call: u32) {
-        let Some(question) = self.question.take_if(|question| question.call == call) else {
-            return;
-        };
-        if !question.is_above {
-            for line in &question.lines {
-                for row in line.wrapped(self.width()) {
-                    self.prose.call(row);
-                }
-            }
+        if let Some(question) = self.question.take_if(|question| question.call == call) {
+            question.end(&mut self.canvas);
         }
     }
 
@@ -182,15 +111,15 @@ impl Live {
         let calls = self.board.calls();
         let mut below = Vec::new();
         match &self.question {
-            Some(question) => below = question.rows(self.width()),
-            None => below.push(self.status_line().cut(self.width(), self.glyphs.cut)),
+            Some(question) => below = question.rows(self.canvas.width()),
+            None => below.push(self.status_line().cut(self.canvas.width(), self.glyphs.cut)),
         }
-        let room = self.room();
+        let room = self.canvas.room();
         below.truncate(room.max(1));
         // A blank line sets the region off, if there is none and there is room for it.
-        let has_gap = room > below.len() && !self.prose.row().is_empty();
+        let has_gap = room > below.len() && !self.canvas.prose.row().is_empty();
         let room_for_calls = room.saturating_sub(below.len() + usize::from(has_gap));
-        let columns = Columns::of(calls, self.width());
+        let columns = Columns::of(calls, self.canvas.width());
         let now = self.board.now();
         let mut lines = Vec::new();
         if has_gap {
@@ -265,67 +194,13 @@ impl Live {
 
     /// Draws what has changed.
     fn draw(&mut self, out: &mut String) {
-        let size = (self.measure)();
-        let is_resized = size != self.size;
-        let begin = self.beginning(size);
-        self.size = size;
-        self.place_question();
-        self.prose.fit(self.width());
-        let rows = self.prose.take_rows();
-        let mut frame = String::new();
-        self.prose.row().write(&mut frame, self.has_color);
-        frame.push_str("\x1b[K");
+        let frame = self.canvas.begin_frame();
+        if let Some(question) = &mut self.question {
+            question.place(&mut self.canvas);
+        }
+        self.canvas.fit();
         let region = self.region();
-        for line in &region {
-            frame.push_str("\r\n");
-            line.write(&mut frame, self.has_color);
-            frame.push_str("\x1b[K");
-        }
-        frame.push_str("\x1b[J");
-        if !region.is_empty() {
-            let _ = write!(frame, "\x1b[{}A", region.len());
-        }
-        frame.push('\r');
-        let column = self.prose.row().width();
-        if column > 0 {
-            let _ = write!(frame, "\x1b[{column}C");
-        }
-        if rows.is_empty() && !is_resized && frame == self.frame {
-            return;
-        }
-        // Terminals that know it show the frame as a whole; the others pass over it.
-        out.push_str("\x1b[?2026h");
-        out.push_str(&begin);
-        for row in &rows {
-            row.write(out, self.has_color);
-            out.push_str("\x1b[K\r\n");
-        }
-        out.push_str(&frame);
-        out.push_str("\x1b[?2026l");
-        self.row_width = column;
-        self.frame = frame;
-    }
-
-    /// Moves the cursor to the beginning of its row, which a narrower terminal may have broken into several.
-    fn beginning(&self, size: Size) -> String {
-        let rows = self.row_width.saturating_sub(1) / size.columns.max(1);
-        if size.columns < self.size.columns && rows > 0 {
-            format!("\x1b[{rows}A\r")
-        } else {
-            "\r".to_owned()
-        }
-    }
-
-    /// Takes the region away and leaves the cursor on an empty row below the text.
-    fn clear(&mut self, out: &mut String) {
-        self.prose.end_started_row();
-        out.push_str(&self.beginning(self.size));
-        for row in self.prose.take_rows() {
-            row.write(out, self.has_color);
-            out.push_str("\x1b[K\r\n");
-        }
-        out.push_str("\x1b[J");
-        self.row_width = 0;
+        self.canvas.end_frame(&frame, &region, out);
     }
 }
 
@@ -334,7 +209,7 @@ impl Display for Live {
         match news {
             News::Reply(fragments) => {
                 self.reply(fragments);
-                if self.prose.waiting_rows() > ROWS_AT_ONCE {
+                if self.canvas.prose.waiting_rows() > ROWS_AT_ONCE {
                     self.draw(out);
                 }
             }
@@ -343,7 +218,8 @@ impl Display for Live {
                 match &event {
                     RunEvent::Result(result) => self.end_question(result.call),
                     RunEvent::Resumed(_) => {
-                        self.prose
+                        self.canvas
+                            .prose
                             .call(Line::of(ASKING, "  the run was taken up again"));
                     }
                     RunEvent::LogFailed(failed) => {
@@ -351,8 +227,8 @@ impl Display for Live {
                             "  the log cannot be written any more: {}; nothing more is started",
                             failed.error
                         );
-                        for row in Line::of(ASKING, &text).wrapped(self.width()) {
-                            self.prose.call(row);
+                        for row in Line::of(ASKING, &text).wrapped(self.canvas.width()) {
+                            self.canvas.prose.call(row);
                         }
                     }
                     _ => {}
@@ -366,8 +242,12 @@ impl Display for Live {
                     self.draw(out);
                 }
             }
-            // The thread that writes heeds it.
-            News::Quiet { .. } => {}
+            // The thread that writes heeds the first; the others belong to conversations.
+            News::Quiet { .. }
+            | News::Begin
+            | News::Agent(_)
+            | News::Answer(_)
+            | News::Totals { .. } => {}
             News::Asking {
                 call,
                 about,
@@ -375,12 +255,7 @@ impl Display for Live {
                 prompt,
             } => {
                 self.board.ask(call, about);
-                self.question = Some(Question {
-                    call,
-                    lines,
-                    prompt,
-                    is_above: false,
-                });
+                self.question = Some(Asked::new(call, lines, prompt));
                 self.draw(out);
             }
             News::Answered { call, answer } => {
@@ -390,7 +265,9 @@ impl Display for Live {
                     let mut line = Line::of(ASKING, &format!("  {} ", self.glyphs.asking));
                     line.push(BOLD, &call.id);
                     line.push(ASKING, &format!(" {answer}"));
-                    self.prose.call(line.cut(self.width(), self.glyphs.cut));
+                    self.canvas
+                        .prose
+                        .call(line.cut(self.canvas.width(), self.glyphs.cut));
                 }
                 self.draw(out);
             }
@@ -400,10 +277,10 @@ impl Display for Live {
             }
             News::Tick => self.draw(out),
             News::Over => {
-                self.size = (self.measure)();
-                self.clear(out);
+                self.canvas.measure();
+                self.canvas.clear(out);
                 let form = Form {
-                    width: Some(self.width()),
+                    width: Some(self.canvas.width()),
                     rows: self.rows,
                 };
                 out.push('\n');
@@ -416,15 +293,15 @@ impl Display for Live {
     }
 
     fn be_quiet(&mut self, out: &mut String) {
-        self.clear(out);
+        self.canvas.clear(out);
     }
 
     fn come_back(&mut self, out: &mut String) {
-        self.frame.clear();
+        self.canvas.forget();
         self.draw(out);
     }
 
     fn abandon(&mut self, out: &mut String) {
-        self.clear(out);
+        self.canvas.clear(out);
     }
 }

@@ -1,8 +1,10 @@
 //! What the display hears while a run goes on.
 
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use plaincall::RunEvent;
+use plaincall_agent::{AgentEvent, Progress};
 use tokio::sync::oneshot;
 
 use crate::picture::line::Line;
@@ -14,6 +16,19 @@ pub(crate) enum News {
     Reply(Vec<Fragment>),
     /// Something has happened to a call.
     Event(RunEvent),
+    /// A question is worked on from here.
+    Begin,
+    /// Something has happened on the way to an answer.
+    Agent(Box<AgentEvent>),
+    /// The answer to a question.
+    Answer(String),
+    /// The question is over; what it took.
+    Totals {
+        progress: Progress,
+        time: Duration,
+        /// Whether there is an answer.
+        is_answered: bool,
+    },
     /// Somebody is asked about a call.
     Asking {
         call: u32,

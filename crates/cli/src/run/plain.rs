@@ -147,7 +147,14 @@ impl Display for Plain {
                     self.line(&line, out);
                 }
             }
-            News::Reply(_) | News::Tick | News::Prompt { .. } | News::Quiet { .. } => {}
+            News::Reply(_)
+            | News::Tick
+            | News::Prompt { .. }
+            | News::Quiet { .. }
+            | News::Begin
+            | News::Agent(_)
+            | News::Answer(_)
+            | News::Totals { .. } => {}
         }
     }
 

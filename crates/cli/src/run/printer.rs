@@ -1,9 +1,9 @@
-//! The thread that writes to the standard output.
+//! The thread that writes what is shown.
 //!
 //! Writing can take any time: a terminal may be stopped, a pipe may have a slow reader. It happens on a thread of its
 //! own, so that no call waits for it, and no tool runs longer than it may.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +20,15 @@ const WAITING: usize = 64;
 /// How long the display has to leave the terminal in order when all is to end at once.
 const AT_ONCE: Duration = Duration::from_millis(500);
 
+/// Where it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// To the standard output.
+    Output,
+    /// To the standard error.
+    Error,
+}
+
 /// The thread.
 #[derive(Debug)]
 pub(crate) struct Printer {
@@ -27,14 +36,17 @@ pub(crate) struct Printer {
 }
 
 /// Starts the thread.
-pub(crate) fn start(display: Box<dyn Display>) -> Result<(Sender<News>, Printer), Failure> {
+pub(crate) fn start(
+    display: Box<dyn Display>,
+    target: Target,
+) -> Result<(Sender<News>, Printer), Failure> {
     let (sender, receiver) = channel(WAITING);
     let (tell, done) = oneshot::channel();
     thread::Builder::new()
         .name("display".to_owned())
         .spawn(move || {
             // Nobody listens when all is to end at once.
-            let _ = tell.send(print(display, receiver));
+            let _ = tell.send(print(display, receiver, target));
         })
         .map_err(|error| Failure::Broken(format!("cannot start a thread: {error}")))?;
     Ok((sender, Printer { done }))
@@ -58,7 +70,11 @@ impl Printer {
     }
 }
 
-fn print(mut display: Box<dyn Display>, mut news: Receiver<News>) -> Option<Failure> {
+fn print(
+    mut display: Box<dyn Display>,
+    mut news: Receiver<News>,
+    target: Target,
+) -> Option<Failure> {
     let mut out = String::new();
     let mut failure = None;
     let mut can_write = true;
@@ -72,7 +88,7 @@ fn print(mut display: Box<dyn Display>, mut news: Receiver<News>) -> Option<Fail
             }
             Some(News::Quiet { is_quiet, is_back }) => {
                 display.be_quiet(&mut out);
-                let written = write(&out);
+                let written = write(&out, target);
                 out.clear();
                 can_write &= written.is_ok();
                 let _ = is_quiet.send(());
@@ -86,7 +102,7 @@ fn print(mut display: Box<dyn Display>, mut news: Receiver<News>) -> Option<Fail
                 display.abandon(&mut out);
             }
         }
-        if can_write && let Err(error) = write(&out) {
+        if can_write && let Err(error) = write(&out, target) {
             // The calls go on: what they do is worth more than what is said about it.
             can_write = false;
             if error.kind() != ErrorKind::BrokenPipe {
@@ -97,11 +113,16 @@ fn print(mut display: Box<dyn Display>, mut news: Receiver<News>) -> Option<Fail
     failure
 }
 
-fn write(text: &str) -> io::Result<()> {
+fn write(text: &str, target: Target) -> io::Result<()> {
+    fn all(mut to: impl io::Write, text: &str) -> io::Result<()> {
+        to.write_all(text.as_bytes())?;
+        to.flush()
+    }
     if text.is_empty() {
         return Ok(());
     }
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    match target {
+        Target::Output => all(io::stdout().lock(), text),
+        Target::Error => all(io::stderr().lock(), text),
+    }
 }

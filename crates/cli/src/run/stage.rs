@@ -27,7 +27,7 @@ use crate::run::live::Live;
 use crate::run::news::{Display, News};
 use crate::run::past::{CutOff, Past};
 use crate::run::plain::Plain;
-use crate::run::printer::{self, Printer};
+use crate::run::printer::{self, Printer, Target};
 use crate::run::record::Record;
 use crate::run::reply::{Ending, Reply};
 use crate::run::stopping::Stopping;
@@ -148,7 +148,7 @@ pub(crate) async fn show(
     let is_good = past
         .end()
         .is_some_and(|end| end.counts.ok == end.counts.total());
-    let (news, mut printer) = printer::start(screen.display)?;
+    let (news, mut printer) = printer::start(screen.display, Target::Output)?;
     for event in past.events {
         let _ = news.send(News::Event(event)).await;
     }
@@ -173,7 +173,7 @@ impl Stage {
         let begun = Instant::now();
         let begun = begun.checked_sub(beginning.past.at()).unwrap_or(begun);
         let screen = Screen::new(options, color, environment, begun, is_typed);
-        let (news, printer) = printer::start(screen.display)?;
+        let (news, printer) = printer::start(screen.display, Target::Output)?;
         let desk = Desk::new(
             news.clone(),
             screen.is_live,
@@ -209,7 +209,8 @@ impl Stage {
             canceller: run.canceller(),
             news: news.clone(),
         };
-        gate.desk.set_canceller(run.canceller());
+        let canceller = run.canceller();
+        gate.desk.set_quit(move || canceller.cancel());
         gate.set_run_directory(run.directory());
         let cut_off = beginning.past.cut_off();
         let fragments = Arc::new(Fragments::default());

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,7 +28,16 @@ impl Size {
 
     /// The size of the terminal that the standard output is.
     pub(crate) fn of_standard_output() -> Self {
-        match tcgetwinsize(io::stdout()) {
+        Self::of(io::stdout())
+    }
+
+    /// The size of the terminal that the standard error is.
+    pub(crate) fn of_standard_error() -> Self {
+        Self::of(io::stderr())
+    }
+
+    fn of(terminal: impl AsFd) -> Self {
+        match tcgetwinsize(terminal) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Self {
                 columns: size.ws_col.into(),
                 rows: size.ws_row.into(),

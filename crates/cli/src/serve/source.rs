@@ -14,7 +14,7 @@ use crate::status::Failure;
 const SHORTEST_SECRET: usize = 16;
 
 /// A text with keys, and where it stands.
-pub(super) struct Source {
+pub(crate) struct Source {
     name: String,
     text: String,
     is_file: bool,
@@ -22,7 +22,7 @@ pub(super) struct Source {
 
 impl Source {
     /// The file, if one is named; else the variable, if it is set.
-    pub(super) fn of(
+    pub(crate) fn of(
         file: Option<&Path>,
         variable: &str,
         environment: &Environment,
@@ -50,7 +50,7 @@ impl Source {
     }
 
     /// The only word in it.
-    pub(super) fn word(&self, what: &str) -> Result<String, Failure> {
+    pub(crate) fn word(&self, what: &str) -> Result<String, Failure> {
         match self.text.trim() {
             "" => Err(self.nothing(what)),
             word => Ok(word.to_owned()),
@@ -58,7 +58,7 @@ impl Source {
     }
 
     /// The secret in it.
-    pub(super) fn secret(&self) -> Result<Secret, Failure> {
+    pub(crate) fn secret(&self) -> Result<Secret, Failure> {
         let secret = self.word("secret")?;
         if secret.len() < SHORTEST_SECRET {
             return Err(Failure::Usage(format!(
@@ -71,7 +71,7 @@ impl Source {
     }
 
     /// The keys in it: one a line in a file, with commas between in a variable.
-    pub(super) fn keys(&self) -> Result<Vec<String>, Failure> {
+    pub(crate) fn keys(&self) -> Result<Vec<String>, Failure> {
         let is_end = |character| character == '\n' || (character == ',' && !self.is_file);
         let keys = self.text.split(is_end).map(str::trim);
         let keys: Vec<String> = keys

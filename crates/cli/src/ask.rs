@@ -1,0 +1,215 @@
+//! `plaincall ask`: a question and its answer.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plaincall_agent::AgentErrorKind;
+use rustix::fs::{FileType, fstat};
+
+use crate::arguments::Color;
+use crate::config::{AgentOptions, Configuration};
+use crate::environment::Environment;
+use crate::input::Input;
+use crate::run::interrupts::Interrupts;
+use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::talk::{Built, Ended, Shown, Stage, build, failure, play, status};
+
+/// Ask a model a question, with tools.
+///
+/// The model writes text and calls; the calls run while it writes, their results go back to it, until it answers. The
+/// answer alone goes to the standard output, everything else to the standard error: text before calls, a line for each
+/// call, what is asked, and at the end what it took.
+///
+/// What comes through a pipe or from a file on the standard input is given to the model beside the question, as a document;
+/// without a question it is the question. Documents, questions and results are texts from outside: no call in them counts,
+/// and a call that the model copies from one is held for a person.
+///
+/// Which model, which tools and how far it may go comes from the configuration (`plaincall config` shows it) and from the
+/// options. Rules decide first which calls may run. Where they say nothing, tools that may change something ask on the
+/// terminal itself; without a terminal they are denied, unless `--yes` allows them.
+///
+/// Ctrl-C cancels at once: the request to the model, the tools with all that they have started. A second one does not
+/// wait for them.
+///
+/// Exit status: 0 with an answer; 1 if there is none, because the model or a tool failed or a limit was reached; 2 for wrong
+/// usage or configuration; 124 if the time was over; 130 after Ctrl-C, 143 after SIGTERM.
+#[derive(Args, Debug)]
+pub(crate) struct AskOptions {
+    /// The question; without it, it is read from the standard input.
+    #[arg(value_name = "QUESTION")]
+    question: Option<String>,
+
+    /// A file that is given to the model beside the question; may be repeated.
+    #[arg(long, short, value_name = "FILE")]
+    file: Vec<PathBuf>,
+
+    /// Print the record in the place of the answer: one JSON object for everything that happens.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    agent: AgentOptions,
+}
+
+/// What the model hears of a text that comes from there.
+const STANDARD_INPUT: &str = "a text on the standard input";
+
+/// What the model is given.
+struct Given {
+    question: String,
+    /// Documents by their names.
+    documents: Vec<(String, String)>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from asking.
+pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
+    let environment = Environment::read();
+    let configuration = options.agent.configuration(&environment)?;
+    let given = given(options)?;
+    if let Some(doubt) = configuration.doubt() {
+        remark(&doubt);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
+    let ended = runtime.block_on(answer(options, color, &configuration, &environment, &given));
+    // With the runtime all that still runs is dropped, and what it has started is killed.
+    drop(runtime);
+    let (status, leftover) = ended?;
+    if let Some(stage) = leftover {
+        stage.leave();
+    }
+    Ok(status)
+}
+
+async fn answer(
+    options: &AskOptions,
+    color: Color,
+    configuration: &Configuration,
+    environment: &Environment,
+    given: &Given,
+) -> Result<(Status, Option<Stage>), Failure> {
+    let mut interrupts = Interrupts::new()
+        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let shown = if options.json {
+        Shown::Record
+    } else {
+        Shown::Answer
+    };
+    let building = build(&options.agent, shown, color, configuration, environment);
+    let Built {
+        agent,
+        stage,
+        servers,
+        model: _,
+    } = tokio::select! {
+        built = building => built?,
+        interrupt = interrupts.next() => {
+            return Ok((Status::Interrupted(interrupt.status()), None));
+        }
+    };
+    let mut talk = agent.conversation().map_err(|error| failure(&error))?;
+    for (name, text) in &given.documents {
+        talk.attach(name, text);
+    }
+    let ended = play(talk.stream(&given.question), &stage, &mut interrupts).await;
+    let (ended, interrupt) = match ended {
+        Ended::AtOnce(interrupt) => {
+            return Ok((Status::Interrupted(interrupt.status()), Some(stage)));
+        }
+        Ended::Settled(ended, interrupt) => (ended, interrupt),
+    };
+    let written = stage.close().await;
+    let closed = talk.close().await;
+    if let Some(servers) = servers {
+        servers.close().await;
+    }
+    let status = match (interrupt, ended) {
+        (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
+        (None, Ok(_)) => Status::Good,
+        (None, Err(error)) => {
+            if !matches!(error.kind, AgentErrorKind::Cancelled) {
+                complain(&error);
+            }
+            status(&error.kind)
+        }
+    };
+    if let Err(error) = closed {
+        complain(&error);
+    }
+    match (status, written) {
+        (Status::Good, Some(failure)) => Err(failure),
+        (status, _) => Ok((status, None)),
+    }
+}
+
+/// What the model is given: the question, and the documents beside it.
+fn given(options: &AskOptions) -> Result<Given, Failure> {
+    let mut documents = Vec::new();
+    for path in &options.file {
+        let input = Input::open(path)?;
+        let name = if path == Path::new("-") {
+            STANDARD_INPUT.to_owned()
+        } else {
+            format!("the file {}", input.name)
+        };
+        documents.push((name, text(input)?));
+    }
+    let reads_standard_input = options.file.iter().any(|path| path == Path::new("-"));
+    let question = match &options.question {
+        Some(question) => {
+            if !reads_standard_input && has_document() {
+                let text = text(Input::open(Path::new("-"))?)?;
+                if !text.trim().is_empty() {
+                    documents.push((STANDARD_INPUT.to_owned(), text));
+                }
+            }
+            question.clone()
+        }
+        None if reads_standard_input => String::new(),
+        None => text(Input::open(Path::new("-"))?)?,
+    };
+    if question.trim().is_empty() {
+        return Err(Failure::Usage(
+            "there is no question: write it behind `ask`, or give it on the standard input"
+                .to_owned(),
+        ));
+    }
+    Ok(Given {
+        question,
+        documents,
+    })
+}
+
+/// A text, which has to be one: a model cannot read anything else.
+fn text(input: Input) -> Result<String, Failure> {
+    let name = input.name.clone();
+    let bytes = input.into_bytes()?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().iter().take(valid);
+        let line = before.filter(|&&byte| byte == b'\n').count() + 1;
+        Failure::Broken(format!(
+            "{name} cannot be given to the model: line {line} is not UTF-8 text"
+        ))
+    })
+}
+
+/// Whether somebody has put a text on the standard input: a pipe or a file. A terminal, a socket and `/dev/null` are none.
+fn has_document() -> bool {
+    fstat(io::stdin()).is_ok_and(|about| {
+        matches!(
+            FileType::from_raw_mode(about.st_mode),
+            FileType::Fifo | FileType::RegularFile
+        )
+    })
+}

@@ -1,0 +1,198 @@
+//! A terminal on which text scrolls, and below it stand lines that are redrawn in place.
+//!
+//! ```text
+//! Each cargo gives a weight, and each weight a draught.    <- rows that are done; they belong to the terminal
+//! And the order its█                                       <- the row that is being written, with the cursor
+//!
+//! ⠹ weight_ardea   weigh  running 1.2 s                    <- the region
+//! 1 running · 4 ok · 3.4 s
+//! ```
+//!
+//! The cursor rests on the row that is being written, above the region. Whatever the terminal does to the lines below
+//! it when it is resized, the next frame begins at the cursor and clears all that follows.
+
+use std::fmt::Write as _;
+
+use crate::picture::line::Line;
+use crate::picture::prose::Prose;
+use crate::run::terminal::Size;
+
+/// The region takes at most so much of the height, so that the text stays in sight.
+const SHARE: (usize, usize) = (3, 4);
+
+/// The terminal, and what stands on it.
+pub(crate) struct Canvas {
+    pub(crate) prose: Prose,
+    has_color: bool,
+    /// Asks the terminal for its size.
+    measure: Box<dyn Fn() -> Size + Send>,
+    size: Size,
+    /// The last frame, so that nothing is written if nothing has changed.
+    frame: String,
+    /// How many columns of the cursor's row are taken.
+    row_width: usize,
+}
+
+/// A frame that is being drawn.
+pub(crate) struct Frame {
+    begin: String,
+    is_resized: bool,
+}
+
+impl Canvas {
+    pub(crate) fn new(has_color: bool, measure: Box<dyn Fn() -> Size + Send>) -> Self {
+        Self {
+            prose: Prose::new(),
+            has_color,
+            size: measure(),
+            measure,
+            frame: String::new(),
+            row_width: 0,
+        }
+    }
+
+    /// The widest line: the last column stays free, since terminals differ in what they do there.
+    pub(crate) fn width(&self) -> usize {
+        self.size.columns.saturating_sub(1).max(1)
+    }
+
+    /// How many rows the region may take.
+    pub(crate) fn room(&self) -> usize {
+        let (part, whole) = SHARE;
+        (self.size.rows * part / whole).min(self.size.rows.saturating_sub(1))
+    }
+
+    /// Begins a frame, for the size that the terminal has now.
+    pub(crate) fn begin_frame(&mut self) -> Frame {
+        let size = (self.measure)();
+        let is_resized = size != self.size;
+        let begin = self.beginning(size);
+        self.size = size;
+        Frame { begin, is_resized }
+    }
+
+    /// Makes the row that is being written fit, so that the region below it can be laid out.
+    pub(crate) fn fit(&mut self) {
+        self.prose.fit(self.width());
+    }
+
+    /// Draws what has changed.
+    pub(crate) fn end_frame(&mut self, begun: &Frame, region: &[Line], out: &mut String) {
+        let rows = self.prose.take_rows();
+        let mut frame = String::new();
+        self.prose.row().write(&mut frame, self.has_color);
+        frame.push_str("\x1b[K");
+        for line in region {
+            frame.push_str("\r\n");
+            line.write(&mut frame, self.has_color);
+            frame.push_str("\x1b[K");
+        }
+        frame.push_str("\x1b[J");
+        if !region.is_empty() {
+            let _ = write!(frame, "\x1b[{}A", region.len());
+        }
+        frame.push('\r');
+        let column = self.prose.row().width();
+        if column > 0 {
+            let _ = write!(frame, "\x1b[{column}C");
+        }
+        if rows.is_empty() && !begun.is_resized && frame == self.frame {
+            return;
+        }
+        // Terminals that know it show the frame as a whole; the others pass over it.
+        out.push_str("\x1b[?2026h");
+        out.push_str(&begun.begin);
+        for row in &rows {
+            row.write(out, self.has_color);
+            out.push_str("\x1b[K\r\n");
+        }
+        out.push_str(&frame);
+        out.push_str("\x1b[?2026l");
+        self.row_width = column;
+        self.frame = frame;
+    }
+
+    /// Moves the cursor to the beginning of its row, which a narrower terminal may have broken into several.
+    fn beginning(&self, size: Size) -> String {
+        let rows = self.row_width.saturating_sub(1) / size.columns.max(1);
+        if size.columns < self.size.columns && rows > 0 {
+            format!("\x1b[{rows}A\r")
+        } else {
+            "\r".to_owned()
+        }
+    }
+
+    /// Takes the region away and leaves the cursor on an empty row below the text.
+    pub(crate) fn clear(&mut self, out: &mut String) {
+        self.prose.end_started_row();
+        out.push_str(&self.beginning(self.size));
+        for row in self.prose.take_rows() {
+            row.write(out, self.has_color);
+            out.push_str("\x1b[K\r\n");
+        }
+        out.push_str("\x1b[J");
+        self.row_width = 0;
+    }
+
+    /// Draws the next frame whole: something else has written on the terminal.
+    pub(crate) fn forget(&mut self) {
+        self.frame.clear();
+    }
+
+    /// Asks for the size anew, for what is written behind the last frame.
+    pub(crate) fn measure(&mut self) {
+        self.size = (self.measure)();
+    }
+}
+
+/// A question that is open.
+pub(crate) struct Asked {
+    pub(crate) call: u32,
+    /// What there is to know.
+    lines: Vec<Line>,
+    pub(crate) prompt: Line,
+    /// Whether the lines stand in the text above, because there is no room for them below.
+    is_above: bool,
+}
+
+impl Asked {
+    pub(crate) fn new(call: u32, lines: Vec<Line>, prompt: Line) -> Self {
+        Self {
+            call,
+            lines,
+            prompt,
+            is_above: false,
+        }
+    }
+
+    /// The rows below the calls; where there is little room the prompt alone.
+    pub(crate) fn rows(&self, width: usize) -> Vec<Line> {
+        let lines: &[Line] = if self.is_above { &[] } else { &self.lines };
+        let rows = lines.iter().chain([&self.prompt]);
+        rows.flat_map(|line| line.wrapped(width)).collect()
+    }
+
+    /// Moves what is said about it up into the text if it does not fit below it: all of it must be there to be read, and
+    /// text that still arrives must not push it out of sight if that can be helped.
+    pub(crate) fn place(&mut self, canvas: &mut Canvas) {
+        let (room, width) = (canvas.room(), canvas.width());
+        if !self.is_above && self.rows(width).len() >= room {
+            self.is_above = true;
+            self.write(canvas);
+        }
+    }
+
+    /// It is over: what was said about it stays in the text.
+    pub(crate) fn end(self, canvas: &mut Canvas) {
+        if !self.is_above {
+            self.write(canvas);
+        }
+    }
+
+    fn write(&self, canvas: &mut Canvas) {
+        let width = canvas.width();
+        for row in self.lines.iter().flat_map(|line| line.wrapped(width)) {
+            canvas.prose.call(row);
+        }
+    }
+}

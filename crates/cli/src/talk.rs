@@ -1,0 +1,14 @@
+//! A question on its way to its answer: what people see of it, who is asked, what calls it off.
+
+mod build;
+mod calls;
+mod live;
+mod plain;
+mod play;
+mod stage;
+mod totals;
+mod verbatim;
+
+pub(crate) use build::{Built, build, failure, ready, status};
+pub(crate) use play::{Ended, play};
+pub(crate) use stage::{Shown, Stage};

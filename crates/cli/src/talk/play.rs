@@ -1,0 +1,70 @@
+//! One question, from its first event to its answer or to the signal that calls it off.
+
+use std::time::{Duration, Instant};
+
+use plaincall_agent::{AgentError, Answer, Asking};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::run::interrupts::{Interrupt, Interrupts};
+use crate::run::news::News;
+use crate::talk::stage::Stage;
+
+/// How often the display is drawn anew.
+const FRAME: Duration = Duration::from_millis(40);
+
+/// How a question ended.
+pub(crate) enum Ended {
+    /// With an answer, or with the reason why there is none.
+    Settled(Result<Answer, AgentError>, Option<Interrupt>),
+    /// Somebody does not want to wait for anything any more.
+    AtOnce(Interrupt),
+}
+
+/// Plays a question. The first signal cancels it, the second ends it at once.
+pub(crate) async fn play(
+    mut asking: Asking<'_>,
+    stage: &Stage,
+    interrupts: &mut Interrupts,
+) -> Ended {
+    let begun = Instant::now();
+    let cancel = asking.cancellation();
+    let quit = cancel.clone();
+    stage.desk.set_quit(move || quit.cancel());
+    stage.show(News::Begin).await;
+    let mut frames = interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut first: Option<Interrupt> = None;
+    loop {
+        tokio::select! {
+            biased;
+            interrupt = interrupts.next() => {
+                if first.is_some() || interrupt.is_urgent() {
+                    return Ended::AtOnce(interrupt);
+                }
+                first = Some(interrupt);
+                stage.stopping();
+                cancel.cancel();
+            }
+            event = asking.next() => match event {
+                Some(event) => stage.tell(event).await,
+                None => break,
+            },
+            _ = frames.tick(), if stage.is_live => stage.tick(),
+        }
+    }
+    let ended = asking.answer().await;
+    let progress = match &ended {
+        Ok(answer) => answer.progress,
+        Err(error) => *error.progress,
+    };
+    if let Ok(answer) = &ended {
+        stage.answer(answer).await;
+    }
+    let totals = News::Totals {
+        progress,
+        time: begun.elapsed(),
+        is_answered: ended.is_ok(),
+    };
+    stage.show(totals).await;
+    Ended::Settled(ended, first)
+}
