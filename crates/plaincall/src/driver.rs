@@ -316,7 +316,12 @@ impl Driver {
                     self.give(cancel_without_log(&error));
                 }
             }
-            Message::Tell { by, text } => self.give(Input::Tell { by, text }),
+            Message::Tell { by, text } => {
+                // What is told comes after the turn before.
+                self.give_up_questions();
+                self.write_what_was_held_back();
+                self.give(Input::Tell { by, text });
+            }
             Message::Hear { name, text } => self.give(Input::Hear { name, text }),
             Message::Fed { source, read } => self.give(Input::Text { source, read }),
             Message::Over { stop, read, reply } => {

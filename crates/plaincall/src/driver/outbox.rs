@@ -147,7 +147,11 @@ impl Driver {
         let limit = self.conductor.policy().result_limit;
         let can_read_on = self.toolbox.get(READ_RESULT).is_some();
         let results = TurnResults {
-            results: self.conductor.results(turn).map(|result| result.for_model(limit, can_read_on)).collect(),
+            results: self
+                .conductor
+                .results(turn)
+                .map(|result| result.for_model(limit, can_read_on))
+                .collect(),
             is_last: self.conductor.is_finished(),
             log_failure: self.log_failure(),
         };

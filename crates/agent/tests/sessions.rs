@@ -1,0 +1,164 @@
+//! Conversations that are taken up again from their log.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails, in its helpers too"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use plaincall_agent::plaincall::{Dialect, Effect, Log, Policy, Tool, Toolbox};
+use plaincall_agent::{Agent, AgentLimits, Conversation, Message, Role, Scripted};
+use serde_json::json;
+
+/// What the model writes, in order.
+const REPLIES: &[&str] = &[
+    "I look.\n!!!GADGET_START:Look:a\n!!!ARG:at\nthe sky\n!!!GADGET_END\n!!!GADGET_START:Look\n!!!GADGET_END\n",
+    "!!!GADGET_START:Write:w:a\n!!!ARG:text\nblue !!!ARG\\:x\n!!!GADGET_END\n",
+    "It is blue.",
+    "!!!GADGET_START:Look\n!!!ARG:at\nthe sea\n!!!GADGET_END",
+    "Grey.",
+];
+
+const QUESTIONS: &[&str] = &["What colour is the !!!ARG:sky?", "And the sea?"];
+
+#[derive(Clone, Default)]
+struct Counts {
+    writes: Arc<AtomicU32>,
+}
+
+fn agent(model: Scripted, counts: &Counts, is_keyed: bool) -> Agent {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Look {
+        at: String,
+    }
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Write {
+        text: String,
+    }
+    let look = Tool::new("Look", |look: Look, _| async move {
+        Ok(format!("{}: {}", look.at, "x".repeat(2_000)))
+    });
+    let writes = Arc::clone(&counts.writes);
+    let write = Tool::new("Write", move |write: Write, _| {
+        let writes = Arc::clone(&writes);
+        async move {
+            writes.fetch_add(1, Ordering::Relaxed);
+            Ok(write.text)
+        }
+    });
+    let tools = [look.effect(Effect::Read), write, Tool::read_result()];
+    let mut builder = Agent::builder(model)
+        .tools(Toolbox::new(tools).unwrap())
+        .dialect(Dialect::block())
+        .system("Be short.")
+        .limits(AgentLimits::default())
+        .policy(Policy {
+            result_limit: 500,
+            ..Policy::default()
+        })
+        .allow_all();
+    if is_keyed {
+        builder = builder.keyed();
+    }
+    builder.build().unwrap()
+}
+
+async fn talk(agent: &Agent, path: &Path) -> Conversation {
+    let log = Log::create(path).unwrap();
+    let mut talk = agent
+        .session(log, json!({"title": "colours"}))
+        .await
+        .unwrap();
+    for question in QUESTIONS {
+        talk.ask(question).await.unwrap();
+    }
+    talk
+}
+
+/// Wherever the log ends, the conversation is what was said until then, and goes on.
+#[tokio::test]
+async fn a_session_goes_on_wherever_it_was_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole");
+    let counts = Counts::default();
+    let first = agent(Scripted::new(REPLIES.iter().copied()), &counts, false);
+    let talk = talk(&first, &whole).await;
+    let messages = talk.messages();
+    talk.close().await.unwrap();
+    assert_eq!(counts.writes.load(Ordering::Relaxed), 1);
+    assert_eq!(messages.len(), 11);
+
+    let text = std::fs::read(&whole).unwrap();
+    let line_ends = (1..=text.len()).filter(|&end| text[end - 1] == b'\n');
+    for (number, end) in line_ends.enumerate() {
+        let cut = folder.path().join(number.to_string());
+        std::fs::write(&cut, &text[..end]).unwrap();
+        let said = String::from_utf8_lossy(&text[..end]);
+        let counts = Counts::default();
+        let again = agent(Scripted::new(["Let us go on."]), &counts, false);
+        let log = Log::resume(&cut).unwrap();
+        let mut talk = again.session(log, json!(null)).await.unwrap();
+        // What the model wrote stands there byte for byte, and what was told comes in the same words.
+        let told = talk.messages();
+        let is_whole_turn = !said.contains("\"event\":\"turn\"")
+            || said.rfind("\"event\":\"end\"") > said.rfind("\"event\":\"turn\"");
+        for (told, before) in told.iter().zip(&*messages) {
+            assert_eq!(told.role, before.role, "line {number}");
+            if is_whole_turn || told.role == Role::System {
+                assert!(
+                    before.text.starts_with(&*told.text),
+                    "line {number}: {told:?}"
+                );
+            }
+        }
+        let answer = talk.ask("Well?").await.unwrap();
+        assert_eq!(answer.text, "Let us go on.");
+        talk.close().await.unwrap();
+        let begun = said.contains("\"event\":\"start\",\"call\":2");
+        assert!(
+            counts.writes.load(Ordering::Relaxed) <= u32::from(!begun),
+            "line {number}: a call that had begun was run again"
+        );
+
+        // And that is in the log too.
+        let once_more = agent(Scripted::new(["Yes."]), &counts, false);
+        let log = Log::resume(&cut).unwrap();
+        let told = once_more
+            .session(log, json!(null))
+            .await
+            .unwrap()
+            .messages();
+        let last: Vec<&str> = told
+            .iter()
+            .rev()
+            .take(2)
+            .map(|message| &*message.text)
+            .collect();
+        assert_eq!(last[0], "Let us go on.", "line {number}");
+        assert!(last[1].ends_with("Well?"), "line {number}: {}", last[1]);
+    }
+}
+
+/// The whole log gives the whole conversation, message for message.
+#[tokio::test]
+async fn a_session_is_told_again_in_the_same_words() {
+    for is_keyed in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let counts = Counts::default();
+        let first = agent(Scripted::new(["Hello.", "Good night."]), &counts, is_keyed);
+        let talk = talk(&first, &path).await;
+        let messages: Vec<Message> = talk.messages().to_vec();
+        let dialect = talk.dialect().clone();
+        talk.close().await.unwrap();
+
+        let again = agent(Scripted::new(["I am back."]), &counts, is_keyed);
+        let log = Log::resume(&path).unwrap();
+        let talk = again.session(log, json!(null)).await.unwrap();
+        assert_eq!(talk.messages().to_vec(), messages);
+        assert_eq!(talk.dialect(), &dialect);
+        assert_eq!(talk.turns(), 2);
+    }
+}
