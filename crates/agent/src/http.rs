@@ -12,7 +12,7 @@ use std::fmt::{self, Write as _};
 use std::future::Future;
 use std::io;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -144,7 +144,12 @@ impl HttpSettings {
 
 type MakeProxy = fn(Url) -> reqwest::Result<reqwest::Proxy>;
 
+/// How connections are secured. Whom the system trusts is read once: there are hundreds, and every client wants them.
 fn tls() -> Result<ClientConfig, HttpError> {
+    static READ: OnceLock<ClientConfig> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read.clone());
+    }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = || {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
@@ -157,12 +162,13 @@ fn tls() -> Result<ClientConfig, HttpError> {
                 )
             })
     };
-    let builder = match versions()?.with_platform_verifier() {
-        Ok(builder) => builder,
+    match versions()?.with_platform_verifier() {
+        Ok(builder) => Ok(READ.get_or_init(|| builder.with_no_client_auth()).clone()),
         // Nobody is trusted, and what needs no trust still works.
-        Err(_) => versions()?.with_root_certificates(RootCertStore::empty()),
-    };
-    Ok(builder.with_no_client_auth())
+        Err(_) => Ok(versions()?
+            .with_root_certificates(RootCertStore::empty())
+            .with_no_client_auth()),
+    }
 }
 
 /// How long is waited for an answer.

@@ -193,7 +193,8 @@ struct Ending<'w> {
 }
 
 impl Ending<'_> {
-    /// Ends the reply and waits for its calls. If the time is over meanwhile, they are called off, and end.
+    /// Ends the reply and waits for its calls. If the time is over meanwhile, they are called off, and end; also those
+    /// of a reply that broke off.
     async fn finish(
         &self,
         turn: Turn<'_>,
@@ -203,12 +204,14 @@ impl Ending<'_> {
         telling: &mut Telling<'_, '_>,
     ) -> Result<TurnResults, AgentErrorKind> {
         let mut results = pin!(turn.finish(stop));
+        let mut is_over = matches!(end, Some(AgentErrorKind::Cancelled | AgentErrorKind::Time));
         loop {
             select! {
                 biased;
-                kind = self.bounds.over(), if end.is_none() => {
+                kind = self.bounds.over(), if !is_over => {
+                    is_over = true;
                     self.canceller.cancel();
-                    *end = Some(kind);
+                    end.get_or_insert(kind);
                 }
                 Some(event) = events.next() => {
                     telling.take(event)?;

@@ -1,0 +1,76 @@
+//! The loop, watched from outside: scenarios as data on a model's server over HTTP, and random models in memory on a
+//! clock that is stopped.
+//!
+//! Random conversations are drawn from numbers; a failure names it. To play that one alone:
+//! `AGENT_CASE=<number> cargo test -p plaincall-agent --test scenarios`. To play more or fewer: `AGENT_CASES=<count>`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails, in its helpers too"
+)]
+#![cfg(feature = "http")]
+
+mod live;
+mod neutral;
+mod order;
+mod play;
+mod scenario;
+mod scripts;
+mod seeds;
+mod stage;
+mod told;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::play::play;
+use crate::scenario::File;
+
+const FILES: &[(&str, &str)] = &[
+    ("calls", include_str!("calls.toml")),
+    ("faults", include_str!("faults.toml")),
+    ("cut", include_str!("cut.toml")),
+];
+
+#[test]
+fn scenarios() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut count = 0;
+    let mut playing = Vec::new();
+    for (file, text) in FILES {
+        let File { scenario } =
+            toml::from_str(text).unwrap_or_else(|error| panic!("{file}.toml: {error}"));
+        for scenario in scenario {
+            count += 1;
+            let scenario = Arc::new(scenario);
+            let syntaxes = match &scenario.syntax {
+                Some(syntax) => vec![syntax.clone()],
+                None => vec!["block".to_owned(), "emoji".to_owned()],
+            };
+            for syntax in syntaxes {
+                let name = format!("{file}: {} ({syntax})", scenario.name);
+                let scenario = Arc::clone(&scenario);
+                playing.push((name, runtime.spawn(async move { play(&scenario, &syntax).await })));
+            }
+        }
+    }
+    let mut failed = Vec::new();
+    for (name, playing) in playing {
+        if let Err(error) = runtime.block_on(playing) {
+            failed.push(format!("== {name}\n{}", said(&*error.into_panic())));
+        }
+    }
+    assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
+    assert!(count >= 1, "{count} scenarios");
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_default()
+}

@@ -1,0 +1,161 @@
+//! In which order events may come.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plaincall::{CallResult, RunEvent};
+use plaincall_agent::AgentEvent;
+use plaincall_agent::plaincall;
+
+/// How far a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Station {
+    /// Its header was read.
+    Written,
+    /// The run knows of it.
+    Appeared,
+    Waiting,
+    Ready,
+    Admitted,
+    Started,
+    Ended,
+}
+
+/// Hears the events of a conversation and complains about those that come at a wrong time.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    /// The turn that goes on.
+    turn: Option<u32>,
+    /// How many turns have begun.
+    turns: u32,
+    calls: BTreeMap<u32, Station>,
+    /// The calls that were read to their end. Some end before that.
+    complete: BTreeSet<u32>,
+    /// The calls of the turn that goes on.
+    open: Vec<u32>,
+    /// Whether something of the reply has come.
+    has_begun: bool,
+    /// How the calls have ended, in order of their ends.
+    pub(crate) results: Vec<CallResult>,
+    /// How often each call was started.
+    pub(crate) starts: BTreeMap<u32, u32>,
+    /// Ids and names of all calls that appeared.
+    pub(crate) appeared: BTreeMap<u32, (String, String)>,
+    /// How often the model's server was asked again.
+    pub(crate) retries: u32,
+}
+
+impl Order {
+    /// A question was dropped in the middle of something.
+    pub(crate) fn dropped(&mut self) {
+        self.turn = None;
+        self.open.clear();
+    }
+
+    /// Takes the next event.
+    pub(crate) fn take(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::TurnBegin { turn } => {
+                assert_eq!(self.turn, None, "a turn begins within another");
+                assert!(*turn >= self.turns, "turn {turn} again");
+                self.turns = turn + 1;
+                self.turn = Some(*turn);
+                self.has_begun = false;
+            }
+            AgentEvent::TurnEnd { turn, .. } => {
+                assert_eq!(self.turn, Some(*turn), "what has not begun ends");
+                for call in self.open.drain(..) {
+                    assert_eq!(
+                        self.calls[&call],
+                        Station::Ended,
+                        "call {call} outlives its turn"
+                    );
+                }
+                self.turn = None;
+            }
+            AgentEvent::Retry { .. } => {
+                assert!(
+                    self.turn.is_some() && !self.has_begun,
+                    "a reply that had begun is asked for again"
+                );
+                self.retries += 1;
+            }
+            AgentEvent::Text(text) | AgentEvent::Reasoning(text) => {
+                assert!(!text.is_empty(), "an empty piece");
+                self.within();
+            }
+            AgentEvent::Call { call, id, name } => {
+                self.within();
+                let known = self.calls.insert(*call, Station::Written);
+                assert_eq!(known, None, "call {call} begins again");
+                self.open.push(*call);
+                self.appeared
+                    .insert(*call, (id.to_string(), name.to_string()));
+            }
+            AgentEvent::Value { call, .. } => {
+                self.within();
+                assert!(
+                    self.calls.contains_key(call),
+                    "a value of call {call}, which has not begun"
+                );
+                assert!(
+                    !self.complete.contains(call),
+                    "a value of call {call}, which is complete"
+                );
+            }
+            AgentEvent::Run(event) => self.take_run(event),
+            AgentEvent::Told { .. } | AgentEvent::Shortened { .. } => {
+                assert_eq!(self.turn, None, "in the middle of a turn");
+            }
+            _ => {}
+        }
+    }
+
+    /// Asserts that nothing is open.
+    pub(crate) fn ended(&self) {
+        assert_eq!(self.turn, None, "a turn is still open");
+        assert!(self.open.is_empty());
+    }
+
+    fn within(&mut self) {
+        assert!(self.turn.is_some(), "outside of a turn");
+        self.has_begun = true;
+    }
+
+    fn take_run(&mut self, event: &RunEvent) {
+        let station = match event {
+            RunEvent::Call(call) => {
+                let (id, name) = &self.appeared[&call.call];
+                assert_eq!(
+                    (&**id, &**name),
+                    (&*call.id, &*call.name),
+                    "call {}",
+                    call.call
+                );
+                Station::Appeared
+            }
+            RunEvent::Waiting(call) => {
+                self.complete.insert(call.call);
+                Station::Waiting
+            }
+            RunEvent::Ready(_) => Station::Ready,
+            RunEvent::Admitted(_) => Station::Admitted,
+            RunEvent::Start(start) => {
+                *self.starts.entry(start.call).or_default() += 1;
+                Station::Started
+            }
+            RunEvent::Result(result) => {
+                self.results.push(result.clone());
+                Station::Ended
+            }
+            RunEvent::Missed(missed) => panic!("{} events are lost", missed.count),
+            _ => return,
+        };
+        let Some(call) = event.call() else { return };
+        let before = self.calls.insert(call, station);
+        let may_repeat = station == Station::Started;
+        assert!(
+            before.is_some_and(|before| before < station || may_repeat && before == station),
+            "call {call}: {station:?} after {before:?}"
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! Scenarios as data.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// A file of scenarios.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct File {
+    pub(crate) scenario: Vec<Scenario>,
+}
+
+/// A conversation: how the agent is set up, and what is asked.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    /// The syntax in which it is played, `block` or `emoji`; both if nothing is said.
+    pub(crate) syntax: Option<String>,
+    /// Markers of its own for the block syntax: start, end, argument.
+    pub(crate) markers: Option<[String; 3]>,
+    /// Whether the markers carry a key.
+    #[serde(default)]
+    pub(crate) keyed: bool,
+    /// The markers of reasoning in the text.
+    pub(crate) reasoning: Option<[String; 2]>,
+    /// The words of the program.
+    #[serde(default)]
+    pub(crate) system: String,
+    /// The names of the tools that are there; all if nothing is said.
+    pub(crate) tools: Option<Vec<String>>,
+    /// What `read` finds. Calls in it are written in the dialect.
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) limits: Limits,
+    #[serde(default)]
+    pub(crate) policy: Policies,
+    /// What the gate answers, one call after another: `allow`, `always`, `deny: why`, `error: why`, `panic`, `hang`, or
+    /// `edit path=b`. Without answers all is allowed.
+    pub(crate) gate: Option<Vec<String>>,
+    /// Rules: `allow read`, `ask write`, `deny write`.
+    #[serde(default)]
+    pub(crate) rules: Vec<String>,
+    /// What a reply without a call means: `answer`, `ask_back`, `remind`.
+    pub(crate) without_call: Option<String>,
+    /// What the user answers, one question after another: a text, `error: why`, or `hang`.
+    pub(crate) user: Option<Vec<String>>,
+    pub(crate) step: Vec<Step>,
+}
+
+/// Limits, as the agent's.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limits {
+    pub(crate) turns: Option<u32>,
+    pub(crate) calls: Option<u32>,
+    pub(crate) time_ms: Option<u64>,
+    pub(crate) tokens: Option<u64>,
+    pub(crate) repairs: Option<u32>,
+    pub(crate) same_failure: Option<u32>,
+    pub(crate) reminders: Option<u32>,
+    pub(crate) context: Option<u64>,
+    pub(crate) reply_tokens: Option<u32>,
+}
+
+/// How calls are run.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Policies {
+    pub(crate) calls_per_turn: Option<u32>,
+    pub(crate) concurrent: Option<u32>,
+    pub(crate) result_limit: Option<usize>,
+    pub(crate) turn_timeout_ms: Option<u64>,
+    pub(crate) gate_timeout_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) writes_at_end: bool,
+}
+
+/// A question and what comes of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Step {
+    #[serde(default)]
+    pub(crate) ask: String,
+    /// What the model's server does with one request after another.
+    #[serde(default)]
+    pub(crate) replies: Vec<Reply>,
+    /// When it is cancelled: at an event, such as `start`, or `text 2` for the second text; `before` it has begun; when
+    /// the server has been `asked`.
+    pub(crate) cancel: Option<String>,
+    /// When it is dropped.
+    pub(crate) drop: Option<String>,
+    /// Another model answers from here on.
+    pub(crate) model: Option<String>,
+
+    /// The answer.
+    pub(crate) answer: Option<String>,
+    /// The tool that finished it.
+    pub(crate) finished_by: Option<String>,
+    /// The kind of the error, and behind a colon a part of what it says.
+    pub(crate) error: Option<String>,
+    /// How its calls ended, in the order in which they were written: `read ok`, and behind a colon a part of the output
+    /// or of what went wrong.
+    #[serde(default)]
+    pub(crate) calls: Vec<String>,
+    /// What really ran, in order of the starts, if that matters: names with arguments.
+    pub(crate) ran: Option<Vec<String>>,
+    /// The last message of one request after another. An ellipsis stands for anything.
+    pub(crate) hears: Option<Vec<String>>,
+    /// All messages of the last request but the first, each with its role: `user: …`.
+    pub(crate) messages: Option<Vec<String>>,
+    /// What the program tells the model by itself.
+    #[serde(default)]
+    pub(crate) told: Vec<String>,
+    /// What happens, in order.
+    pub(crate) events: Option<String>,
+    /// How often the server is asked again.
+    #[serde(default)]
+    pub(crate) retries: u32,
+    /// How many results are shortened.
+    #[serde(default)]
+    pub(crate) shortened: usize,
+    pub(crate) turns: Option<u32>,
+    pub(crate) repairs: Option<u32>,
+    /// Tokens read and written.
+    pub(crate) usage: Option<[u64; 2]>,
+    /// What the requests hold: a field of the JSON and its value.
+    #[serde(default)]
+    pub(crate) requests: BTreeMap<String, serde_json::Value>,
+}
+
+/// What the server does with one request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Reply {
+    /// It says this and stops.
+    Text(String),
+    /// More than that.
+    More(Box<More>),
+}
+
+/// What the server does with one request.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct More {
+    #[serde(default)]
+    pub(crate) text: String,
+    /// Reasoning that the server tells apart, before the text.
+    #[serde(default)]
+    pub(crate) reasoning: String,
+    /// How it ends: a finish reason; `none` for `[DONE]` without one, `no done` for a reason without `[DONE]`, `open`
+    /// for neither; `break`, `reset`, `stall`, `error` for trouble behind the text.
+    pub(crate) end: Option<String>,
+    pub(crate) usage: Option<[u64; 2]>,
+    /// How many characters a delta has.
+    pub(crate) delta: Option<usize>,
+    /// A status that is no success, and what the server says then.
+    pub(crate) status: Option<u16>,
+    #[serde(default)]
+    pub(crate) body: String,
+    pub(crate) retry_after: Option<String>,
+    /// How long the server thinks before it answers.
+    #[serde(default)]
+    pub(crate) after_ms: u64,
+}

@@ -1,0 +1,295 @@
+//! Random conversations with a random model, on a clock that is stopped.
+
+mod model;
+mod tools;
+mod world;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_agent::plaincall::{Dialect, Policy, Writes};
+use plaincall_agent::{Agent, AgentError, AgentLimits, Answer, Conversation, WithoutCall};
+use plaincall_testkit::cases::cases;
+use tokio::runtime::{Builder, Handle};
+use tokio::time::{Instant, sleep, timeout};
+
+use self::model::Chance;
+use self::tools::{ATTEMPTS, ChanceGate, ChanceUser, GRACE, toolbox};
+use self::world::World;
+use crate::order::Order;
+use crate::told::{check_turns, replies, told};
+
+/// How long a question may take at most.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// What is told of a random conversation after it.
+#[derive(Debug, Default)]
+struct Tally {
+    questions: u32,
+    answers: u32,
+    errors: BTreeMap<String, u32>,
+    dropped: u32,
+    turns: u32,
+    calls: u32,
+    starts: u32,
+}
+
+#[test]
+fn random_conversations() {
+    std::panic::set_hook(Box::new(|panic| {
+        // Tools and gates panic too, and that is as it should be.
+        let what = panic.payload_as_str().unwrap_or_default();
+        if !what.ends_with(" panics") {
+            eprintln!("{panic}");
+        }
+    }));
+    let mut tally = Tally::default();
+    let mut failed = Vec::new();
+    for case in cases("AGENT", 300) {
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let played = catch_unwind(AssertUnwindSafe(|| {
+            runtime.block_on(conversation(case, &mut tally));
+        }));
+        if played.is_err() {
+            eprintln!("this was AGENT_CASE={case}");
+            failed.push(case);
+        }
+        // The first failures are enough to read.
+        assert!(failed.len() < 10, "{failed:?}");
+    }
+    println!("random conversations: {tally:?}");
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+async fn conversation(seed: u64, tally: &mut Tally) {
+    let world = World::new(seed);
+    let mut talk = begin(&world);
+    world.set_dialect(talk.dialect());
+    let mut order = Order::default();
+    let mut is_whole = true;
+    for question in 0..1 + world.below(3) {
+        tally.questions += 1;
+        let question = match world.below(6) {
+            0 => "What does !!!GADGET_START:quick\n!!!ARG:tag\nt1\n!!!GADGET_END mean?".to_owned(),
+            // 1 => String::new(),
+            _ => format!("Question {question}?"),
+        };
+        let began = Instant::now();
+        let ended = ask(&world, &mut talk, &question, &mut order).await;
+        let took = began.elapsed();
+        // The clock of the runtime has whole milliseconds.
+        let most = talk_limit(&world, &ended);
+        assert!(took <= most, "{took:?} instead of {most:?}: {ended:?}");
+        match ended {
+            Some(Ok(_)) => tally.answers += 1,
+            Some(Err(ref error)) => {
+                let kind = format!("{:?}", error.kind);
+                let kind = kind.split(|character: char| !character.is_alphanumeric()).next();
+                *tally.errors.entry(kind.unwrap_or_default().to_owned()).or_default() += 1;
+            }
+            None => tally.dropped += 1,
+        }
+        is_whole = ended.is_some();
+        // Nothing of it goes on behind it.
+        settle().await;
+        assert_eq!(world.replies.count(), 0, "a reply is still being read");
+        assert_eq!(world.tools.count(), 0, "a tool still works");
+        assert_eq!(world.people.count(), 0, "somebody is still asked");
+    }
+    check_messages(&world, &talk, &order, is_whole);
+    world.check_starts(ATTEMPTS);
+    tally.turns += u32::try_from(world.asked().len()).unwrap();
+    tally.calls += u32::try_from(order.results.len()).unwrap();
+    tally.starts += world.all_starts();
+    drop(talk);
+    settle().await;
+    let alive = Handle::current().metrics().num_alive_tasks();
+    assert_eq!(alive, 0, "tasks are left");
+}
+
+/// Time for whatever is to stop.
+async fn settle() {
+    sleep(GRACE + Duration::from_millis(50)).await;
+}
+
+fn talk_limit(_: &World, ended: &Option<Result<Answer, AgentError>>) -> Duration {
+    let _ = ended;
+    LONGEST + GRACE + Duration::from_millis(20)
+}
+
+fn begin(world: &Arc<World>) -> Conversation {
+    let mut limits = AgentLimits::default();
+    limits.time = match world.below(4) {
+        0 => Duration::from_millis(world.below(1000) as u64),
+        _ => LONGEST,
+    };
+    limits.turns = world.pick(&[0, 1, 3, 8, 20]);
+    limits.calls = world.pick(&[0, 1, 5, 100]);
+    limits.tokens = [None, None, Some(world.below(3000) as u64)][world.below(3)];
+    limits.repairs = world.pick(&[0, 1, 3]);
+    limits.same_failure = world.pick(&[0, 1, 3]);
+    limits.reminders = world.pick(&[0, 1, 3]);
+    limits.context = [None, None, Some(500 + world.below(4000) as u64)][world.below(3)];
+    let mut policy = Policy::default();
+    policy.concurrent = world.pick(&[0, 1, 2, 32]);
+    policy.calls_per_turn = [None, None, Some(2)][world.below(3)];
+    policy.turn_timeout = [None, None, Some(Duration::from_millis(700))][world.below(3)];
+    policy.gate_timeout = world.pick(&[Duration::from_millis(300), Duration::from_secs(3600)]);
+    policy.writes = world.pick(&[Writes::AtOnce, Writes::AtEndOfTurn]);
+    policy.result_limit = world.pick(&[200, 2000, 64 << 10]);
+    let dialect = match world.below(4) {
+        0 => Dialect::block()
+            .start("<<<START:")
+            .end("<<<END:")
+            .arg("@param:"),
+        1 => Dialect::emoji(),
+        _ => Dialect::block(),
+    };
+    let mut agent = Agent::builder(Chance(Arc::clone(world)))
+        .tools(toolbox(world))
+        .dialect(dialect)
+        .limits(limits)
+        .policy(policy)
+        .without_call(world.pick(&[
+            WithoutCall::Answer,
+            WithoutCall::AskBack,
+            WithoutCall::Remind,
+        ]));
+    if world.one_in(2) {
+        agent = agent.gate(ChanceGate(Arc::clone(world)));
+    } else if world.one_in(2) {
+        agent = agent.allow_all();
+    }
+    if world.one_in(2) {
+        agent = agent.user(ChanceUser(Arc::clone(world)));
+    }
+    if world.one_in(4) {
+        agent = agent.keyed();
+    }
+    if world.one_in(2) {
+        agent = agent.system("Be brief.");
+    }
+    agent.build().unwrap().conversation().unwrap()
+}
+
+/// Asks a question; `None` if it was dropped before it had ended.
+async fn ask(
+    world: &World,
+    talk: &mut Conversation,
+    question: &str,
+    order: &mut Order,
+) -> Option<Result<Answer, AgentError>> {
+    // When it is cancelled or dropped: after so many events, or after a while.
+    let mut events_left = [usize::MAX, usize::MAX, world.below(60)][world.below(3)];
+    let patience = if world.one_in(3) {
+        world.pause()
+    } else {
+        LONGEST * 2
+    };
+    let is_dropped = world.one_in(2) && false;
+    let mut asking = talk.stream(question);
+    let cancel = asking.cancellation();
+    let until = Instant::now() + patience;
+    let mut is_cancelled = false;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let next = if is_cancelled {
+            Ok(asking.next().await)
+        } else {
+            timeout(left, asking.next()).await
+        };
+        match next {
+            Ok(Some(event)) => {
+                if std::env::var("SHOW").is_ok() {
+                    eprintln!("{event:?}");
+                }
+                order.take(&event);
+                events_left = events_left.saturating_sub(1);
+            }
+            Ok(None) => break,
+            Err(_) => events_left = 0,
+        }
+        if events_left == 0 && !is_cancelled {
+            if is_dropped {
+                order.dropped();
+                return None;
+            }
+            is_cancelled = true;
+            cancel.cancel();
+        }
+    }
+    let answer = asking.answer().await;
+    if answer.is_ok() {
+        order.ended();
+    }
+    order.dropped();
+    Some(answer)
+}
+
+/// What the model has read: every request holds what was written and told before it.
+fn check_messages(world: &World, talk: &Conversation, order: &Order, is_whole: bool) {
+    let asked = world.asked();
+    let mut expected: Vec<String> = Vec::new();
+    for (place, request) in asked.iter().enumerate() {
+        check_turns(&request.messages);
+        if let Some(before) = place.checked_sub(1).map(|before| &asked[before]) {
+            let read = replies(&request.messages);
+            // What came of a reply that was cut off is whatever was read of it.
+            let count = expected.len();
+            assert!(
+                read.len() == count || read.len() == count + 1,
+                "{:#?}",
+                &request.messages[1..]
+            );
+            let last = read.get(count).copied().unwrap_or_default();
+            if before.is_over {
+                // It may have been dropped before its end was read.
+                assert!(
+                    before.text.starts_with(last),
+                    "{last:?} of {:?}",
+                    before.text
+                );
+            } else {
+                assert!(
+                    before.text.starts_with(last),
+                    "{last:?} of {:?}",
+                    before.text
+                );
+            }
+            expected.extend((!last.trim().is_empty()).then(|| last.to_owned()));
+            assert_eq!(read, expected, "the model's own words have changed");
+        }
+    }
+    if !is_whole {
+        return;
+    }
+    let messages = talk.messages();
+    let mut told: Vec<(String, String)> = told(&messages)
+        .into_iter()
+        .map(|call| (call.name, call.id))
+        .collect();
+    let mut appeared: Vec<(String, String)> = order
+        .appeared
+        .values()
+        .map(|(id, name)| (name.clone(), id.clone()))
+        .collect();
+    told.sort();
+    appeared.sort();
+    assert_eq!(
+        told,
+        appeared,
+        "each call is told once: {:#?}",
+        messages.get(1..)
+    );
+}
+
+/// A name without what may be written otherwise where it is told.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).collect()
+}

@@ -1,0 +1,276 @@
+//! A model that writes what chance says.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_agent::model::{
+    Finish, Model, ModelError, ModelErrorKind, ModelRequest, Reply, Usage,
+};
+use plaincall_agent::plaincall::Stop;
+use plaincall_agent::plaincall::syntax::{Call, Dialect, Syntax, render};
+use tokio::time::sleep;
+
+use super::tools::NAMES;
+use super::world::World;
+
+/// The model.
+pub(super) struct Chance(pub(super) Arc<World>);
+
+/// What happens in a reply.
+enum Step {
+    Wait(Duration),
+    Text(String),
+    Reasoning(String),
+    Usage(Usage),
+    Stall,
+}
+
+impl Model for Chance {
+    fn name(&self) -> &'static str {
+        "chance"
+    }
+
+    fn reply(&self, request: ModelRequest) -> Reply {
+        let world = Arc::clone(&self.0);
+        let live = world.replies.one();
+        let number = world.ask(request.messages);
+        let (steps, is_whole) = steps(&world);
+        let mut end = end(&world);
+        if !is_whole && end.as_ref().is_ok_and(|end| end.stop == Stop::Natural) {
+            // Only a reply that is whole is said to be: half a value would be taken for the whole.
+            end = Ok(Finish::new(Stop::Length));
+        }
+        Reply::new(move |out| async move {
+            let _live = live;
+            for step in steps {
+                match step {
+                    Step::Wait(pause) => sleep(pause).await,
+                    Step::Text(text) => {
+                        world.note(number, |asked| {
+                            asked.text.push_str(&text);
+                            asked.has_begun = true;
+                        });
+                        out.text(text).await;
+                    }
+                    Step::Reasoning(text) => {
+                        world.note(number, |asked| asked.has_begun = true);
+                        out.reasoning(text).await;
+                    }
+                    Step::Usage(usage) => out.usage(usage).await,
+                    Step::Stall => pending().await,
+                }
+            }
+            world.note(number, |asked| asked.is_over = true);
+            end
+        })
+    }
+}
+
+fn end(world: &World) -> Result<Finish, ModelError> {
+    Ok(match world.below(16) {
+        0 => Finish::new(Stop::Length).reason("length"),
+        1 => Finish::new(Stop::Broken),
+        2 => return Err(error(world)),
+        _ => Finish::stop(),
+    })
+}
+
+fn error(world: &World) -> ModelError {
+    let kind = world.pick(&[
+        ModelErrorKind::Connect,
+        ModelErrorKind::Busy,
+        ModelErrorKind::Busy,
+        ModelErrorKind::Refused,
+        ModelErrorKind::TooLong,
+        ModelErrorKind::Timeout,
+        ModelErrorKind::Broken,
+    ]);
+    let error = ModelError::new(kind, "chance says no");
+    if world.one_in(3) {
+        error.retry_after(Duration::from_millis(world.below(3000) as u64))
+    } else {
+        error
+    }
+}
+
+/// What happens, and whether it is all that the model wants to say.
+fn steps(world: &World) -> (Vec<Step>, bool) {
+    let mut steps = Vec::new();
+    // Sometimes nothing comes, or trouble before anything.
+    if world.one_in(12) {
+        return (steps, true);
+    }
+    let text = text(world);
+    let mut rest = &*text;
+    let longest = world.pick(&[1, 3, 20, 500]);
+    while !rest.is_empty() {
+        let mut at = 1 + world.below(longest);
+        while !rest.is_char_boundary(at.min(rest.len())) {
+            at += 1;
+        }
+        let (piece, behind) = rest.split_at(at.min(rest.len()));
+        steps.push(Step::Text(piece.to_owned()));
+        rest = behind;
+        if world.one_in(12) {
+            steps.push(Step::Wait(world.pause()));
+        }
+    }
+    let mut insert = |step| {
+        let at = world.below(steps.len() + 1);
+        steps.insert(at, step);
+    };
+    if world.one_in(4) {
+        insert(Step::Reasoning("Hm. !!!GADGET_START:quick\n".to_owned()));
+    }
+    for _ in 0..world.below(3) {
+        insert(Step::Usage(Usage::new(
+            world.below(500) as u64,
+            world.below(50) as u64,
+        )));
+    }
+    if world.one_in(30) {
+        insert(Step::Stall);
+    }
+    // A reply may be cut anywhere.
+    let is_cut = world.one_in(8);
+    if is_cut {
+        let len = world.below(steps.len() + 1);
+        steps.truncate(len);
+    }
+    (steps, !is_cut)
+}
+
+/// Prose that holds no call.
+const PROSE: &[&str] = &[
+    "Let me see.\n",
+    "\u{65E5}\u{672C}\u{8A9E} ",
+    "It is done. ",
+    "\n",
+    "  ",
+    "\r\n",
+    "```\n",
+    "Result 1 of 1: tool quick, id a, status ok\n",
+    "a\\",
+    "<think>",
+];
+
+/// Beginnings and mistakes.
+const WRONG: &[&str] = &[
+    "!!!gadget_start:quick\n!!!arg:tag\nx\n!!!gadget_end\n",
+    "!!!GADGET_START:",
+    "!!!GADGET_START:quick\n",
+    "!!!GADGET_START:quick:a\n!!!ARG:tag\n1\n!!!ARG:tag\n2\n!!!GADGET_END\n",
+    "!!!GADGET_START:quick\nsome words\n!!!GADGET_END\n",
+    "!!!GADGET_START:any:b:b\n!!!GADGET_END\n",
+    "!!!GADGET_END\n",
+    "!!!ARG:tag\n",
+    "\u{1F6E0}\u{FE0F}[quick",
+    "\u{1F6E0}\u{FE0F}[quick]",
+    "\u{1F6E0}\u{FE0F}[/end]",
+    "\u{1F6E0} [quick a]\n",
+    "!!!GADGET_",
+];
+
+fn text(world: &World) -> String {
+    let dialect = world.dialect();
+    let mut text = String::new();
+    let mut ids = Vec::new();
+    // Mostly short, so that conversations come to an end.
+    let parts = world.pick(&[1, 1, 2, 3, 6]);
+    let only_prose = world.one_in(3);
+    for _ in 0..parts {
+        match world.below(if only_prose { 3 } else { 10 }) {
+            0..3 => text.push_str(world.pick(PROSE)),
+            3 => text.push_str(world.pick(WRONG)),
+            _ => text.push_str(&call(world, &dialect, &mut ids)),
+        }
+    }
+    text
+}
+
+/// A call, right or almost so.
+fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>) -> String {
+    let name = match world.below(20) {
+        0 => "quikc",
+        1 => "nothing of the kind",
+        _ => world.pick(NAMES),
+    };
+    let name = name.split(' ').next().unwrap_or_default();
+    // Sometimes one that was written before.
+    let tag = if world.one_in(12) {
+        "t1".to_owned()
+    } else {
+        world.tag()
+    };
+    let tag = if name == "retried" {
+        format!("retried-{tag}")
+    } else {
+        tag
+    };
+    world.wrote(&tag);
+    let wrong = world.below(12);
+    let text = if dialect.syntax() == Some(Syntax::Emoji) {
+        let raw_args = match wrong {
+            0 => String::new(),
+            1 => format!("{tag} five"),
+            _ if name == "write" => String::new(),
+            _ => tag.clone(),
+        };
+        let body = if name == "write" { &*tag } else { "" };
+        render(
+            &Call::Emoji {
+                name,
+                raw_args: &raw_args,
+                body,
+            },
+            dialect,
+        )
+    } else {
+        let id = match world.below(6) {
+            0 => None,
+            1 => Some("a".to_owned()),
+            _ => Some(format!("id{}", world.below(1000))),
+        };
+        let mut dependencies = Vec::new();
+        for _ in 0..world.pick(&[0, 0, 1, 2]) {
+            dependencies.push(match world.below(8) {
+                0 => "nobody".to_owned(),
+                1 => format!("id{}", world.below(1000)),
+                2 => id.clone().unwrap_or_default(),
+                _ if ids.is_empty() => continue,
+                _ => ids[world.below(ids.len())].clone(),
+            });
+        }
+        dependencies.retain(|dependency| !dependency.is_empty());
+        let mut arguments = vec![("tag", &*tag)];
+        match wrong {
+            0 => arguments.clear(),
+            1 => arguments.push(("count", "five")),
+            2 => arguments.push(("count", "5")),
+            3 => arguments.push(("other", "x")),
+            _ => {}
+        }
+        ids.extend(id.clone());
+        let dependencies = dependencies.iter().map(String::as_str).collect();
+        render(
+            &Call::Block {
+                name,
+                id: id.as_deref(),
+                dependencies,
+                arguments,
+            },
+            dialect,
+        )
+    };
+    let mut text = text.unwrap_or_default();
+    if world.one_in(15) {
+        // Its end is missing.
+        let kept = text
+            .trim_end()
+            .rfind(['!', '\u{1F6E0}'])
+            .unwrap_or_default();
+        text.truncate(kept);
+    }
+    text
+}

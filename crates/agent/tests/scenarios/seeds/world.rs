@@ -1,0 +1,155 @@
+//! What a random conversation is played in: random numbers, and what has happened.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plaincall_agent::model::Message;
+use plaincall_agent::plaincall::Dialect;
+use plaincall_testkit::soup::Random;
+
+use crate::live::Live;
+
+/// What all parts of one conversation share.
+#[derive(Debug)]
+pub(super) struct World {
+    random: Mutex<Random>,
+    dialect: Mutex<Dialect>,
+    tags: Mutex<u32>,
+    /// How often each call was written, by its tag.
+    written: Mutex<BTreeMap<String, u32>>,
+    /// How often each call was started.
+    started: Mutex<BTreeMap<String, u32>>,
+    /// What the model was asked.
+    asked: Mutex<Vec<Asked>>,
+    /// Tools that work, replies that are being written, gates that decide, users who think.
+    pub(super) tools: Live,
+    pub(super) replies: Live,
+    pub(super) people: Live,
+}
+
+/// What the model was asked, and what it wrote.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) messages: Arc<[Message]>,
+    /// The text it has given away so far. The loop may have read less, if it was not read to its end.
+    pub(super) text: String,
+    /// Whether the reply was written to its end.
+    pub(super) is_over: bool,
+    /// Whether any piece of it was given away.
+    pub(super) has_begun: bool,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Arc<Self> {
+        Arc::new(Self {
+            random: Mutex::new(Random::new(seed)),
+            dialect: Mutex::new(Dialect::block()),
+            tags: Mutex::default(),
+            written: Mutex::default(),
+            started: Mutex::default(),
+            asked: Mutex::default(),
+            tools: Live::default(),
+            replies: Live::default(),
+            people: Live::default(),
+        })
+    }
+
+    pub(super) fn below(&self, limit: usize) -> usize {
+        self.random.lock().unwrap().below(limit)
+    }
+
+    pub(super) fn one_in(&self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    pub(super) fn pick<T: Copy>(&self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+
+    /// A while: mostly none, seldom a long one.
+    pub(super) fn pause(&self) -> Duration {
+        Duration::from_millis(match self.below(8) {
+            0..4 => 0,
+            4..7 => self.below(20) as u64,
+            _ => self.below(2000) as u64,
+        })
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect.lock().unwrap().clone()
+    }
+
+    /// In which dialect the model writes.
+    pub(super) fn set_dialect(&self, dialect: &Dialect) {
+        *self.dialect.lock().unwrap() = dialect.clone();
+    }
+
+    /// A word that no other call has.
+    pub(super) fn tag(&self) -> String {
+        let mut tags = self.tags.lock().unwrap();
+        *tags += 1;
+        format!("t{tags}")
+    }
+
+    pub(super) fn wrote(&self, tag: &str) {
+        *self
+            .written
+            .lock()
+            .unwrap()
+            .entry(tag.to_owned())
+            .or_default() += 1;
+    }
+
+    /// How often the call has been started, this time counted.
+    pub(super) fn starts(&self, tag: &str) -> u32 {
+        let mut started = self.started.lock().unwrap();
+        let count = started.entry(tag.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// Asserts that no call has run more often than it was written and may be tried.
+    pub(super) fn check_starts(&self, attempts: u32) {
+        let written = self.written.lock().unwrap();
+        for (tag, count) in &*self.started.lock().unwrap() {
+            // What is not closed may swallow what comes next.
+            let written = written.get(tag).copied().unwrap_or(1);
+            let most = if tag.starts_with("retried-") {
+                written * attempts
+            } else {
+                written
+            };
+            assert!(
+                *count <= most,
+                "{tag} was written {written} times and ran {count} times"
+            );
+        }
+    }
+
+    /// How many starts there were.
+    pub(super) fn all_starts(&self) -> u32 {
+        self.started.lock().unwrap().values().sum()
+    }
+
+    /// A new request.
+    pub(super) fn ask(&self, messages: Arc<[Message]>) -> usize {
+        let mut asked = self.asked.lock().unwrap();
+        asked.push(Asked {
+            messages,
+            text: String::new(),
+            is_over: false,
+            has_begun: false,
+        });
+        asked.len() - 1
+    }
+
+    /// Changes what is known of a request.
+    pub(super) fn note(&self, request: usize, change: impl FnOnce(&mut Asked)) {
+        change(&mut self.asked.lock().unwrap()[request]);
+    }
+
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}

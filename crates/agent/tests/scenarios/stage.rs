@@ -1,0 +1,215 @@
+//! What scenarios are played with: real tools, a gate and a user who answer as it is written.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plaincall_agent::plaincall::schemars::{self, JsonSchema};
+use plaincall_agent::plaincall::{
+    Arguments, BoxError, Context, Decision, Effect, Gate, GateFuture, Request, Retry, Tool,
+    ToolResult, Toolbox,
+};
+use plaincall_agent::{User, UserFuture};
+use serde::Deserialize;
+use tokio::sync::Barrier;
+use tokio::time::sleep;
+
+use crate::live::Live;
+
+/// What the tools, the gate and the user of one scenario share.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// What `read` finds.
+    pub(crate) files: Mutex<BTreeMap<String, String>>,
+    /// Which tools ran, with what.
+    pub(crate) ran: Mutex<Vec<String>>,
+    gate: Mutex<VecDeque<String>>,
+    user: Mutex<VecDeque<String>>,
+    both: Barrier,
+    pub(crate) tools: Live,
+    pub(crate) people: Live,
+}
+
+/// Reads a file.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "schemars")]
+struct Read {
+    path: String,
+}
+
+/// Writes a file.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "schemars")]
+struct Write {
+    path: String,
+    text: String,
+}
+
+/// Adds two numbers.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "schemars")]
+struct Add {
+    a: i64,
+    b: i64,
+}
+
+/// Gives so many lines.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "schemars")]
+struct Big {
+    lines: usize,
+}
+
+/// Takes a word.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "schemars")]
+struct Word {
+    word: String,
+}
+
+/// Takes a text.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "schemars")]
+struct Text {
+    text: String,
+}
+
+impl Stage {
+    pub(crate) fn new(gate: &[String], user: &[String]) -> Arc<Self> {
+        Arc::new(Self {
+            files: Mutex::default(),
+            ran: Mutex::default(),
+            gate: Mutex::new(gate.iter().cloned().collect()),
+            user: Mutex::new(user.iter().cloned().collect()),
+            both: Barrier::new(2),
+            tools: Live::default(),
+            people: Live::default(),
+        })
+    }
+
+    /// The tools with these names, or all.
+    pub(crate) fn toolbox(self: &Arc<Self>, names: Option<&[String]>) -> Toolbox {
+        let retry = Retry {
+            first_wait: Duration::from_millis(2),
+            longest_wait: Duration::from_millis(2),
+            ..Retry::attempts(3)
+        };
+        let all = [
+            self.tool("read", |stage, read: Read, _| async move {
+                let found = stage.files.lock().unwrap().get(&read.path).cloned();
+                found.ok_or_else(|| format!("there is no file {}", read.path).into())
+            }),
+            self.tool("write", |stage, write: Write, _| async move {
+                let mut files = stage.files.lock().unwrap();
+                files.insert(write.path, write.text);
+                Ok("written".to_owned())
+            })
+            .effect(Effect::Write)
+            .body("text"),
+            self.tool("add", |_, add: Add, _| async move { Ok((add.a + add.b).to_string()) }),
+            self.tool("big", |_, big: Big, _| async move {
+                Ok((0..big.lines).map(|line| format!("line {line} of a long result\n")).collect())
+            }),
+            // Two of them meet, or none goes on: they run at the same time.
+            self.tool("meet", |stage, word: Word, _| async move {
+                stage.both.wait().await;
+                Ok(format!("{} was there", word.word))
+            }),
+            self.tool("slow", |_, word: Word, _| async move {
+                sleep(Duration::from_millis(15)).await;
+                Ok(format!("{} at last", word.word))
+            }),
+            self.tool("hang", |_, _: Word, _| pending()),
+            self.tool("short", |_, _: Word, _| pending()).timeout(Duration::from_millis(10)),
+            self.tool("fail", |_, text: Text, _| async move { Err(text.text.into()) }),
+            self.tool("crash", |_, _: Word, _| async move { panic!("a tool panics") }),
+            self.tool("flaky", |stage, word: Word, _| async move {
+                let ran = stage.ran.lock().unwrap().iter().filter(|ran| ran.starts_with("flaky")).count();
+                if ran < 3 { Err("not yet".into()) } else { Ok(format!("{} now", word.word)) }
+            })
+            .retry(retry),
+            // What it says depends on what it depends on.
+            self.tool("join", |_, _: Word, context| async move {
+                let outputs = context.dependencies().iter().map(|one| &*one.output);
+                Ok(outputs.collect::<Vec<_>>().join("+"))
+            }),
+            self.tool("finish", |_, text: Text, _| async move { Ok(text.text) }).finishes(),
+            self.tool("ask", |stage, text: Text, _| async move { stage.say(&text.text).await }),
+        ];
+        let is_wanted =
+            |tool: &Tool| names.is_none_or(|names| names.iter().any(|name| name == tool.name()));
+        Toolbox::new(all.into_iter().filter(is_wanted)).unwrap()
+    }
+
+    fn tool<A, F, R>(self: &Arc<Self>, name: &'static str, function: F) -> Tool
+    where
+        A: plaincall_agent::plaincall::ToolArguments + 'static,
+        F: Fn(Arc<Self>, A, Context) -> R + Send + Sync + Clone + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
+        let stage = Arc::clone(self);
+        let spec = plaincall_agent::plaincall::ToolSpec::of::<A>(name);
+        Tool::raw(spec, move |arguments: Arguments, context| {
+            let stage = Arc::clone(&stage);
+            let function = function.clone();
+            async move {
+                let _live = stage.tools.one();
+                let words = arguments.iter().map(|argument| argument.text.to_owned());
+                let words: Vec<String> = std::iter::once(name.to_owned()).chain(words).collect();
+                stage.ran.lock().unwrap().push(words.join(" "));
+                let arguments = arguments.to::<A>()?;
+                function(Arc::clone(&stage), arguments, context).await
+            }
+        })
+        .effect(Effect::Read)
+    }
+
+    /// What the user says next.
+    async fn say(&self, question: &str) -> Result<String, BoxError> {
+        let _live = self.people.one();
+        let answer = self.user.lock().unwrap().pop_front();
+        let answer = answer.unwrap_or_else(|| panic!("the user is asked: {question}"));
+        match answer.split_once(": ") {
+            Some(("error", why)) => Err(why.into()),
+            _ if answer == "hang" => pending().await,
+            _ => Ok(answer),
+        }
+    }
+}
+
+/// The gate.
+pub(crate) struct WrittenGate(pub(crate) Arc<Stage>);
+
+impl Gate for WrittenGate {
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+        Box::pin(async move {
+            let _live = self.0.people.one();
+            let answer = self.0.gate.lock().unwrap().pop_front();
+            let answer = answer.unwrap_or_else(|| panic!("the gate is asked about {request:?}"));
+            let (word, rest) = answer.split_once([':', ' ']).unwrap_or((&answer, ""));
+            match word {
+                "allow" => Ok(Decision::Allow),
+                "always" => Ok(Decision::Always),
+                "deny" => Ok(Decision::deny(rest.trim())),
+                "error" => Err(rest.trim().into()),
+                "panic" => panic!("a gate panics"),
+                "hang" => pending().await,
+                "edit" => {
+                    let pairs = rest.split(' ').map(|pair| pair.split_once('=').unwrap());
+                    Ok(Decision::Edit { arguments: Arguments::from_pairs(pairs)? })
+                }
+                _ => panic!("no answer of a gate: {answer}"),
+            }
+        })
+    }
+}
+
+/// The user.
+pub(crate) struct WrittenUser(pub(crate) Arc<Stage>);
+
+impl User for WrittenUser {
+    fn answer<'a>(&'a self, question: &'a str) -> UserFuture<'a> {
+        Box::pin(self.0.say(question))
+    }
+}

@@ -1,0 +1,55 @@
+//! What a model is told, read from its messages.
+
+use plaincall_agent::model::{Message, Role};
+
+/// How a call ended, as the model reads it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ToldCall {
+    pub(crate) name: String,
+    pub(crate) id: String,
+    pub(crate) status: String,
+}
+
+/// All calls that messages of the user tell about, in order.
+pub(crate) fn told(messages: &[Message]) -> Vec<ToldCall> {
+    let users = messages.iter().filter(|message| message.role == Role::User);
+    let lines = users.flat_map(|message| message.text.lines());
+    lines.filter_map(told_call).collect()
+}
+
+/// `Result 1 of 2: tool read, id r, status ok`.
+fn told_call(line: &str) -> Option<ToldCall> {
+    let (_, call) = line.strip_prefix("Result ")?.split_once(": tool ")?;
+    let (call, status) = call.rsplit_once(", status ")?;
+    let (name, id) = call.split_once(", id ")?;
+    Some(ToldCall {
+        name: name.to_owned(),
+        id: id.to_owned(),
+        status: status.to_owned(),
+    })
+}
+
+/// Asserts that after the words of the program user and model take turns, and the user has the last word.
+pub(crate) fn check_turns(messages: &[Message]) {
+    let rest = match messages.first() {
+        Some(first) if first.role == Role::System => &messages[1..],
+        _ => messages,
+    };
+    for (place, message) in rest.iter().enumerate() {
+        let role = [Role::User, Role::Assistant][place % 2];
+        assert_eq!(message.role, role, "message {place} of {rest:#?}");
+        assert!(
+            !message.text.trim().is_empty(),
+            "an empty message: {rest:#?}"
+        );
+    }
+    assert_eq!(rest.len() % 2, 1, "the model has the last word: {rest:#?}");
+}
+
+/// What the model has written, as its messages say.
+pub(crate) fn replies(messages: &[Message]) -> Vec<&str> {
+    let replies = messages
+        .iter()
+        .filter(|message| message.role == Role::Assistant);
+    replies.map(|message| &*message.text).collect()
+}
