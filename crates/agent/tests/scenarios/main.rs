@@ -55,7 +55,10 @@ fn scenarios() {
             for syntax in syntaxes {
                 let name = format!("{file}: {} ({syntax})", scenario.name);
                 let scenario = Arc::clone(&scenario);
-                playing.push((name, runtime.spawn(async move { play(&scenario, &syntax).await })));
+                playing.push((
+                    name,
+                    runtime.spawn(async move { play(&scenario, &syntax).await }),
+                ));
             }
         }
     }
@@ -65,7 +68,12 @@ fn scenarios() {
             failed.push(format!("== {name}\n{}", said(&*error.into_panic())));
         }
     }
-    assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{} failed:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
     assert!(count >= 1, "{count} scenarios");
 }
 

@@ -44,7 +44,10 @@ fn spelled_call(line: &str, dialect: &Dialect, tools: &Toolbox) -> String {
         let text: String;
         if value.starts_with('"') {
             let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
-            text = values.next().unwrap().unwrap_or_else(|error| panic!("{line}: {error}"));
+            text = values
+                .next()
+                .unwrap()
+                .unwrap_or_else(|error| panic!("{line}: {error}"));
             rest = &value[values.byte_offset()..];
         } else {
             let end = value.find(' ').unwrap_or(value.len());
@@ -57,14 +60,31 @@ fn spelled_call(line: &str, dialect: &Dialect, tools: &Toolbox) -> String {
     let call = if dialect.syntax() == Some(Syntax::Emoji) {
         let bound = Arguments::from_pairs(arguments.iter().copied()).unwrap();
         let spelled = match tools.get(name) {
-            Some(tool) => spell_emoji(tool.spec(), &bound).unwrap_or_else(|error| panic!("{line}: {error}")),
+            Some(tool) => {
+                spell_emoji(tool.spec(), &bound).unwrap_or_else(|error| panic!("{line}: {error}"))
+            }
             None => Default::default(),
         };
         let (raw_args, body) = (&spelled.raw_args, &spelled.body);
-        render(&Call::Emoji { name, raw_args, body }, dialect)
+        render(
+            &Call::Emoji {
+                name,
+                raw_args,
+                body,
+            },
+            dialect,
+        )
     } else {
         let dependencies = dependencies.unwrap_or_default();
-        render(&Call::Block { name, id, dependencies, arguments }, dialect)
+        render(
+            &Call::Block {
+                name,
+                id,
+                dependencies,
+                arguments,
+            },
+            dialect,
+        )
     };
     call.unwrap_or_else(|error| panic!("{line}: {error}"))
 }
@@ -72,7 +92,10 @@ fn spelled_call(line: &str, dialect: &Dialect, tools: &Toolbox) -> String {
 /// Whether a text fits a pattern, in which an ellipsis stands for anything.
 pub(crate) fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.trim_end().split('…');
-    let Some(mut rest) = text.trim_end().strip_prefix(parts.next().unwrap_or_default()) else {
+    let Some(mut rest) = text
+        .trim_end()
+        .strip_prefix(parts.next().unwrap_or_default())
+    else {
         return false;
     };
     let parts: Vec<&str> = parts.collect();

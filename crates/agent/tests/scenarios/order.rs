@@ -56,7 +56,9 @@ impl Order {
         match event {
             AgentEvent::TurnBegin { turn } => {
                 assert_eq!(self.turn, None, "a turn begins within another");
-                assert!(*turn >= self.turns, "turn {turn} again");
+                // Where nothing was written the number is free again.
+                let next = self.turns - u32::from(self.turns > 0 && !self.has_begun);
+                assert!(*turn >= next, "turn {turn} again");
                 self.turns = turn + 1;
                 self.turn = Some(*turn);
                 self.has_begun = false;
@@ -103,8 +105,12 @@ impl Order {
                 );
             }
             AgentEvent::Run(event) => self.take_run(event),
-            AgentEvent::Told { .. } | AgentEvent::Shortened { .. } => {
-                assert_eq!(self.turn, None, "in the middle of a turn");
+            AgentEvent::Told { .. } => assert_eq!(self.turn, None, "in the middle of a turn"),
+            AgentEvent::Shortened { .. } => {
+                assert!(
+                    self.turn.is_some() && !self.has_begun,
+                    "in the middle of a reply"
+                );
             }
             _ => {}
         }

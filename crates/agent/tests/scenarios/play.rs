@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_agent::model::{Message, Model, OpenAi, Retries, Retrying, Role};
+use plaincall_agent::model::{Message, Model, OpenAi, Retries, Role};
 use plaincall_agent::plaincall::{Dialect, Policy, Rule, Rules, RunEvent, Toolbox, Writes};
-use plaincall_agent::{Agent, AgentError, AgentEvent, AgentLimits, Answer, Conversation, WithoutCall};
+use plaincall_agent::{
+    Agent, AgentError, AgentEvent, AgentLimits, Answer, Conversation, WithoutCall,
+};
 use plaincall_testkit::model_server::ModelServer;
 use tokio::time::{sleep, timeout};
 
@@ -70,7 +72,12 @@ pub(crate) async fn play(scenario: &Scenario, syntax: &str) {
         let done = timeout(PATIENCE, played.step(step)).await;
         assert!(done.is_ok(), "question {number} takes too long");
     }
-    let Played { server, talk, stage, .. } = played;
+    let Played {
+        server,
+        talk,
+        stage,
+        ..
+    } = played;
     drop(talk);
     stage_is_empty(&stage).await;
     server.until(|seen| seen.busy == 0).await;
@@ -83,7 +90,11 @@ fn agent(
     stage: &Arc<Stage>,
     tools: &Toolbox,
 ) -> Agent {
-    let mut dialect = if syntax == "emoji" { Dialect::emoji() } else { Dialect::block() };
+    let mut dialect = if syntax == "emoji" {
+        Dialect::emoji()
+    } else {
+        Dialect::block()
+    };
     if let Some([start, end, argument]) = &scenario.markers {
         dialect = dialect.start(start).end(end).arg(argument);
     }
@@ -95,6 +106,7 @@ fn agent(
         .dialect(dialect)
         .system(&*scenario.system)
         .limits(limits(scenario))
+        .retries(retries())
         .policy(policy(&scenario.policy))
         .rules(rules(&scenario.rules));
     if scenario.keyed {
@@ -117,11 +129,15 @@ fn agent(
 }
 
 fn model(server: &ModelServer, name: &str) -> impl Model {
+    OpenAi::new(server.url(), name)
+}
+
+fn retries() -> Retries {
     let mut retries = Retries::default();
     retries.most = 2;
     retries.first_pause = Duration::from_millis(2);
     retries.longest_pause = Duration::from_millis(4);
-    Retrying::new(OpenAi::new(server.url(), name), retries)
+    retries
 }
 
 fn limits(scenario: &Scenario) -> AgentLimits {
@@ -146,8 +162,14 @@ fn policy(wanted: &Policies) -> Policy {
         concurrent: wanted.concurrent.unwrap_or(default.concurrent),
         result_limit: wanted.result_limit.unwrap_or(default.result_limit),
         turn_timeout: wanted.turn_timeout_ms.map(Duration::from_millis),
-        gate_timeout: wanted.gate_timeout_ms.map_or(default.gate_timeout, Duration::from_millis),
-        writes: if wanted.writes_at_end { Writes::AtEndOfTurn } else { Writes::AtOnce },
+        gate_timeout: wanted
+            .gate_timeout_ms
+            .map_or(default.gate_timeout, Duration::from_millis),
+        writes: if wanted.writes_at_end {
+            Writes::AtEndOfTurn
+        } else {
+            Writes::AtOnce
+        },
         ..default
     }
 }
@@ -171,7 +193,10 @@ async fn stage_is_empty(stage: &Stage) {
             sleep(Duration::from_millis(1)).await;
         }
     };
-    assert!(timeout(PATIENCE, is_empty).await.is_ok(), "something still works");
+    assert!(
+        timeout(PATIENCE, is_empty).await.is_ok(),
+        "something still works"
+    );
 }
 
 impl Played {
@@ -181,9 +206,17 @@ impl Played {
         }
         let dialect = self.talk.dialect().clone();
         let spell = |text: &str| spelled(text, &dialect, &self.tools);
-        let scripts: Vec<_> = step.replies.iter().map(|reply| script(reply, spell)).collect();
-        self.server.play(scripts.iter().map(|(script, _)| script.clone()));
-        let began = (self.order.results.len(), self.stage.ran.lock().unwrap().len());
+        let scripts: Vec<_> = step
+            .replies
+            .iter()
+            .map(|reply| script(reply, spell))
+            .collect();
+        self.server
+            .play(scripts.iter().map(|(script, _)| script.clone()));
+        let began = (
+            self.order.results.len(),
+            self.stage.ran.lock().unwrap().len(),
+        );
         let starts: u32 = self.order.starts.values().sum();
 
         let question = spell(&step.ask);
@@ -193,19 +226,36 @@ impl Played {
         stage_is_empty(&self.stage).await;
         self.server.until(|seen| seen.busy == 0).await;
         let seen = self.server.seen();
-        assert_eq!(seen.surplus, 0, "the model is asked more often than it answers");
-        assert_eq!(self.server.left(), 0, "the model is asked less often than it answers");
+        assert_eq!(
+            seen.surplus, 0,
+            "the model is asked more often than it answers"
+        );
+        assert_eq!(
+            self.server.left(),
+            0,
+            "the model is asked less often than it answers"
+        );
         self.check_ending(step, &ended);
         self.check_calls(step, began.0, ended.is_none());
         let ran = self.stage.ran.lock().unwrap()[began.1..].to_vec();
         if ended.is_some() {
             let started: u32 = self.order.starts.values().sum();
-            assert_eq!(ran.len(), (started - starts) as usize, "what started and what ran");
+            assert_eq!(
+                ran.len(),
+                (started - starts) as usize,
+                "what started and what ran"
+            );
         }
         if let Some(expected) = &step.ran {
             assert_eq!(&ran, expected, "what ran");
         }
-        self.check_requests(step, &scripts.into_iter().map(|(_, text)| text).collect::<Vec<_>>());
+        self.check_requests(
+            step,
+            &scripts
+                .into_iter()
+                .map(|(_, text)| text)
+                .collect::<Vec<_>>(),
+        );
         assert_eq!(heard.retries, step.retries, "retries");
         assert_eq!(heard.shortened, step.shortened, "shortened results");
         let told = heard.told.iter().map(String::as_str);
@@ -217,7 +267,11 @@ impl Played {
 
     /// Asks, until there is an answer or the time to cancel or drop it has come.
     async fn ask(&mut self, question: &str, step: &Step, heard: &mut Heard) -> Ended {
-        let point = step.cancel.as_deref().or(step.drop.as_deref()).unwrap_or_default();
+        let point = step
+            .cancel
+            .as_deref()
+            .or(step.drop.as_deref())
+            .unwrap_or_default();
         let (point, mut nth) = match point.split_once(' ') {
             Some((point, nth)) => (point, nth.parse::<u32>().unwrap()),
             None => (point, 1),
@@ -271,27 +325,43 @@ impl Played {
         };
         let progress = match ended {
             Ok(answer) => {
-                let expected = step.answer.as_deref().unwrap_or_else(|| panic!("an answer: {answer:?}"));
+                let expected = step
+                    .answer
+                    .as_deref()
+                    .unwrap_or_else(|| panic!("an answer: {answer:?}"));
                 let expected = with_ids(expected, self.talk.dialect());
                 assert!(fits(&expected, &answer.text), "the answer: {answer:?}");
                 assert_eq!(answer.finished_by.as_deref(), step.finished_by.as_deref());
                 answer.progress
             }
             Err(error) => {
-                let expected = step.error.as_deref().unwrap_or_else(|| panic!("an error: {error}"));
+                let expected = step
+                    .error
+                    .as_deref()
+                    .unwrap_or_else(|| panic!("an error: {error}"));
                 let (kind, part) = expected.split_once(": ").unwrap_or((expected, ""));
                 let found = format!("{:?}", error.kind);
-                let found = found.split(|character: char| !character.is_alphanumeric()).next();
+                let found = found
+                    .split(|character: char| !character.is_alphanumeric())
+                    .next();
                 assert_eq!(found, Some(kind), "the error: {error}");
                 assert!(error.to_string().contains(part), "the error: {error}");
-                error.progress
+                *error.progress
             }
         };
         let counts = (step.turns, step.repairs);
         assert_eq!(counts.0.unwrap_or(progress.turns), progress.turns, "turns");
-        assert_eq!(counts.1.unwrap_or(progress.repairs), progress.repairs, "repairs");
+        assert_eq!(
+            counts.1.unwrap_or(progress.repairs),
+            progress.repairs,
+            "repairs"
+        );
         if let Some(usage) = step.usage {
-            assert_eq!(usage, [progress.usage.input, progress.usage.output], "usage");
+            assert_eq!(
+                usage,
+                [progress.usage.input, progress.usage.output],
+                "usage"
+            );
         }
     }
 
@@ -303,7 +373,12 @@ impl Played {
             .map(|result| {
                 let said = [&result.error, &result.output, &result.note];
                 let said: Vec<&str> = said.into_iter().flatten().map(|text| &**text).collect();
-                format!("{} {}: {}", result.name, result.status.as_str(), said.join("; "))
+                format!(
+                    "{} {}: {}",
+                    result.name,
+                    result.status.as_str(),
+                    said.join("; ")
+                )
             })
             .collect();
         if is_dropped && step.calls.is_empty() {
@@ -332,7 +407,9 @@ impl Played {
             if let Some((cut, whole)) = self.written.split_last() {
                 assert_eq!(read[..count - 1], *whole, "the model's own words");
                 match read.get(count - 1) {
-                    Some(read) if !cut.is_empty() => assert!(cut.starts_with(read), "{read:?} of {cut:?}"),
+                    Some(read) if !cut.is_empty() => {
+                        assert!(cut.starts_with(read), "{read:?} of {cut:?}")
+                    }
                     _ => {}
                 }
                 let is_cut = read.get(count - 1).map(|read| (*read).to_owned());
@@ -344,18 +421,30 @@ impl Played {
             if !text.trim().is_empty() {
                 self.written.push(text.clone());
             }
-            last.push(request.last().map(|message| message.text.to_string()).unwrap_or_default());
+            last.push(
+                request
+                    .last()
+                    .map(|message| message.text.to_string())
+                    .unwrap_or_default(),
+            );
         }
         if let Some(expected) = &step.hears {
             let last: Vec<&str> = last.iter().map(String::as_str).collect();
             self.check_texts("hears", expected, &last);
         }
         if let (Some(expected), Some(request)) = (&step.messages, requests.last()) {
-            let rest = request.iter().skip_while(|message| message.role == Role::System);
-            let found: Vec<String> = rest.map(|message| format!("{}: {}", message.role.name(), message.text)).collect();
+            let rest = request
+                .iter()
+                .skip_while(|message| message.role == Role::System);
+            let found: Vec<String> = rest
+                .map(|message| format!("{}: {}", message.role.name(), message.text))
+                .collect();
             let found: Vec<&str> = found.iter().map(String::as_str).collect();
             let dialect = self.talk.dialect();
-            let expected: Vec<String> = expected.iter().map(|text| spelled(text, dialect, &self.tools)).collect();
+            let expected: Vec<String> = expected
+                .iter()
+                .map(|text| spelled(text, dialect, &self.tools))
+                .collect();
             self.check_texts("messages", &expected, &found);
         }
         for (field, value) in &step.requests {
@@ -368,7 +457,11 @@ impl Played {
             let told = told(request);
             let mut ended = self.order.results.clone();
             ended.sort_by_key(|result| result.call);
-            assert!(told.len() <= ended.len(), "{} calls ended: {told:#?}", ended.len());
+            assert!(
+                told.len() <= ended.len(),
+                "{} calls ended: {told:#?}",
+                ended.len()
+            );
             for (told, ended) in told.iter().zip(&ended) {
                 let told = (&*told.name, &*told.id, &*told.status);
                 assert_eq!(told, (&*ended.name, &*ended.id, ended.status.as_str()));
@@ -379,7 +472,10 @@ impl Played {
     fn check_texts(&self, what: &str, expected: &[String], found: &[&str]) {
         let dialect = self.talk.dialect();
         let is_same = expected.len() == found.len()
-            && expected.iter().zip(found).all(|(expected, found)| fits(&with_ids(expected, dialect), found));
+            && expected
+                .iter()
+                .zip(found)
+                .all(|(expected, found)| fits(&with_ids(expected, dialect), found));
         assert!(is_same, "{what}: {found:#?}");
     }
 }

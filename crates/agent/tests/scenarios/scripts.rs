@@ -15,7 +15,10 @@ pub(crate) fn script(reply: &Reply, spelled: impl Fn(&str) -> String) -> (Script
     let plain;
     let more = match reply {
         Reply::Text(text) => {
-            plain = More { text: text.clone(), ..More::default() };
+            plain = More {
+                text: text.clone(),
+                ..More::default()
+            };
             &plain
         }
         Reply::More(more) => more,
@@ -41,7 +44,10 @@ pub(crate) fn script(reply: &Reply, spelled: impl Fn(&str) -> String) -> (Script
 fn stream(more: &More, text: &str) -> Script {
     let mut pieces = Vec::new();
     if !more.reasoning.is_empty() {
-        pieces.push(chunk(&json!({"reasoning_content": more.reasoning}), &Value::Null));
+        pieces.push(chunk(
+            &json!({"reasoning_content": more.reasoning}),
+            &Value::Null,
+        ));
     }
     let characters: Vec<char> = text.chars().collect();
     for delta in characters.chunks(more.delta.unwrap_or(DELTA)) {
@@ -64,7 +70,10 @@ fn stream(more: &More, text: &str) -> Script {
     if end == "error" {
         pieces.push(b"data: {\"error\": {\"message\": \"the engine died\"}}\n\n".to_vec());
     }
-    if !matches!(end, "no done" | "open" | "break" | "reset" | "stall" | "error") {
+    if !matches!(
+        end,
+        "no done" | "open" | "break" | "reset" | "stall" | "error"
+    ) {
         pieces.push(b"data: [DONE]\n\n".to_vec());
     }
     let then = match end {

@@ -90,8 +90,13 @@ async fn conversation(seed: u64, tally: &mut Tally) {
             Some(Ok(_)) => tally.answers += 1,
             Some(Err(ref error)) => {
                 let kind = format!("{:?}", error.kind);
-                let kind = kind.split(|character: char| !character.is_alphanumeric()).next();
-                *tally.errors.entry(kind.unwrap_or_default().to_owned()).or_default() += 1;
+                let kind = kind
+                    .split(|character: char| !character.is_alphanumeric())
+                    .next();
+                *tally
+                    .errors
+                    .entry(kind.unwrap_or_default().to_owned())
+                    .or_default() += 1;
             }
             None => tally.dropped += 1,
         }

@@ -107,9 +107,13 @@ impl Stage {
             })
             .effect(Effect::Write)
             .body("text"),
-            self.tool("add", |_, add: Add, _| async move { Ok((add.a + add.b).to_string()) }),
+            self.tool("add", |_, add: Add, _| async move {
+                Ok((add.a + add.b).to_string())
+            }),
             self.tool("big", |_, big: Big, _| async move {
-                Ok((0..big.lines).map(|line| format!("line {line} of a long result\n")).collect())
+                Ok((0..big.lines)
+                    .map(|line| format!("line {line} of a long result\n"))
+                    .collect())
             }),
             // Two of them meet, or none goes on: they run at the same time.
             self.tool("meet", |stage, word: Word, _| async move {
@@ -121,12 +125,29 @@ impl Stage {
                 Ok(format!("{} at last", word.word))
             }),
             self.tool("hang", |_, _: Word, _| pending()),
-            self.tool("short", |_, _: Word, _| pending()).timeout(Duration::from_millis(10)),
-            self.tool("fail", |_, text: Text, _| async move { Err(text.text.into()) }),
-            self.tool("crash", |_, _: Word, _| async move { panic!("a tool panics") }),
+            self.tool("short", |_, _: Word, _| pending())
+                .timeout(Duration::from_millis(10)),
+            self.tool(
+                "fail",
+                |_, text: Text, _| async move { Err(text.text.into()) },
+            ),
+            self.tool(
+                "crash",
+                |_, _: Word, _| async move { panic!("a tool panics") },
+            ),
             self.tool("flaky", |stage, word: Word, _| async move {
-                let ran = stage.ran.lock().unwrap().iter().filter(|ran| ran.starts_with("flaky")).count();
-                if ran < 3 { Err("not yet".into()) } else { Ok(format!("{} now", word.word)) }
+                let ran = stage
+                    .ran
+                    .lock()
+                    .unwrap()
+                    .iter()
+                    .filter(|ran| ran.starts_with("flaky"))
+                    .count();
+                if ran < 3 {
+                    Err("not yet".into())
+                } else {
+                    Ok(format!("{} now", word.word))
+                }
             })
             .retry(retry),
             // What it says depends on what it depends on.
@@ -134,8 +155,11 @@ impl Stage {
                 let outputs = context.dependencies().iter().map(|one| &*one.output);
                 Ok(outputs.collect::<Vec<_>>().join("+"))
             }),
-            self.tool("finish", |_, text: Text, _| async move { Ok(text.text) }).finishes(),
-            self.tool("ask", |stage, text: Text, _| async move { stage.say(&text.text).await }),
+            self.tool("finish", |_, text: Text, _| async move { Ok(text.text) })
+                .finishes(),
+            self.tool("ask", |stage, text: Text, _| async move {
+                stage.say(&text.text).await
+            }),
         ];
         let is_wanted =
             |tool: &Tool| names.is_none_or(|names| names.iter().any(|name| name == tool.name()));
@@ -197,7 +221,9 @@ impl Gate for WrittenGate {
                 "hang" => pending().await,
                 "edit" => {
                     let pairs = rest.split(' ').map(|pair| pair.split_once('=').unwrap());
-                    Ok(Decision::Edit { arguments: Arguments::from_pairs(pairs)? })
+                    Ok(Decision::Edit {
+                        arguments: Arguments::from_pairs(pairs)?,
+                    })
                 }
                 _ => panic!("no answer of a gate: {answer}"),
             }
