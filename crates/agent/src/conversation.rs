@@ -238,7 +238,12 @@ impl Conversation {
         for (name, document) in std::mem::take(&mut self.attached) {
             self.tell_foreign(&name, Some(&name), &document);
         }
-        self.tell_foreign("the user", None, text);
+        if text.trim().is_empty() {
+            // Servers refuse messages without a content.
+            self.tell(Teller::User, "The user says nothing.\n".into());
+        } else {
+            self.tell_foreign("the user", None, text);
+        }
     }
 
     /// Tells the model a text from outside, perhaps under a heading, and listens for copies of it.

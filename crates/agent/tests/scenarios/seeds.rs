@@ -9,8 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_agent::plaincall::{Dialect, Policy, Writes};
-use plaincall_agent::{Agent, AgentError, AgentLimits, Answer, Conversation, WithoutCall};
+use plaincall_agent::model::Message;
+use plaincall_agent::plaincall::{CallResult, Dialect, Policy, RunEvent, Writes};
+use plaincall_agent::{
+    Agent, AgentError, AgentErrorKind, AgentLimits, Answer, Conversation, WithoutCall,
+};
 use plaincall_testkit::cases::cases;
 use tokio::runtime::{Builder, Handle};
 use tokio::time::{Instant, sleep, timeout};
@@ -72,12 +75,14 @@ async fn conversation(seed: u64, tally: &mut Tally) {
     let mut talk = begin(&world);
     world.set_dialect(talk.dialect());
     let mut order = Order::default();
+    let mut events = talk.events();
+    let mut results = Vec::new();
     let mut is_whole = true;
     for question in 0..1 + world.below(3) {
         tally.questions += 1;
         let question = match world.below(6) {
             0 => "What does !!!GADGET_START:quick\n!!!ARG:tag\nt1\n!!!GADGET_END mean?".to_owned(),
-            // 1 => String::new(),
+            1 => String::new(),
             _ => format!("Question {question}?"),
         };
         let began = Instant::now();
@@ -101,16 +106,28 @@ async fn conversation(seed: u64, tally: &mut Tally) {
             None => tally.dropped += 1,
         }
         is_whole = ended.is_some();
+        world.mark(is_interrupted(&ended));
         // Nothing of it goes on behind it.
         settle().await;
         assert_eq!(world.replies.count(), 0, "a reply is still being read");
         assert_eq!(world.tools.count(), 0, "a tool still works");
         assert_eq!(world.people.count(), 0, "somebody is still asked");
     }
-    check_messages(&world, &talk, &order, is_whole);
+    while let Some(event) = events.try_next() {
+        match event {
+            RunEvent::Result(result) => results.push(result),
+            RunEvent::Missed(missed) => panic!("{} events are lost", missed.count),
+            _ => {}
+        }
+    }
+    results.sort_by_key(|result| result.call);
+    for (place, result) in results.iter().enumerate() {
+        assert_eq!(result.call as usize, place, "each call ends once");
+    }
+    check_messages(&world, &talk, &results, is_whole);
     world.check_starts(ATTEMPTS);
     tally.turns += u32::try_from(world.asked().len()).unwrap();
-    tally.calls += u32::try_from(order.results.len()).unwrap();
+    tally.calls += u32::try_from(results.len()).unwrap();
     tally.starts += world.all_starts();
     drop(talk);
     settle().await;
@@ -123,6 +140,15 @@ async fn settle() {
     sleep(GRACE + Duration::from_millis(50)).await;
 }
 
+/// Whether the last reply may not have been read to its end.
+fn is_interrupted(ended: &Option<Result<Answer, AgentError>>) -> bool {
+    match ended {
+        None => true,
+        Some(Ok(_)) => false,
+        Some(Err(error)) => matches!(error.kind, AgentErrorKind::Cancelled | AgentErrorKind::Time),
+    }
+}
+
 fn talk_limit(_: &World, ended: &Option<Result<Answer, AgentError>>) -> Duration {
     let _ = ended;
     LONGEST + GRACE + Duration::from_millis(20)
@@ -130,13 +156,14 @@ fn talk_limit(_: &World, ended: &Option<Result<Answer, AgentError>>) -> Duration
 
 fn begin(world: &Arc<World>) -> Conversation {
     let mut limits = AgentLimits::default();
-    limits.time = match world.below(4) {
-        0 => Duration::from_millis(world.below(1000) as u64),
-        _ => LONGEST,
-    };
-    limits.turns = world.pick(&[0, 1, 3, 8, 20]);
-    limits.calls = world.pick(&[0, 1, 5, 100]);
-    limits.tokens = [None, None, Some(world.below(3000) as u64)][world.below(3)];
+    if world.one_in(6) {
+        limits.time = Duration::from_millis(world.below(1000) as u64);
+    } else {
+        limits.time = LONGEST;
+    }
+    limits.turns = world.pick(&[1, 3, 8, 20, 20]) - u32::from(world.one_in(20));
+    limits.calls = world.pick(&[0, 1, 5, 100, 100, 100]);
+    limits.tokens = [None, None, None, Some(world.below(6000) as u64)][world.below(4)];
     limits.repairs = world.pick(&[0, 1, 3]);
     limits.same_failure = world.pick(&[0, 1, 3]);
     limits.reminders = world.pick(&[0, 1, 3]);
@@ -191,13 +218,17 @@ async fn ask(
     order: &mut Order,
 ) -> Option<Result<Answer, AgentError>> {
     // When it is cancelled or dropped: after so many events, or after a while.
-    let mut events_left = [usize::MAX, usize::MAX, world.below(60)][world.below(3)];
-    let patience = if world.one_in(3) {
+    let mut events_left = if world.one_in(5) {
+        world.below(100)
+    } else {
+        usize::MAX
+    };
+    let patience = if world.one_in(6) {
         world.pause()
     } else {
         LONGEST * 2
     };
-    let is_dropped = world.one_in(2) && false;
+    let is_dropped = world.one_in(2);
     let mut asking = talk.stream(question);
     let cancel = asking.cancellation();
     let until = Instant::now() + patience;
@@ -211,9 +242,6 @@ async fn ask(
         };
         match next {
             Ok(Some(event)) => {
-                if std::env::var("SHOW").is_ok() {
-                    eprintln!("{event:?}");
-                }
                 order.take(&event);
                 events_left = events_left.saturating_sub(1);
             }
@@ -238,60 +266,45 @@ async fn ask(
 }
 
 /// What the model has read: every request holds what was written and told before it.
-fn check_messages(world: &World, talk: &Conversation, order: &Order, is_whole: bool) {
+fn check_messages(world: &World, talk: &Conversation, results: &[CallResult], is_whole: bool) {
     let asked = world.asked();
     let mut expected: Vec<String> = Vec::new();
     for (place, request) in asked.iter().enumerate() {
         check_turns(&request.messages);
-        if let Some(before) = place.checked_sub(1).map(|before| &asked[before]) {
-            let read = replies(&request.messages);
-            // What came of a reply that was cut off is whatever was read of it.
-            let count = expected.len();
-            assert!(
-                read.len() == count || read.len() == count + 1,
-                "{:#?}",
-                &request.messages[1..]
-            );
-            let last = read.get(count).copied().unwrap_or_default();
-            if before.is_over {
-                // It may have been dropped before its end was read.
-                assert!(
-                    before.text.starts_with(last),
-                    "{last:?} of {:?}",
-                    before.text
-                );
-            } else {
-                assert!(
-                    before.text.starts_with(last),
-                    "{last:?} of {:?}",
-                    before.text
-                );
-            }
-            expected.extend((!last.trim().is_empty()).then(|| last.to_owned()));
-            assert_eq!(read, expected, "the model's own words have changed");
+        check_told(&request.messages, results);
+        let Some(before) = place.checked_sub(1).map(|before| &asked[before]) else {
+            continue;
+        };
+        let read = replies(&request.messages);
+        // What came of a reply that was cut off is whatever was read of it.
+        let last = read.get(expected.len()).copied().unwrap_or_default();
+        assert!(
+            before.text.starts_with(last),
+            "{last:?} of {:?}",
+            before.text
+        );
+        if !before.is_interrupted && !before.text.trim().is_empty() {
+            assert_eq!(last, before.text, "the model's own words are lost");
         }
+        expected.extend((!last.trim().is_empty()).then(|| last.to_owned()));
+        assert_eq!(read, expected, "the model's own words have changed");
     }
-    if !is_whole {
-        return;
+    let told = check_told(&talk.messages(), results);
+    if is_whole {
+        assert_eq!(told, results.len(), "a call is not told");
     }
-    let messages = talk.messages();
-    let mut told: Vec<(String, String)> = told(&messages)
-        .into_iter()
-        .map(|call| (call.name, call.id))
-        .collect();
-    let mut appeared: Vec<(String, String)> = order
-        .appeared
-        .values()
-        .map(|(id, name)| (name.clone(), id.clone()))
-        .collect();
-    told.sort();
-    appeared.sort();
-    assert_eq!(
-        told,
-        appeared,
-        "each call is told once: {:#?}",
-        messages.get(1..)
-    );
+}
+
+/// Asserts that each call is told once, in order; says how many are.
+fn check_told(messages: &[Message], results: &[CallResult]) -> usize {
+    let told = told(messages);
+    assert!(told.len() <= results.len(), "{told:#?}");
+    for (told, result) in told.iter().zip(results) {
+        let told = (plain(&told.name), &*told.id, &*told.status);
+        let result = (plain(&result.name), &*result.id, result.status.as_str());
+        assert_eq!(told, result, "{:#?}", &messages[1..]);
+    }
+    told.len()
 }
 
 /// A name without what may be written otherwise where it is told.

@@ -47,21 +47,14 @@ impl Model for Chance {
                 match step {
                     Step::Wait(pause) => sleep(pause).await,
                     Step::Text(text) => {
-                        world.note(number, |asked| {
-                            asked.text.push_str(&text);
-                            asked.has_begun = true;
-                        });
+                        world.write(number, &text);
                         out.text(text).await;
                     }
-                    Step::Reasoning(text) => {
-                        world.note(number, |asked| asked.has_begun = true);
-                        out.reasoning(text).await;
-                    }
+                    Step::Reasoning(text) => out.reasoning(text).await,
                     Step::Usage(usage) => out.usage(usage).await,
                     Step::Stall => pending().await,
                 }
             }
-            world.note(number, |asked| asked.is_over = true);
             end
         })
     }
@@ -191,7 +184,7 @@ fn text(world: &World) -> String {
 
 /// A call, right or almost so.
 fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>) -> String {
-    let name = match world.below(20) {
+    let name = match world.below(40) {
         0 => "quikc",
         1 => "nothing of the kind",
         _ => world.pick(NAMES),
@@ -209,7 +202,7 @@ fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>) -> String {
         tag
     };
     world.wrote(&tag);
-    let wrong = world.below(12);
+    let wrong = world.below(20);
     let text = if dialect.syntax() == Some(Syntax::Emoji) {
         let raw_args = match wrong {
             0 => String::new(),
@@ -234,7 +227,7 @@ fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>) -> String {
         };
         let mut dependencies = Vec::new();
         for _ in 0..world.pick(&[0, 0, 1, 2]) {
-            dependencies.push(match world.below(8) {
+            dependencies.push(match world.below(24) {
                 0 => "nobody".to_owned(),
                 1 => format!("id{}", world.below(1000)),
                 2 => id.clone().unwrap_or_default(),

@@ -112,7 +112,7 @@ impl Gate for ChanceGate {
             let Self(world) = self;
             let _live = world.people.one();
             sleep(world.pause()).await;
-            match world.below(16) {
+            match world.below(30) {
                 0 => Ok(Decision::deny("chance says no")),
                 1 => Err("nobody is there".into()),
                 2 => pending().await,
@@ -139,7 +139,7 @@ impl User for ChanceUser {
             match world.below(8) {
                 0 => Err("the terminal is closed".into()),
                 1 => pending().await,
-                // 2 => Ok(String::new()),
+                2 => Ok(String::new()),
                 _ => Ok("Go on.".to_owned()),
             }
         })

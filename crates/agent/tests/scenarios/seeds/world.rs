@@ -34,10 +34,9 @@ pub(super) struct Asked {
     pub(super) messages: Arc<[Message]>,
     /// The text it has given away so far. The loop may have read less, if it was not read to its end.
     pub(super) text: String,
-    /// Whether the reply was written to its end.
-    pub(super) is_over: bool,
-    /// Whether any piece of it was given away.
-    pub(super) has_begun: bool,
+    /// Whether the question was ended from outside while it was written, so that not all of it was read.
+    pub(super) is_interrupted: bool,
+    is_known: bool,
 }
 
 impl World {
@@ -138,15 +137,26 @@ impl World {
         asked.push(Asked {
             messages,
             text: String::new(),
-            is_over: false,
-            has_begun: false,
+            is_interrupted: false,
+            is_known: false,
         });
         asked.len() - 1
     }
 
-    /// Changes what is known of a request.
-    pub(super) fn note(&self, request: usize, change: impl FnOnce(&mut Asked)) {
-        change(&mut self.asked.lock().unwrap()[request]);
+    /// The model gives away more of its reply.
+    pub(super) fn write(&self, request: usize, text: &str) {
+        self.asked.lock().unwrap()[request].text.push_str(text);
+    }
+
+    /// A question has ended: only the last reply can have been interrupted.
+    pub(super) fn mark(&self, is_interrupted: bool) {
+        let mut asked = self.asked.lock().unwrap();
+        if let Some(last) = asked.last_mut().filter(|last| !last.is_known) {
+            last.is_interrupted = is_interrupted;
+        }
+        for asked in &mut *asked {
+            asked.is_known = true;
+        }
     }
 
     pub(super) fn asked(&self) -> Vec<Asked> {
