@@ -19,6 +19,7 @@ use plaincall_syntax::Dialect;
 
 use crate::ask::AskOptions;
 use crate::config::ConfigOptions;
+use crate::mcp::McpCommand;
 use crate::run::RunOptions;
 use crate::schemas::SchemaOption;
 use crate::serve::ServeOptions;
@@ -65,6 +66,7 @@ pub(crate) enum Command {
     Serve(ServeOptions),
     Show(ShowOptions),
     Ask(AskOptions),
+    Mcp(McpCommand),
     Config(ConfigOptions),
 }
 
@@ -80,6 +82,7 @@ impl Command {
             Self::Serve(_) => "serve",
             Self::Show(_) => "show",
             Self::Ask(_) => "ask",
+            Self::Mcp(_) => "mcp",
             Self::Config(_) => "config",
         }
     }

@@ -18,6 +18,7 @@ mod input;
 mod json_member;
 mod json_place;
 mod jsonl;
+mod mcp;
 mod output;
 mod parse;
 mod picture;
@@ -88,6 +89,8 @@ fn run(cli: Cli) -> status::Outcome {
         // It writes on a thread of its own, and heeds signals in its own way.
         Command::Run(options) => run::run(&options, color),
         Command::Serve(options) => serve::serve(&options),
+        // One of its commands heeds signals in its own way.
+        Command::Mcp(command) => mcp::mcp(&command, || output(color)),
     }
 }
 

@@ -32,18 +32,24 @@ pub fn reference() -> String {
     let mut root = Cli::command();
     root.build();
     let mut text = String::from(BEGINNING);
-    let commands: Vec<&Command> = root
-        .get_subcommands()
-        .filter(|command| command.get_name() != "help" && !command.is_hide_set())
+    let commands: Vec<(String, &Command)> = shown(&root)
+        .flat_map(|command| {
+            let name = command.get_name().to_owned();
+            let below = shown(command).map({
+                let name = name.clone();
+                move |inner| (format!("{name} {}", inner.get_name()), inner)
+            });
+            std::iter::once((name, command)).chain(below)
+        })
         .collect();
     paragraphs(&mut text, root.get_long_about().or(root.get_about()));
     text.push_str("\n| command | what it does |\n| --- | --- |\n");
-    for command in &commands {
-        let name = command.get_name();
+    for (name, command) in &commands {
         let about = plain(command.get_about());
+        let anchor = name.replace(' ', "-");
         push(
             &mut text,
-            format_args!("| [`plaincall {name}`](#plaincall-{name}) | {about} |\n"),
+            format_args!("| [`plaincall {name}`](#plaincall-{anchor}) | {about} |\n"),
         );
     }
     text.push_str("\nFor every command:\n\n");
@@ -54,8 +60,8 @@ pub fn reference() -> String {
     );
     text.push_str(STATUSES);
     let mut shared: Vec<(&str, Vec<&Arg>)> = Vec::new();
-    for command in commands {
-        section(&mut text, command);
+    for (name, command) in commands {
+        section(&mut text, &name, command);
         for arg in command.get_arguments().filter(|arg| is_shown(arg)) {
             let Some(heading) = arg.get_help_heading() else {
                 continue;
@@ -80,8 +86,13 @@ fn is_shown(arg: &Arg) -> bool {
     is_own && !arg.is_hide_set() && !arg.is_global_set()
 }
 
-fn section(text: &mut String, command: &Command) {
-    let name = command.get_name();
+/// The commands below another one.
+fn shown(command: &Command) -> impl Iterator<Item = &Command> {
+    let commands = command.get_subcommands();
+    commands.filter(|command| command.get_name() != "help" && !command.is_hide_set())
+}
+
+fn section(text: &mut String, name: &str, command: &Command) {
     push(text, format_args!("\n## plaincall {name}\n\n"));
     let usage = command.clone().render_usage().to_string();
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);

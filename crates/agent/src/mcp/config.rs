@@ -200,7 +200,7 @@ impl fmt::Debug for McpReach {
 
 impl McpConfig {
     /// Reads a file: `mcpServers` as many programs write it in JSON (also `servers`, and with comments), or the same in
-    /// TOML, `[mcpServers.NAME]` (also `mcp_servers`). Other keys at the top of the file are passed over.
+    /// TOML, `[mcpServers.NAME]` (also `mcp_servers` and `mcp.servers`). Other keys at the top of the file are passed over.
     ///
     /// `path` is where the file lies: a relative `cwd` begins in its folder. `${NAME}`, `${env:NAME}` and
     /// `${NAME:-what else}` in values stand for `variable(NAME)`; the environment of the process is not looked at.

@@ -22,6 +22,7 @@ use rmcp::service::{
     QuitReason, RequestContext, RoleServer, ServerInitializeError, serve_server_with_ct,
 };
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::io::stdio_pipes;
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -49,7 +50,7 @@ const LAST_CALLS: Duration = Duration::from_secs(10);
 /// let today = Tool::new("today", |(): (), _| async { Ok("Monday".to_owned()) }).effect(Effect::Read);
 /// let mut offer = McpOffer::new(Toolbox::new([today])?);
 /// offer.rules = Rules::new([Rule::deny(["today"], "it is late")]);
-/// offer.serve(tokio::io::stdin(), tokio::io::stdout(), CancellationToken::new()).await?;
+/// offer.serve_stdio(CancellationToken::new()).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -106,6 +107,15 @@ impl McpOffer {
             directory: None,
             name: "plaincall".to_owned(),
         }
+    }
+
+    /// Serves the client that has started this process, over standard input and output. Nothing else may be written there.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    pub async fn serve_stdio(self, stop: CancellationToken) -> Result<(), McpServeError> {
+        let (input, output) = stdio_pipes();
+        self.serve(input, output, stop).await
     }
 
     /// Serves one client, over its two streams, until it closes its end or `stop` is set.

@@ -122,9 +122,13 @@ impl Reader<'_> {
             );
             return Vec::new();
         };
-        let named = entries
+        let at_top = entries
             .iter()
             .find(|(key, _)| SERVERS.contains(&key.name.as_str()));
+        let named = at_top.or_else(|| {
+            let (_, mcp) = entries.iter().find(|(key, _)| key.name == "mcp")?;
+            mcp.table()?.iter().find(|(key, _)| key.name == "servers")
+        });
         let Some((key, servers)) = named else {
             let near = entries
                 .iter()
