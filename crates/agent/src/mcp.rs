@@ -67,7 +67,7 @@ impl Default for McpOptions {
         Self {
             environment: BTreeMap::new(),
             connect_timeout: Duration::from_secs(30),
-            call_timeout: Duration::from_secs(60),
+            call_timeout: Duration::from_mins(1),
             output_limit: DEFAULT_OUTPUT_LIMIT,
             restarts: 1,
             all: false,

@@ -1,4 +1,8 @@
 //! What a server hears that asks something of its client: nothing here is at its service.
+#![allow(
+    deprecated,
+    reason = "servers of earlier versions of the protocol still ask"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,10 +25,6 @@ fn refused(message: &'static str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
-#[allow(
-    deprecated,
-    reason = "servers of earlier versions of the protocol still ask"
-)]
 impl ClientHandler for Client {
     async fn create_message(
         &self,

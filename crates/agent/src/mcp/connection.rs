@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plaincall::{Program, Resident, ResidentEnd, is_always_seen};
+use plaincall::{Program, Resident, is_always_seen};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{StatusCode, redirect};
 use rmcp::RoleClient;
@@ -91,33 +92,31 @@ impl Connection {
         self.service.service().has_changed.load(Ordering::Relaxed)
     }
 
-    /// How it ended, in words that go behind the server's name. Only the first who asks hears of the program.
-    pub(super) async fn end(&self) -> String {
-        let program = {
-            let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-            program.take()
-        };
+    /// How it ended. Only the first who asks hears of the program.
+    pub(super) async fn end(&self) -> Ending {
+        let program = self.take_program();
         let too_long = self.is_over.load(Ordering::Relaxed);
         let patience = if too_long { Duration::ZERO } else { PATIENCE };
-        let how = match program {
+        let mut ending = match program {
             Some(program) => ended(program, patience).await,
-            None => "has closed the connection".to_owned(),
+            None => Ending::of("has closed the connection"),
         };
         if too_long {
-            return format!("wrote a message of more than {LONGEST_MESSAGE} bytes");
+            ending.how = format!("wrote a message of more than {LONGEST_MESSAGE} bytes");
         }
-        how
+        ending
+    }
+
+    fn take_program(&self) -> Option<Resident> {
+        let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        program.take()
     }
 
     /// Ends it in order: the server's input is closed, and it has a moment to end by itself.
     pub(super) async fn close(&self) {
         // What reads and writes goes away with this token, and closes the pipes.
         self.service.cancellation_token().cancel();
-        let program = {
-            let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-            program.take()
-        };
-        if let Some(program) = program {
+        if let Some(program) = self.take_program() {
             let _ = program.end(PATIENCE, GRACE).await;
         }
     }
@@ -160,8 +159,8 @@ async fn start(program: &Program, options: &McpOptions) -> Result<Connection, St
             ClientInitializeError::ConnectionClosed(_)
             | ClientInitializeError::TransportError { .. },
         )) => {
-            let how = ended(resident, PATIENCE).await;
-            Err(format!("{how} before it had answered"))
+            let Ending { how, words } = ended(resident, PATIENCE).await;
+            Err(format!("{how} before it had answered{words}"))
         }
         Ok(Err(error)) => Err(not_begun(&error)),
         Err(_) => {
@@ -233,22 +232,40 @@ fn within_the_server(attempt: redirect::Attempt<'_>) -> redirect::Action {
     }
 }
 
-/// How a program ended, in words that go behind its name.
-async fn ended(program: Resident, patience: Duration) -> String {
-    match program.end(patience, GRACE).await {
-        Ok(ResidentEnd {
-            how,
-            was_asked,
-            words,
-        }) => {
-            let words = last_words(&words);
-            if was_asked {
-                format!("closed its standard output{words}")
-            } else {
-                format!("{how}{words}")
-            }
+/// How a server ended.
+pub(super) struct Ending {
+    /// In words that go behind its name.
+    pub(super) how: String,
+    /// What it said last, in words that go behind those; empty if it said nothing.
+    pub(super) words: String,
+}
+
+impl Ending {
+    pub(super) fn of(how: &str) -> Self {
+        Self {
+            how: how.to_owned(),
+            words: String::new(),
         }
-        Err(error) => format!("is gone ({error})"),
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}{}", self.how, self.words)
+    }
+}
+
+async fn ended(program: Resident, patience: Duration) -> Ending {
+    match program.end(patience, GRACE).await {
+        Ok(end) => Ending {
+            how: if end.was_asked {
+                "closed its standard output".to_owned()
+            } else {
+                end.how
+            },
+            words: last_words(&end.words),
+        },
+        Err(error) => Ending::of(&format!("is gone ({error})")),
     }
 }
 
@@ -311,6 +328,7 @@ fn over_http(error: &StreamableHttpError<reqwest::Error>) -> String {
             None if error.is_connect() => format!("cannot be reached: {}", causes(error)),
             None => format!("has closed the connection: {}", causes(error)),
         },
+        Http::HttpStatus(error) => format!("answers with the status {}", error.status),
         Http::AuthRequired(_) => {
             "wants to know who asks (status 401): say it in `headers`, such as `Authorization`"
                 .to_owned()

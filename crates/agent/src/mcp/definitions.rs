@@ -6,7 +6,8 @@ use plaincall::ToolSpec;
 use plaincall::call::read_tool_definitions;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestParams, ServerResult,
+    ClientRequest, ErrorCode, Extensions, ListToolsRequest, ListToolsRequestMethod,
+    PaginatedRequestParams, ServerResult,
 };
 use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
@@ -100,9 +101,9 @@ async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Page, S
     let mut params = PaginatedRequestParams::default();
     params.cursor = cursor;
     let request = ListToolsRequest {
-        method: Default::default(),
+        method: ListToolsRequestMethod,
         params: Some(params),
-        extensions: Default::default(),
+        extensions: Extensions::default(),
     };
     let result = peer
         .send_request(ClientRequest::ListToolsRequest(request))

@@ -135,7 +135,7 @@ impl McpOffer {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let service = Arc::new(Service::new(self, stop.clone()));
+        let service = Arc::new(Service::new(self, &stop));
         // What keeps tools from running is known before the first call.
         let run = service.run().map_err(McpServeError::Run)?;
         let _ = run.close().await;
@@ -183,7 +183,7 @@ struct Service {
 }
 
 impl Service {
-    fn new(offer: McpOffer, stop: CancellationToken) -> Self {
+    fn new(offer: McpOffer, stop: &CancellationToken) -> Self {
         let semaphore = |count: u32| {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             Semaphore::new(count.min(Semaphore::MAX_PERMITS))
@@ -226,7 +226,7 @@ impl Service {
         &self,
         tool: &Tool,
         arguments: &JsonObject,
-        cancelled: &CancellationToken,
+        called_off: &CancellationToken,
     ) -> CallToolResult {
         let Ok(_call) = self.calls.try_acquire() else {
             return refused(format!(
@@ -239,7 +239,7 @@ impl Service {
         };
         let stopped = async {
             tokio::select! {
-                () = cancelled.cancelled() => {}
+                () = called_off.cancelled() => {}
                 () = self.stop.cancelled() => {}
             }
         };

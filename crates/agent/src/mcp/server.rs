@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::McpOptions;
 use super::config::McpServer;
-use super::connection::{Connection, not_answered};
+use super::connection::{Connection, Ending, not_answered};
 use super::definitions::{Offer, Offered, offer};
 use super::told::{failure, told};
 
@@ -24,8 +24,8 @@ struct State {
     connection: Option<Arc<Connection>>,
     /// How often it may be started again.
     restarts: u32,
-    /// How it ended last, in words that go behind its name.
-    end: String,
+    /// How it ended last.
+    end: Ending,
 }
 
 impl Server {
@@ -42,8 +42,8 @@ impl Server {
         let offered = match tokio::time::timeout(options.connect_timeout, asked).await {
             Ok(Ok(offered)) => offered,
             Ok(Err(_)) if connection.is_gone() => {
-                let end = connection.end().await;
-                return Err(format!("{end}, when it was asked for its tools"));
+                let Ending { how, words } = connection.end().await;
+                return Err(format!("{how} when it was asked for its tools{words}"));
             }
             Ok(Err(why)) => return Err(why),
             Err(_) => {
@@ -55,7 +55,7 @@ impl Server {
             state: Mutex::new(State {
                 connection: Some(Arc::new(connection)),
                 restarts: options.restarts,
-                end: String::new(),
+                end: Ending::of("has ended"),
             }),
             config,
             options,
@@ -121,10 +121,10 @@ impl Server {
         } else {
             "it was started again before and is not once more"
         };
+        let Ending { how, words } = &state.end;
         format!(
-            "the MCP server `{}` {} while this call was running; nobody knows how far the call came, and it is not made again by itself; {later}",
+            "the MCP server `{}` {how} while this call was running{words}; nobody knows how far the call came, and it is not made again by itself; {later}",
             self.name(),
-            state.end
         )
     }
 
@@ -162,7 +162,7 @@ impl Server {
                     "the MCP server `{name}` {}; starting it again did not work: it {why}",
                     state.end
                 );
-                state.end = why;
+                state.end = Ending::of(&why);
                 Err(message)
             }
         }
@@ -172,7 +172,7 @@ impl Server {
     pub(super) async fn close(&self) {
         let mut state = self.state.lock().await;
         state.restarts = 0;
-        "was closed".clone_into(&mut state.end);
+        state.end = Ending::of("was closed");
         if let Some(connection) = state.connection.take() {
             connection.close().await;
         }
@@ -184,7 +184,8 @@ impl State {
     async fn forget(&mut self, connection: &Arc<Connection>) {
         let is_this = |last: &Arc<Connection>| Arc::ptr_eq(last, connection);
         if self.connection.as_ref().is_some_and(is_this) {
-            "has ended".clone_into(&mut self.end);
+            // Should nobody wait for its end, this is what is known.
+            self.end = Ending::of("has ended");
             self.connection = None;
             self.end = connection.end().await;
         }

@@ -378,13 +378,11 @@ impl Reader<'_> {
     }
 
     fn boolean(&mut self, key: &Key, node: &Node) -> Option<bool> {
-        match node.value {
-            Value::Boolean(value) => Some(value),
-            _ => {
-                self.refuse(&key.name, node, "true or false");
-                None
-            }
+        if let Value::Boolean(value) = node.value {
+            return Some(value);
         }
+        self.refuse(&key.name, node, "true or false");
+        None
     }
 
     fn timeout(&mut self, key: &Key, node: &Node) -> Option<Duration> {

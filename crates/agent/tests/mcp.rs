@@ -1,0 +1,326 @@
+//! MCP servers, as real processes and on real sockets: odd ones, and ones that go away.
+
+#![allow(clippy::expect_used, reason = "a test fails by a panic")]
+
+#[path = "mcp/http.rs"]
+mod http;
+
+use std::path::Path;
+use std::time::Duration;
+
+use plaincall::{AllowAll, CallResult, Effect, Run, Stop, Tool, Toolbox};
+use plaincall_agent::mcp::{McpConfig, McpEffect, McpOptions, McpServer, McpServers};
+use plaincall_agent::plaincall;
+use tokio::time::{Instant, sleep};
+
+use http::Responder;
+
+/// How long is waited for what must come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A directory of a test, and the odd server that notes in it what it hears.
+struct Odd {
+    directory: tempfile::TempDir,
+}
+
+impl Odd {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("notes"), "").expect("a file");
+        Self { directory }
+    }
+
+    fn server(&self, name: &str) -> McpServer {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/server.sh");
+        McpServer::stdio(name, "/bin/sh", [script])
+            .with("NOTES", self.notes().display().to_string())
+    }
+
+    fn notes(&self) -> std::path::PathBuf {
+        self.directory.path().join("notes")
+    }
+
+    /// Waits until the server has noted such a text.
+    async fn hears(&self, text: &str) {
+        let since = Instant::now();
+        loop {
+            let notes = std::fs::read_to_string(self.notes()).expect("the notes");
+            if notes.contains(text) {
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "no {text} in {notes}");
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+fn config(servers: impl IntoIterator<Item = McpServer>) -> McpConfig {
+    let mut config = McpConfig::default();
+    config.servers.extend(servers);
+    config
+}
+
+fn options() -> McpOptions {
+    let mut options = McpOptions::default();
+    options.environment = [("PATH", "/usr/bin:/bin"), ("SECRET", "nobody sees it")]
+        .map(|(name, value)| (name.into(), value.into()))
+        .into();
+    options
+}
+
+async fn connect(servers: impl IntoIterator<Item = McpServer>) -> McpServers {
+    let servers = McpServers::connect(config(servers), options()).await;
+    let servers = servers.expect("failures are no error");
+    assert_eq!(servers.failures(), []);
+    servers
+}
+
+fn run(tools: Vec<Tool>) -> Run {
+    let toolbox = Toolbox::new(tools).expect("the names differ");
+    Run::builder(toolbox).gate(AllowAll).build().expect("a run")
+}
+
+async fn call(run: &mut Run, name: &str) -> CallResult {
+    let mut turn = run.turn();
+    turn.feed(format!(
+        "!!!GADGET_START:{name}\n!!!ARG:a\n42\n!!!GADGET_END\n"
+    ));
+    let results = turn.finish(Stop::Natural).await;
+    results[0].clone()
+}
+
+/// Calls a tool, and looks at what comes back.
+async fn check(run: &mut Run, name: &str, expected: Result<&str, &str>) {
+    let result = call(run, name).await;
+    let told = match result.error.as_deref() {
+        Some(error) => Err(error),
+        None => Ok(result.output.as_deref().unwrap_or_default()),
+    };
+    assert_eq!(told, expected, "{name}");
+}
+
+fn is_running(id: &str) -> bool {
+    Path::new("/proc").join(id.trim()).exists()
+}
+
+async fn is_gone(id: &str) {
+    let since = Instant::now();
+    while is_running(id) {
+        assert!(since.elapsed() < PATIENCE, "process {id} is still there");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn tools_of_a_server() {
+    let odd = Odd::new();
+    let server = odd
+        .server("odd")
+        .effect("echo", McpEffect::AsHinted)
+        .effect("hang", McpEffect::Is(Effect::Read));
+    let servers = connect([server]).await;
+    let own = Toolbox::new([Tool::new("fail", |(): (), _| async { Ok(String::new()) })]);
+    let tools = servers.tools_for(&own.expect("one tool"));
+    let told: Vec<_> = tools
+        .iter()
+        .map(|tool| (tool.name(), tool.spec().effect, tool.spec().hinted_effect))
+        .collect();
+    let writes = |name| (name, Effect::Write, None);
+    assert_eq!(
+        told,
+        [
+            ("who", Effect::Write, Some(Effect::Read)),
+            ("echo", Effect::Idempotent, Some(Effect::Idempotent)),
+            writes("odd_two_words"),
+            writes("die"),
+            ("hang", Effect::Read, None),
+            writes("odd_fail"),
+            writes("long"),
+            writes("loud"),
+            writes("busy"),
+            writes("ask"),
+            writes("change"),
+            writes("child"),
+        ]
+    );
+    let skipped = servers.skipped();
+    assert_eq!(skipped.len(), 1);
+    assert_eq!(skipped[0].tool, "wrong");
+    servers.close().await;
+    odd.hears("closed").await;
+}
+
+#[tokio::test]
+async fn calls() {
+    let odd = Odd::new();
+    let servers = connect([odd.server("odd")]).await;
+    let mut run = run(servers.tools_for(&Toolbox::default()));
+    check(&mut run, "echo", Ok("{\"a\":42}")).await;
+    check(&mut run, "odd_two_words", Ok("it has a blank")).await;
+    check(&mut run, "fail", Err("no such file")).await;
+    check(&mut run, "loud", Ok("it was loud")).await;
+    check(&mut run, "busy", Ok("it was busy")).await;
+    check(&mut run, "ask", Ok("it has asked")).await;
+    odd.hears(r#""id":"sampling/createMessage","error":{"code":-32601,"message":"this client lends its model to nobody"}"#)
+        .await;
+    odd.hears(r#""id":"roots/list","error":{"code":-32601,"message":"this client has no roots"}"#)
+        .await;
+    odd.hears(r#""id":"elicitation/create","result":{"action":"decline"}"#)
+        .await;
+    check(&mut run, "change", Err("the MCP server `odd` refuses the call: Unknown tool: change; it says that its tools are others by now, and this conversation keeps those that it began with"))
+        .await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_is_started_once_more() {
+    let odd = Odd::new();
+    let servers = connect([odd.server("odd")]).await;
+    let mut run = run(servers.tools_for(&Toolbox::default()));
+    let first = call(&mut run, "who").await.output.expect("a process");
+    check(&mut run, "die", Err("the MCP server `odd` ended with exit status 7 while this call was running; it said last: out of paper; nobody knows how far the call came, and it is not made again by itself; it is started again for the next call"))
+        .await;
+    let second = call(&mut run, "who").await.output.expect("a process");
+    assert_ne!(first, second);
+    check(&mut run, "long", Err("the MCP server `odd` wrote a message of more than 16777216 bytes while this call was running; nobody knows how far the call came, and it is not made again by itself; it was started again before and is not once more"))
+        .await;
+    check(&mut run, "who", Err("the MCP server `odd` wrote a message of more than 16777216 bytes; its tools cannot be called any more"))
+        .await;
+    is_gone(&second).await;
+}
+
+#[tokio::test]
+async fn a_server_that_died_unseen_is_started_for_the_next_call() {
+    let odd = Odd::new();
+    let servers = connect([odd.server("odd")]).await;
+    let mut run = run(servers.tools_for(&Toolbox::default()));
+    let first = call(&mut run, "who").await.output.expect("a process");
+    let id = rustix::process::Pid::from_raw(first.trim().parse().expect("a number"));
+    rustix::process::kill_process(id.expect("a process"), rustix::process::Signal::KILL)
+        .expect("it is ours");
+    // The connection hears of it a moment later; a call in between is told so and not made again.
+    let second = loop {
+        match call(&mut run, "who").await.output {
+            Some(second) => break second,
+            None => sleep(Duration::from_millis(5)).await,
+        }
+    };
+    assert_ne!(first, second);
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_waits_for_is_called_off() {
+    let odd = Odd::new();
+    let mut server = odd.server("odd");
+    server.timeout = Some(Duration::from_millis(20));
+    let servers = connect([server]).await;
+    let mut run = run(servers.tools_for(&Toolbox::default()));
+    check(&mut run, "hang", Err("timed out after 20 ms")).await;
+    odd.hears(r#""method":"notifications/cancelled""#).await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_server_that_is_dropped() {
+    let odd = Odd::new();
+    let servers = connect([odd.server("odd")]).await;
+    let mut run = run(servers.tools_for(&Toolbox::default()));
+    let leader = call(&mut run, "who").await.output.expect("a process");
+    let child = call(&mut run, "child").await.output.expect("a process");
+    drop(servers);
+    // Its tools hold it.
+    assert!(is_running(&leader) && is_running(&child));
+    run.close().await.expect("it ends");
+    is_gone(&leader).await;
+    is_gone(&child).await;
+}
+
+#[tokio::test]
+async fn servers_that_cannot_be_reached() {
+    let odd = Odd::new();
+    let broken = [
+        (
+            McpServer::stdio("missing", "no-such-program", ["x"]),
+            "could not be started: the program `no-such-program` was not found; is it installed, and is its folder in PATH?",
+        ),
+        (
+            McpServer::stdio("short", "sh", ["-c", "echo $SECRET wrong key >&2; exit 3"]),
+            "ended with exit status 3 before it had answered; it said last: wrong key",
+        ),
+        (
+            McpServer::stdio("silent", "sleep", ["1000"]),
+            "has not answered within 0.5 s",
+        ),
+        (
+            McpServer::stdio("chatty", "yes", ["hello"]),
+            "has not answered within 0.5 s",
+        ),
+        (
+            McpServer::http("nobody", "http://127.0.0.1:1/mcp?key=secret"),
+            "cannot be reached: client error (Connect): tcp connect error: Connection refused (os error 111)",
+        ),
+    ];
+    let reasons = |servers: &McpServers| -> Vec<String> {
+        let failures = servers.failures().iter();
+        failures.map(|failure| failure.reason.clone()).collect()
+    };
+    let mut hasty = options();
+    hasty.connect_timeout = Duration::from_millis(500);
+    let all = config(broken.iter().map(|(server, _)| server.clone()));
+    let servers = McpServers::connect(all, hasty).await;
+    let expected: Vec<_> = broken.iter().map(|(_, reason)| *reason).collect();
+    assert_eq!(reasons(&servers.expect("failures are no error")), expected);
+
+    // The others work.
+    let missing = &broken[0];
+    let mut off = McpServer::stdio("off", "no-such-program", ["x"]);
+    off.disabled = true;
+    let all = config([missing.0.clone(), odd.server("odd"), off]);
+    let servers = McpServers::connect(all.clone(), options()).await;
+    let servers = servers.expect("failures are no error");
+    assert_eq!(reasons(&servers), [missing.1]);
+    let mut run = run(servers.tools_for(&Toolbox::default()));
+    check(&mut run, "loud", Ok("it was loud")).await;
+
+    let mut strict = options();
+    strict.all = true;
+    let error = McpServers::connect(all, strict).await;
+    let error = error.expect_err("all are wanted");
+    assert_eq!(
+        error.to_string(),
+        format!("the MCP server `missing` {}", missing.1)
+    );
+}
+
+#[tokio::test]
+async fn over_http() {
+    let responder = Responder::start().await;
+    let server =
+        |path: &str| McpServer::http("web", responder.url(path)).with("Authorization", "Bearer k");
+    let mut run = run(connect([server("/mcp")])
+        .await
+        .tools_for(&Toolbox::default()));
+    check(&mut run, "json", Ok("Bearer k said json")).await;
+    check(&mut run, "events", Ok("Bearer k said events")).await;
+    check(&mut run, "moved", Ok("Bearer k said moved")).await;
+    check(
+        &mut run,
+        "busy",
+        Err("the MCP server `web` answers with the status 503"),
+    )
+    .await;
+    check(&mut run, "cut", Err("the MCP server `web` has closed the connection: client error (SendRequest): connection closed before message completed")).await;
+
+    for (path, reason) in [
+        (
+            "/nobody",
+            "wants to know who asks (status 401): say it in `headers`, such as `Authorization`",
+        ),
+        (
+            "/page",
+            "answers with something else than JSON or an event stream; is this the address of its MCP endpoint?",
+        ),
+    ] {
+        let servers = McpServers::connect(config([server(path)]), options()).await;
+        let servers = servers.expect("failures are no error");
+        assert_eq!(servers.failures()[0].reason, reason, "{path}");
+    }
+}
