@@ -16,6 +16,8 @@ use crate::answer::{AgentError, AgentErrorKind, Answer};
 use crate::conversation::Conversation;
 use crate::key;
 use crate::limits::{AgentLimits, WithoutCall};
+#[cfg(feature = "mcp")]
+use crate::mcp::McpServers;
 use crate::model::{Model, Retries};
 use crate::user::User;
 
@@ -84,6 +86,8 @@ impl Agent {
                 retries: Retries::default(),
                 configure: None,
             },
+            #[cfg(feature = "mcp")]
+            servers: Vec::new(),
         }
     }
 
@@ -221,6 +225,8 @@ impl fmt::Debug for Settings {
 #[derive(Debug)]
 pub struct AgentBuilder {
     settings: Settings,
+    #[cfg(feature = "mcp")]
+    servers: Vec<McpServers>,
 }
 
 impl AgentBuilder {
@@ -233,6 +239,16 @@ impl AgentBuilder {
     /// Sets the tools; none if nothing is said.
     pub fn tools(mut self, tools: Toolbox) -> Self {
         self.settings.tools = tools;
+        self
+    }
+
+    /// Adds the tools of MCP servers, which were connected before. A tool whose name is taken already is called by the
+    /// name of its server, `_` and its own. What a server says of its tools relaxes nothing: they count as tools that
+    /// [write](plaincall::Effect::Write) unless the user has said otherwise
+    /// ([`McpServer::effects`](crate::mcp::McpServer::effects)).
+    #[cfg(feature = "mcp")]
+    pub fn mcp(mut self, servers: McpServers) -> Self {
+        self.servers.push(servers);
         self
     }
 
@@ -328,6 +344,13 @@ impl AgentBuilder {
     /// # Errors
     /// If the dialect cannot work, or is the automatic one: a model is taught one syntax.
     pub fn build(mut self) -> Result<Agent, AgentError> {
+        #[cfg(feature = "mcp")]
+        for servers in &self.servers {
+            for tool in servers.tools_for(&self.settings.tools) {
+                // It was found to be right before, and its name to be free.
+                let _ = self.settings.tools.add(tool);
+            }
+        }
         self.settings.dialect = self.settings.dialect.escaped();
         self.settings.system_message(&self.settings.dialect)?;
         Ok(Agent {

@@ -76,7 +76,7 @@ impl Default for McpOptions {
     }
 }
 
-/// MCP servers that were reached. Dropping it, and all tools of it, ends every server that was started;
+/// MCP servers that were reached. Dropping it, its copies and all its tools ends every server that was started;
 /// [`close`](Self::close) gives them time to end by themselves.
 ///
 /// The tools are those that the servers offer when they are asked first. A conversation keeps them: if a server says later
@@ -100,9 +100,10 @@ impl Default for McpOptions {
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Clone)]
 pub struct McpServers {
-    servers: Vec<(Arc<Server>, Offer)>,
-    failures: Vec<McpFailure>,
+    servers: Arc<[(Arc<Server>, Offer)]>,
+    failures: Arc<[McpFailure]>,
 }
 
 /// A server that cannot be used.
@@ -187,7 +188,10 @@ impl McpServers {
         if options.all && !failures.is_empty() {
             return Err(McpError { failures });
         }
-        Ok(Self { servers, failures })
+        Ok(Self {
+            servers: servers.into(),
+            failures: failures.into(),
+        })
     }
 
     /// The servers that were wanted and cannot be used.
@@ -246,7 +250,7 @@ impl McpServers {
     /// itself before it is ended. Calls that come later fail.
     pub async fn close(&self) {
         let mut closing = JoinSet::new();
-        for (server, _) in &self.servers {
+        for (server, _) in self.servers.iter() {
             let server = Arc::clone(server);
             closing.spawn(async move { server.close().await });
         }

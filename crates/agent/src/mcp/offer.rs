@@ -294,7 +294,7 @@ impl Service {
     /// Says which argument cannot be told to the tool.
     fn written(&self, tool: &Tool, arguments: &JsonObject) -> Result<String, String> {
         let pairs = flatten(arguments, Some(tool.spec()))
-            .map_err(|error| format!("the arguments cannot be handed to the tool: {error}"))?;
+            .map_err(|error| format!("wrong arguments: {error}"))?;
         let call = Call::Block {
             name: tool.name(),
             id: None,
@@ -304,8 +304,7 @@ impl Service {
                 .map(|(pointer, text)| (pointer.as_str(), text.as_str()))
                 .collect(),
         };
-        render(&call, &self.dialect)
-            .map_err(|error| format!("the arguments cannot be handed to the tool: {error}"))
+        render(&call, &self.dialect).map_err(|error| format!("wrong arguments: {error}"))
     }
 }
 

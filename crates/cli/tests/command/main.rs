@@ -5,6 +5,7 @@
 mod bytes;
 mod cases;
 mod large;
+mod mcp;
 mod process;
 mod stopped;
 mod terminal;
