@@ -1,6 +1,7 @@
 //! A conversation that is kept and continued.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use plaincall::call::{Collector, Foreign, Limits, PassageBuilder};
@@ -180,6 +181,11 @@ impl Conversation {
     /// The dialect in which the model is taught and read.
     pub fn dialect(&self) -> &Dialect {
         &self.dialect
+    }
+
+    /// The directory of the conversation, in which commands work.
+    pub fn directory(&self) -> Option<&Path> {
+        self.run.directory()
     }
 
     /// How many turns there were.

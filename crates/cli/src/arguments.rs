@@ -18,11 +18,13 @@ use plaincall_call::PromptPart;
 use plaincall_syntax::Dialect;
 
 use crate::ask::AskOptions;
+use crate::chat::ChatOptions;
 use crate::config::ConfigOptions;
 use crate::mcp::McpCommand;
 use crate::run::RunOptions;
 use crate::schemas::SchemaOption;
 use crate::serve::ServeOptions;
+use crate::sessions::SessionsOptions;
 use crate::show::ShowOptions;
 use crate::status::Failure;
 
@@ -66,8 +68,10 @@ pub(crate) enum Command {
     Serve(ServeOptions),
     Show(ShowOptions),
     Ask(AskOptions),
-    Mcp(McpCommand),
+    Chat(ChatOptions),
+    Sessions(SessionsOptions),
     Config(ConfigOptions),
+    Mcp(McpCommand),
 }
 
 impl Command {
@@ -83,6 +87,8 @@ impl Command {
             Self::Show(_) => "show",
             Self::Ask(_) => "ask",
             Self::Mcp(_) => "mcp",
+            Self::Chat(_) => "chat",
+            Self::Sessions(_) => "sessions",
             Self::Config(_) => "config",
         }
     }

@@ -16,8 +16,9 @@ use crate::config::{AgentOptions, Configuration};
 use crate::environment::Environment;
 use crate::input::Input;
 use crate::run::interrupts::Interrupts;
+use crate::sessions::{Session, SessionOptions};
 use crate::status::{Failure, Outcome, Status, complain, remark};
-use crate::talk::{Built, Ended, Shown, Stage, build, failure, play, status};
+use crate::talk::{Built, Ended, Shown, Stage, build, play, status};
 
 /// Ask a model a question, with tools.
 ///
@@ -45,12 +46,15 @@ pub(crate) struct AskOptions {
     question: Option<String>,
 
     /// A file that is given to the model beside the question; may be repeated.
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
 
     /// Print the record in the place of the answer: one JSON object for everything that happens.
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    session: SessionOptions,
 
     #[command(flatten)]
     agent: AgentOptions,
@@ -105,9 +109,17 @@ async fn answer(
     } else {
         Shown::Answer
     };
-    let building = build(&options.agent, shown, color, configuration, environment);
+    let session = Session::open(&options.session, configuration)?;
+    let building = build(
+        &options.agent,
+        shown,
+        color,
+        configuration,
+        environment,
+        session,
+    );
     let Built {
-        agent,
+        mut talk,
         stage,
         servers,
         model: _,
@@ -117,7 +129,6 @@ async fn answer(
             return Ok((Status::Interrupted(interrupt.status()), None));
         }
     };
-    let mut talk = agent.conversation().map_err(|error| failure(&error))?;
     for (name, text) in &given.documents {
         talk.attach(name, text);
     }

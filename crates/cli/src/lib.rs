@@ -5,6 +5,7 @@
 mod advice;
 mod arguments;
 mod ask;
+mod chat;
 mod check;
 mod config;
 mod convert;
@@ -29,6 +30,7 @@ mod run;
 mod schemas;
 mod screen;
 mod serve;
+mod sessions;
 mod show;
 mod source;
 mod status;
@@ -85,6 +87,8 @@ fn run(cli: Cli) -> status::Outcome {
         Command::Show(options) => show::show(&options, &mut output(color)),
         // It writes on threads of its own, and heeds signals in its own way.
         Command::Ask(options) => ask::ask(&options, color),
+        Command::Chat(options) => chat::chat(&options, color),
+        Command::Sessions(options) => sessions::sessions(&options, &mut output(color)),
         Command::Config(options) => config::config(&options, &mut output(color)),
         // It writes on a thread of its own, and heeds signals in its own way.
         Command::Run(options) => run::run(&options, color),

@@ -15,7 +15,7 @@ pub(crate) mod interrupts;
 mod live;
 pub(crate) mod news;
 pub(crate) mod note;
-mod past;
+pub(crate) mod past;
 mod plain;
 pub(crate) mod printer;
 pub(crate) mod question;

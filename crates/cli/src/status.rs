@@ -53,6 +53,14 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// What is to be said about it, where a command goes on.
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Self::Usage(message) | Self::Configuration(message) | Self::Broken(message) => message,
+            Self::ClosedPipe => "nobody reads the output any more",
+        }
+    }
+
     /// Standard output could not be written to.
     pub(crate) fn output(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -9,6 +9,6 @@ mod stage;
 mod totals;
 mod verbatim;
 
-pub(crate) use build::{Built, build, failure, ready, status};
+pub(crate) use build::{Built, build, chosen, status};
 pub(crate) use play::{Ended, play};
 pub(crate) use stage::{Shown, Stage};

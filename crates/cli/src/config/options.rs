@@ -27,7 +27,7 @@ pub(crate) const GIVEN: &str = "given";
 pub(crate) struct AgentOptions {
     /// The model: one of the configuration, or `ollama:ID`, `openai:ID`, `anthropic:ID`; `replay:FILE` answers with
     /// recorded replies. With `--url` what its server calls it.
-    #[arg(long, short, value_name = "NAME", help_heading = "Model")]
+    #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub(crate) model: Option<String>,
 
     /// The address of the model's server, up to `/v1`, for a model that is not in the configuration. `PLAINCALL_KEY` is its

@@ -128,15 +128,6 @@ impl<'s> Part<'s> {
         keys.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// The part for a key.
-    pub(crate) fn key(self, name: &str) -> Option<Self> {
-        match self.shape() {
-            Shape::Table(keys) => keys.get(name).map(Self),
-            Shape::Names(inner) => inner,
-            _ => None,
-        }
-    }
-
     pub(crate) fn shape(self) -> Shape<'s> {
         let schema = self.0;
         if let Some(Value::Object(keys)) = schema.get("properties") {

@@ -15,7 +15,7 @@ use crate::run::beginning::Beginning;
 use crate::run::desk::{Desk, Question};
 use crate::run::editor::{self, Edited};
 use crate::run::news::About;
-use crate::run::past::CutOff;
+use crate::run::past::{CutOff, Past};
 use crate::run::question::{self, AGAIN, ALL, DONE, Details, EDIT, LEAVE, NO, NOT_DONE, QUIT, YES};
 use crate::run::terminal::Controlling;
 use crate::run::word::{Word, Words};
@@ -79,16 +79,23 @@ impl Approval {
         }
     }
 
-    /// The gate of conversations, which nothing has cut off.
-    pub(crate) fn of_talk(yes: bool, rules: Rules, toolbox: Toolbox, desk: Arc<Desk>) -> Self {
+    /// The gate of a conversation. `past` is what happened before it was taken up again.
+    pub(crate) fn of_talk(
+        yes: bool,
+        rules: Rules,
+        toolbox: Toolbox,
+        past: Option<&Past>,
+        desk: Arc<Desk>,
+    ) -> Self {
+        let begin = past.and_then(Past::begin);
         Self {
             yes,
             rules,
             words: Words::default(),
             toolbox,
-            cut_off: Arc::default(),
-            was_called_off: false,
-            began: 0,
+            cut_off: Arc::new(past.map(Past::cut_off).unwrap_or_default()),
+            was_called_off: past.is_some_and(Past::was_called_off),
+            began: begin.map_or(0, |begin| begin.began_unix_ms),
             run_directory: Arc::default(),
             desk,
         }

@@ -1,19 +1,20 @@
 //! An agent as the configuration and the options describe it, with everything around it.
 
 use plaincall_agent::mcp::McpServers;
-use plaincall_agent::{Agent, AgentError, AgentErrorKind};
+use plaincall_agent::{Agent, AgentError, AgentErrorKind, Conversation};
 
 use crate::arguments::Color;
-use crate::config::parts::{Equipment, Ready};
-use crate::config::{AgentOptions, Configuration};
+use crate::config::parts::{Chosen, Equipment, Ready};
+use crate::config::{AgentOptions, Configuration, From};
 use crate::environment::Environment;
 use crate::run::approval::Approval;
+use crate::sessions::{Note, Session};
 use crate::status::{Failure, Status};
 use crate::talk::stage::{Shown, Stage};
 
-/// The agent, where its answers go, and what ends with it.
+/// A conversation with the agent, where its answers go, and what ends with it.
 pub(crate) struct Built {
-    pub(crate) agent: Agent,
+    pub(crate) talk: Conversation,
     pub(crate) stage: Stage,
     /// What the model is called.
     pub(crate) model: String,
@@ -30,25 +31,34 @@ pub(crate) async fn build(
     color: Color,
     configuration: &Configuration,
     environment: &Environment,
+    session: Option<Session>,
 ) -> Result<Built, Failure> {
+    let past = session.as_ref().and_then(|session| session.note.as_ref());
+    let chosen = chosen(None, past, options, configuration)?;
+    let note = Note::new(&chosen.name, &chosen.entry);
     let Ready {
         name,
         model,
         dialect,
         is_keyed,
-    } = ready(None, options, configuration, environment)?;
+    } = configuration.model(&chosen, environment)?;
     let system = configuration.system()?;
     let Equipment {
         toolbox,
         rules,
-        policy,
+        mut policy,
         servers,
     } = configuration.equipment(environment).await?;
+    // A run goes on as it began.
+    if let Some(begin) = session.as_ref().and_then(|session| session.past.begin()) {
+        policy = begin.policy;
+    }
     let stage = Stage::new(shown, !toolbox.is_empty(), color, environment)?;
     let gate = Approval::of_talk(
         options.yes,
         rules.clone(),
         toolbox.clone(),
+        session.as_ref().map(|session| &session.past),
         stage.desk.clone(),
     );
     let mut builder = Agent::builder(model)
@@ -56,7 +66,7 @@ pub(crate) async fn build(
         .dialect(dialect)
         .system(system)
         .rules(rules)
-        .gate(gate)
+        .gate(gate.clone())
         .policy(policy)
         .limits(configuration.limits())
         .directory_in(environment.temporary_directory())
@@ -65,27 +75,41 @@ pub(crate) async fn build(
         builder = builder.keyed();
     }
     let agent = builder.build().map_err(|error| failure(&error))?;
+    let talk = match session {
+        None => agent.conversation(),
+        Some(session) => {
+            let note = session.note.unwrap_or(note);
+            agent.session(session.log, note.to_json()).await
+        }
+    };
+    let talk = talk.map_err(|error| failure(&error))?;
+    gate.set_run_directory(talk.directory());
     Ok(Built {
-        agent,
+        talk,
         stage,
         model: name,
         servers,
     })
 }
 
-/// The model of this name, or the one that is asked if none is named, ready to be asked.
+/// The model of this name, or the one that the options, the session or the configuration name, and how it is taught.
 ///
 /// # Errors
-/// There is none, or it cannot be asked.
-pub(crate) fn ready(
+/// There is none.
+pub(crate) fn chosen(
     name: Option<&str>,
+    past: Option<&Note>,
     options: &AgentOptions,
     configuration: &Configuration,
-    environment: &Environment,
-) -> Result<Ready, Failure> {
-    let mut chosen = configuration.chosen(name)?;
+) -> Result<Chosen, Failure> {
+    let is_said = configuration.origin("model").from >= From::Environment;
+    let noted = past.map(|past| past.model.as_str()).filter(|_| !is_said);
+    let mut chosen = configuration.chosen(name.or(noted))?;
     options.dialect(&mut chosen.entry)?;
-    configuration.model(&chosen, environment)
+    if let Some(past) = past {
+        past.teach(&mut chosen.entry);
+    }
+    Ok(chosen)
 }
 
 /// What keeps an agent from being built.

@@ -12,8 +12,8 @@ pub(crate) struct Verbatim {
     is_streamed: bool,
     /// Whether it is written on a terminal, which must not do what is in it.
     is_terminal: bool,
-    has_written: bool,
-    ends_line: bool,
+    /// Whether something stands on the last line.
+    is_in_line: bool,
 }
 
 impl Verbatim {
@@ -29,12 +29,19 @@ impl Verbatim {
         if text.is_empty() {
             return;
         }
-        self.has_written = true;
-        self.ends_line = text.ends_with('\n');
+        self.is_in_line = !text.ends_with('\n');
         if self.is_terminal {
             out.push_str(&harmless(text));
         } else {
             out.push_str(text);
+        }
+    }
+}
+
+impl Verbatim {
+    fn end_line(&mut self, out: &mut String) {
+        if std::mem::take(&mut self.is_in_line) {
+            out.push('\n');
         }
     }
 }
@@ -47,15 +54,18 @@ impl Display for Verbatim {
                     self.write(text, out);
                 }
             }
-            News::Answer(text) if !self.is_streamed => self.write(&text, out),
-            News::Over if self.has_written && !self.ends_line => out.push('\n'),
+            News::Answer(text) => {
+                if !self.is_streamed {
+                    self.write(&text, out);
+                }
+                self.end_line(out);
+            }
+            News::Over => self.end_line(out),
             _ => {}
         }
     }
 
     fn abandon(&mut self, out: &mut String) {
-        if self.has_written && !self.ends_line {
-            out.push('\n');
-        }
+        self.end_line(out);
     }
 }

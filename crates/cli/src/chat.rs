@@ -1,0 +1,277 @@
+//! `plaincall chat`: a conversation at the terminal.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+
+mod command;
+mod lines;
+mod save;
+
+use clap::Args;
+use plaincall::Tool;
+
+use crate::arguments::Color;
+use crate::chat::command::{Command, HELP};
+use crate::chat::lines::{Line, Lines};
+use crate::config::{AgentOptions, Configuration};
+use crate::environment::Environment;
+use crate::run::interrupts::{Interrupt, Interrupts};
+use crate::sessions::{Session, SessionOptions};
+use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::talk::{Built, Ended, Shown, build, chosen, play};
+use crate::visible::harmless;
+
+/// Talk with a model, with tools.
+///
+/// Each line is a question; a pasted text stays one, and a line that ends with a backslash goes on in the next. While the
+/// model answers, Ctrl-C stops the answer and not the program. At the prompt Ctrl-C twice, or Ctrl-D, ends it. `/help` lists
+/// the commands: `/tools`, `/model`, `/save` and others.
+///
+/// Models, tools and rules come from the configuration and the options, as for `ask`. Lines may come through a pipe too: then
+/// each is a question, and the answers alone go to the standard output.
+///
+/// Exit status: 0; 1 if a question that came through a pipe had no answer; 2 for wrong usage or configuration; 143 after
+/// SIGTERM, 129 after a closed terminal.
+#[derive(Args, Debug)]
+pub(crate) struct ChatOptions {
+    #[command(flatten)]
+    session: SessionOptions,
+
+    #[command(flatten)]
+    agent: AgentOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from beginning.
+pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
+    let environment = Environment::read();
+    let configuration = options.agent.configuration(&environment)?;
+    if let Some(doubt) = configuration.doubt() {
+        remark(&doubt);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
+    let ended = runtime.block_on(talk(options, color, &configuration, &environment));
+    // With the runtime all that still runs is dropped, and what it has started is killed.
+    drop(runtime);
+    ended
+}
+
+/// How one line of a conversation ended.
+enum Next {
+    /// The next line is asked for. `is_answered` is whether there was an answer, if it was a question.
+    Line { is_answered: bool },
+    /// The program ends.
+    End(Option<Interrupt>),
+}
+
+/// A conversation with all around it.
+struct Chat<'c> {
+    built: Built,
+    options: &'c AgentOptions,
+    configuration: &'c Configuration,
+    environment: &'c Environment,
+}
+
+async fn talk(
+    options: &ChatOptions,
+    color: Color,
+    configuration: &Configuration,
+    environment: &Environment,
+) -> Outcome {
+    let mut interrupts = Interrupts::new()
+        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let session = Session::open(&options.session, configuration)?;
+    let building = build(
+        &options.agent,
+        Shown::Answer,
+        color,
+        configuration,
+        environment,
+        session,
+    );
+    let built = tokio::select! {
+        built = building => built?,
+        interrupt = interrupts.next() => return Ok(Status::Interrupted(interrupt.status())),
+    };
+    let mut lines = Lines::open(configuration.state.as_deref())?;
+    let is_typed = lines.is_typed();
+    let mut chat = Chat {
+        built,
+        options: &options.agent,
+        configuration,
+        environment,
+    };
+    if is_typed {
+        chat.greet();
+    }
+    let mut status = Status::Good;
+    let interrupt = loop {
+        let line = {
+            // Until the line is there, nothing else writes on the terminal.
+            let _quiet = chat.built.stage.desk.quiet().await;
+            tokio::select! {
+                line = lines.next() => line?,
+                interrupt = interrupts.next() => {
+                    // Where keys are read one by one, Ctrl-C is one of them; here it comes from somebody else.
+                    if interrupt.is_typed() && is_typed {
+                        continue;
+                    }
+                    break Some(interrupt);
+                }
+            }
+        };
+        let next = match line {
+            Line::End => Next::End(None),
+            Line::Text(text) => chat.line(&text, &mut interrupts).await,
+        };
+        match next {
+            Next::Line { is_answered } if is_answered || is_typed => {}
+            Next::Line { .. } => status = Status::Wrong,
+            Next::End(interrupt) => break interrupt,
+        }
+    };
+    lines.close();
+    let Built {
+        talk,
+        stage,
+        servers,
+        model: _,
+    } = chat.built;
+    let written = stage.close().await;
+    if let Err(error) = talk.close().await {
+        complain(&error);
+    }
+    if let Some(servers) = servers {
+        servers.close().await;
+    }
+    match (interrupt, written) {
+        (Some(interrupt), _) => Ok(Status::Interrupted(interrupt.status())),
+        (None, Some(failure)) => Err(failure),
+        (None, None) => Ok(status),
+    }
+}
+
+impl Chat<'_> {
+    fn greet(&self) {
+        let Built { talk, model, .. } = &self.built;
+        let tools = crate::picture::words::count(talk.tools().len(), "tool");
+        let again = match talk.turns() {
+            0 => String::new(),
+            turns => format!(
+                ", going on after {}",
+                crate::picture::words::count(turns as usize, "turn")
+            ),
+        };
+        remark(&format!(
+            "{model}, {tools}{again}; /help lists the commands, Ctrl-D ends"
+        ));
+    }
+
+    /// Does what a line says.
+    async fn line(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
+        let done = Next::Line { is_answered: true };
+        if text.trim().is_empty() {
+            return done;
+        }
+        match Command::read(text) {
+            None => return self.question(text, interrupts).await,
+            Some(Err(message)) => {
+                complain(&message);
+                return Next::Line { is_answered: false };
+            }
+            Some(Ok(Command::End)) => return Next::End(None),
+            Some(Ok(Command::Help)) => eprint!("{HELP}"),
+            Some(Ok(Command::Tools)) => self.tools(),
+            Some(Ok(Command::Model(None))) => self.models(),
+            Some(Ok(Command::Model(Some(name)))) => {
+                if let Err(failure) = self.set_model(&name) {
+                    complain(&failure.message());
+                    return Next::Line { is_answered: false };
+                }
+            }
+            Some(Ok(Command::Save(path))) => match save::save(&path, &self.built.talk.messages()) {
+                Ok(()) => remark(&format!("saved to {}", path.display())),
+                Err(message) => {
+                    complain(&message);
+                    return Next::Line { is_answered: false };
+                }
+            },
+        }
+        done
+    }
+
+    async fn question(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
+        let Built { talk, stage, .. } = &mut self.built;
+        match play(talk.stream(text), stage, interrupts).await {
+            Ended::Settled(Ok(_), _) => Next::Line { is_answered: true },
+            Ended::Settled(Err(error), interrupt) => {
+                // What is shown before comes first.
+                let _quiet = stage.desk.quiet().await;
+                match interrupt {
+                    Some(interrupt) if !interrupt.is_typed() => Next::End(Some(interrupt)),
+                    Some(_) => {
+                        remark("stopped");
+                        Next::Line { is_answered: true }
+                    }
+                    None => {
+                        complain(&error);
+                        Next::Line { is_answered: false }
+                    }
+                }
+            }
+            Ended::AtOnce(interrupt) if interrupt.is_typed() && !interrupt.is_urgent() => {
+                let _quiet = stage.desk.quiet().await;
+                remark("stopped at once");
+                Next::Line { is_answered: true }
+            }
+            Ended::AtOnce(interrupt) => Next::End(Some(interrupt)),
+        }
+    }
+
+    fn tools(&self) {
+        let toolbox = self.built.talk.tools();
+        if toolbox.is_empty() {
+            remark("there are no tools; `--tools`, `--builtin` and `--mcp` offer some");
+            return;
+        }
+        for tool in toolbox.iter() {
+            let spec = tool.spec();
+            let about = spec.description.lines().next().unwrap_or_default();
+            let line = format!("{} ({})  {about}", tool.name(), effect(tool));
+            eprintln!("{}", harmless(line.trim_end()));
+        }
+    }
+
+    fn models(&self) {
+        remark(&format!("the model is {}", self.built.model));
+        for name in self.configuration.model_names() {
+            eprintln!("{}", harmless(name));
+        }
+    }
+
+    fn set_model(&mut self, name: &str) -> Result<(), Failure> {
+        let chosen = chosen(Some(name), None, self.options, self.configuration)?;
+        let ready = self.configuration.model(&chosen, self.environment)?;
+        self.built.talk.set_model(ready.model);
+        self.built.model = ready.name;
+        remark(&format!(
+            "from now on {} answers; the conversation stays in the syntax in which it began",
+            self.built.model
+        ));
+        Ok(())
+    }
+}
+
+fn effect(tool: &Tool) -> &'static str {
+    match tool.spec().effect {
+        plaincall::Effect::Read => "read",
+        plaincall::Effect::Idempotent => "idempotent",
+        plaincall::Effect::Write => "write",
+    }
+}

@@ -1,0 +1,94 @@
+//! What can be said to the program in a conversation, and not to the model.
+
+use std::path::PathBuf;
+
+use plaincall_call::nearest_name;
+
+/// What `/help` prints.
+pub(super) const HELP: &str = "\
+/help          this list
+/tools         the tools, and what they may do
+/model         the model, and those of the configuration
+/model NAME    another model from now on
+/save FILE     the conversation as text, or as JSON messages if FILE ends with .json
+/exit          end (so does Ctrl-D)
+A line that ends with \\ goes on in the next. Ctrl-C stops an answer.
+";
+
+const NAMES: [&str; 5] = ["help", "tools", "model", "save", "exit"];
+
+/// A command.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Help,
+    Tools,
+    Model(Option<String>),
+    Save(PathBuf),
+    End,
+}
+
+impl Command {
+    /// The command that the line is, what is wrong with it, or nothing if it is a question.
+    pub(super) fn read(line: &str) -> Option<Result<Self, String>> {
+        let line = line.trim();
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let name = name.strip_prefix('/')?;
+        // A path at the beginning of a question is none.
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphabetic()) {
+            return None;
+        }
+        let rest = rest.trim();
+        let alone = |command: Self| {
+            if rest.is_empty() {
+                Ok(command)
+            } else {
+                Err(format!("`/{name}` stands alone on its line"))
+            }
+        };
+        Some(match name {
+            "help" => alone(Self::Help),
+            "tools" => alone(Self::Tools),
+            "exit" | "quit" => alone(Self::End),
+            "model" => Ok(Self::Model((!rest.is_empty()).then(|| rest.to_owned()))),
+            "save" if rest.is_empty() => Err("write a file behind it: `/save talk.txt`".to_owned()),
+            "save" => Ok(Self::Save(PathBuf::from(rest))),
+            _ => Err(match nearest_name(name, NAMES) {
+                Some(near) => format!("there is no command `/{name}`; perhaps `/{near}` is meant"),
+                None => format!("there is no command `/{name}`; `/help` lists them"),
+            }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Command;
+
+    #[test]
+    fn what_lines_are() {
+        let check = |line: &str, expected: Option<Result<Command, &str>>| {
+            let found = Command::read(line);
+            match (&found, &expected) {
+                (Some(Err(found)), Some(Err(part))) => assert!(found.contains(part), "{found}"),
+                (Some(Ok(found)), Some(Ok(expected))) => assert_eq!(found, expected, "{line}"),
+                (None, None) => {}
+                _ => panic!("{line}: {found:?}"),
+            }
+        };
+        check("What is /help?", None);
+        check("/etc/passwd: what is it?", None);
+        check("/", None);
+        check(" /help ", Some(Ok(Command::Help)));
+        check("/quit", Some(Ok(Command::End)));
+        check("/model", Some(Ok(Command::Model(None))));
+        check(
+            "/model a b",
+            Some(Ok(Command::Model(Some("a b".to_owned())))),
+        );
+        check("/save a b.txt", Some(Ok(Command::Save("a b.txt".into()))));
+        check("/save", Some(Err("write a file")));
+        check("/tool", Some(Err("perhaps `/tools`")));
+        check("/xyzzy", Some(Err("`/help` lists them")));
+        check("/tools now", Some(Err("stands alone")));
+    }
+}

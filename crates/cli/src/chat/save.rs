@@ -1,0 +1,55 @@
+//! A conversation in a file.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use plaincall_agent::model::{Message, Role};
+use serde_json::json;
+
+/// Writes the conversation to a new file, which only its owner can read: as JSON messages if its name says so, else as text.
+///
+/// # Errors
+/// There is such a file, or it cannot be written.
+pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
+    let text = if path.extension().is_some_and(|ending| ending == "json") {
+        let messages: Vec<_> = messages
+            .iter()
+            .map(|message| json!({"role": message.role.name(), "content": &*message.text}))
+            .collect();
+        let mut text =
+            serde_json::to_string_pretty(&messages).map_err(|error| error.to_string())?;
+        text.push('\n');
+        text
+    } else {
+        as_text(messages)
+    };
+    let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(failed)?
+        .write_all(text.as_bytes())
+        .map_err(failed)
+}
+
+/// What was said, without what the model was told beforehand.
+fn as_text(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        let who = match message.role {
+            Role::System => continue,
+            Role::User => "To the model",
+            Role::Assistant => "The model",
+        };
+        text.push_str("## ");
+        text.push_str(who);
+        text.push_str("\n\n");
+        text.push_str(message.text.trim_end());
+        text.push_str("\n\n");
+    }
+    text
+}

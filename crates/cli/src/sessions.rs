@@ -1,0 +1,349 @@
+//! Sessions: conversations that are kept, each as its log.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+
+mod note;
+
+use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, Subcommand};
+use plaincall::{Log, LogError, Record, RunEvent, Teller};
+use plaincall_call::nearest_name;
+
+use crate::config::{Configuration, FileOptions, Layer};
+use crate::environment::Environment;
+use crate::output::Output;
+use crate::picture::line::Line;
+use crate::picture::palette::{BOLD, DIM, PLAIN};
+use crate::picture::words::{self, count};
+use crate::run::past::Past;
+pub(crate) use crate::sessions::note::Note;
+use crate::show::{self, ShowOptions};
+use crate::status::{Failure, Outcome, Status, remark};
+
+/// How a log is called behind the name of its session.
+const ENDING: &str = ".jsonl";
+/// How long a name may be, in bytes.
+const LONGEST_NAME: usize = 100;
+/// How much of a question a list shows, in columns.
+const SHOWN: usize = 60;
+
+/// Whether a conversation is kept, and which one goes on.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SessionOptions {
+    /// Keep the conversation under this name, and go on with it if it is there.
+    #[arg(long, value_name = "NAME", help_heading = "Session")]
+    pub(crate) session: Option<String>,
+
+    /// Go on with the session that was used last.
+    #[arg(
+        long = "continue",
+        conflicts_with = "session",
+        help_heading = "Session"
+    )]
+    pub(crate) go_on: bool,
+}
+
+/// List, show and remove sessions.
+///
+/// A session is a conversation that is kept: `ask` and `chat` begin one with `--session NAME`, and go on with it by the same
+/// option, or by `--continue` with the one that was used last. It is kept as the log of its run, which only its owner can
+/// read, in the directory that `plaincall config` shows as `sessions`. Other tools for logs can be used on it.
+///
+/// Exit status: 0; 1 if a session is not there or cannot be read; 2 for wrong usage or configuration.
+#[derive(Args, Debug)]
+pub(crate) struct SessionsOptions {
+    #[command(subcommand)]
+    action: Action,
+
+    #[command(flatten)]
+    files: FileOptions,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the sessions, the one used last first.
+    List {
+        /// Print one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what was said in a session, and what its calls did.
+    Show {
+        /// Its name.
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        /// Show arguments and outputs whole.
+        #[arg(long)]
+        full: bool,
+    },
+    /// Remove sessions.
+    Remove {
+        /// Their names.
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+}
+
+/// A session that goes on, or begins.
+pub(crate) struct Session {
+    pub(crate) log: Log,
+    /// What its log says; nothing if it begins.
+    pub(crate) past: Past,
+    /// What it was begun with.
+    pub(crate) note: Option<Note>,
+}
+
+impl Session {
+    /// Opens the session that the options name.
+    ///
+    /// # Errors
+    /// It cannot be opened, or was not written by `ask` or `chat`.
+    pub(crate) fn open(
+        options: &SessionOptions,
+        configuration: &Configuration,
+    ) -> Result<Option<Self>, Failure> {
+        let folder = match (&options.session, options.go_on) {
+            (None, false) => return Ok(None),
+            _ => configuration.session_directory()?,
+        };
+        let name = match &options.session {
+            Some(name) => name.clone(),
+            None => match all(&folder)?.into_iter().next() {
+                Some(last) => last.name,
+                None => {
+                    return Err(Failure::Configuration(
+                        "there is no session to go on with: `--session NAME` begins one".to_owned(),
+                    ));
+                }
+            },
+        };
+        check_name(&name)?;
+        let path = folder.join(format!("{name}{ENDING}"));
+        let failed = |error: LogError| {
+            Failure::Broken(match error {
+                LogError::InUse { .. } => {
+                    format!("the session `{name}` is used by another `plaincall`")
+                }
+                error => format!("the session `{name}` cannot go on: {error}"),
+            })
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|error| {
+                Failure::Broken(format!("cannot make {}: {error}", folder.display()))
+            })?;
+        // A log in which nothing was written is one that begins.
+        let is_new = fs::metadata(&path).map_or(true, |about| about.len() == 0);
+        let log = if is_new {
+            let _ = fs::remove_file(&path);
+            Log::create(&path).map_err(failed)?
+        } else {
+            Log::resume(&path).map_err(failed)?
+        };
+        if let Some(torn) = log.torn() {
+            remark(&format!(
+                "the session `{name}` was cut off while it was written: {} bytes at its end are incomplete and were removed",
+                torn.bytes
+            ));
+        }
+        let past = Past {
+            events: log.history().to_vec(),
+        };
+        let note = match past.begin() {
+            None => None,
+            Some(begin) => Some(Note::of(begin).ok_or_else(|| {
+                Failure::Broken(format!(
+                    "the session `{name}` was not written by `plaincall ask` or `plaincall chat` of this version"
+                ))
+            })?),
+        };
+        Ok(Some(Self { log, past, note }))
+    }
+}
+
+/// A name is that of a file, and nothing else.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_good = !name.is_empty()
+        && name.len() <= LONGEST_NAME
+        && !name.starts_with('.')
+        && name.chars().all(is_plain);
+    if is_good {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "`{name}` cannot be the name of a session: it has letters, digits, `-`, `_` and `.`, does not begin with a point, and has at most {LONGEST_NAME} bytes"
+    )))
+}
+
+/// A session in the list.
+struct Known {
+    name: String,
+    path: PathBuf,
+    used: SystemTime,
+}
+
+/// All sessions of a directory, the one used last first.
+fn all(folder: &Path) -> Result<Vec<Known>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::Broken(format!("cannot read {}: {error}", folder.display()))
+    };
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut known = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let file = entry.file_name();
+        let name = file.to_str().and_then(|file| file.strip_suffix(ENDING));
+        // One that is removed meanwhile is not there.
+        if let (Some(name), Ok(about)) = (name, entry.metadata())
+            && about.is_file()
+            && check_name(name).is_ok()
+        {
+            known.push(Known {
+                name: name.to_owned(),
+                path: entry.path(),
+                used: about.modified().unwrap_or(UNIX_EPOCH),
+            });
+        }
+    }
+    known.sort_by(|one, other| other.used.cmp(&one.used).then(one.name.cmp(&other.name)));
+    Ok(known)
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from doing so.
+pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcome {
+    let sources = options.files.sources(Layer::default());
+    let configuration = Configuration::load(sources, &Environment::read())?;
+    let folder = configuration.session_directory()?;
+    match &options.action {
+        Action::List { json } => list(&all(&folder)?, *json, output),
+        Action::Show { name, full } => {
+            let known = find(&folder, name)?;
+            let options = ShowOptions {
+                file: known.path,
+                html: None,
+                full: *full,
+            };
+            show::show(&options, output)
+        }
+        Action::Remove { names } => {
+            // All are looked for before one is removed.
+            let found: Result<Vec<Known>, Failure> =
+                names.iter().map(|name| find(&folder, name)).collect();
+            for known in found? {
+                // Whoever uses it holds it locked.
+                if let Err(LogError::InUse { .. }) = Log::resume(&known.path) {
+                    return Err(Failure::Broken(format!(
+                        "the session `{}` is used at the moment",
+                        known.name
+                    )));
+                }
+                fs::remove_file(&known.path).map_err(|error| {
+                    Failure::Broken(format!("cannot remove {}: {error}", known.path.display()))
+                })?;
+                remark(&format!("the session `{}` is removed", known.name));
+            }
+            Ok(Status::Good)
+        }
+    }
+}
+
+fn find(folder: &Path, name: &str) -> Result<Known, Failure> {
+    let known = all(folder)?;
+    let near = nearest_name(name, known.iter().map(|known| known.name.as_str()));
+    let near = near.map(|near| format!("; perhaps `{near}` is meant"));
+    let found = known.iter().position(|known| known.name == name);
+    let found = found.and_then(|place| known.into_iter().nth(place));
+    found.ok_or_else(|| {
+        Failure::Broken(format!(
+            "there is no session `{name}`{}",
+            near.unwrap_or_default()
+        ))
+    })
+}
+
+/// What a list tells of a session.
+#[derive(serde::Serialize)]
+struct Listed {
+    name: String,
+    used_unix_ms: u64,
+    turns: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// The first question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<String>,
+    file: PathBuf,
+}
+
+fn listed(known: &Known) -> Listed {
+    let bytes = fs::read(&known.path).unwrap_or_default();
+    let (record, _) = Record::read_as_far_as_possible(&bytes);
+    let events = &record.events;
+    let noted = events.iter().find_map(|event| match event {
+        RunEvent::Run(begin) => Note::of(begin),
+        _ => None,
+    });
+    let question = events.iter().find_map(|event| match event {
+        RunEvent::Told(told) if told.by == Teller::User => Some(told.text.to_string()),
+        _ => None,
+    });
+    let is_turn = |event: &&RunEvent| matches!(event, RunEvent::Turn(_));
+    let used = known
+        .used
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
+    Listed {
+        name: known.name.clone(),
+        used_unix_ms: u64::try_from(used.as_millis()).unwrap_or(u64::MAX),
+        turns: events.iter().filter(is_turn).count(),
+        model: noted.map(|note| note.model),
+        question,
+        file: known.path.clone(),
+    }
+}
+
+fn list(known: &[Known], json: bool, output: &mut Output) -> Outcome {
+    if known.is_empty() && !json {
+        remark("there are no sessions; `ask --session NAME` and `chat --session NAME` keep one");
+    }
+    let width = known.iter().map(|known| known.name.chars().count());
+    let width = width.max().unwrap_or(0);
+    for known in known {
+        let listed = listed(known);
+        if json {
+            output.json_line(&listed)?;
+            continue;
+        }
+        let mut line = Line::of(BOLD, &listed.name);
+        line.pad_to(width + 2);
+        line.push(DIM, &words::moment(listed.used_unix_ms));
+        line.push(DIM, &format!("  {}", count(listed.turns, "turn")));
+        if let Some(question) = &listed.question {
+            let first = question.trim().lines().next().unwrap_or_default();
+            line.push(PLAIN, "  ");
+            line.append(&Line::of(PLAIN, first).cut(SHOWN, "..."));
+        }
+        let mut text = String::new();
+        line.write(&mut text, output.has_color);
+        output.text(format_args!("{text}\n"))?;
+    }
+    output.flush()?;
+    Ok(Status::Good)
+}
