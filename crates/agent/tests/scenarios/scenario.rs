@@ -92,6 +92,8 @@ pub(crate) struct Step {
     pub(crate) cancel: Option<String>,
     /// When it is dropped.
     pub(crate) drop: Option<String>,
+    /// When the clock is stopped: from there on time passes only when nothing else is left to do, and then at once.
+    pub(crate) pause: Option<String>,
     /// Another model answers from here on.
     pub(crate) model: Option<String>,
 
@@ -99,7 +101,7 @@ pub(crate) struct Step {
     pub(crate) answer: Option<String>,
     /// The tool that finished it.
     pub(crate) finished_by: Option<String>,
-    /// The kind of the error, and behind a colon a part of what it says.
+    /// The kind of the error, or `one or another`, and behind a colon a part of what it says.
     pub(crate) error: Option<String>,
     /// How its calls ended, in the order in which they were written: `read ok`, and behind a colon a part of the output
     /// or of what went wrong.
