@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plaincall::call::{Collector, Foreign, Limits, PassageBuilder};
-use plaincall::syntax::{ByteParser, near_misses};
+use plaincall::syntax::{ByteParser, escape, near_misses};
 use plaincall::{CloseError, Dialect, Run, RunEvent, RunEvents, Stop, Teller, Toolbox};
 
 use crate::agent::Settings;
@@ -277,10 +277,11 @@ impl Conversation {
         self.history.tell(text);
     }
 
-    /// Notices a text from outside that looks like a call.
+    /// Notices a text from outside that looks like a call, or speaks of one: with markers, also such without the key.
     pub(crate) fn heed(&mut self, text: &str) {
         self.is_quotable = self.is_quotable
-            || near_misses(text, &self.dialect).map_or(true, |near| !near.is_empty());
+            || near_misses(text, &self.dialect).map_or(true, |near| !near.is_empty())
+            || escape(text, &self.settings.dialect).map_or(true, |escaped| escaped != text);
     }
 }
 

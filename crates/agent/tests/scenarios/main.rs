@@ -38,6 +38,11 @@ const FILES: &[(&str, &str)] = &[
     ("limits", include_str!("limits.toml")),
     ("gates", include_str!("gates.toml")),
     ("cancelling", include_str!("cancelling.toml")),
+    ("endings", include_str!("endings.toml")),
+    ("foreign", include_str!("foreign.toml")),
+    ("retries", include_str!("retries.toml")),
+    ("context", include_str!("context.toml")),
+    ("talks", include_str!("talks.toml")),
 ];
 
 #[test]
@@ -78,7 +83,7 @@ fn scenarios() {
         failed.len(),
         failed.join("\n")
     );
-    assert!(count >= 1, "{count} scenarios");
+    assert!(count >= 150, "{count} scenarios");
 }
 
 /// Plays a scenario beside the others; where the clock is to stop, on a runtime of its own.

@@ -10,11 +10,22 @@ pub(crate) struct ToldCall {
     pub(crate) status: String,
 }
 
-/// All calls that messages of the user tell about, in order.
+/// All calls that messages of the user tell about, in order. What stands in a fence is an output.
 pub(crate) fn told(messages: &[Message]) -> Vec<ToldCall> {
-    let users = messages.iter().filter(|message| message.role == Role::User);
-    let lines = users.flat_map(|message| message.text.lines());
-    lines.filter_map(told_call).collect()
+    let mut told = Vec::new();
+    for message in messages {
+        let mut fence = None;
+        for line in message.text.lines() {
+            let is_fence = line.len() >= 3 && line.bytes().all(|byte| byte == b'`');
+            match fence {
+                None if is_fence => fence = Some(line),
+                None if message.role == Role::User => told.extend(told_call(line)),
+                Some(opened) if opened == line => fence = None,
+                _ => {}
+            }
+        }
+    }
+    told
 }
 
 /// `Result 1 of 2: tool read, id r, status ok`.
