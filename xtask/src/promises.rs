@@ -25,7 +25,7 @@ const PROMISES: &[Promise] = &[
     Promise {
         sentence: "1,000,000 random conversations end as the plan's oracle says, and no limit is ever passed",
         environment: &[("PLAN_CASES", "1000000")],
-        command: "cargo test --release --quiet --package plaincall-testkit --test plan",
+        command: "cargo test --release --quiet --package plaincall-oracle --test plan",
         figure: &["test result"],
     },
     Promise {

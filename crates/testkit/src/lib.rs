@@ -1,4 +1,5 @@
-//! What the tests of Plaincall share: naive oracles, splitters, the examples of the specification.
+//! What the tests of Plaincall share: the oracles, splitters and examples of `plaincall-oracle`, random
+//! tools and calls, a model's server that plays scripts.
 //!
 //! It uses the other crates through their public interfaces only, and is never published.
 #![allow(
@@ -10,16 +11,12 @@
 
 pub mod cases;
 pub mod digits;
-pub mod examples;
 pub mod foreign;
 pub mod json_streams;
-pub mod merged;
 pub mod model_server;
-pub mod oracle;
-pub mod plan_oracle;
 #[cfg(feature = "sockets")]
 pub mod round_robin;
 pub mod schema_calls;
-pub mod soup;
-pub mod split;
 pub mod strict_client;
+
+pub use plaincall_oracle::{examples, merged, oracle, plan_oracle, soup, split};

@@ -1,7 +1,7 @@
 //! The plan against its oracle, on random conversations.
 //!
 //! Each conversation is drawn from a number; a failure names it. To play that one alone:
-//! `PLAN_CASE=<number> cargo test -p plaincall-testkit --test plan`. To play more or fewer than 100,000:
+//! `PLAN_CASE=<number> cargo test -p plaincall-oracle --test plan`. To play more or fewer than 100,000:
 //! `PLAN_CASES=<count>`.
 #![allow(
     clippy::disallowed_methods,
@@ -22,8 +22,8 @@ mod tally;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use driver::Driver;
+use plaincall_oracle::plan_oracle::{Fate, Oracle};
 use plaincall_plan::Outcome;
-use plaincall_testkit::plan_oracle::{Fate, Oracle};
 use scenario::{Random, Scenario};
 use tally::Tally;
 

@@ -7,9 +7,9 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
+use plaincall_oracle::examples::{self, Operation};
+use plaincall_oracle::merged::{Kind, merge, merged, merged_of_chunks};
 use plaincall_syntax::{ByteParser, Dialect, EventKind, LINE_LIMIT, Parser, near_misses};
-use plaincall_testkit::examples::{self, Operation};
-use plaincall_testkit::merged::{Kind, merge, merged, merged_of_chunks};
 
 const FILES: &[&str] = &["common.md", "block.md", "emoji.md"];
 

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use plaincall_oracle::examples;
+use plaincall_oracle::merged::{Kind, Merged, merge_lossy, merged_by};
+use plaincall_oracle::oracle::{Options, escape, oracle, unescape};
+use plaincall_oracle::soup::{self, Random};
 use plaincall_syntax::{ByteParser, DialectError, Event, EventKind, Parser, Severity};
-use plaincall_testkit::examples;
-use plaincall_testkit::merged::{Kind, Merged, merge_lossy, merged_by};
-use plaincall_testkit::oracle::{Options, escape, oracle, unescape};
-use plaincall_testkit::soup::{self, Random};
 
 /// A parser that has read nothing yet, made once for many texts.
 type Fresh = Result<Parser, DialectError>;
@@ -447,34 +447,40 @@ fn what_was_escaped_is_read_again() {
         let text = soup::text(&mut random, &options);
         let dialect = options.dialect();
         let written = escape(&text, &options);
-        let place = format!("{text:?}, escaped {written:?}, with {}", options.words());
+        let place = || format!("{text:?}, escaped {written:?}, with {}", options.words());
         escaped_texts += usize::from(written != text);
         assert_eq!(
             plaincall_syntax::escape(&text, &dialect).unwrap(),
             written,
-            "{place}"
+            "{}",
+            place()
         );
-        assert_eq!(unescape(&written, &options), text, "{place}");
+        assert_eq!(unescape(&written, &options), text, "{}", place());
         assert_eq!(
             plaincall_syntax::unescape(&written, &dialect).unwrap(),
             text,
-            "{place}"
+            "{}",
+            place()
         );
         assert_eq!(
             plaincall_syntax::unescape(&text, &dialect).unwrap(),
             unescape(&text, &options),
-            "unescaped without need, {place}"
+            "unescaped without need, {}",
+            place()
         );
-        options.escaped = true;
+        let escaped = Options {
+            escaped: true,
+            ..options.clone()
+        };
         let mut read = String::new();
-        for event in parsed(&written, &[], &Parser::new(&options.dialect())).unwrap() {
+        for event in parsed(&written, &[], &Parser::new(&escaped.dialect())).unwrap() {
             match event.kind {
                 Kind::Text(text) => read.push_str(&text),
-                Kind::Ignored(backslash) => assert_eq!(backslash, "\\", "{place}"),
-                other => panic!("{other:?} in {place}"),
+                Kind::Ignored(backslash) => assert_eq!(backslash, "\\", "{}", place()),
+                other => panic!("{other:?} in {}", place()),
             }
         }
-        assert_eq!(read, text, "{place}");
+        assert_eq!(read, text, "{}", place());
     }
     println!("{escaped_texts} of {count} texts needed the escape");
     assert!(escaped_texts > count / 2);
@@ -497,9 +503,9 @@ fn events_carry_their_source_and_diagnostics_their_severity() {
         );
         events.extend(parser.finish());
         for event in events {
-            let place = format!("{event:?} in {text:?} with {}", options.words());
+            let place = || format!("{event:?} in {text:?} with {}", options.words());
             let EventKind::Diagnostic(diagnostic) = &event.kind else {
-                assert_eq!(event.source(), &text[event.span.range()], "{place}");
+                assert_eq!(event.source(), &text[event.span.range()], "{}", place());
                 continue;
             };
             let is_error = [
@@ -513,8 +519,8 @@ fn events_carry_their_source_and_diagnostics_their_severity() {
             } else {
                 Severity::Warning
             };
-            assert_eq!(diagnostic.severity(), severity, "{place}");
-            assert_eq!(diagnostic.span, event.span, "{place}");
+            assert_eq!(diagnostic.severity(), severity, "{}", place());
+            assert_eq!(diagnostic.span, event.span, "{}", place());
         }
     }
 }

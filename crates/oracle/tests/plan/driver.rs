@@ -1,9 +1,9 @@
 //! Plays a conversation against the plan and checks every step: what comes out, and what does not.
 
+use plaincall_oracle::plan_oracle::{Call, Fate, Moments, Oracle};
 use plaincall_plan::{
     Action, Because, CallIndex, Order, Outcome, Plan, Refusal, Reply, State, Status, ToolIndex,
 };
-use plaincall_testkit::plan_oracle::{Call, Fate, Moments, Oracle};
 
 use crate::scenario::{Piece, Random, Scenario};
 use crate::tally::Tally;

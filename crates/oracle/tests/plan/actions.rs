@@ -1,7 +1,7 @@
 //! What comes out of the plan, each checked against what has come out before.
 
+use plaincall_oracle::plan_oracle::Fate;
 use plaincall_plan::{Action, Because, Link, Order, RejectReason, Reply, State, Status};
-use plaincall_testkit::plan_oracle::Fate;
 
 use crate::driver::{Driver, at};
 

@@ -5,10 +5,10 @@
     reason = "a panic is how a test fails"
 )]
 
+use plaincall_oracle::merged::{Kind, Merged, merged};
+use plaincall_oracle::oracle::{Options, oracle};
+use plaincall_oracle::soup::{self, Random};
 use plaincall_syntax::{Call, CallPart, Dialect, RenderError, Syntax, render};
-use plaincall_testkit::merged::{Kind, Merged, merged};
-use plaincall_testkit::oracle::{Options, oracle};
-use plaincall_testkit::soup::{self, Random};
 
 const CASES: usize = 60_000;
 

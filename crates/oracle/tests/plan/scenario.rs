@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use plaincall_oracle::plan_oracle::{Call, Conversation, Fate, Turn};
 use plaincall_plan::{Limits, Order, Outcome, Reply, Tool};
-use plaincall_testkit::plan_oracle::{Call, Conversation, Fate, Turn};
 
 /// A small generator of numbers (xorshift64*), equal for equal seeds everywhere.
 pub(crate) struct Random(u64);
