@@ -104,6 +104,14 @@ const PROMISES: &[Promise] = &[
         figure: &["test result"],
     },
     Promise {
+        sentence: "10,000 random models, tools, gates and users: each question to an agent has one end in its time, no call \
+                   runs twice, the model is told of each once and reads its own words byte for byte, and nothing is left \
+                   behind; so it is where questions are cancelled or dropped",
+        environment: &[("AGENT_CASES", "10000")],
+        command: "cargo test --release --quiet --package plaincall-agent --test scenarios seeds -- --nocapture",
+        figure: &["random conversations", "test result"],
+    },
+    Promise {
         sentence: "The gateway answers at least half of the requests of a bare proxy, adds less than 0.3 ms to the first \
                    token, 0.1 ms to a delta and 0.2 ms to the end of an argument, takes less than 60 MB under 100 \
                    streams and 32 connections, and carries 2,000 streams at once",

@@ -4,7 +4,7 @@
 //! arguments, whose values are words or JSON strings. In the emoji syntax ids are left out. What else is written stays as
 //! it is; `{1}` is the id that the first call gets if none is written.
 
-use plaincall_agent::plaincall::call::spell_emoji;
+use plaincall_agent::plaincall::call::{EmojiText, spell_emoji};
 use plaincall_agent::plaincall::syntax::{Call, Dialect, Syntax, render};
 use plaincall_agent::plaincall::{Arguments, Toolbox};
 
@@ -63,7 +63,7 @@ fn spelled_call(line: &str, dialect: &Dialect, tools: &Toolbox) -> String {
             Some(tool) => {
                 spell_emoji(tool.spec(), &bound).unwrap_or_else(|error| panic!("{line}: {error}"))
             }
-            None => Default::default(),
+            None => EmojiText::default(),
         };
         let (raw_args, body) = (&spelled.raw_args, &spelled.body);
         render(

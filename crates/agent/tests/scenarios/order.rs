@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plaincall::{CallResult, RunEvent};
+use plaincall::RunEvent;
 use plaincall_agent::AgentEvent;
 use plaincall_agent::plaincall;
 
@@ -34,17 +34,40 @@ pub(crate) struct Order {
     open: Vec<u32>,
     /// Whether something of the reply has come.
     has_begun: bool,
-    /// How the calls have ended, in order of their ends.
-    pub(crate) results: Vec<CallResult>,
     /// How often each call was started.
     pub(crate) starts: BTreeMap<u32, u32>,
     /// Ids and names of all calls that appeared.
     pub(crate) appeared: BTreeMap<u32, (String, String)>,
-    /// How often the model's server was asked again.
-    pub(crate) retries: u32,
+    counts: Counts,
+}
+
+/// How much has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Turns that have ended.
+    pub(crate) turns: usize,
+    /// Calls that have ended while somebody listened.
+    pub(crate) results: usize,
+    /// How often the model may have been asked.
+    pub(crate) requests: usize,
+}
+
+impl Counts {
+    /// What has happened since then.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            turns: self.turns - before.turns,
+            results: self.results - before.results,
+            requests: self.requests - before.requests,
+        }
+    }
 }
 
 impl Order {
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
     /// A question was dropped in the middle of something.
     pub(crate) fn dropped(&mut self) {
         self.turn = None;
@@ -62,6 +85,7 @@ impl Order {
                 self.turns = turn + 1;
                 self.turn = Some(*turn);
                 self.has_begun = false;
+                self.counts.requests += 1;
             }
             AgentEvent::TurnEnd { turn, .. } => {
                 assert_eq!(self.turn, Some(*turn), "what has not begun ends");
@@ -73,13 +97,14 @@ impl Order {
                     );
                 }
                 self.turn = None;
+                self.counts.turns += 1;
             }
             AgentEvent::Retry { .. } => {
                 assert!(
                     self.turn.is_some() && !self.has_begun,
                     "a reply that had begun is asked for again"
                 );
-                self.retries += 1;
+                self.counts.requests += 1;
             }
             AgentEvent::Text(text) | AgentEvent::Reasoning(text) => {
                 assert!(!text.is_empty(), "an empty piece");
@@ -111,6 +136,7 @@ impl Order {
                     self.turn.is_some() && !self.has_begun,
                     "in the middle of a reply"
                 );
+                self.counts.requests += 1;
             }
             _ => {}
         }
@@ -149,8 +175,8 @@ impl Order {
                 *self.starts.entry(start.call).or_default() += 1;
                 Station::Started
             }
-            RunEvent::Result(result) => {
-                self.results.push(result.clone());
+            RunEvent::Result(_) => {
+                self.counts.results += 1;
                 Station::Ended
             }
             RunEvent::Missed(missed) => panic!("{} events are lost", missed.count),

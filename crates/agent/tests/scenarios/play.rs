@@ -443,7 +443,7 @@ impl Played {
                 assert_eq!(read[..count - 1], *whole, "the model's own words");
                 match read.get(count - 1) {
                     Some(read) if !cut.is_empty() => {
-                        assert!(cut.starts_with(read), "{read:?} of {cut:?}")
+                        assert!(cut.starts_with(read), "{read:?} of {cut:?}");
                     }
                     _ => {}
                 }

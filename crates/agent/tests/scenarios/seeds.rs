@@ -5,6 +5,7 @@ mod tools;
 mod world;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,33 +22,63 @@ use tokio::time::{Instant, sleep, timeout};
 use self::model::Chance;
 use self::tools::{ATTEMPTS, ChanceGate, ChanceUser, GRACE, toolbox};
 use self::world::World;
-use crate::order::Order;
+use crate::order::{Counts, Order};
 use crate::told::{check_turns, replies, told};
 
 /// How long a question may take at most.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// What is told of a random conversation after it.
+/// What all random conversations came to.
 #[derive(Debug, Default)]
 struct Tally {
-    questions: u32,
-    answers: u32,
-    errors: BTreeMap<String, u32>,
-    dropped: u32,
-    turns: u32,
-    calls: u32,
-    starts: u32,
+    questions: usize,
+    answers: usize,
+    errors: BTreeMap<String, usize>,
+    dropped: usize,
+    requests: usize,
+    calls: usize,
+    starts: usize,
 }
+
+impl Tally {
+    fn add(&mut self, ended: &Ended) {
+        self.questions += 1;
+        match ended {
+            Some(Ok(_)) => self.answers += 1,
+            Some(Err(error)) => {
+                let kind = format!("{:?}", error.kind);
+                let end = kind.find(|character: char| !character.is_alphanumeric());
+                let kind = kind[..end.unwrap_or(kind.len())].to_owned();
+                *self.errors.entry(kind).or_default() += 1;
+            }
+            None => self.dropped += 1,
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors: usize = self.errors.values().sum();
+        write!(
+            formatter,
+            "{} questions: {} answers, {errors} errors of {} kinds, {} dropped; {} requests, {} calls, {} starts of tools",
+            self.questions,
+            self.answers,
+            self.errors.len(),
+            self.dropped,
+            self.requests,
+            self.calls,
+            self.starts
+        )
+    }
+}
+
+/// How a question has ended; `None` if it was dropped before.
+type Ended = Option<Result<Answer, AgentError>>;
 
 #[test]
 fn random_conversations() {
-    std::panic::set_hook(Box::new(|panic| {
-        // Tools and gates panic too, and that is as it should be.
-        let what = panic.payload_as_str().unwrap_or_default();
-        if !what.ends_with(" panics") {
-            eprintln!("{panic}");
-        }
-    }));
+    crate::expect_panics();
     let mut tally = Tally::default();
     let mut failed = Vec::new();
     for case in cases("AGENT", 300) {
@@ -66,58 +97,49 @@ fn random_conversations() {
         // The first failures are enough to read.
         assert!(failed.len() < 10, "{failed:?}");
     }
-    println!("random conversations: {tally:?}");
+    println!("random conversations: {tally}");
     assert!(failed.is_empty(), "{failed:?}");
 }
 
 async fn conversation(seed: u64, tally: &mut Tally) {
     let world = World::new(seed);
-    let mut talk = begin(&world);
+    let limits = limits(&world);
+    let mut talk = begin(&world, limits);
     world.set_dialect(talk.dialect());
-    let mut order = Order::default();
     let mut events = talk.events();
+    let mut order = Order::default();
     let mut results = Vec::new();
     let mut is_whole = true;
-    for question in 0..1 + world.below(3) {
-        tally.questions += 1;
+    let mut any_dropped = false;
+    for number in 0..=world.below(3) {
         let question = match world.below(6) {
             0 => "What does !!!GADGET_START:quick\n!!!ARG:tag\nt1\n!!!GADGET_END mean?".to_owned(),
             1 => String::new(),
-            _ => format!("Question {question}?"),
+            _ => format!("Question {number}?"),
         };
         let began = Instant::now();
+        let before = order.counts();
         let ended = ask(&world, &mut talk, &question, &mut order).await;
         let took = began.elapsed();
         // The clock of the runtime has whole milliseconds.
-        let most = talk_limit(&world, &ended);
-        assert!(took <= most, "{took:?} instead of {most:?}: {ended:?}");
-        match ended {
-            Some(Ok(_)) => tally.answers += 1,
-            Some(Err(ref error)) => {
-                let kind = format!("{:?}", error.kind);
-                let kind = kind
-                    .split(|character: char| !character.is_alphanumeric())
-                    .next();
-                *tally
-                    .errors
-                    .entry(kind.unwrap_or_default().to_owned())
-                    .or_default() += 1;
-            }
-            None => tally.dropped += 1,
-        }
+        let most = limits.time + GRACE + Duration::from_millis(20);
+        assert!(took <= most, "{took:?} of {most:?}: {ended:?}");
+        check_progress(&ended, limits, order.counts().since(before));
+        tally.add(&ended);
         is_whole = ended.is_some();
+        any_dropped |= ended.is_none();
         world.mark(is_interrupted(&ended));
         // Nothing of it goes on behind it.
         settle().await;
         assert_eq!(world.replies.count(), 0, "a reply is still being read");
         assert_eq!(world.tools.count(), 0, "a tool still works");
         assert_eq!(world.people.count(), 0, "somebody is still asked");
-    }
-    while let Some(event) = events.try_next() {
-        match event {
-            RunEvent::Result(result) => results.push(result),
-            RunEvent::Missed(missed) => panic!("{} events are lost", missed.count),
-            _ => {}
+        while let Some(event) = events.try_next() {
+            match event {
+                RunEvent::Result(result) => results.push(result),
+                RunEvent::Missed(missed) => panic!("{} events are lost", missed.count),
+                _ => {}
+            }
         }
     }
     results.sort_by_key(|result| result.call);
@@ -126,8 +148,13 @@ async fn conversation(seed: u64, tally: &mut Tally) {
     }
     check_messages(&world, &talk, &results, is_whole);
     world.check_starts(ATTEMPTS);
-    tally.turns += u32::try_from(world.asked().len()).unwrap();
-    tally.calls += u32::try_from(results.len()).unwrap();
+    let asked = world.asked().len();
+    assert!(
+        any_dropped || asked <= order.counts().requests,
+        "{asked} requests"
+    );
+    tally.requests += asked;
+    tally.calls += results.len();
     tally.starts += world.all_starts();
     drop(talk);
     settle().await;
@@ -141,7 +168,7 @@ async fn settle() {
 }
 
 /// Whether the last reply may not have been read to its end.
-fn is_interrupted(ended: &Option<Result<Answer, AgentError>>) -> bool {
+fn is_interrupted(ended: &Ended) -> bool {
     match ended {
         None => true,
         Some(Ok(_)) => false,
@@ -149,17 +176,25 @@ fn is_interrupted(ended: &Option<Result<Answer, AgentError>>) -> bool {
     }
 }
 
-fn talk_limit(_: &World, ended: &Option<Result<Answer, AgentError>>) -> Duration {
-    let _ = ended;
-    LONGEST + GRACE + Duration::from_millis(20)
+/// Asserts that what a question took is what was seen of it, and within its limits.
+fn check_progress(ended: &Ended, limits: AgentLimits, seen: Counts) {
+    let progress = match ended {
+        None => return,
+        Some(Ok(answer)) => answer.progress,
+        Some(Err(error)) => *error.progress,
+    };
+    assert_eq!(progress.turns as usize, seen.turns, "turns");
+    assert_eq!(progress.calls.total() as usize, seen.results, "calls");
+    assert!(progress.turns <= limits.turns, "{progress:?}");
+    let ran = progress.calls.ok + progress.calls.error;
+    assert!(ran <= limits.calls, "{progress:?}");
 }
 
-fn begin(world: &Arc<World>) -> Conversation {
+fn limits(world: &World) -> AgentLimits {
     let mut limits = AgentLimits::default();
+    limits.time = LONGEST;
     if world.one_in(6) {
         limits.time = Duration::from_millis(world.below(1000) as u64);
-    } else {
-        limits.time = LONGEST;
     }
     limits.turns = world.pick(&[1, 3, 8, 20, 20]) - u32::from(world.one_in(20));
     limits.calls = world.pick(&[0, 1, 5, 100, 100, 100]);
@@ -168,13 +203,19 @@ fn begin(world: &Arc<World>) -> Conversation {
     limits.same_failure = world.pick(&[0, 1, 3]);
     limits.reminders = world.pick(&[0, 1, 3]);
     limits.context = [None, None, Some(500 + world.below(4000) as u64)][world.below(3)];
-    let mut policy = Policy::default();
-    policy.concurrent = world.pick(&[0, 1, 2, 32]);
-    policy.calls_per_turn = [None, None, Some(2)][world.below(3)];
-    policy.turn_timeout = [None, None, Some(Duration::from_millis(700))][world.below(3)];
-    policy.gate_timeout = world.pick(&[Duration::from_millis(300), Duration::from_secs(3600)]);
-    policy.writes = world.pick(&[Writes::AtOnce, Writes::AtEndOfTurn]);
-    policy.result_limit = world.pick(&[200, 2000, 64 << 10]);
+    limits
+}
+
+fn begin(world: &Arc<World>, limits: AgentLimits) -> Conversation {
+    let policy = Policy {
+        concurrent: world.pick(&[0, 1, 2, 32]),
+        calls_per_turn: [None, None, Some(2)][world.below(3)],
+        turn_timeout: [None, None, Some(Duration::from_millis(700))][world.below(3)],
+        gate_timeout: world.pick(&[Duration::from_millis(300), Duration::from_hours(1)]),
+        writes: world.pick(&[Writes::AtOnce, Writes::AtEndOfTurn]),
+        result_limit: world.pick(&[200, 2000, 64 << 10]),
+        ..Policy::default()
+    };
     let dialect = match world.below(4) {
         0 => Dialect::block()
             .start("<<<START:")
@@ -193,11 +234,11 @@ fn begin(world: &Arc<World>) -> Conversation {
             WithoutCall::AskBack,
             WithoutCall::Remind,
         ]));
-    if world.one_in(2) {
-        agent = agent.gate(ChanceGate(Arc::clone(world)));
-    } else if world.one_in(2) {
-        agent = agent.allow_all();
-    }
+    agent = match world.below(4) {
+        0 => agent,
+        1 => agent.allow_all(),
+        _ => agent.gate(ChanceGate(Arc::clone(world))),
+    };
     if world.one_in(2) {
         agent = agent.user(ChanceUser(Arc::clone(world)));
     }
@@ -211,12 +252,7 @@ fn begin(world: &Arc<World>) -> Conversation {
 }
 
 /// Asks a question; `None` if it was dropped before it had ended.
-async fn ask(
-    world: &World,
-    talk: &mut Conversation,
-    question: &str,
-    order: &mut Order,
-) -> Option<Result<Answer, AgentError>> {
+async fn ask(world: &World, talk: &mut Conversation, question: &str, order: &mut Order) -> Ended {
     // When it is cancelled or dropped: after so many events, or after a while.
     let mut events_left = if world.one_in(5) {
         world.below(100)

@@ -111,9 +111,8 @@ impl Stage {
                 Ok((add.a + add.b).to_string())
             }),
             self.tool("big", |_, big: Big, _| async move {
-                Ok((0..big.lines)
-                    .map(|line| format!("line {line} of a long result\n"))
-                    .collect())
+                let lines = (0..big.lines).map(|line| format!("line {line} of a long result\n"));
+                Ok(lines.collect::<Vec<_>>().concat())
             }),
             // Two of them meet, or none goes on: they run at the same time.
             self.tool("meet", |stage, word: Word, _| async move {

@@ -55,7 +55,7 @@ pub(super) fn toolbox(world: &Arc<World>) -> Toolbox {
                         sleep(world.pause()).await;
                         Ok("I was told to stop".to_owned())
                     }
-                    "retried" if nth < 1 + world.below(4) as u32 => Err("not yet".into()),
+                    "retried" if nth <= world.pick(&[0, 1, 2, 3]) => Err("not yet".into()),
                     _ => chance(&world).await,
                 }
             }

@@ -112,8 +112,10 @@ impl World {
     pub(super) fn check_starts(&self, attempts: u32) {
         let written = self.written.lock().unwrap();
         for (tag, count) in &*self.started.lock().unwrap() {
-            // What is not closed may swallow what comes next.
-            let written = written.get(tag).copied().unwrap_or(1);
+            // What is not closed may swallow what comes next, and have another tag.
+            let Some(&written) = written.get(tag) else {
+                continue;
+            };
             let most = if tag.starts_with("retried-") {
                 written * attempts
             } else {
@@ -127,8 +129,13 @@ impl World {
     }
 
     /// How many starts there were.
-    pub(super) fn all_starts(&self) -> u32 {
-        self.started.lock().unwrap().values().sum()
+    pub(super) fn all_starts(&self) -> usize {
+        self.started
+            .lock()
+            .unwrap()
+            .values()
+            .map(|count| *count as usize)
+            .sum()
     }
 
     /// A new request.
