@@ -240,7 +240,7 @@ impl Chat<'_> {
             remark("there are no tools; `--tools`, `--builtin` and `--mcp` offer some");
             return;
         }
-        for tool in toolbox.iter() {
+        for tool in toolbox {
             let spec = tool.spec();
             let about = spec.description.lines().next().unwrap_or_default();
             let line = format!("{} ({})  {about}", tool.name(), effect(tool));

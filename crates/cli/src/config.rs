@@ -2,7 +2,7 @@
 //!
 //! A project's file comes with the project, from whoever wrote that: it counts as `trust` says.
 
-mod check;
+pub(crate) mod check;
 pub(crate) mod contents;
 mod layer;
 mod options;

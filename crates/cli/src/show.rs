@@ -19,6 +19,7 @@ use crate::picture::glyphs::{ASCII, UNICODE};
 use crate::picture::summary::Form;
 use crate::run::Size;
 use crate::run::note::Note;
+use crate::sessions;
 use crate::show::story::Story;
 use crate::status::{Failure, Outcome, Status, complain, remark};
 
@@ -100,9 +101,12 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     Ok(status)
 }
 
-/// How the run read its replies, if `plaincall run` noted it; else both syntaxes are tried.
+/// How the run read its replies, if the command that began it noted it; else both syntaxes are tried.
 fn dialect(events: &[RunEvent]) -> Dialect {
     let noted = events.iter().find_map(|event| match event {
+        RunEvent::Run(begin) if sessions::Note::of(begin).is_some() => {
+            sessions::Note::dialect(begin)
+        }
         RunEvent::Run(begin) => {
             let options = Note::from_json(&begin.note).ok()?.dialect().ok()?;
             options.dialect().ok()

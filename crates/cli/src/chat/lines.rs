@@ -35,7 +35,7 @@ pub(super) enum Line {
 /// Where lines come from.
 pub(super) struct Lines {
     wanted: Sender<()>,
-    lines: mpsc::Receiver<io::Result<Line>>,
+    read: mpsc::Receiver<io::Result<Line>>,
     /// Whether one is being read already.
     is_reading: bool,
     /// The terminal as it was before anything was edited on it.
@@ -55,7 +55,7 @@ impl Lines {
         let is_typed = io::stdin().is_terminal();
         let (wanted, is_wanted) = channel();
         // One line is read at a time.
-        let (sender, lines) = mpsc::channel(1);
+        let (sender, read) = mpsc::channel(1);
         let mut terminal = None;
         let thread = thread::Builder::new().name("lines".to_owned());
         let started = if is_typed {
@@ -70,7 +70,7 @@ impl Lines {
         started.map_err(|error| failed(&error))?;
         Ok(Self {
             wanted,
-            lines,
+            read,
             is_reading: false,
             terminal,
             is_typed,
@@ -92,7 +92,7 @@ impl Lines {
             // If nobody hears it, there is no line either.
             let _ = self.wanted.send(());
         }
-        let line = self.lines.recv().await;
+        let line = self.read.recv().await;
         self.is_reading = false;
         match line {
             None => Ok(Line::End),

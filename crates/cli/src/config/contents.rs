@@ -1,6 +1,11 @@
 //! What a configuration may say. The comments here are the reference that people read, and the schema is made of these
 //! types, so every key has one place.
 
+#![allow(
+    clippy::doc_markdown,
+    reason = "the comments are a page for people, with proper names as they are"
+)]
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Deref;

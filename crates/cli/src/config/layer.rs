@@ -305,15 +305,12 @@ impl Reader<'_, '_> {
                 }
                 Some(text.as_ref().into())
             }
-            (Shape::Choice(choices), _) => {
-                let fitting = choices.iter().map(Part).find_map(|choice| {
-                    let before = self.mistakes.len();
-                    let found = self.value(path, key, choice, value);
-                    self.mistakes.truncate(before);
-                    found
-                });
-                fitting
-            }
+            (Shape::Choice(choices), _) => choices.iter().map(Part).find_map(|choice| {
+                let before = self.mistakes.len();
+                let found = self.value(path, key, choice, value);
+                self.mistakes.truncate(before);
+                found
+            }),
             (Shape::Time, DeValue::String(text)) => {
                 quantity::time(text).ok().map(|_| text.as_ref().into())
             }
@@ -330,7 +327,7 @@ impl Reader<'_, '_> {
             (Shape::Count(least), DeValue::Integer(_)) => {
                 let count = whole(value.get_ref());
                 count
-                    .filter(|count| *count >= least && *count <= u64::from(u32::MAX))
+                    .filter(|count| *count >= least && u32::try_from(*count).is_ok())
                     .map(Value::from)
             }
             (Shape::Number(least, most), DeValue::Integer(_) | DeValue::Float(_)) => {
@@ -366,16 +363,14 @@ fn fits(part: Part<'_>, count: usize) -> bool {
 
 /// There is no such key; which one may be meant.
 pub(crate) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
-    match nearest_name(name, known.clone()) {
-        Some(near) => format!("there is no key `{name}`; perhaps `{near}` is meant"),
-        None => {
-            let known: Vec<&str> = known.collect();
-            format!(
-                "there is no key `{name}`; there may be {}",
-                known.join(", ")
-            )
-        }
+    if let Some(near) = nearest_name(name, known.clone()) {
+        return format!("there is no key `{name}`; perhaps `{near}` is meant");
     }
+    let known: Vec<&str> = known.collect();
+    format!(
+        "there is no key `{name}`; there may be {}",
+        known.join(", ")
+    )
 }
 
 fn whole(value: &DeValue<'_>) -> Option<u64> {

@@ -175,7 +175,7 @@ impl AgentOptions {
             }
         };
         let paths = |paths: &[PathBuf]| {
-            let paths: Vec<Value> = paths.iter().map(|path| path_value(path)).collect();
+            let paths: Vec<Value> = paths.iter().map(path_value).collect();
             (!paths.is_empty()).then_some(Value::Array(paths))
         };
         if let Some(url) = &self.url {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plaincall::call::nearest_name;
 use plaincall::{Pattern, Policy, Rule, Rules, Tool, Toolbox, Verdict};
 use plaincall_agent::AgentLimits;
-use plaincall_agent::http::HttpSettings;
+use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
 use plaincall_agent::model::{Json, Key, Model, OpenAi, Replay};
 use plaincall_syntax::Dialect;
@@ -22,8 +22,6 @@ use crate::serve::source::Source;
 use crate::status::{Failure, remark};
 use crate::tools::{self, Tools};
 
-/// How programs say who they are.
-const USER_AGENT: &str = concat!("plaincall/", env!("CARGO_PKG_VERSION"));
 /// The servers that the usual keys of the environment are for.
 const USUAL_KEYS: [(&str, &str); 2] = [
     ("api.openai.com", "OPENAI_API_KEY"),
@@ -234,7 +232,7 @@ impl Configuration {
         }
         for file in &self.contents.tools {
             let tools = tools::load(file)?;
-            for tool in tools.toolbox().iter() {
+            for tool in tools.toolbox() {
                 add(&mut toolbox, tool.clone())?;
             }
             for rule in own_rules(&tools) {
@@ -414,11 +412,20 @@ impl Configuration {
     }
 }
 
-/// How connections are made.
-fn http(environment: &Environment) -> HttpSettings {
-    let _ = environment;
-    let _ = USER_AGENT;
-    HttpSettings::default()
+/// How connections are made: through the proxies that the environment names.
+pub(crate) fn http(environment: &Environment) -> HttpSettings {
+    let named = |names: [&str; 2]| {
+        let value = names.into_iter().find_map(|name| environment.get(name));
+        value.and_then(|value| value.to_str()).map(str::to_owned)
+    };
+    let mut proxy = Proxy::default();
+    // The name in capitals can be set by whoever sends a request to a program behind a web server.
+    proxy.http = named(["http_proxy", "http_proxy"]);
+    proxy.https = named(["https_proxy", "HTTPS_PROXY"]);
+    proxy.except = named(["no_proxy", "NO_PROXY"]).unwrap_or_default();
+    let mut settings = HttpSettings::default();
+    settings.proxy = Some(proxy);
+    settings
 }
 
 fn add(toolbox: &mut Toolbox, tool: Tool) -> Result<(), Failure> {

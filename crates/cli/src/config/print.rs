@@ -35,6 +35,10 @@ const HIDDEN: &str = "(not shown)";
 ///
 /// Exit status: 0; 2 if a file has mistakes, or for wrong usage; 1 if something cannot be read or written.
 #[derive(Args, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct ConfigOptions {
     /// Print one JSON object: `files`, and `values`, each with `path`, `value` and `from`.
     #[arg(long)]
@@ -286,14 +290,7 @@ fn all(configuration: &Configuration) -> Vec<Shown> {
             });
         }
     }
-    // Each table together, and what is alone before all tables.
-    let table = |path: &str| {
-        path.split('.')
-            .next()
-            .map(|first| first.len() < path.len())
-            .unwrap_or_default()
-    };
-    shown.sort_by_key(|shown| table(&shown.path) || shown.path.starts_with("rules["));
+    // Each table together, behind what is alone.
     let order = ["builtin", "mcp", "limits", "models", "rules"];
     shown.sort_by_key(|shown| {
         let place = order.iter().position(|table| shown.path.starts_with(table));
@@ -326,7 +323,7 @@ fn collect(
         }
         (Shape::Names(Some(inner)), Value::Object(values)) => {
             let is_secret = path.starts_with("mcp.servers.")
-                && (path.ends_with(".env") || path.ends_with(".headers"));
+                && matches!(path.rsplit('.').next(), Some("env" | "headers"));
             for (key, value) in values {
                 let value = if is_secret {
                     &Value::String(HIDDEN.to_owned())

@@ -62,9 +62,8 @@ fn tidy(schema: &mut Value) {
 
 fn is_nothing(value: &Value) -> bool {
     match value {
-        Value::Null => true,
+        Value::Null | Value::Object(_) => true,
         Value::Array(list) => list.is_empty(),
-        Value::Object(_) => true,
         _ => false,
     }
 }

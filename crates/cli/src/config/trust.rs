@@ -4,6 +4,7 @@
 //! counts but what forbids. What was said holds for the very texts that were looked at: the project's file and all files
 //! that it names. When one of them changes it is asked anew.
 
+use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -45,7 +46,12 @@ pub(super) fn fingerprint(path: &Path, text: &str, named: &[PathBuf]) -> String 
         add(path, fs::read(path).ok().as_deref());
     }
     let bytes = digest.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Whether these texts were trusted. What cannot be read says no.

@@ -68,6 +68,12 @@ impl Prose {
         self.is_behind_call = false;
     }
 
+    /// A line of the program's own stands here. It changes nothing for the text around it.
+    pub(crate) fn line(&mut self, line: Line) {
+        self.end_started_row();
+        self.complete.push(line);
+    }
+
     /// The call is over.
     pub(crate) fn end_call(&mut self) {
         self.is_behind_call = true;

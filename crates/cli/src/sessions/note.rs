@@ -1,9 +1,10 @@
 //! What the log of a session says at its beginning for the command that goes on with it. It holds no secrets.
 
-use plaincall::RunBegin;
+use plaincall::{Dialect, RunBegin};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::check::dialect;
 use crate::config::contents::{ModelEntry, Reasoning, Syntax};
 
 /// What the commands call themselves in their notes.
@@ -55,6 +56,17 @@ impl Note {
         let note = begin.note.get("program")?;
         let noted: Self = serde_json::from_value(note.clone()).ok()?;
         (noted.program == PROGRAM).then_some(noted)
+    }
+
+    /// The dialect of a conversation, with its key, as its log says it.
+    pub(crate) fn dialect(begin: &RunBegin) -> Option<Dialect> {
+        let mut entry = ModelEntry::default();
+        Self::of(begin)?.teach(&mut entry);
+        let dialect = dialect(&entry);
+        Some(match begin.note.get("key").and_then(Value::as_str) {
+            Some(key) => dialect.keyed(key),
+            None => dialect,
+        })
     }
 
     /// As it stands in the log.

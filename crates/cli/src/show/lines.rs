@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anstyle::Style;
-use plaincall::{Admission, AdmittedBy, ArgumentTexts, Because, Link, Status, Stop};
+use plaincall::{Admission, AdmittedBy, ArgumentTexts, Because, Link, Status, Stop, Teller};
 
 use crate::picture::call_line::{Columns, ending};
 use crate::picture::glyphs::Glyphs;
@@ -54,6 +54,7 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             lines.push(line);
             lines.push(Line::new());
         }
+        lines.extend(told(turn, form));
         lines.extend(reply(story, turn, form, glyphs));
         lines.push(Line::new());
         lines.extend(calls(story, place, turn, form, glyphs));
@@ -79,6 +80,31 @@ fn head(begin: &Begin, glyphs: &Glyphs) -> Line {
     );
     line.push(DIM, &text);
     line
+}
+
+/// What the model was told before the turn.
+fn told(turn: &Turn, form: Form) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for told in &turn.told {
+        let (style, by) = match told.by {
+            Teller::User => (BOLD, "the user"),
+            Teller::Program => (DIM, "the program"),
+        };
+        lines.push(Line::of(style, &format!("{by}:")));
+        let text = told.text.trim_end().split('\n');
+        let rows: Vec<Line> = text
+            .flat_map(|row| wrapped(&Line::of(PLAIN, row), form.width))
+            .collect();
+        let most = form.rows.unwrap_or(usize::MAX);
+        let more = rows.len().saturating_sub(most);
+        lines.extend(rows.into_iter().take(most));
+        if more > 0 {
+            let text = format!("({} more)", words::count(more, "line"));
+            lines.push(Line::of(DIM, &text));
+        }
+        lines.push(Line::new());
+    }
+    lines
 }
 
 /// The reply, with its calls in their places.

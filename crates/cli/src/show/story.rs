@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plaincall::{
     Admission, Appeared, ArgumentTexts, Because, Cancel, Dialect, DirectoryBegin, Effect, Policy,
-    RunEvent, Source, Status, Stop, ToolBegin,
+    RunEvent, Source, Status, Stop, Told, ToolBegin,
 };
 use serde::{Serialize, Serializer};
 
@@ -57,6 +57,9 @@ pub(crate) struct Turn {
     #[serde(rename = "ended_ms", serialize_with = "maybe_milliseconds")]
     pub(crate) ended: Option<Duration>,
     pub(crate) cancel: Option<Cancel>,
+    /// What the model was told before it, but for results.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) told: Vec<Told>,
     /// The number of its first call.
     pub(crate) first_call: u32,
     /// The reply: text, and calls in their places.
@@ -225,6 +228,8 @@ struct Teller {
     story: Story,
     /// Where each call stands.
     stages: Vec<Stage>,
+    /// What the model was told since the last turn was opened.
+    told: Vec<Told>,
 }
 
 impl Teller {
@@ -234,6 +239,10 @@ impl Teller {
             self.open_turn(turn.turn, turn.at);
         }
         match event {
+            RunEvent::Told(told) => {
+                self.told.push(told.clone());
+                return;
+            }
             RunEvent::Run(run) => {
                 self.story.begin = Some(Begin {
                     version: run.version,
@@ -264,7 +273,6 @@ impl Teller {
             }
             RunEvent::Turn(_)
             | RunEvent::Heard(_)
-            | RunEvent::Told(_)
             | RunEvent::LogFailed(_)
             | RunEvent::Missed(_) => return,
             _ => {}
@@ -308,6 +316,7 @@ impl Teller {
             stop: None,
             ended: None,
             cancel: None,
+            told: std::mem::take(&mut self.told),
             first_call,
             segments: Vec::new(),
             is_exact: false,
@@ -439,7 +448,9 @@ impl Teller {
 
     fn finish(mut self, dialect: &Dialect) -> Story {
         self.cut_off_attempts();
-        let Self { mut story, stages } = self;
+        let Self {
+            mut story, stages, ..
+        } = self;
         for turn in &mut story.turns {
             let deltas = std::mem::take(&mut turn.deltas);
             let read = transcript::read(&deltas, turn.first_call, dialect);

@@ -73,7 +73,7 @@ impl Live {
         }
         if self.canvas.prose.row().is_empty() {
             for line in self.waiting.drain(..) {
-                self.canvas.prose.call(line);
+                self.canvas.prose.line(line);
             }
         }
     }
@@ -251,7 +251,7 @@ impl Display for Live {
                     line.push(BOLD, self.calls.name(call).unwrap_or_default());
                     line.push(ASKING, &format!(" {answer}"));
                     let line = line.cut(self.canvas.width(), self.glyphs.cut);
-                    self.canvas.prose.call(line);
+                    self.canvas.prose.line(line);
                 }
                 self.calls.ask(call, None);
                 self.draw(out);

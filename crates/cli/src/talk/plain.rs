@@ -16,12 +16,16 @@ const SHOWN: usize = 160;
 
 /// Writes the text, a line for each call that has ended, and what it took.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "two settings, and two things to know of the line that is written"
+)]
 pub(crate) struct Plain {
     glyphs: &'static Glyphs,
     has_color: bool,
     calls: Calls,
     /// Whether the text is written while it comes. If not, it is held until it is known that it is not the answer.
-    pub(crate) is_streamed: bool,
+    is_streamed: bool,
     held: String,
     /// Whether the cursor stands behind text.
     is_in_line: bool,

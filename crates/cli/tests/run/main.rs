@@ -18,4 +18,5 @@ mod pseudo_terminal;
 mod record;
 mod resume;
 mod scene;
+mod talk;
 mod terminal;

@@ -30,6 +30,7 @@ struct Seen {
 pub(crate) struct Options<'a> {
     pub(crate) rows: u16,
     pub(crate) columns: u16,
+    pub(crate) command: &'a str,
     pub(crate) arguments: &'a [&'a str],
     pub(crate) environment: &'a [(&'a str, &'a str)],
     pub(crate) stdin: Option<File>,
@@ -41,6 +42,7 @@ impl Default for Options<'_> {
         Self {
             rows: 24,
             columns: 80,
+            command: "run",
             arguments: &["reply.txt", "--tools", "tools.toml"],
             environment: &[],
             stdin: None,
@@ -59,7 +61,7 @@ impl Terminal {
         pty.resize(Size::new(options.rows, options.columns))
             .unwrap();
         let mut command = Command::new(PLAINCALL)
-            .arg("run")
+            .arg(options.command)
             .args(options.arguments)
             .current_dir(scene.path(""))
             .env_clear()

@@ -1,0 +1,277 @@
+//! Layers of the configuration, and what a project's file may say.
+
+use std::fs;
+
+use super::{MODEL, at_home, run, scene};
+use crate::scene::{Ended, Scene, call};
+
+/// Writes the user's own file.
+fn user(scene: &Scene, text: &str) {
+    let folder = scene.path("home/.config/plaincall");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), text).unwrap();
+}
+
+fn project(scene: &Scene, text: &str) {
+    fs::write(scene.path("plaincall.toml"), text).unwrap();
+}
+
+/// Where the value of this path comes from, and what it is.
+fn value(ended: &Ended, path: &str) -> Option<(String, String)> {
+    let shown: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let values = shown["values"].as_array().unwrap();
+    let found = values.iter().find(|value| value["path"] == path)?;
+    let from = found["from"].as_str().unwrap().to_owned();
+    Some((from, found["value"].to_string()))
+}
+
+#[test]
+fn the_nearest_layer_counts() {
+    let scene = scene(&["Hello."]);
+    user(
+        &scene,
+        "model = 'a'\nsystem = 'own'\n[limits]\nturns = 5\ncalls = 6\n[models.a]\nurl = 'http://u:secret@a.example/v1'\n[mcp.servers.x]\ncommand = 'x'\nenv = { KEY = 'secret' }\n",
+    );
+    project(&scene, "[limits]\nturns = 7\ncalls = 8\n");
+    let config = |trust: bool| {
+        if trust {
+            assert_eq!(at_home(&scene, &["config", "--trust"]).status, Some(0));
+        }
+        let mut command = scene.plaincall(&["config", "--json"]);
+        command.env("HOME", scene.path("home"));
+        command.env("PLAINCALL_LIMITS_CALLS", "9");
+        command.env("PLAINCALL_SYSTEM", "from outside");
+        let ended: Ended = command.output().unwrap().into();
+        assert!(!ended.stdout.contains("secret"), "{}", ended.stdout);
+        ended
+    };
+    let check = |ended: &Ended, path: &str, from: &str, expected: &str| {
+        let found = value(ended, path);
+        assert_eq!(
+            found,
+            Some((from.to_owned(), expected.to_owned())),
+            "{path}"
+        );
+    };
+    let ended = config(false);
+    check(&ended, "limits.turns", "user", "5");
+    check(&ended, "limits.calls", "environment", "9");
+    check(&ended, "system", "environment", "\"from outside\"");
+    check(&ended, "limits.repairs", "default", "5");
+    check(
+        &ended,
+        "models.a.url",
+        "user",
+        "\"http://(not shown)@a.example/v1\"",
+    );
+    let ended = config(true);
+    check(&ended, "limits.turns", "project", "7");
+    check(&ended, "limits.calls", "environment", "9");
+    // What is trusted is the text that was seen.
+    project(&scene, "[limits]\nturns = 8\n");
+    check(&config(false), "limits.turns", "user", "5");
+    assert_eq!(at_home(&scene, &["config", "--trust"]).status, Some(0));
+    check(&config(false), "limits.turns", "project", "8");
+    assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
+    check(&config(false), "limits.turns", "user", "5");
+}
+
+#[test]
+fn a_project_cannot_open_what_is_closed() {
+    let write = call("write", &[("name", "new"), ("text", "one")]);
+    let scene = scene(&[&write, "Done."]);
+    let ask = |options: &[&str]| {
+        at_home(
+            &scene,
+            &[&["ask", "Write.", "--model", MODEL], options].concat(),
+        )
+    };
+    let rule = |verdict: &str| {
+        format!(
+            "[[rules]]\ntools = 'write'\nverdict = '{verdict}'\n{}",
+            if verdict == "deny" {
+                "reason = 'no'\n"
+            } else {
+                ""
+            }
+        )
+    };
+    let tools = &["--tools", "tools.toml"];
+    // Without trust: neither its tools nor its yes.
+    project(
+        &scene,
+        &format!("tools = ['tools.toml']\n{}", rule("allow")),
+    );
+    let ended = ask(&[]);
+    assert!(
+        ended
+            .stderr
+            .contains("is not trusted, so this of it does not count: `tools`, rules that allow"),
+        "{ended:?}"
+    );
+    assert!(
+        ended.stderr.contains("unknown") || ended.stderr.contains("rejected"),
+        "{ended:?}"
+    );
+    let ended = ask(tools);
+    assert!(
+        ended.stderr.contains("there is no terminal to ask on"),
+        "{ended:?}"
+    );
+    assert!(!scene.path("new.txt").exists());
+    // Its no counts in any case, also against a yes of the user.
+    project(&scene, &rule("deny"));
+    user(&scene, &rule("allow"));
+    let ended = ask(&[&tools[..], &["--yes"]].concat());
+    assert!(ended.stderr.contains("rejected\n  no"), "{ended:?}");
+    // Its questions cannot stand in for the user's no, nor can its yes when it is trusted.
+    for verdict in ["ask", "allow"] {
+        project(&scene, &rule(verdict));
+        user(&scene, &rule("deny"));
+        assert_eq!(at_home(&scene, &["config", "--trust"]).status, Some(0));
+        let ended = ask(&[&tools[..], &["--yes"]].concat());
+        assert!(
+            ended.stderr.contains("rejected\n  no"),
+            "{verdict}: {ended:?}"
+        );
+    }
+    // Trusted, it may say yes where the user says nothing.
+    user(&scene, "");
+    let ended = ask(tools);
+    assert!(ended.stderr.contains("+ write"), "{ended:?}");
+    assert!(scene.path("new.txt").exists());
+    // A change in a file that it names ends the trust.
+    project(&scene, "tools = ['tools.toml']\n");
+    assert_eq!(at_home(&scene, &["config", "--trust"]).status, Some(0));
+    assert!(!ask(&[]).stderr.contains("not trusted"));
+    fs::write(
+        scene.path("tools.toml"),
+        "[tools.write]\ncommand = ['true']\neffect = 'read'\n",
+    )
+    .unwrap();
+    assert!(ask(&[]).stderr.contains("not trusted"));
+}
+
+#[test]
+fn mistakes_are_shown_where_they_stand() {
+    let scene = scene(&["Hello."]);
+    for (text, parts) in [
+        (
+            "modl = 'x'",
+            &[
+                "there is no key `modl`; perhaps `model` is meant",
+                "plaincall.toml:1:1",
+            ][..],
+        ),
+        (
+            "[models.a]\nurl = 'http://a'\nkey_env = 'KEY'",
+            &["a project's file may not say `key_env`"],
+        ),
+        (
+            "[models.a]\nkey_file = 'k'\nurl = 'http://a'",
+            &["a project's file may not say `key_file`"],
+        ),
+        (
+            "sessions = '/tmp'",
+            &["a project's file may not say `sessions`"],
+        ),
+        (
+            "[mcp.servers.a]\nurl = 'https://a'\nheaders = { a = '${KEY}' }",
+            &["cannot hand on variables"],
+        ),
+        (
+            "[limits]\nturns = 0\ntime = '1 day'",
+            &[
+                "a whole number from 1 on",
+                "`time` is the text `1 day`",
+                "2 mistakes",
+            ],
+        ),
+        (
+            "[models.a]\nurl = 'a.example'",
+            &["is no address of a server"],
+        ),
+        (
+            "[models.replay]\nurl = 'http://a'",
+            &["a model cannot be called `replay`"],
+        ),
+        (
+            "[models.a]\nurl = 'http://a'\nsyntax = 'emoji'\nstart_prefix = 'x'",
+            &["is a marker of the block syntax"],
+        ),
+        (
+            "[[rules]]\ntools = 'a'\nverdict = 'deny'",
+            &["needs a `reason`"],
+        ),
+        (
+            "[[rules]]\ntools = 'a'\nverdict = 'alow'",
+            &["perhaps `allow` is meant"],
+        ),
+        ("[[rules]]\nverdict = 'ask'", &["`tools` is missing here"]),
+    ] {
+        project(&scene, text);
+        let ended = run(&scene, &["config"]);
+        assert_eq!(ended.status, Some(2), "{text}: {ended:?}");
+        for part in parts {
+            assert!(
+                ended.stderr.contains(part),
+                "{text}: {part:?} is not in\n{}",
+                ended.stderr
+            );
+        }
+    }
+    fs::remove_file(scene.path("plaincall.toml")).unwrap();
+    let mut command = scene.plaincall(&["config"]);
+    let ended: Ended = command
+        .env("PLAINCALL_LIMITS_TURN", "3")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(ended.status, Some(2));
+    assert!(
+        ended
+            .stderr
+            .contains("perhaps `PLAINCALL_LIMITS_TURNS` is meant"),
+        "{ended:?}"
+    );
+    user(
+        &scene,
+        "[[rules]]\ntools = 'wirte'\nverdict = 'deny'\nreason = 'no'\n",
+    );
+    let ended = at_home(
+        &scene,
+        &["ask", "What?", "--model", MODEL, "--tools", "tools.toml"],
+    );
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(
+        ended.stderr.contains("perhaps `write` is meant"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_key_goes_to_the_server_that_it_is_for() {
+    let scene = scene(&["Hello."]);
+    for (options, part) in [
+        (
+            &["--model", "openai:gpt"][..],
+            "set the variable OPENAI_API_KEY",
+        ),
+        (
+            &["--model", "anthropic:claude"],
+            "set the variable ANTHROPIC_API_KEY",
+        ),
+        (
+            &["--model", "a"],
+            "from the variable KEY_OF_A, which is not set",
+        ),
+    ] {
+        user(
+            &scene,
+            "[models.a]\nurl = 'http://127.0.0.1:9/v1'\nkey_env = 'KEY_OF_A'\n",
+        );
+        let ended = at_home(&scene, &[&["ask", "What?"], options].concat());
+        assert_eq!(ended.status, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains(part), "{part:?}: {ended:?}");
+    }
+}

@@ -1,0 +1,62 @@
+//! `chat` with lines from a pipe.
+
+use std::fs;
+
+use super::{MODEL, scene, two_notes, with_input};
+
+#[test]
+fn each_line_is_a_question() {
+    let scene = scene(&[&two_notes(), "Apples.", "And\npears.\n"]);
+    let arguments = ["chat", "--model", MODEL, "--tools", "tools.toml"];
+    let lines = "What?\n\n/tols\n/tools\n/model\nand \\\nthen?\n/save talk.txt\n/exit\nnever\n";
+    let ended = with_input(&scene, &arguments, lines);
+    assert_eq!(ended.stdout, "Apples.\nAnd\npears.\n", "{ended:?}");
+    assert_eq!(ended.status, Some(1), "a command was unknown");
+    for part in [
+        "there is no command `/tols`; perhaps `/tools` is meant",
+        "write (write)  Writes a note.\n",
+        "note: the model is replay:replies.jsonl",
+        "+ read  name=apples  ok",
+        "note: saved to talk.txt",
+    ] {
+        assert!(
+            ended.stderr.contains(part),
+            "{part:?} is not in\n{}",
+            ended.stderr
+        );
+    }
+    let saved = fs::read_to_string(scene.path("talk.txt")).unwrap();
+    assert!(
+        saved.starts_with("## To the model\n\nWhat?\n\n## The model\n\nI look"),
+        "{saved}"
+    );
+    assert!(
+        saved.ends_with("## To the model\n\nand \nthen?\n\n## The model\n\nAnd\npears.\n\n"),
+        "{saved}"
+    );
+    // A file that is there is not written over.
+    let ended = with_input(&scene, &arguments, "/save talk.txt\n");
+    assert!(
+        ended.stderr.contains("cannot write talk.txt"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn another_model_answers_from_now_on() {
+    let scene = scene(&["One.", "One again."]);
+    fs::write(scene.path("other.jsonl"), "\"Two.\"\n\"Two again.\"\n").unwrap();
+    let ended = with_input(
+        &scene,
+        &["chat", "--model", MODEL],
+        "a\n/model replay:other.jsonl\nb\n/model nothing\n",
+    );
+    assert_eq!(ended.stdout, "One.\nTwo again.\n", "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("from now on replay:other.jsonl answers")
+    );
+    assert!(ended.stderr.contains("there is no model `nothing`"));
+}

@@ -1,0 +1,89 @@
+//! Conversations that are kept.
+
+use std::fs;
+
+use super::{MODEL, at_home, scene, two_notes};
+
+#[test]
+fn a_session_goes_on() {
+    let scene = scene(&[&two_notes(), "Apples.", "Pears."]);
+    let ask = |options: &[&str], status: i32| {
+        let ended = at_home(&scene, &[&["ask", "What?"], options].concat());
+        assert_eq!(ended.status, Some(status), "{options:?}: {ended:?}");
+        ended
+    };
+    let tools = ["--tools", "tools.toml"];
+    let nothing = ask(&["--continue"], 2);
+    assert!(
+        nothing.stderr.contains("there is no session to go on with"),
+        "{nothing:?}"
+    );
+    let first = ask(
+        &[&tools[..], &["--model", MODEL, "--session", "notes"]].concat(),
+        0,
+    );
+    assert_eq!(first.stdout, "Apples.\n");
+    // The model is the one that it began with, and knows what was said.
+    let second = ask(&[&tools[..], &["--continue"]].concat(), 0);
+    assert_eq!(second.stdout, "Pears.\n");
+    // Without its tools it does not go on.
+    let without = ask(&["--session", "notes"], 1);
+    assert!(
+        without.stderr.contains("is not there any more"),
+        "{without:?}"
+    );
+    let wrong = ask(&["--session", "../notes", "--model", MODEL], 2);
+    assert!(
+        wrong.stderr.contains("cannot be the name of a session"),
+        "{wrong:?}"
+    );
+
+    let sessions = |arguments: &[&str]| at_home(&scene, &[&["sessions"], arguments].concat());
+    let listed = sessions(&["list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(listed["name"], "notes");
+    assert_eq!(listed["turns"], 3);
+    assert_eq!(listed["model"], MODEL);
+    assert_eq!(listed["question"], "What?");
+    let shown = sessions(&["show", "notes"]);
+    for part in ["I look into the notes.", "Apples.", "Pears.", "What?"] {
+        assert!(
+            shown.stdout.contains(part),
+            "{part:?} is not in\n{}",
+            shown.stdout
+        );
+    }
+    let missing = sessions(&["remove", "notes", "nots"]);
+    assert_eq!(missing.status, Some(1));
+    assert!(
+        missing.stderr.contains("perhaps `notes` is meant"),
+        "{missing:?}"
+    );
+    assert_eq!(sessions(&["remove", "notes"]).status, Some(0));
+    assert_eq!(sessions(&["list", "--json"]).stdout, "");
+}
+
+#[test]
+fn what_a_crash_has_left_does_not_end_a_session() {
+    let scene = scene(&[&two_notes(), "Apples.", "Pears."]);
+    let options = [
+        "--model",
+        MODEL,
+        "--tools",
+        "tools.toml",
+        "--session",
+        "notes",
+    ];
+    let ask = || at_home(&scene, &[&["ask", "What?"], &options[..]].concat());
+    assert_eq!(ask().status, Some(0));
+    let log = scene.path("home/.local/state/plaincall/sessions/notes.jsonl");
+    let mut bytes = fs::read(&log).unwrap();
+    bytes.truncate(bytes.len() - 10);
+    fs::write(&log, bytes).unwrap();
+    let ended = ask();
+    assert_eq!(ended.stdout, "Pears.\n", "{ended:?}");
+    assert!(
+        ended.stderr.contains("was cut off while it was written"),
+        "{ended:?}"
+    );
+}

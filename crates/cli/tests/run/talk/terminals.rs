@@ -1,0 +1,110 @@
+//! Questions and conversations on a terminal.
+
+use std::fmt::Write as _;
+
+use super::{MODEL, scene, two_notes};
+use crate::pseudo_terminal::{Options, Terminal};
+use crate::scene::call;
+
+const TOOLS: [&str; 4] = ["--model", MODEL, "--tools", "tools.toml"];
+
+#[test]
+fn an_answer_is_seen_while_it_comes() {
+    let mut ten = "I ask ten times.\n".to_owned();
+    for number in 0..10 {
+        let name = format!("the rather long name of note number {number}");
+        ten.push_str(&call("read", &[("name", &name)]));
+    }
+    let write = call("write", &[("name", "new"), ("text", "one\ntwo")]);
+    let count = call("count", &[]);
+    for columns in [40, 200] {
+        let scene = scene(&[
+            &ten,
+            &format!("Then.\n{count}{write}"),
+            "It is \u{1b}[31mdone.\n",
+        ]);
+        let terminal = Terminal::start(
+            &scene,
+            Options {
+                columns,
+                command: "ask",
+                arguments: &[&["What?"], &TOOLS[..]].concat(),
+                ..Options::default()
+            },
+        );
+        terminal.wait_for("May it run?");
+        terminal.answer('y');
+        let (status, shown) = terminal.finish();
+        assert_eq!(status, Some(0), "{shown}");
+        assert_eq!(shown.matches("✓ read  name=").count(), 10, "{shown}");
+        assert_eq!(shown.matches("  ok ").count(), 12, "{shown}");
+        assert!(shown.contains("write may run"), "{shown}");
+        let arguments = if columns == 40 { "one t…" } else { "one two" };
+        let written = format!("✓ write  name=new, text={arguments}  ok");
+        assert!(shown.contains(&written), "{shown}");
+        assert!(!shown.contains("\n\n"), "{shown}");
+        assert!(
+            shown.contains("It is ␛[31mdone.\n3 turns · 12 calls · "),
+            "{shown}"
+        );
+        // Of a result nothing is shown but that it came.
+        assert!(!shown.contains("200"), "{shown}");
+    }
+}
+
+#[test]
+fn without_colours_there_are_lines() {
+    let scene = scene(&[&two_notes(), "Done."]);
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            command: "ask",
+            arguments: &[&["What?"], &TOOLS[..]].concat(),
+            environment: &[("NO_COLOR", "1")],
+            ..Options::default()
+        },
+    );
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(shown.contains("I look into the notes.\n"), "{shown}");
+    assert!(shown.contains("Done.\n2 turns"), "{shown}");
+}
+
+#[test]
+fn a_conversation_is_typed() {
+    let mut replies: Vec<String> = vec![call("wait", &[]), "Two.".to_owned()];
+    replies.push("Three.".to_owned());
+    let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
+    let scene = scene(&replies);
+    let home = scene.path("home").display().to_string();
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            command: "chat",
+            arguments: &TOOLS,
+            environment: &[("HOME", &home)],
+            ..Options::default()
+        },
+    );
+    terminal.wait_for("/help lists the commands");
+    terminal.wait_for("> ");
+    terminal.type_keys("Wait!\r");
+    terminal.wait_for("1 running");
+    // It stops the answer, and not the program.
+    terminal.type_keys("\u{3}");
+    terminal.wait_for("note: stopped");
+    terminal.type_keys("And now?\r");
+    terminal.wait_for("Two.");
+    terminal.wait_for("1 turn · 0 calls");
+    terminal.type_keys("/nonsense\r");
+    terminal.wait_for("there is no command");
+    terminal.type_keys("\u{4}");
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(0), "{shown}");
+    let mut expected = String::new();
+    let _ = write!(expected, "wait  cancelled");
+    assert!(shown.contains(&expected), "{shown}");
+    let history = std::fs::read_to_string(scene.path("home/.local/state/plaincall/history"));
+    assert!(history.unwrap().contains("And now?"));
+    assert!(scene.is_clean());
+}
