@@ -1,9 +1,17 @@
 //! What the loop asks: a model takes messages and writes a reply.
 
 #[cfg(feature = "http")]
+#[macro_use]
+mod client;
+
+#[cfg(feature = "http")]
+mod anthropic;
+#[cfg(feature = "http")]
 mod key;
 #[cfg(feature = "http")]
 mod openai;
+#[cfg(feature = "http")]
+mod reading;
 #[cfg(feature = "http")]
 mod refusal;
 mod replay;
@@ -12,6 +20,8 @@ mod scripted;
 #[cfg(feature = "http")]
 mod server;
 
+#[cfg(feature = "http")]
+pub use anthropic::Anthropic;
 #[cfg(feature = "http")]
 pub use key::Key;
 #[cfg(feature = "http")]

@@ -26,6 +26,8 @@ pub(super) struct Server {
     url: String,
     /// The header that the key goes in, and what stands before it there.
     key_header: (&'static str, &'static str),
+    /// A header that always goes with a request, unless another of its name is set.
+    pub(super) fixed: Option<(&'static str, &'static str)>,
     pub(super) key: Option<Key>,
     pub(super) headers: Vec<(String, Key)>,
     pub(super) waits: Waits,
@@ -53,6 +55,7 @@ impl Server {
         Self {
             url,
             key_header,
+            fixed: None,
             key: None,
             headers: Vec::new(),
             waits: WAITS,
@@ -89,9 +92,14 @@ impl Server {
         let client = client.map_err(|error| refused(error.to_string()))?;
         let (name, before) = self.key_header;
         let mut headers = Vec::new();
-        let is_replaced = |(own, _): &(String, Key)| own.eq_ignore_ascii_case(name);
+        let is_replaced = |name: &str| {
+            let mut names = self.headers.iter().map(|(own, _)| own);
+            names.any(|own| own.eq_ignore_ascii_case(name))
+        };
+        let fixed = self.fixed.filter(|(name, _)| !is_replaced(name));
+        headers.extend(fixed.and_then(|(name, value)| secret_header(name, value)));
         if let Some(key) = &self.key
-            && !self.headers.iter().any(is_replaced)
+            && !is_replaced(name)
         {
             let value = format!("{before}{}", key.secret());
             let header = secret_header(name, &value).filter(|_| !key.secret().is_empty());
@@ -129,18 +137,16 @@ impl Server {
     pub(super) async fn post(
         &self,
         path: &str,
-        headers: &[(HeaderName, HeaderValue)],
         body: Vec<u8>,
         asked: &Asked<'_>,
     ) -> Result<Answered, ModelError> {
-        let answered = self.answered(path, headers, body, asked).await;
+        let answered = self.answered(path, body, asked).await;
         answered.map_err(|error| self.conceal(error))
     }
 
     async fn answered(
         &self,
         path: &str,
-        headers: &[(HeaderName, HeaderValue)],
         body: Vec<u8>,
         asked: &Asked<'_>,
     ) -> Result<Answered, ModelError> {
@@ -156,7 +162,7 @@ impl Server {
             .header(ACCEPT_ENCODING, "identity")
             .header(USER_AGENT, NAME)
             .body(body);
-        for (name, value) in headers.iter().chain(&ready.headers) {
+        for (name, value) in &ready.headers {
             request = request.header(name, value);
         }
         let sent = send(request, self.waits).await;

@@ -1,0 +1,245 @@
+//! Servers with the Anthropic API.
+
+use std::sync::Arc;
+
+use plaincall::Stop;
+use plaincall_wire::Json;
+use plaincall_wire::anthropic::{
+    Content, ContentBlock, Message as WireMessage, MessageResponse, MessagesRequest, News,
+    StreamEvent, Usage as WireUsage,
+};
+use serde_json::json;
+
+use super::client::Client;
+use super::key::Key;
+use super::reading::Reading;
+use super::server::{Answered, EventStream, Server};
+use super::{Finish, Message, Model, ModelError, ModelRequest, Reply, Role, Usage};
+use crate::http::{HttpSettings, Waits};
+
+/// Where the API is, if nothing else is said.
+const URL: &str = "https://api.anthropic.com/v1";
+/// What stands behind the beginning of the addresses.
+const PATH: &str = "/messages";
+/// The version of the API that is spoken.
+const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
+/// How many tokens a reply may have, if nothing else is said: the API wants to know.
+const MAX_TOKENS: u32 = 8192;
+const OWN_FIELDS: &[&str] = &[
+    "model",
+    "messages",
+    "system",
+    "stream",
+    "tools",
+    "tool_choice",
+];
+
+/// A model behind a server with the Anthropic API, streamed. The system prompt and the conversation so far are kept in
+/// the server's cache from turn to turn.
+///
+/// If nothing else is said, a reply has 8192 tokens at most.
+///
+/// ```
+/// use plaincall_agent::model::{Anthropic, Model};
+///
+/// let model = Anthropic::new("claude-sonnet-4-5").key("a secret").max_tokens(4096);
+/// assert_eq!(model.name(), "claude-sonnet-4-5");
+/// ```
+#[derive(Clone)]
+pub struct Anthropic(Arc<Client>);
+
+settings!(Anthropic, "The key that the server wants, as `x-api-key`.");
+
+impl Anthropic {
+    /// A model of Anthropic's own server.
+    pub fn new(model: impl Into<String>) -> Self {
+        Self::at(URL, model)
+    }
+
+    /// A model of another server with this API. The address is that of the API up to its version.
+    pub fn at(url: impl Into<String>, model: impl Into<String>) -> Self {
+        let mut server = Server::new(url.into(), ("x-api-key", ""));
+        server.fixed = Some(VERSION);
+        Self(Arc::new(Client::new(server, model.into(), OWN_FIELDS)))
+    }
+
+    fn body(&self, request: &ModelRequest) -> Vec<u8> {
+        let client = &*self.0;
+        let (system, messages) = arranged(&request.messages);
+        let max_tokens = request.max_tokens.or(client.max_tokens);
+        let mut body = MessagesRequest {
+            model: Some(client.model.as_str().into()),
+            max_tokens: Some(u64::from(max_tokens.unwrap_or(MAX_TOKENS))),
+            system: (!system.is_empty()).then_some(Content::Blocks(system)),
+            messages,
+            stream: Some(true),
+            ..MessagesRequest::default()
+        };
+        client.put_fields(&mut body.unknown);
+        plaincall_wire::write_bytes(&body)
+    }
+}
+
+/// The words of the system, and the conversation as the API takes it: neighbouring messages of one role are one of
+/// several blocks, none is blank, and the last does not end with a blank if the model wrote it.
+fn arranged(messages: &[Message]) -> (Vec<ContentBlock<'_>>, Vec<WireMessage<'_>>) {
+    let is_system = |message: &&Message| message.role == Role::System;
+    let words: Vec<&Message> = messages.iter().take_while(is_system).collect();
+    let rest = messages.get(words.len()..).unwrap_or_default();
+    let is_said = |text: &str| !text.trim().is_empty();
+    let words = words.into_iter().map(|message| &*message.text);
+    let words = words.filter(|text| is_said(text));
+    let mut system: Vec<ContentBlock<'_>> = words.map(ContentBlock::text).collect();
+    let mut turns: Vec<(&str, Vec<ContentBlock<'_>>)> = Vec::new();
+    let mut rest = rest
+        .iter()
+        .filter(|message| is_said(&message.text))
+        .peekable();
+    while let Some(message) = rest.next() {
+        // The API has no words of the program in the middle.
+        let role = match message.role {
+            Role::System | Role::User => Role::User.name(),
+            Role::Assistant => Role::Assistant.name(),
+        };
+        let text = match message.role {
+            Role::Assistant if rest.peek().is_none() => message.text.trim_end(),
+            _ => &message.text,
+        };
+        let block = ContentBlock::text(text);
+        match turns.last_mut() {
+            Some((last, blocks)) if *last == role => blocks.push(block),
+            _ => turns.push((role, vec![block])),
+        }
+    }
+    let last = turns.last_mut().and_then(|(_, blocks)| blocks.last_mut());
+    for block in system.last_mut().into_iter().chain(last) {
+        let kept = Json::new(&json!({"type": "ephemeral"}));
+        block.unknown.set("cache_control", kept);
+    }
+    let turns = turns.into_iter().map(|(role, blocks)| WireMessage {
+        role: Some(role.into()),
+        content: Some(Content::Blocks(blocks)),
+        ..WireMessage::default()
+    });
+    (system, turns.collect())
+}
+
+impl Model for Anthropic {
+    fn name(&self) -> &str {
+        &self.0.model
+    }
+
+    fn reply(&self, request: ModelRequest) -> Reply {
+        let model = self.clone();
+        Reply::new(|out| async move {
+            model.check()?;
+            let client = &*model.0;
+            let asked = client.server.asked(PATH, &client.model);
+            let body = model.body(&request);
+            drop(request);
+            let answered = client.server.post(PATH, body, &asked).await?;
+            let answer = Answer {
+                reading: Reading::new(&asked, &out),
+                usage: WireUsage::default(),
+            };
+            let read = match answered {
+                Answered::Whole(body) => answer.whole(&body).await,
+                Answered::Stream(events) => answer.stream(*events).await,
+            };
+            read.map_err(|error| client.server.conceal(error))
+        })
+    }
+}
+
+/// An answer that is read.
+struct Answer<'r> {
+    reading: Reading<'r>,
+    usage: WireUsage<'static>,
+}
+
+impl Answer<'_> {
+    async fn stream(mut self, mut events: EventStream) -> Result<Finish, ModelError> {
+        loop {
+            let Some(event) = self.reading.event(&mut events).await? else {
+                let finish = self.reading.finish.take();
+                return finish.ok_or_else(|| self.reading.broken("it ended in the middle"));
+            };
+            match (self.event(&event.data).await, &self.reading.finish) {
+                (Ok(false), _) => {}
+                (Err(error), None) => return Err(error),
+                (Ok(true) | Err(_), _) => {
+                    let finish = self.reading.finish.take();
+                    return Ok(finish.unwrap_or(Finish::new(Stop::Broken)));
+                }
+            }
+        }
+    }
+
+    /// Takes the data of an event; whether it is the last.
+    async fn event(&mut self, data: &str) -> Result<bool, ModelError> {
+        let event: StreamEvent<'_> = plaincall_wire::read(data.as_bytes())
+            .map_err(|error| self.reading.unreadable(&error))?;
+        match event.news() {
+            News::Start(message) => self.cost(message.usage.as_ref()).await,
+            News::BlockStart { block, .. } => self.block(block).await?,
+            News::Text { text, .. } => self.reading.say(text).await?,
+            News::Thinking { text, .. } => self.reading.think(text).await?,
+            News::InputJson { .. } => return Err(self.reading.native_call()),
+            News::Ending {
+                stop_reason, usage, ..
+            } => {
+                self.cost(usage).await;
+                if let Some(reason) = stop_reason {
+                    self.reading.finish = Some(Finish::by_reason(reason));
+                }
+            }
+            News::Stop => return Ok(true),
+            News::Error => return Err(self.reading.error(data.as_bytes())),
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    async fn whole(mut self, body: &[u8]) -> Result<Finish, ModelError> {
+        let response: MessageResponse<'_> =
+            plaincall_wire::read(body).map_err(|error| self.reading.unreadable(&error))?;
+        let Some(blocks) = &response.content else {
+            let is_error = response.unknown.get("error").is_some();
+            return Err(if is_error {
+                self.reading.error(body)
+            } else {
+                self.reading.broken("it holds no reply")
+            });
+        };
+        self.cost(response.usage.as_ref()).await;
+        for block in blocks {
+            self.block(block).await?;
+        }
+        let reason = response.stop_reason.as_deref();
+        Ok(reason.map_or(Finish::new(Stop::Broken), Finish::by_reason))
+    }
+
+    /// Takes a block, or its beginning.
+    async fn block(&mut self, block: &ContentBlock<'_>) -> Result<(), ModelError> {
+        if matches!(block.kind.as_deref(), Some("tool_use" | "server_tool_use")) {
+            return Err(self.reading.native_call());
+        }
+        let thought = block.thinking.as_deref();
+        self.reading.think(thought.unwrap_or_default()).await?;
+        let text = block.text.as_deref();
+        self.reading.say(text.unwrap_or_default()).await
+    }
+
+    async fn cost(&mut self, usage: Option<&WireUsage<'_>>) {
+        if let Some(usage) = usage {
+            self.usage.update(usage);
+            let cached = self.usage.cache_read_input_tokens;
+            let usage = Usage {
+                input: self.usage.all_input_tokens(),
+                cached: cached.unwrap_or_default(),
+                output: self.usage.output_tokens.unwrap_or_default(),
+            };
+            self.reading.cost(usage).await;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! An answer as it is read, whatever the API.
+
+use std::time::Duration;
+
+use plaincall_wire::ReadError;
+use plaincall_wire::openai::read_error;
+use plaincall_wire::sse::Event;
+
+use super::refusal::{self, Asked};
+use super::server::EventStream;
+use super::{Finish, ModelError, ModelErrorKind, ReplyWriter, Usage};
+
+/// The longest reply, thoughts too, in bytes.
+const MOST_TEXT: usize = 64 << 20;
+/// How long is waited for what the reply has cost, once it is complete.
+const AFTERWARDS: Duration = Duration::from_secs(5);
+
+/// A reply that is read.
+pub(super) struct Reading<'r> {
+    pub(super) asked: &'r Asked<'r>,
+    out: &'r ReplyWriter,
+    length: usize,
+    /// How it ended, once that is known.
+    pub(super) finish: Option<Finish>,
+}
+
+impl<'r> Reading<'r> {
+    pub(super) fn new(asked: &'r Asked<'r>, out: &'r ReplyWriter) -> Self {
+        Self {
+            asked,
+            out,
+            length: 0,
+            finish: None,
+        }
+    }
+
+    /// The next event of a stream. What goes wrong behind the end of a reply changes nothing about it.
+    pub(super) async fn event(
+        &self,
+        events: &mut EventStream,
+    ) -> Result<Option<Event<'static>>, ModelError> {
+        let next = events.next(self.asked);
+        if self.finish.is_none() {
+            return next.await;
+        }
+        let late = tokio::time::timeout(AFTERWARDS, next).await;
+        Ok(late.ok().and_then(Result::ok).flatten())
+    }
+
+    /// Says text of the answer.
+    pub(super) async fn say(&mut self, text: &str) -> Result<(), ModelError> {
+        self.count(text)?;
+        if !text.is_empty() {
+            self.out.text(text).await;
+        }
+        Ok(())
+    }
+
+    /// Says reasoning.
+    pub(super) async fn think(&mut self, text: &str) -> Result<(), ModelError> {
+        self.count(text)?;
+        if !text.is_empty() {
+            self.out.reasoning(text).await;
+        }
+        Ok(())
+    }
+
+    /// Says what it has cost so far.
+    pub(super) async fn cost(&self, usage: Usage) {
+        self.out.usage(usage).await;
+    }
+
+    fn count(&mut self, text: &str) -> Result<(), ModelError> {
+        self.length += text.len();
+        if self.length > MOST_TEXT {
+            return Err(self.broken(&format!("it has more than {MOST_TEXT} bytes")));
+        }
+        Ok(())
+    }
+
+    /// It cannot be a reply.
+    pub(super) fn broken(&self, what: &str) -> ModelError {
+        let server = self.asked.server();
+        let message = format!("the answer of {server} is no whole reply: {what}");
+        ModelError::new(ModelErrorKind::Broken, message)
+    }
+
+    /// It is not what the API says.
+    pub(super) fn unreadable(&self, error: &ReadError) -> ModelError {
+        let server = self.asked.server();
+        let message = format!("the answer of {server} cannot be read: {error}");
+        ModelError::new(ModelErrorKind::Broken, message)
+    }
+
+    /// What the server tells in the place of a reply, or in the middle of it.
+    pub(super) fn error(&self, body: &[u8]) -> ModelError {
+        refusal::by_words(None, &read_error(body), self.asked)
+    }
+
+    /// The server has found a call of its own.
+    pub(super) fn native_call(&self) -> ModelError {
+        refusal::native_call(self.asked)
+    }
+}
