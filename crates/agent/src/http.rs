@@ -183,6 +183,17 @@ pub struct Waits {
     pub whole: Duration,
 }
 
+impl Default for Waits {
+    /// A minute for the head and for each piece, five for all.
+    fn default() -> Self {
+        Self {
+            first: Duration::from_mins(1),
+            idle: Duration::from_mins(1),
+            whole: Duration::from_mins(5),
+        }
+    }
+}
+
 impl Waits {
     /// The same time for all.
     pub(crate) const fn all(time: Duration) -> Self {
@@ -452,5 +463,74 @@ fn certificate(wrong: &CertificateError) -> &'static str {
         Wrong::Revoked => "its certificate was revoked",
         Wrong::UnknownIssuer => "its certificate is signed by nobody whom this system trusts",
         _ => "its certificate cannot be trusted; it may have signed itself",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error whose cause is another.
+    #[derive(Debug)]
+    struct Because(io::Error);
+
+    impl fmt::Display for Because {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("it failed")
+        }
+    }
+
+    impl Error for Because {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn why_it_failed() {
+        let certificate = |wrong| io::Error::other(rustls::Error::InvalidCertificate(wrong));
+        for (error, expected) in [
+            (
+                certificate(CertificateError::Expired),
+                "its certificate has expired",
+            ),
+            (
+                certificate(CertificateError::UnknownIssuer),
+                "its certificate is signed by nobody whom this system trusts",
+            ),
+            (
+                io::Error::other(certificate(CertificateError::NotValidForName)),
+                "its certificate is for another name",
+            ),
+            (
+                certificate(CertificateError::BadEncoding),
+                "its certificate cannot be trusted; it may have signed itself",
+            ),
+            (io::Error::other("cut"), "cut"),
+        ] {
+            assert_eq!(causes(&Because(error)), expected);
+        }
+    }
+
+    #[test]
+    fn proxies() {
+        let secret = "http://name:word@proxy.example:3128";
+        for (url, is_good) in [
+            (secret, true),
+            ("https://proxy.example", true),
+            ("proxy.example", false),
+            ("proxy.example:3128", false),
+            ("socks5://name:word@proxy.example", false),
+            ("", false),
+        ] {
+            let settings = HttpSettings {
+                proxy: Some(Proxy::all(url)),
+                ..HttpSettings::default()
+            };
+            let made = settings.client();
+            assert_eq!(made.is_ok(), is_good, "{url}");
+            let told = format!("{settings:?} {:?}", made.map_err(|error| error.to_string()));
+            assert!(!told.contains("word"), "{told}");
+        }
     }
 }

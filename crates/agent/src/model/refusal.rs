@@ -72,12 +72,13 @@ const TOO_LONG: [&str; 27] = [
 ];
 
 /// Codes and words of servers that will not go on without money.
-const NO_CREDIT: [&str; 7] = [
+const NO_CREDIT: [&str; 8] = [
     "insufficient_quota",
     "insufficient_balance",
     "insufficient balance",
     "insufficient credit",
-    "billing",
+    "billing_not_active",
+    "billing_hard_limit",
     "credit balance",
     "more credits",
 ];
@@ -102,9 +103,9 @@ pub(super) fn by_status(answer: &Answer, body: &[u8], asked: &Asked<'_>) -> Mode
         Some(title) => ErrorObject::new("", format!("a page for people, {title}")),
         None => read_error(body),
     };
-    let mut error = by_words(Some(status), &error, asked);
-    error.retry_after = retry_after(headers);
-    error
+    let mut told = by_words(Some(status), &error, asked);
+    told.retry_after = retry_after(headers).or_else(|| retry_delay(&error));
+    told
 }
 
 /// Why an answer is none, or broke off, by what the server says about it.
@@ -282,4 +283,13 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let date = text(DATE.as_str()).and_then(|date| httpdate::parse_http_date(date).ok());
     let now = date.unwrap_or_else(SystemTime::now);
     Some(at.duration_since(now).unwrap_or_default())
+}
+
+/// The same, as Google tells it in the error itself: `"details":[{"retryDelay":"30s"}]`.
+fn retry_delay(error: &ErrorObject<'_>) -> Option<Duration> {
+    let details: Vec<serde_json::Value> = error.unknown.get("details")?.read().ok()?;
+    let delays = details.iter().filter_map(|detail| detail.get("retryDelay"));
+    let seconds = delays.filter_map(|delay| delay.as_str()?.strip_suffix('s'));
+    let mut seconds = seconds.filter_map(|seconds| seconds.parse().ok());
+    Duration::try_from_secs_f64(seconds.next()?).ok()
 }

@@ -263,7 +263,7 @@ impl Answered {
         let mut begun = Vec::new();
         if !content_type.starts_with("text/event-stream") {
             // A byte order mark may come first, and blanks.
-            while begun.trim_ascii().len() < 4 {
+            while begun.trim_ascii().len() < 5 && begun.len() < 4096 {
                 let piece = answer
                     .piece()
                     .await

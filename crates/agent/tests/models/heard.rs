@@ -67,3 +67,18 @@ pub(crate) fn question() -> ModelRequest {
 pub(crate) async fn ask(model: &impl Model) -> Heard {
     Heard::all(model.reply(question())).await
 }
+
+/// What was heard, in one line: thoughts in (), the text, the end in <>, the tokens read, cached and written in {}.
+pub(crate) fn told(heard: &Heard) -> String {
+    let usage = heard.usage.map_or(String::new(), |usage| {
+        format!(" {{{} {} {}}}", usage.input, usage.cached, usage.output)
+    });
+    let end = match heard.end.as_ref().expect("an end") {
+        Ok(finish) => {
+            let reason = finish.reason.as_deref().unwrap_or("-");
+            format!("<{:?} {reason}>", finish.stop)
+        }
+        Err(error) => format!("<{:?}>", error.kind),
+    };
+    format!("({}){} {end}{usage}", heard.reasoning, heard.text)
+}

@@ -6,7 +6,11 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
+mod answers;
+mod failures;
 mod heard;
-mod openai;
+mod recorded;
+mod requests;
 mod retries;
 mod scripts;
+mod ways;

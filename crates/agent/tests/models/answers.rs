@@ -1,0 +1,295 @@
+//! Replies as they come, in whatever form.
+
+use std::time::Duration;
+
+use plaincall_agent::model::{Anthropic, Json, Model, OpenAi, Piece, ReplyNext};
+use plaincall_testkit::model_server::{Framing, Head, ModelServer, Script, Then, chunk};
+use serde_json::{Value, json};
+
+use crate::heard::{ask, question, told};
+
+/// What is heard of an answer.
+async fn heard(script: Script) -> String {
+    let server = ModelServer::start(vec![script]).await;
+    told(&ask(&OpenAi::new(server.url(), "m")).await)
+}
+
+fn stream(body: &str) -> Script {
+    let head = Head::new(200).header("content-type", "text/event-stream");
+    Script::new(head, vec![body.as_bytes().to_vec()])
+}
+
+fn events(events: &[Value]) -> String {
+    let events = events.iter().map(|event| format!("data: {event}\n\n"));
+    events.collect()
+}
+
+fn says(text: &str) -> Value {
+    json!({"choices": [{"delta": {"content": text}}]})
+}
+
+fn ends(reason: &str) -> Value {
+    json!({"choices": [{"delta": {}, "finish_reason": reason}]})
+}
+
+#[tokio::test]
+async fn reasons_to_end() {
+    for (reason, expected) in [
+        ("stop", "Natural"),
+        ("end_turn", "Natural"),
+        ("eos", "Natural"),
+        ("tool_calls", "Natural"),
+        ("length", "Length"),
+        ("max_tokens", "Length"),
+        ("content_filter", "Broken"),
+        ("abort", "Broken"),
+    ] {
+        let script = Script::stream(&["a"], reason);
+        assert_eq!(heard(script).await, format!("()a <{expected} {reason}>"));
+    }
+    // Where words were set to stop at, the model may have stopped in the middle.
+    let server = ModelServer::start(vec![Script::stream(&["a"], "stop")]).await;
+    let model = OpenAi::new(server.url(), "m").field("stop", Json::new(&["\n"]));
+    assert_eq!(told(&ask(&model).await), "()a <Broken stop>");
+}
+
+#[tokio::test]
+async fn how_a_stream_ends() {
+    let (a, stop) = (says("a"), ends("stop"));
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2,
+        "prompt_tokens_details": {"cached_tokens": 4}}});
+    let done = "data: [DONE]\n\n";
+    let begun = [a.clone(), stop.clone(), usage.clone()];
+    for (body, expected) in [
+        (events(&begun) + done, "()a <Natural stop> {5 4 2}"),
+        // Without what ends it.
+        (events(&begun), "()a <Natural stop> {5 4 2}"),
+        (
+            events(&begun).trim_end().to_owned(),
+            "()a <Natural stop> {5 4 2}",
+        ),
+        (events(std::slice::from_ref(&a)) + done, "()a <Broken ->"),
+        (done.to_owned(), "() <Broken ->"),
+        (events(std::slice::from_ref(&a)), "()a <Broken>"),
+        (String::new(), "() <Broken>"),
+        // What comes behind the end counts no more.
+        (
+            events(&[a.clone(), stop.clone(), says("b")]) + done,
+            "()a <Natural stop>",
+        ),
+        (
+            events(&[a.clone(), stop.clone()]) + "data: {\n\n",
+            "()a <Natural stop>",
+        ),
+        (
+            events(&[a.clone(), stop.clone(), json!({"error": {"message": "no"}})]),
+            "()a <Natural stop>",
+        ),
+        // Nor other answers than the first.
+        (
+            events(&[
+                json!({"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "stop"}]}),
+                a.clone(),
+            ]) + done,
+            "()a <Broken ->",
+        ),
+        // What is harmless.
+        (
+            format!(
+                ": ping\n\nid: 7\nretry: 1\n\n{}{}{done}",
+                events(&[json!({"choices": null})]),
+                events(&[a.clone(), stop.clone()])
+            ),
+            "()a <Natural stop>",
+        ),
+        (
+            "\u{FEFF}".to_owned() + &events(&[a.clone(), stop.clone()]),
+            "()a <Natural stop>",
+        ),
+        // What cannot be read.
+        (
+            events(std::slice::from_ref(&a)) + "data: {\n\n",
+            "()a <Broken>",
+        ),
+        (events(&[a.clone(), json!({"choices": 7})]), "()a <Broken>"),
+        (
+            events(&[a.clone(), json!({"error": {"message": "no", "code": 503}})]),
+            "()a <Busy>",
+        ),
+        (
+            events(std::slice::from_ref(&a)) + "event: error\ndata: {\"message\":\"no\"}\n\n",
+            "()a <Broken>",
+        ),
+        (
+            events(&[json!({"object": "error", "message": "maximum context length is 4"})]),
+            "() <TooLong>",
+        ),
+        (
+            events(&[
+                json!({"choices": [{"delta": {"refusal": "I may not."}, "finish_reason": "stop"}]}),
+            ]),
+            "()I may not. <Natural stop>",
+        ),
+        (
+            events(&[json!({"choices": [{"delta": {"function_call": {"name": "x"}}}]})]),
+            "() <Refused>",
+        ),
+    ] {
+        assert_eq!(heard(stream(&body)).await, expected, "{body}");
+    }
+    // The connection is not closed, and nothing more comes. The usage is not waited for so long.
+    for then in [Then::Break, Then::Reset] {
+        let told = heard(stream(&events(&begun)).only(1, then)).await;
+        let is_told = told == "()a <Natural stop> {5 4 2}";
+        // A reset may take all with it.
+        assert!(
+            is_told || (then == Then::Reset && told.ends_with("<Broken>")),
+            "{told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn whatever_it_is_called() {
+    let streamed = events(&[says("a"), ends("stop")]);
+    let whole = json!({"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]});
+    for content_type in [
+        "",
+        "text/plain",
+        "application/json",
+        "text/event-stream",
+        "text/html",
+    ] {
+        for (body, is_stream) in [(streamed.clone(), true), (format!("\n {whole}"), false)] {
+            if content_type == "text/event-stream" && !is_stream {
+                continue;
+            }
+            let mut head = Head::new(200);
+            if !content_type.is_empty() {
+                head = head.header("content-type", content_type);
+            }
+            let pieces = body.chars().map(|one| one.to_string().into_bytes());
+            let script = Script::new(head, pieces.collect()).framing(Framing::Close);
+            assert_eq!(
+                heard(script).await,
+                "()a <Natural stop>",
+                "{content_type} {body}"
+            );
+        }
+    }
+    for (body, expected) in [
+        (json!({"choices": []}), "() <Broken>"),
+        (
+            json!({"error": {"message": "no", "code": 500}}),
+            "() <Busy>",
+        ),
+        (
+            json!({"choices": [{"message": {"content": "a"}}]}),
+            "()a <Broken ->",
+        ),
+        (json!([]), "() <Broken>"),
+    ] {
+        assert_eq!(heard(Script::json(200, &body)).await, expected, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn messages_as_a_stream() {
+    let start = json!({"type": "message_start", "message": {"usage": {
+        "input_tokens": 3, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 20, "output_tokens": 1}}});
+    let text = json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "a"}});
+    let ending = |reason: &str| json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 9}});
+    let stop = json!({"type": "message_stop"});
+    let begun = "{33 20 1}";
+    for (list, expected) in [
+        (
+            vec![ending("end_turn"), stop.clone()],
+            "()a <Natural end_turn> {33 20 9}",
+        ),
+        (vec![ending("end_turn")], "()a <Natural end_turn> {33 20 9}"),
+        (
+            vec![ending("max_tokens"), stop.clone()],
+            "()a <Length max_tokens> {33 20 9}",
+        ),
+        (
+            vec![ending("model_context_window_exceeded")],
+            "()a <Length model_context_window_exceeded> {33 20 9}",
+        ),
+        (
+            vec![ending("stop_sequence")],
+            "()a <Broken stop_sequence> {33 20 9}",
+        ),
+        (vec![ending("refusal")], "()a <Broken refusal> {33 20 9}"),
+        (vec![stop.clone()], &format!("()a <Broken -> {begun}")),
+        (vec![], &format!("()a <Broken> {begun}")),
+        (
+            vec![
+                json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}}),
+            ],
+            &format!("()a <Busy> {begun}"),
+        ),
+        (vec![json!({"type": 7})], &format!("()a <Broken> {begun}")),
+        (
+            vec![
+                json!({"type": "content_block_start", "content_block": {"type": "text", "text": "b"}}),
+                ending("end_turn"),
+            ],
+            "()ab <Natural end_turn> {33 20 9}",
+        ),
+    ] {
+        let all = [vec![start.clone(), text.clone()], list].concat();
+        let server = ModelServer::start(vec![stream(&events(&all))]).await;
+        assert_eq!(
+            told(&ask(&Anthropic::at(server.url(), "m")).await),
+            expected
+        );
+    }
+    let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"}});
+    for (status, body, expected) in [
+        (400, error, "() <TooLong>"),
+        (
+            200,
+            json!({"type": "error", "error": {"type": "api_error", "message": "no"}}),
+            "() <Busy>",
+        ),
+        (200, json!({"type": "message"}), "() <Broken>"),
+        (
+            200,
+            json!({"content": [{"type": "tool_use", "name": "x"}]}),
+            "() <Refused>",
+        ),
+        (
+            200,
+            json!({"content": [{"type": "text", "text": "a"}], "stop_reason": "end_turn"}),
+            "()a <Natural end_turn>",
+        ),
+    ] {
+        let server = ModelServer::start(vec![Script::json(status, &body)]).await;
+        assert_eq!(
+            told(&ask(&Anthropic::at(server.url(), "m")).await),
+            expected
+        );
+    }
+}
+
+#[tokio::test]
+async fn pieces_come_at_once_and_dropping_takes_the_request_back() {
+    let pieces = vec![chunk(&json!({"content": "a"}), &Value::Null)];
+    let head = Head::new(200).header("content-type", "text/event-stream");
+    let server = ModelServer::start(vec![Script::new(head, pieces).only(1, Then::Stall)]).await;
+    let model = OpenAi::new(server.url(), "m");
+    let mut reply = model.reply(question());
+    // Nothing is sent before it is read.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(server.seen().requests.len(), 0);
+    let first = reply.next().await.expect("a piece").expect("no error");
+    assert!(matches!(first, ReplyNext::Piece(Piece::Text(text)) if text == "a"));
+    // A wait that is given up loses nothing.
+    let waited = tokio::time::timeout(Duration::from_millis(20), reply.next()).await;
+    assert!(waited.is_err());
+    assert_eq!(server.seen().dropped, 0);
+    drop(reply);
+    server
+        .until(|seen| seen.dropped == 1 && seen.open == 0)
+        .await;
+}

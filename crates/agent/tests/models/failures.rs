@@ -1,0 +1,372 @@
+//! What servers say when they do not answer, and what becomes of it.
+
+use std::time::Duration;
+
+use plaincall_agent::http::Waits;
+use plaincall_agent::model::{ModelError, ModelErrorKind, OpenAi};
+use plaincall_testkit::model_server::{Head, ModelServer, Script, Then};
+use serde_json::json;
+
+use crate::heard::ask;
+
+use ModelErrorKind::{Broken, Busy, Connect, Refused, Timeout, TooLong};
+
+/// The error of an answer, and the address that it names left out.
+async fn error(script: Script) -> ModelError {
+    let server = ModelServer::start(vec![script]).await;
+    let heard = ask(&OpenAi::new(server.url(), "m").key("sk-12345678")).await;
+    assert_eq!((heard.text.as_str(), heard.usage), ("", None));
+    let mut error = heard.error().clone();
+    error.message = error.message.replace(&server.url(), "URL");
+    error
+}
+
+fn body(status: u16, content_type: &str, body: &str) -> Script {
+    let head = Head::new(status).header("content-type", content_type);
+    Script::new(head, vec![body.as_bytes().to_vec()])
+}
+
+#[tokio::test]
+async fn refusals() {
+    let message = |message: &str| json!({"error": {"message": message}}).to_string();
+    let page = "<!doctype html><title>Welcome</title>".to_owned();
+    let json = "application/json";
+    let long = format!("{}!", "no ".repeat(50_000));
+    for (script, kind, expected) in [
+        (
+            body(401, json, &json!({"error": {"message": "Incorrect API key provided: sk-12345678", "code": "invalid_api_key"}}).to_string()),
+            Refused,
+            "the model's server at URL does not take the key (status 401): Incorrect API key provided: [key]; is it the right one for this server?",
+        ),
+        (
+            body(401, json, &json!({"error": {"message": "wrong: \u{73}k-12345678"}}).to_string()),
+            Refused,
+            "the model's server at URL does not take the key (status 401): wrong: [key]; is it the right one for this server?",
+        ),
+        (
+            body(403, json, &json!({"detail": "Forbidden"}).to_string()),
+            Refused,
+            "the model's server at URL does not allow this (status 403): Forbidden; may the key use the model `m`?",
+        ),
+        (
+            body(404, json, &message("model \"m\" not found, try pulling it first")),
+            Refused,
+            "the model's server at URL does not have the model `m` (status 404): model \"m\" not found, try pulling it first; URL/models lists what it has",
+        ),
+        (
+            body(404, "text/plain", "404 page not found"),
+            Refused,
+            "the model's server at URL has nothing at /chat/completions (status 404): 404 page not found; is the address right?",
+        ),
+        (
+            body(405, "text/html", "<html><title>Not Allowed</title>"),
+            Refused,
+            "the model's server at URL has nothing at /chat/completions (status 405): a page for people, Not Allowed; is the address right?",
+        ),
+        (
+            body(400, json, &message("Unsupported parameter: 'max_tokens'")),
+            Refused,
+            "the model's server at URL refuses the request (status 400): Unsupported parameter: 'max_tokens'",
+        ),
+        (
+            body(422, json, &json!({"detail": [{"loc": ["body"], "msg": "no"}]}).to_string()),
+            Refused,
+            "the model's server at URL refuses the request (status 422): [{\"loc\":[\"body\"],\"msg\":\"no\"}]",
+        ),
+        (
+            body(402, json, &message("Insufficient credits")),
+            Refused,
+            "the model's server at URL does not go on (status 402): Insufficient credits; see to the account of the key",
+        ),
+        (
+            body(429, json, &json!({"error": {"message": "You exceeded your current quota, please check your plan and billing details.", "type": "insufficient_quota"}}).to_string()),
+            Refused,
+            "the model's server at URL does not go on (status 429): You exceeded your current quota, please check your plan and billing details.; see to the account of the key",
+        ),
+        (
+            body(429, json, &message("Rate limit reached: too many tokens per minute")),
+            Busy,
+            "the model's server at URL is busy (status 429): Rate limit reached: too many tokens per minute",
+        ),
+        (body(408, json, ""), Busy, "the model's server at URL is busy (status 408)"),
+        (body(500, "text/plain", ""), Busy, "the model's server at URL has failed (status 500)"),
+        (
+            body(502, "text/html", "<html><head><title>502 Bad\nGateway</title></head></html>"),
+            Busy,
+            "the model's server at URL has failed (status 502): a page for people, 502 Bad Gateway",
+        ),
+        (
+            body(503, json, &json!({"error": "model is loading"}).to_string()),
+            Busy,
+            "the model's server at URL has failed (status 503): model is loading",
+        ),
+        (
+            body(529, json, &json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}).to_string()),
+            Busy,
+            "the model's server at URL has failed (status 529): Overloaded",
+        ),
+        (
+            body(302, "text/plain", "").header("location", "https://elsewhere.example/"),
+            Refused,
+            "the model's server at URL sends elsewhere to https://elsewhere.example/ (status 302), which is not followed: give the address of the server itself",
+        ),
+        (
+            body(200, "text/html", &page),
+            Refused,
+            "the model's server at URL has answered with a page for people (Welcome): at this address is no model; is the address right?",
+        ),
+        (
+            body(200, "text/plain", "Ollama is running"),
+            Refused,
+            "the model's server at URL has answered with what no model's server says: Ollama is running; is the address right?",
+        ),
+        (
+            body(200, "application/json", ""),
+            Broken,
+            "the answer of the model's server at URL cannot be read: the text ends inside a value (line 1, column 0)",
+        ),
+        (
+            body(400, "text/plain", &long),
+            Refused,
+            &format!("the model's server at URL refuses the request (status 400): {}no …", "no ".repeat(199)),
+        ),
+    ] {
+        let error = error(script).await;
+        assert_eq!((error.kind, error.message.as_str()), (kind, expected));
+    }
+}
+
+#[tokio::test]
+async fn too_long_in_many_words() {
+    for (status, code, words) in [
+        (
+            400,
+            "context_length_exceeded",
+            "Your input exceeds the window.",
+        ),
+        (
+            400,
+            "",
+            "This model's maximum context length is 4096 tokens. However, you requested 9000.",
+        ),
+        (
+            500,
+            "exceed_context_size_error",
+            "the request exceeds the available context size",
+        ),
+        (
+            400,
+            "",
+            "The input token count (9000) exceeds the maximum number of tokens allowed (8192).",
+        ),
+        (
+            400,
+            "",
+            "prompt is too long: 200001 tokens > 200000 maximum",
+        ),
+        (
+            400,
+            "",
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+        ),
+        (
+            400,
+            "",
+            "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of 4096",
+        ),
+        (
+            422,
+            "",
+            "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+        ),
+        (400, "", "Input is too long for requested model."),
+        (413, "", "Request Entity Too Large"),
+    ] {
+        let json = json!({"error": {"message": words, "code": code}});
+        let error = error(Script::json(status, &json)).await;
+        assert_eq!(error.kind, TooLong, "{words}");
+        let expected = format!("the conversation is longer than the model `m` can read: {words}");
+        assert_eq!(error.message, expected);
+    }
+}
+
+#[tokio::test]
+async fn when_to_come_again() {
+    let seconds = Duration::from_secs;
+    let google = json!([{"error": {"code": 429, "message": "Quota exceeded", "details": [{"a": 1}, {"retryDelay": "30.5s"}]}}]);
+    for (headers, expected) in [
+        (vec![("retry-after", "7")], Some(seconds(7))),
+        (
+            vec![("retry-after", "0.25")],
+            Some(Duration::from_millis(250)),
+        ),
+        (
+            vec![("retry-after-ms", "1500"), ("retry-after", "2")],
+            Some(Duration::from_millis(1500)),
+        ),
+        (
+            vec![
+                ("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ("retry-after", "Sun, 06 Nov 1994 08:50:00 GMT"),
+            ],
+            Some(seconds(23)),
+        ),
+        (
+            vec![("retry-after", "Sun, 06 Nov 1994 08:50:00 GMT")],
+            Some(Duration::ZERO),
+        ),
+        // What no clock can show is not said.
+        (
+            vec![("retry-after", "-1")],
+            Some(Duration::from_millis(30_500)),
+        ),
+        (
+            vec![("retry-after", "1e99")],
+            Some(Duration::from_millis(30_500)),
+        ),
+        (
+            vec![("retry-after", "soon")],
+            Some(Duration::from_millis(30_500)),
+        ),
+        (vec![], Some(Duration::from_millis(30_500))),
+    ] {
+        let mut script = Script::json(429, &google);
+        for (name, value) in &headers {
+            script = script.header(name, *value);
+        }
+        let error = error(script).await;
+        assert_eq!(
+            (error.kind, error.retry_after),
+            (Busy, expected),
+            "{headers:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn wrong_addresses_of_a_server() {
+    let server = ModelServer::start(vec![body(404, "text/plain", "404 page not found")]).await;
+    let url = format!("http://{}", server.address);
+    let heard = ask(&OpenAi::new(&url, "m")).await;
+    let words = format!("; the address may want /v1 at its end: {url}/v1");
+    assert!(heard.error().message.ends_with(&words), "{}", heard.error());
+    server.play([Script::json(401, &json!({"error": "no"}))]);
+    let heard = ask(&OpenAi::new(server.url(), "m")).await;
+    assert!(
+        heard
+            .error()
+            .message
+            .ends_with("wants a key (status 401): no; none was given"),
+        "{}",
+        heard.error()
+    );
+    // Nobody listens.
+    let nobody = server.address;
+    drop(server);
+    let closed = |error: &std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+    while !std::net::TcpStream::connect(nobody).is_err_and(|error| closed(&error)) {
+        tokio::task::yield_now().await;
+    }
+    let heard = ask(&OpenAi::new(format!("http://{nobody}/v1"), "m")).await;
+    let error = heard.error();
+    assert_eq!(error.kind, Connect);
+    assert!(
+        error.message.starts_with(&format!(
+            "the model's server at http://{nobody}/v1 cannot be reached: "
+        )),
+        "{error}"
+    );
+    assert!(
+        error
+            .message
+            .ends_with("; is it running, and is the address right?"),
+        "{error}"
+    );
+    let heard = ask(&OpenAi::new("http://no-such-host.invalid/v1", "m")).await;
+    assert_eq!(heard.error().kind, Connect);
+}
+
+#[tokio::test]
+async fn connections_that_break() {
+    let half = || Script::stream(&["Hel", "lo"], "stop");
+    for (script, text) in [
+        (Script::nothing(Then::Break), ""),
+        (Script::nothing(Then::Reset), ""),
+        (half().only(1, Then::Break), "Hel"),
+        (half().only(1, Then::Reset), "Hel"),
+        (half().only(2, Then::End), "Hello"),
+        (
+            Script::json(200, &json!({"choices": []})).only(0, Then::Break),
+            "",
+        ),
+    ] {
+        let server = ModelServer::start(vec![script.clone()]).await;
+        let heard = ask(&OpenAi::new(server.url(), "m")).await;
+        let is_heard = heard.text == text || (script.then == Then::Reset && heard.text.is_empty());
+        assert!(is_heard, "{heard:?}");
+        assert_eq!(heard.error().kind, Broken, "{}", heard.error());
+        // No request is sent again by itself.
+        assert_eq!(server.seen().requests.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn waits_have_an_end() {
+    let (short, long) = (Duration::from_millis(50), Duration::from_mins(5));
+    let waits = |first, idle, whole| {
+        let mut waits = Waits::default();
+        (waits.first, waits.idle, waits.whole) = (first, idle, whole);
+        waits
+    };
+    let slow = Script::stream(&["a"; 10_000], "stop").after(Duration::from_millis(5));
+    for (script, waits, expected) in [
+        (
+            Script::nothing(Then::Stall),
+            waits(short, long, long),
+            "has not begun to answer for 50 ms",
+        ),
+        (
+            Script::nothing(Then::Stall),
+            waits(long, long, short),
+            "has not begun to answer for 50 ms",
+        ),
+        (
+            Script::stream(&["a"], "stop").only(1, Then::Stall),
+            waits(long, short, long),
+            "has fallen silent for 50 ms",
+        ),
+        (
+            slow,
+            waits(long, long, short * 4),
+            "has not finished its answer for 200 ms",
+        ),
+    ] {
+        let server = ModelServer::start(vec![script]).await;
+        let heard = ask(&OpenAi::new(server.url(), "m").waits(waits)).await;
+        assert_eq!(heard.error().kind, Timeout);
+        let message = format!("the model's server at {} {expected}", server.url());
+        assert_eq!(heard.error().message, message);
+        server.until(|seen| seen.dropped == 1).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_much() {
+    let giant = json!({"choices": [{"delta": {"content": "x".repeat(5 << 20)}}]});
+    let stream = body(200, "text/event-stream", &format!("data: {giant}\n\n"));
+    let found = error(stream).await;
+    assert_eq!(found.kind, Broken);
+    assert!(
+        found
+            .message
+            .ends_with("a line of the event stream has more than 4194304 bytes"),
+        "{found}"
+    );
+    // The body of an error is read no further than it is told.
+    let server = ModelServer::start(vec![
+        body(500, "text/plain", &"x".repeat(1 << 20)).cut(&[1 << 14]),
+    ])
+    .await;
+    let heard = ask(&OpenAi::new(server.url(), "m")).await;
+    assert!(heard.error().message.len() < 1000, "{}", heard.error());
+}
