@@ -27,6 +27,7 @@ fn body(status: u16, content_type: &str, body: &str) -> Script {
 }
 
 #[tokio::test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 async fn refusals() {
     let message = |message: &str| json!({"error": {"message": message}}).to_string();
     let page = "<!doctype html><title>Welcome</title>".to_owned();
@@ -318,7 +319,7 @@ async fn waits_have_an_end() {
         (waits.first, waits.idle, waits.whole) = (first, idle, whole);
         waits
     };
-    let slow = Script::stream(&["a"; 10_000], "stop").after(Duration::from_millis(5));
+    let slow = Script::stream(&vec!["a"; 10_000], "stop").after(Duration::from_millis(5));
     for (script, waits, expected) in [
         (
             Script::nothing(Then::Stall),

@@ -41,7 +41,7 @@ async fn check<M: Model>(
             let words = reply.end.as_ref().expect("an end").as_ref().err();
             let words = words.map_or(String::new(), |error| {
                 let (_, words) = error.message.split_once(&server.url()).unwrap_or_default();
-                format!("{words}")
+                words.to_owned()
             });
             assert_eq!(format!("{}{words}", told(&reply)), *expected, "{name}");
         }

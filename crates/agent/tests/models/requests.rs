@@ -23,6 +23,9 @@ fn with_tokens(tokens: u32) -> ModelRequest {
     request
 }
 
+/// Changes settings.
+type Set = fn(OpenAi) -> OpenAi;
+
 #[tokio::test]
 async fn chat_completions() {
     let asked = sent(|url| OpenAi::new(url, "m").key("sk-Ü12345678"), question()).await;
@@ -52,7 +55,6 @@ async fn chat_completions() {
             .contains("authorization")
     );
 
-    type Set = fn(OpenAi) -> OpenAi;
     let table: [(Set, ModelRequest, Value); 5] = [
         (
             |model| model.max_tokens(7),
