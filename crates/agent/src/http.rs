@@ -93,12 +93,9 @@ impl HttpSettings {
     /// # Errors
     /// The address of a proxy is none.
     pub(crate) fn client(&self) -> Result<Client, HttpError> {
-        self.builder()?.build().map_err(|error| {
-            HttpError::new(
-                HttpErrorKind::Settings,
-                format!("no connections can be made: {}", causes(&error)),
-            )
-        })
+        self.builder()?
+            .build()
+            .map_err(|error| HttpError::settings(&error))
     }
 
     /// What makes such a client, for who wants to settle more.
@@ -373,6 +370,14 @@ impl HttpError {
             kind,
             words: words.into(),
         }
+    }
+
+    /// No client could be made.
+    pub(crate) fn settings(error: &reqwest::Error) -> Self {
+        Self::new(
+            HttpErrorKind::Settings,
+            format!("no connections can be made: {}", causes(error)),
+        )
     }
 
     fn sending(error: &reqwest::Error) -> Self {

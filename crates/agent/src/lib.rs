@@ -3,6 +3,8 @@
 mod agent;
 mod answer;
 mod asking;
+#[cfg(feature = "builtin")]
+pub mod builtin;
 mod conversation;
 mod event;
 mod flow;

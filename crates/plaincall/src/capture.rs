@@ -24,6 +24,56 @@ pub(crate) async fn drain(stream: Option<impl AsyncRead + Unpin>, capture: &mut 
     }
 }
 
+/// Keeps the beginning, or half of what there is room for of the beginning and half of the end.
+#[derive(Debug)]
+pub(crate) struct Output {
+    head: Head,
+    tail: Option<Tail>,
+}
+
+impl Output {
+    pub(crate) fn new(limit: usize, keeps_both_ends: bool) -> Self {
+        let end = if keeps_both_ends { limit / 2 } else { 0 };
+        Self {
+            head: Head::new(limit - end),
+            tail: keeps_both_ends.then(|| Tail::new(end)),
+        }
+    }
+
+    /// What was kept as text; if that is not all, a line says so where the rest is missing.
+    pub(crate) fn into_text(self) -> String {
+        let Some(tail) = self.tail else {
+            return self.head.into_text();
+        };
+        let mut bytes = self.head.kept;
+        if tail.is_whole() {
+            bytes.extend(tail.kept);
+            return into_text(bytes);
+        }
+        let total = bytes.len() as u64 + tail.total;
+        let (first, _) = split_last_character(&bytes);
+        let end = Vec::from(tail.kept);
+        let last = without_rest(&end);
+        let missing = total - (first.len() + last.len()) as u64;
+        let note = format!("output cut: {missing} of {total} bytes are missing here");
+        let mut text = with_last_line(&String::from_utf8_lossy(first), &note);
+        text.push_str(&String::from_utf8_lossy(last));
+        text
+    }
+}
+
+impl Capture for Output {
+    fn take(&mut self, bytes: &[u8]) {
+        let Some(tail) = &mut self.tail else {
+            return self.head.take(bytes);
+        };
+        let room = self.head.limit - self.head.kept.len();
+        let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.take(first);
+        tail.take(rest);
+    }
+}
+
 /// Keeps the beginning.
 #[derive(Debug)]
 pub(crate) struct Head {
@@ -82,26 +132,22 @@ impl Tail {
 
     /// What was kept as text; if that is not all, a line at its beginning says so.
     pub(crate) fn into_text(self) -> String {
+        let is_whole = self.is_whole();
         let kept = Vec::from(self.kept);
-        if kept.len() as u64 == self.total {
+        if is_whole {
             return into_text(kept);
         }
-        // The cut may have left the rest of a line behind, or of a character.
-        let rest = match kept.iter().position(|&byte| byte == b'\n') {
-            Some(line_end) if line_end + 1 < kept.len() => line_end + 1,
-            _ => kept
-                .iter()
-                .take(3)
-                .take_while(|&&byte| byte & 0xC0 == 0x80)
-                .count(),
-        };
-        let whole = kept.get(rest..).unwrap_or_default();
+        let whole = without_rest(&kept);
         format!(
             "[output cut: the last {} of {} bytes]\n{}",
             whole.len(),
             self.total,
             String::from_utf8_lossy(whole)
         )
+    }
+
+    fn is_whole(&self) -> bool {
+        self.kept.len() as u64 == self.total
     }
 }
 
@@ -122,6 +168,19 @@ fn into_text(bytes: Vec<u8>) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
+/// The end of a stream without what the cut may have left behind: the rest of a line, or of a character.
+fn without_rest(end: &[u8]) -> &[u8] {
+    let rest = match end.iter().position(|&byte| byte == b'\n') {
+        Some(line_end) if line_end + 1 < end.len() => line_end + 1,
+        _ => end
+            .iter()
+            .take(3)
+            .take_while(|&&byte| byte & 0xC0 == 0x80)
+            .count(),
+    };
+    end.get(rest..).unwrap_or_default()
+}
+
 /// Splits off a character at the end that lacks bytes.
 fn split_last_character(bytes: &[u8]) -> (&[u8], &[u8]) {
     let whole = match std::str::from_utf8(bytes) {
@@ -134,7 +193,7 @@ fn split_last_character(bytes: &[u8]) -> (&[u8], &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Capture, Head, Tail};
+    use super::{Capture, Head, Output, Tail};
 
     /// Both captures of a stream that comes in these pieces, with room for 8 bytes.
     fn check(pieces: &[&[u8]], head: &str, tail: &str) {
@@ -182,5 +241,37 @@ mod tests {
             "a\u{fffd}\u{fffd}",
             "a\u{fffd}\u{fffd}",
         );
+    }
+
+    #[test]
+    fn both_ends() {
+        let check = |limit: usize, text: &str, expected: &str| {
+            for size in [1, 3, 100] {
+                let mut output = Output::new(limit, true);
+                for piece in text.as_bytes().chunks(size) {
+                    output.take(piece);
+                }
+                assert_eq!(output.into_text(), expected, "{text:?} by {size}");
+            }
+        };
+        check(8, "", "");
+        check(8, "1234", "1234");
+        check(8, "12345678", "12345678");
+        check(
+            8,
+            "123456789",
+            "1234\n[output cut: 1 of 9 bytes are missing here]\n6789",
+        );
+        check(
+            9,
+            "123\n5678901\n34",
+            "123\n5\n[output cut: 7 of 14 bytes are missing here]\n34",
+        );
+        check(
+            8,
+            "123éé-é4567é",
+            "123\n[output cut: 9 of 16 bytes are missing here]\n67é",
+        );
+        check(0, "12", "[output cut: 2 of 2 bytes are missing here]\n");
     }
 }

@@ -44,12 +44,14 @@ pub struct Command {
     tools_directory: Option<PathBuf>,
     environment: Vec<String>,
     output_limit: usize,
+    keeps_both_ends: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Form {
     Program(Vec<String>),
     Shell(String),
+    Written(String),
 }
 
 impl Command {
@@ -76,6 +78,15 @@ impl Command {
         Self::of(Form::Shell(script.into()))
     }
 
+    /// A script that the model writes: the text of this parameter is run by `sh -c`.
+    ///
+    /// Whoever allows a call of it allows anything that a shell can do, so the effect of such a tool is that it
+    /// [writes](crate::Effect::Write). The script finds nothing on its standard input. What it writes to its standard
+    /// error stands in the result among its output, in the order in which it was written.
+    pub fn script_of(parameter: impl Into<String>) -> Self {
+        Self::of(Form::Written(parameter.into()))
+    }
+
     fn of(form: Form) -> Self {
         Self {
             form,
@@ -83,6 +94,7 @@ impl Command {
             tools_directory: None,
             environment: Vec::new(),
             output_limit: DEFAULT_OUTPUT_LIMIT,
+            keeps_both_ends: false,
         }
     }
 
@@ -117,6 +129,13 @@ impl Command {
         self
     }
 
+    /// Keeps the beginning and the end of an output that is too long, half of the limit each, and says between them
+    /// what is missing. Otherwise only the beginning is kept.
+    pub fn keep_both_ends(mut self) -> Self {
+        self.keeps_both_ends = true;
+        self
+    }
+
     /// Holds the command against the definition of its tool.
     fn compile(self, spec: &ToolSpec) -> Result<Invocation, Vec<CommandProblem>> {
         let mut check = Check {
@@ -127,6 +146,7 @@ impl Command {
         let line = match &self.form {
             Form::Program(elements) => Line::Program(check.program(elements)),
             Form::Shell(script) => Line::Shell(check.script(script)),
+            Form::Written(parameter) => Line::Written(check.written(parameter)),
         };
         let directory = check.directory(self.directory.as_deref());
         check.environment(&self.environment);
@@ -148,6 +168,7 @@ impl Command {
                 tools_directory: self.tools_directory.unwrap_or_default(),
                 environment: self.environment,
                 output_limit: self.output_limit,
+                keeps_both_ends: self.keeps_both_ends,
             })
         } else {
             Err(check.problems)
@@ -160,6 +181,8 @@ impl Command {
 pub(crate) enum Line {
     Program(Vec<Vec<Piece>>),
     Shell(Script),
+    /// The parameter whose text is the script.
+    Written(Piece),
 }
 
 /// A script and its parameters, from `${1}` on.
@@ -281,6 +304,25 @@ impl Check<'_> {
             });
         }
         Script::new(self.pieces(CommandPlace::Whole, script, Host::Shell))
+    }
+
+    fn written(&mut self, parameter: &str) -> Piece {
+        match self.spec.get(parameter) {
+            Some(declared) => {
+                self.takes_one_text(CommandPlace::Whole, declared);
+                if !declared.required {
+                    let message = format!(
+                        "a call may leave `{parameter}` out, and then there is no script; make it required"
+                    );
+                    self.find(CommandPlace::Whole, message);
+                }
+            }
+            None => self.find(
+                CommandPlace::Whole,
+                format!("`{parameter}`, whose text is to be the script, is no parameter of the tool"),
+            ),
+        }
+        Piece::Argument(parameter.to_owned())
     }
 
     fn directory(&mut self, directory: Option<&str>) -> Vec<Piece> {

@@ -36,6 +36,7 @@ pub(crate) struct Invocation {
     pub(crate) tools_directory: PathBuf,
     pub(crate) environment: Vec<String>,
     pub(crate) output_limit: usize,
+    pub(crate) keeps_both_ends: bool,
 }
 
 /// What a command finds on its standard input.
@@ -83,6 +84,10 @@ impl Code for Invocation {
                 }
                 text
             }
+            Line::Written(parameter) => {
+                let script = fill.piece(parameter).ok()??;
+                script.to_string_lossy().trim_end().to_owned()
+            }
         };
         Some(text)
     }
@@ -105,6 +110,7 @@ impl Code for Invocation {
         let pieces: Box<dyn Iterator<Item = &Piece>> = match &self.line {
             Line::Program(elements) => Box::new(elements.iter().flatten()),
             Line::Shell(script) => Box::new(script.parameters.iter()),
+            Line::Written(parameter) => Box::new(std::iter::once(parameter)),
         };
         pieces
             .chain(&self.directory)
@@ -133,21 +139,23 @@ impl Invocation {
                 }
                 line
             }
+            Line::Written(parameter) => {
+                // On the line of the script, so that the shell counts its lines as they were written.
+                let mut script = OsString::from("exec 2>&1; ");
+                script.push(fill.piece(parameter)?.unwrap_or_default());
+                vec![SHELL.into(), "-c".into(), script]
+            }
         };
         let program = if line.is_empty() {
             OsString::new()
         } else {
             line.remove(0)
         };
-        let input = Input {
-            id: context.id(),
-            name: context.name(),
-            arguments: arguments.to_value(),
-            dependencies: context.dependencies(),
+        let input = match self.line {
+            // What a model writes expects nobody at its keyboard, and no JSON either.
+            Line::Written(_) => Vec::new(),
+            Line::Program(_) | Line::Shell(_) => input(arguments, context)?,
         };
-        let mut input = serde_json::to_vec(&input).map_err(|error| failure(error.to_string()))?;
-        // Some readers wait for a whole line.
-        input.push(b'\n');
         Ok(Job {
             program: Program {
                 program,
@@ -157,6 +165,7 @@ impl Invocation {
             },
             input,
             output_limit: self.output_limit,
+            keeps_both_ends: self.keeps_both_ends,
             error_limit: ERROR_LIMIT,
             grace: context.grace,
         })
@@ -181,6 +190,20 @@ impl Invocation {
         }
         variables
     }
+}
+
+/// What a command finds on its standard input, as JSON.
+fn input(arguments: &Arguments, context: &Context) -> Result<Vec<u8>, Failure> {
+    let input = Input {
+        id: context.id(),
+        name: context.name(),
+        arguments: arguments.to_value(),
+        dependencies: context.dependencies(),
+    };
+    let mut input = serde_json::to_vec(&input).map_err(|error| failure(error.to_string()))?;
+    // Some readers wait for a whole line.
+    input.push(b'\n');
+    Ok(input)
 }
 
 /// What placeholders stand for in one call.

@@ -27,7 +27,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::capture::{Head, Tail, drain};
+use crate::capture::{Output, Tail, drain};
 
 /// How long what the leader leaves behind may go on writing before it is killed. A shell does not wait for every
 /// process that it has started.
@@ -58,6 +58,8 @@ pub(crate) struct Job {
     pub(crate) input: Vec<u8>,
     /// How many bytes of the standard output are kept.
     pub(crate) output_limit: usize,
+    /// Whether these are its beginning and its end, or only its beginning.
+    pub(crate) keeps_both_ends: bool,
     /// How many bytes of the standard error are kept.
     pub(crate) error_limit: usize,
     /// How long the group has to end by itself after it was asked to.
@@ -79,7 +81,7 @@ pub(crate) struct Finished {
 /// # Errors
 /// If the program cannot be started, or the system refuses to tell how it ended.
 pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finished> {
-    let mut output = Head::new(job.output_limit);
+    let mut output = Output::new(job.output_limit, job.keeps_both_ends);
     let mut errors = Tail::new(job.error_limit);
     // Before the start, so that no exit goes unnoticed. The signal does not say whose exit it is, so everybody looks;
     // how many that are is limited by `RunBuilder::concurrent`.

@@ -74,6 +74,7 @@ pub struct Tool {
     pub(crate) spec: ToolSpec,
     pub(crate) policy: ToolPolicy,
     pub(crate) code: Arc<dyn Code>,
+    works_in: Option<PathBuf>,
 }
 
 impl Tool {
@@ -168,6 +169,7 @@ impl Tool {
             spec,
             policy: ToolPolicy::default(),
             code: Arc::new(code),
+            works_in: None,
         }
     }
 
@@ -243,6 +245,13 @@ impl Tool {
         self
     }
 
+    /// Says in which directory relative paths among its arguments begin, for people who are to allow a call and want to
+    /// see what would change. It is for functions; a [`Command`](crate::Command) says it itself.
+    pub fn works_in(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.works_in = Some(directory.into());
+        self
+    }
+
     /// What the record says of it.
     pub(crate) fn begin(&self) -> ToolBegin {
         ToolBegin {
@@ -280,9 +289,11 @@ impl Tool {
         self.code.command_text(arguments)
     }
 
-    /// The directory in which the tool would be run, if it is a command, in a run with this directory of its own.
+    /// The directory in which the tool would be run, if it is a command, in a run with this directory of its own; for
+    /// a function the one that it [works in](Self::works_in).
     pub fn command_directory(&self, run_directory: Option<&Path>) -> Option<PathBuf> {
-        self.code.command_directory(run_directory)
+        let directory = self.code.command_directory(run_directory);
+        directory.or_else(|| self.works_in.clone())
     }
 
     /// The name a model writes.

@@ -261,6 +261,28 @@ async fn an_id_that_no_command_can_be_told() {
     );
 }
 
+/// A script that the model writes: its errors among its output, nothing to read, both ends of what is too long.
+#[tokio::test]
+async fn scripts_of_a_model() {
+    let script = || Command::script_of("a");
+    for (text, expected) in [
+        ("printf hello", "ok: hello"),
+        ("echo one; echo two >&2; echo three", "ok: one\ntwo\nthree\n"),
+        ("cat; echo end", "ok: end\n"),
+        ("# only a comment", "ok: "),
+        ("echo '{a}' \"${1-none}\"", "ok: {a} none\n"),
+        ("echo x; exit 3", "error: the command ended with exit status 3 | x\n"),
+    ] {
+        check(script(), &[("a", text)], expected).await;
+    }
+    check(
+        script().output_limit(20).keep_both_ends(),
+        &[("a", "seq 1 100")],
+        "ok: 1\n2\n3\n4\n5\n[output cut: 275 of 292 bytes are missing here]\n99\n100\n",
+    )
+    .await;
+}
+
 /// What people read before they allow a call is what a shell would read the same way.
 #[test]
 fn a_command_as_people_write_it() {
@@ -289,6 +311,11 @@ fn a_command_as_people_write_it() {
         &[("a", "$(id)")],
         Some("cat \"${1}\" > \"${2}\"\n# ${1} is '$(id)'\n# ${2} is ''"),
     );
+    check(
+        Command::script_of("a"),
+        &[("a", "rm -rf {b} '$(id)'\necho done\n")],
+        Some("rm -rf {b} '$(id)'\necho done"),
+    );
     // It cannot be started, so there is nothing to show.
     check(Command::new(["ls", "{a}"]), &[("a", "a\0b")], None);
 }
@@ -314,6 +341,14 @@ fn commands_that_do_not_fit() {
         &["the program may not come from an argument, or the model could run anything"],
     );
     check(Command::shell(" \n"), &["the script is empty"]);
+    check(
+        Command::script_of("a"),
+        &["a call may leave `a` out, and then there is no script; make it required"],
+    );
+    check(
+        Command::script_of("script"),
+        &["`script`, whose text is to be the script, is no parameter of the tool"],
+    );
     check(
         Command::shell("echo \"{a}\" '{a}'"),
         &[

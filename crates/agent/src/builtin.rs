@@ -1,0 +1,331 @@
+//! The built-in tools: files below one directory, commands, pages, questions.
+//!
+//! ```
+//! use plaincall_agent::builtin::{Builtin, BuiltinTool};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! // All of them, for the files below `folder`.
+//! let tools = Builtin::in_directory(folder)?.toolbox()?;
+//! assert!(tools.get("edit_file").is_some());
+//! // Only those that change nothing.
+//! let looking = Builtin::in_directory(folder)?.read_only().toolbox()?;
+//! let names: Vec<&str> = looking.iter().map(|tool| tool.name()).collect();
+//! assert_eq!(names, ["list_files", "read_file", "search_files", "finish"]);
+//! // Some of them.
+//! let few = [BuiltinTool::ReadFile, BuiltinTool::FetchUrl];
+//! assert_eq!(Builtin::in_directory(folder)?.only(few).toolbox()?.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The tools for files are confined to the directory: no `..`, absolute path or link leads out of it, also not while
+//! something is being swapped. A command is not confined: it can do what the program's user can do. `fetch_url` reaches
+//! no address of this machine or of a private network. Tools that change something have the effect
+//! [`Write`](plaincall::Effect::Write), so a gate is asked about each call of them.
+
+mod ask;
+mod blocking;
+mod command;
+mod edit;
+mod fetch;
+mod finish;
+mod glob;
+mod list;
+mod near;
+mod place;
+mod read;
+mod replace;
+mod search;
+mod spelling;
+mod text;
+mod walk;
+mod write;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall::{CommandError, Effect, Tool, Toolbox, ToolboxError};
+
+use crate::builtin::place::{Place, Root};
+use crate::http::HttpError;
+use crate::user::User;
+
+/// One of the built-in tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum BuiltinTool {
+    /// `list_files`: what is in a directory, also below it, by pattern.
+    ListFiles,
+    /// `read_file`: lines of a text file, numbered.
+    ReadFile,
+    /// `search_files`: the lines that fit a regular expression.
+    SearchFiles,
+    /// `write_file`: a whole file, made or replaced.
+    WriteFile,
+    /// `edit_file`: a text in a file in place of another.
+    EditFile,
+    /// `run_command`: a command of the shell. It is not confined.
+    RunCommand,
+    /// `fetch_url`: a page of the web as text.
+    FetchUrl,
+    /// `ask_user`: a question to the user, if the program [says who answers](Builtin::user).
+    AskUser,
+    /// `finish`: the model says that it is done, and what it has to say.
+    Finish,
+}
+
+impl BuiltinTool {
+    /// All of them, in the order in which they are offered.
+    pub const ALL: [Self; 9] = [
+        Self::ListFiles,
+        Self::ReadFile,
+        Self::SearchFiles,
+        Self::WriteFile,
+        Self::EditFile,
+        Self::RunCommand,
+        Self::FetchUrl,
+        Self::AskUser,
+        Self::Finish,
+    ];
+
+    /// The name that a model writes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ListFiles => "list_files",
+            Self::ReadFile => "read_file",
+            Self::SearchFiles => "search_files",
+            Self::WriteFile => "write_file",
+            Self::EditFile => "edit_file",
+            Self::RunCommand => "run_command",
+            Self::FetchUrl => "fetch_url",
+            Self::AskUser => "ask_user",
+            Self::Finish => "finish",
+        }
+    }
+
+    /// The tool of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+}
+
+/// The built-in tools for one directory, and which of them there are.
+#[derive(Clone)]
+pub struct Builtin {
+    root: Arc<Root>,
+    chosen: BTreeSet<BuiltinTool>,
+    only_reading: bool,
+    command: command::Settings,
+    fetch: fetch::Settings,
+    user: Option<Arc<dyn User>>,
+}
+
+impl Builtin {
+    /// All of them, for the files below this directory. It is opened now; what takes its place later is not seen.
+    ///
+    /// # Errors
+    /// There is no such directory, or it cannot be opened.
+    pub fn in_directory(path: impl AsRef<Path>) -> Result<Self, BuiltinError> {
+        let path = path.as_ref();
+        let root = Root::open(path).map_err(|error| BuiltinError::Directory {
+            path: path.to_owned(),
+            error,
+        })?;
+        Ok(Self {
+            root: Arc::new(root),
+            chosen: BuiltinTool::ALL.into(),
+            only_reading: false,
+            command: command::Settings::default(),
+            fetch: fetch::Settings::default(),
+            user: None,
+        })
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.root.path
+    }
+
+    /// Leaves these out.
+    pub fn without(mut self, tools: impl IntoIterator<Item = BuiltinTool>) -> Self {
+        for tool in tools {
+            self.chosen.remove(&tool);
+        }
+        self
+    }
+
+    /// Leaves all others out.
+    pub fn only(mut self, tools: impl IntoIterator<Item = BuiltinTool>) -> Self {
+        let tools: BTreeSet<BuiltinTool> = tools.into_iter().collect();
+        self.chosen.retain(|tool| tools.contains(tool));
+        self
+    }
+
+    /// Leaves out what may change something. `fetch_url` stays if its [hosts](Self::fetch_hosts) are named.
+    pub fn read_only(mut self) -> Self {
+        self.only_reading = true;
+        self
+    }
+
+    /// Says who answers the model's questions. Without it `ask_user` is not offered.
+    pub fn user(mut self, user: impl User) -> Self {
+        self.user = Some(Arc::new(user));
+        self
+    }
+
+    /// Sets how long a command may run; 2 minutes if nothing is said. Then it is ended with all that it has started.
+    pub fn command_timeout(mut self, timeout: Duration) -> Self {
+        self.command.timeout = timeout;
+        self
+    }
+
+    /// Names variables that commands may see, of those in the run's
+    /// [environment](plaincall::RunBuilder::environment), besides [the usual](plaincall::Command::environment).
+    pub fn command_environment<N: Into<String>>(
+        mut self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
+        self.command.environment = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets how many bytes are kept of what a command prints, half of them of its end; 32 KiB if nothing is said.
+    pub fn command_output_limit(mut self, bytes: usize) -> Self {
+        self.command.output_limit = bytes;
+        self
+    }
+
+    /// Lets pages only be fetched from these hosts; `*.example.org` means all below `example.org`.
+    ///
+    /// Without it they may come from anywhere, and `fetch_url` counts as a tool that writes: with an address a model
+    /// can carry what it has read to whomever it likes. With named hosts it counts as one that reads.
+    pub fn fetch_hosts<N: Into<String>>(mut self, hosts: impl IntoIterator<Item = N>) -> Self {
+        self.fetch.hosts = Some(hosts.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Lets pages also be fetched from this machine and from private networks.
+    pub fn fetch_from_private_networks(mut self) -> Self {
+        self.fetch.private = true;
+        self
+    }
+
+    /// Sets how long the fetching of a page may take, redirects and all; 30 seconds if nothing is said.
+    pub fn fetch_timeout(mut self, timeout: Duration) -> Self {
+        self.fetch.time = timeout;
+        self
+    }
+
+    /// The tools.
+    ///
+    /// # Errors
+    /// The directory has a path that no command can be told, a variable for commands has a name that none can have, or
+    /// connections cannot be made.
+    pub fn tools(&self) -> Result<Vec<Tool>, BuiltinError> {
+        let mut offered = self.chosen.clone();
+        if self.user.is_none() {
+            offered.remove(&BuiltinTool::AskUser);
+        }
+        if self.only_reading {
+            offered.retain(|tool| self.effect(*tool) == Effect::Read);
+        }
+        let place = Place {
+            root: Arc::clone(&self.root),
+            offered: Arc::new(offered.clone()),
+        };
+        let mut tools = Vec::new();
+        for tool in offered {
+            let place = place.clone();
+            tools.push(match tool {
+                BuiltinTool::ListFiles => list::tool(place),
+                BuiltinTool::ReadFile => read::tool(place),
+                BuiltinTool::SearchFiles => search::tool(place),
+                BuiltinTool::WriteFile => write::tool(place),
+                BuiltinTool::EditFile => edit::tool(place),
+                BuiltinTool::RunCommand => {
+                    command::tool(&place, &self.command).map_err(BuiltinError::Command)?
+                }
+                BuiltinTool::FetchUrl => fetch::tool(&self.fetch)
+                    .map_err(|error: HttpError| BuiltinError::Connections(error.to_string()))?,
+                BuiltinTool::AskUser => match &self.user {
+                    Some(user) => ask::tool(Arc::clone(user)),
+                    None => continue,
+                },
+                BuiltinTool::Finish => finish::tool(),
+            });
+        }
+        Ok(tools)
+    }
+
+    /// The tools in a toolbox of their own.
+    ///
+    /// # Errors
+    /// As [`tools`](Self::tools).
+    pub fn toolbox(&self) -> Result<Toolbox, BuiltinError> {
+        Toolbox::new(self.tools()?).map_err(BuiltinError::Toolbox)
+    }
+
+    fn effect(&self, tool: BuiltinTool) -> Effect {
+        match tool {
+            BuiltinTool::WriteFile | BuiltinTool::EditFile | BuiltinTool::RunCommand => {
+                Effect::Write
+            }
+            BuiltinTool::FetchUrl => self.fetch.effect(),
+            BuiltinTool::ListFiles
+            | BuiltinTool::ReadFile
+            | BuiltinTool::SearchFiles
+            | BuiltinTool::AskUser
+            | BuiltinTool::Finish => Effect::Read,
+        }
+    }
+}
+
+impl fmt::Debug for Builtin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Builtin")
+            .field("directory", &self.root.path)
+            .field("chosen", &self.chosen)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there are no built-in tools.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuiltinError {
+    /// The directory cannot be opened.
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// No commands can be run in the directory, or with these variables.
+    Command(CommandError),
+    /// No connections can be made; why.
+    Connections(String),
+    /// The tools do not go together.
+    Toolbox(ToolboxError),
+}
+
+impl fmt::Display for BuiltinError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory { path, error } => write!(
+                formatter,
+                "the directory {} for the built-in tools cannot be opened: {error}",
+                path.display()
+            ),
+            Self::Command(error) => write!(formatter, "`run_command` cannot be offered: {error}"),
+            Self::Connections(why) => write!(formatter, "`fetch_url` cannot be offered: {why}"),
+            Self::Toolbox(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for BuiltinError {}

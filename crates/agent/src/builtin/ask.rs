@@ -1,0 +1,45 @@
+//! `ask_user`: a question to the person for whom the model works.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall::{Context, Effect, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::builtin::BuiltinTool;
+use crate::user::User;
+
+/// How long a person may take.
+const PATIENCE: Duration = Duration::from_hours(1);
+
+/// Asks the user a question and returns the answer. Only for what you cannot find out or decide yourself.
+#[derive(Deserialize, JsonSchema)]
+struct Ask {
+    /// The question, with all that the user needs to answer it.
+    #[schemars(example = &"Which of the two files shall I keep?")]
+    question: String,
+}
+
+pub(super) fn tool(user: Arc<dyn User>) -> Tool {
+    let name = BuiltinTool::AskUser.name();
+    Tool::new(name, move |ask: Ask, _: Context| {
+        let user = Arc::clone(&user);
+        async move {
+            let question = ask.question.trim();
+            if question.is_empty() {
+                return Err("the question is empty; write what you want to know".into());
+            }
+            let answer = user.answer(question).await?;
+            if answer.trim().is_empty() {
+                return Ok("[the user gave an empty answer; decide yourself]".to_owned());
+            }
+            Ok(answer)
+        }
+    })
+    .effect(Effect::Read)
+    .body("question")
+    .timeout(PATIENCE)
+    // A person is asked one thing at a time.
+    .max_concurrent(1)
+}

@@ -1,0 +1,50 @@
+//! `run_command`: a command of the shell, in the directory.
+
+use std::time::Duration;
+
+use plaincall::{Command, CommandError, Effect, Parameter, Tool, ToolSpec};
+
+use crate::builtin::BuiltinTool;
+use crate::builtin::place::Place;
+
+/// How commands are run.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) timeout: Duration,
+    pub(super) environment: Vec<String>,
+    pub(super) output_limit: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_mins(2),
+            environment: Vec::new(),
+            output_limit: 32 << 10,
+        }
+    }
+}
+
+pub(super) fn tool(place: &Place, settings: &Settings) -> Result<Tool, CommandError> {
+    let seconds = settings.timeout.as_secs_f64();
+    let spec = ToolSpec::new(BuiltinTool::RunCommand.name())
+        .describe(format!(
+            "Runs a command of the shell (sh) in the directory and returns what it prints. It has no keyboard, and is ended after {seconds} seconds with all that it has started."
+        ))
+        .parameter(
+            Parameter::from_schema(
+                "command",
+                serde_json::json!({"type": "string", "examples": ["ls -l | head"]}),
+            )
+            .describe("The command, as one would type it."),
+        )
+        .effect(Effect::Write)
+        .body("command");
+    let command = Command::script_of("command")
+        .tools_directory(&place.root.path)
+        .directory("{directory:tools}")
+        .environment(settings.environment.iter().cloned())
+        .output_limit(settings.output_limit)
+        .keep_both_ends();
+    Ok(Tool::command(spec, command)?.timeout(settings.timeout))
+}

@@ -1,0 +1,188 @@
+//! Patterns for paths: `*.rs`, `src/**/*.{c,h}`.
+
+use std::path::Path;
+
+use regex::{Regex, RegexBuilder};
+
+/// The longest pattern, in bytes.
+const LONGEST: usize = 1_000;
+/// How large a pattern may be once it is compiled, in bytes.
+const SIZE: usize = 1 << 20;
+
+/// A pattern. One without a slash is held against the name alone, wherever it lies.
+#[derive(Debug)]
+pub(super) struct Glob {
+    regex: Regex,
+    is_for_names: bool,
+}
+
+impl Glob {
+    /// `*` stands for characters but a slash, `**` for any, `?` for one, `[a-z]` for one of these, `{a,b}` for one of
+    /// these texts.
+    ///
+    /// # Errors
+    /// It cannot be read: a sentence for the model.
+    pub(super) fn new(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| {
+            format!("the glob `{text}` {why}; write one such as `*.rs` or `src/**/*.txt`")
+        };
+        if text.is_empty() {
+            return Err("the glob is empty; leave it out, or write one such as `*.rs`".to_owned());
+        }
+        if text.len() > LONGEST {
+            return Err(format!(
+                "the glob has more than {LONGEST} bytes; write a shorter one"
+            ));
+        }
+        let pattern = text
+            .strip_prefix("./")
+            .unwrap_or(text)
+            .trim_start_matches('/');
+        let regex = to_regex(pattern).map_err(wrong)?;
+        let regex = RegexBuilder::new(&regex)
+            .size_limit(SIZE)
+            .dot_matches_new_line(true)
+            .build()
+            .map_err(|_| wrong("cannot be read"))?;
+        Ok(Self {
+            regex,
+            is_for_names: !pattern.contains('/'),
+        })
+    }
+
+    /// Whether a path below the directory fits.
+    pub(super) fn fits(&self, path: &Path) -> bool {
+        let text = if self.is_for_names {
+            path.file_name().unwrap_or_default().to_string_lossy()
+        } else {
+            path.to_string_lossy()
+        };
+        self.regex.is_match(&text)
+    }
+}
+
+fn to_regex(pattern: &str) -> Result<String, &'static str> {
+    let mut regex = String::from("^");
+    let mut depth = 0;
+    let mut rest = pattern.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '*' if rest.next_if_eq(&'*').is_some() => {
+                // With its slash it also stands for no directory at all.
+                let is_whole_part = regex == "^" || regex.ends_with('/');
+                if is_whole_part && rest.next_if_eq(&'/').is_some() {
+                    regex.push_str("(?:.*/)?");
+                } else {
+                    regex.push_str(".*");
+                }
+            }
+            '*' => regex.push_str("[^/]*"),
+            '?' => regex.push_str("[^/]"),
+            '[' => class(&mut regex, &mut rest)?,
+            '{' => {
+                depth += 1;
+                regex.push_str("(?:");
+            }
+            '}' if depth > 0 => {
+                depth -= 1;
+                regex.push(')');
+            }
+            ',' if depth > 0 => regex.push('|'),
+            '\\' => match rest.next() {
+                Some(escaped) => regex.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4]))),
+                None => return Err("ends with a backslash"),
+            },
+            _ => regex.push_str(&regex::escape(character.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    if depth > 0 {
+        return Err("lacks a `}`");
+    }
+    regex.push('$');
+    Ok(regex)
+}
+
+fn class(
+    regex: &mut String,
+    rest: &mut std::iter::Peekable<std::str::Chars<'_>>,
+) -> Result<(), &'static str> {
+    regex.push('[');
+    if rest.next_if(|c| matches!(c, '!' | '^')).is_some() {
+        regex.push_str("^/");
+    }
+    let mut is_first = true;
+    for character in rest.by_ref() {
+        match character {
+            ']' if !is_first => {
+                regex.push(']');
+                return Ok(());
+            }
+            '-' => regex.push('-'),
+            _ => regex.push_str(&regex::escape(character.encode_utf8(&mut [0; 4]))),
+        }
+        is_first = false;
+    }
+    Err("lacks a `]`")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::Glob;
+
+    #[test]
+    fn what_fits() {
+        for (glob, fitting, others) in [
+            (
+                "*.rs",
+                &["a.rs", "src/a.rs", ".rs"][..],
+                &["a.rs.bak", "rs", "a.rs/b"][..],
+            ),
+            (
+                "src/*.rs",
+                &["src/a.rs"],
+                &["a.rs", "src/b/a.rs", "x/src/a.rs"],
+            ),
+            (
+                "src/**/*.rs",
+                &["src/a.rs", "src/b/c/a.rs"],
+                &["a.rs", "srcx/a.rs"],
+            ),
+            ("**/a", &["a", "b/a", "b/c/a"], &["ba", "b/ca"]),
+            ("src/**", &["src/a", "src/b/c"], &["src", "a"]),
+            ("a?c", &["abc", "x/aöc"], &["ac", "abbc"]),
+            ("[a-c].t", &["a.t", "c.t"], &["d.t", "-.t"]),
+            ("[!a].t", &["b.t"], &["a.t"]),
+            ("[]a]", &["]", "a"], &["b"]),
+            ("*.{c,h}", &["a.c", "b.h"], &["a.ch", "a.{c,h}"]),
+            ("a,b}", &["a,b}"], &["a"]),
+            ("a\\*", &["a*"], &["ab"]),
+            ("./a/b", &["a/b"], &["b"]),
+            ("a+(b)|c$", &["a+(b)|c$"], &["aab", "c"]),
+        ] {
+            let found = Glob::new(glob).unwrap();
+            for path in fitting {
+                assert!(found.fits(Path::new(path)), "{glob} {path}");
+            }
+            for path in others {
+                assert!(!found.fits(Path::new(path)), "{glob} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read() {
+        for (glob, part) in [
+            ("", "is empty"),
+            ("a[b", "lacks a `]`"),
+            ("{a,b", "lacks a `}`"),
+            ("a\\", "ends with a backslash"),
+            ("[z-a]", "cannot be read"),
+            (&"?".repeat(1_001), "a shorter one"),
+        ] {
+            let error = Glob::new(glob).unwrap_err();
+            assert!(error.contains(part), "{glob}: {error}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `list_files`: what is in a directory.
+
+use std::path::Path;
+
+use plaincall::{Context, Effect, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::builtin::BuiltinTool;
+use crate::builtin::blocking::{Stop, blocking};
+use crate::builtin::glob::Glob;
+use crate::builtin::place::Place;
+use crate::builtin::spelling::{count, last_line, named, spelled};
+use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
+
+/// How many lines are shown.
+const LINES: usize = 1_000;
+/// How much is shown, in bytes.
+const SHOWN: usize = 48 << 10;
+
+/// Lists the files and directories in a directory, with the sizes of the files.
+#[derive(Deserialize, JsonSchema)]
+struct ListFiles {
+    /// The directory.
+    #[serde(default = "here")]
+    #[schemars(example = &"src")]
+    path: String,
+    /// Only files that fit this pattern, however deep they lie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", example = &"*.rs")]
+    glob: Option<String>,
+    /// How many directories deep to go; 1 if left out, or with `glob` as deep as it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "usize", range(min = 1, max = 64))]
+    depth: Option<usize>,
+}
+
+/// The directory itself.
+pub(super) fn here() -> String {
+    ".".to_owned()
+}
+
+pub(super) fn tool(place: Place) -> Tool {
+    let name = BuiltinTool::ListFiles.name();
+    Tool::new(name, move |list: ListFiles, context: Context| {
+        let place = place.clone();
+        async move {
+            let work = move |stop: &Stop| list.list(&place, stop);
+            blocking(&context, work).await
+        }
+    })
+    .effect(Effect::Read)
+    .positional(["path", "glob", "depth"])
+}
+
+impl ListFiles {
+    fn list(&self, place: &Place, stop: &Stop) -> Result<String, String> {
+        let written = place.written(&self.path)?;
+        let glob = self.glob.as_deref().map(Glob::new).transpose()?;
+        let trouble = |error| place.trouble(&error, &written, "listed");
+        let about = place.dir().metadata(&written.path).map_err(trouble)?;
+        if !about.is_dir() {
+            let name = named(&written.text);
+            return Err(format!(
+                "{name} is no directory ({}); name a directory",
+                count(about.len(), "byte")
+            ));
+        }
+        let dir = place.dir().open_dir(&written.path).map_err(trouble)?;
+        let depth = self
+            .depth
+            .unwrap_or(if glob.is_some() { DEEPEST } else { 1 });
+        let mut lines = List::default();
+        let mut visit = |entry: &Entry<'_>| {
+            let is_shown = glob
+                .as_ref()
+                .is_none_or(|glob| entry.kind != Kind::Directory && glob.fits(entry.path));
+            if !is_shown {
+                return Ok(Step::On);
+            }
+            Ok(lines.add(&line(entry)))
+        };
+        let left = walk(dir, &written.path, depth, stop, trouble, &mut visit)?;
+        let mut notes = left.notes();
+        if lines.is_full {
+            notes.push(format!(
+                "there are more than these {}; name a directory below as `path`, or a `glob`",
+                lines.count
+            ));
+        } else if lines.count == 0 {
+            notes.push(match &self.glob {
+                Some(glob) => format!("no file fits {}", named(glob)),
+                None => "the directory is empty".to_owned(),
+            });
+        }
+        Ok(lines.text + &last_line(&notes))
+    }
+}
+
+#[derive(Default)]
+struct List {
+    text: String,
+    count: usize,
+    is_full: bool,
+}
+
+impl List {
+    fn add(&mut self, line: &str) -> Step {
+        if self.count >= LINES || self.text.len() + line.len() >= SHOWN {
+            self.is_full = true;
+            return Step::Enough;
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        self.count += 1;
+        Step::On
+    }
+}
+
+fn line(entry: &Entry<'_>) -> String {
+    let name = spelled(entry.path);
+    match entry.kind {
+        Kind::Directory => format!("{name}/"),
+        Kind::File => match entry.dir.symlink_metadata(entry.name) {
+            Ok(about) => format!("{name} ({})", count(about.len(), "byte")),
+            Err(_) => name,
+        },
+        Kind::Link => {
+            let target = entry.dir.read_link_contents(entry.name);
+            let target = target.as_deref().unwrap_or(Path::new("?"));
+            format!("{name} -> {}", spelled(target))
+        }
+        Kind::Other(what) => format!("{name} ({what})"),
+    }
+}

@@ -1,0 +1,273 @@
+//! `read_file`: lines of a file, with their numbers.
+
+use std::io::{BufRead, BufReader};
+
+use memchr::memchr;
+use plaincall::{Context, Effect, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::builtin::BuiltinTool;
+use crate::builtin::blocking::{Stop, blocking};
+use crate::builtin::place::{Place, Written};
+use crate::builtin::spelling::{count, last_line, named};
+use crate::builtin::text::{LineEnds, shown, why_binary};
+
+/// How many lines are read if nothing is said.
+const LINES: u64 = 2_000;
+/// How much is shown at a time, in bytes: less than a result may have.
+const SHOWN: usize = 48 << 10;
+/// How much is shown of a line, in bytes.
+const LINE: usize = 2_000;
+/// How far behind what is shown the lines are still counted, in bytes.
+const COUNTED: u64 = 64 << 20;
+
+/// Reads lines of a text file. Each stands behind its number.
+#[derive(Deserialize, JsonSchema)]
+struct ReadFile {
+    /// The path of the file.
+    #[schemars(example = &"src/main.rs")]
+    path: String,
+    /// The first line to read.
+    #[serde(default = "first")]
+    #[schemars(range(min = 1))]
+    offset: u64,
+    /// How many lines to read at most.
+    #[serde(default = "lines")]
+    #[schemars(range(min = 1))]
+    limit: u64,
+}
+
+fn first() -> u64 {
+    1
+}
+
+fn lines() -> u64 {
+    LINES
+}
+
+pub(super) fn tool(place: Place) -> Tool {
+    let name = BuiltinTool::ReadFile.name();
+    Tool::new(name, move |read: ReadFile, context: Context| {
+        let place = place.clone();
+        async move {
+            let work = move |stop: &Stop| read.lines(&place, stop);
+            blocking(&context, work).await
+        }
+    })
+    .effect(Effect::Read)
+    .positional(["path", "offset", "limit"])
+}
+
+impl ReadFile {
+    fn lines(&self, place: &Place, stop: &Stop) -> Result<String, String> {
+        let written = place.written(&self.path)?;
+        let (file, _) = place.open(&written)?;
+        let mut reader = Lines::new(BufReader::with_capacity(64 << 10, file));
+        let trouble = |error| place.trouble(&error, &written, "read");
+        let begin = reader.inner.fill_buf().map_err(trouble)?;
+        if let Some(why) = why_binary(begin) {
+            return Err(format!(
+                "{} is no text file: {why}; go on without reading it",
+                named(&self.path)
+            ));
+        }
+        let mut page = Page::new(self.offset.max(1), self.limit.max(1));
+        while !page.is_full {
+            stop.check()?;
+            let Some(line) = reader.next().map_err(trouble)? else {
+                return page.end(&written, reader.number);
+            };
+            page.take(reader.number, &line);
+        }
+        // The rest is only counted.
+        let until = reader.bytes.saturating_add(COUNTED);
+        let mut is_whole = false;
+        while reader.bytes < until && !stop.is_late() {
+            if stop.is_set() {
+                return stop.check().map(|()| String::new());
+            }
+            if reader.next().map_err(trouble)?.is_none() {
+                is_whole = true;
+                break;
+            }
+        }
+        Ok(page.cut(is_whole.then_some(reader.number)))
+    }
+}
+
+/// A line, as much of it as is kept.
+struct Line {
+    kept: Vec<u8>,
+    /// How long it is without its end.
+    length: usize,
+    end: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Lf,
+    CrLf,
+    None,
+}
+
+/// The lines of a file, of which no one is too long for the memory.
+struct Lines<R> {
+    inner: R,
+    /// The number of the last line that was read.
+    number: u64,
+    bytes: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn new(inner: R) -> Self {
+        Self {
+            inner,
+            number: 0,
+            bytes: 0,
+        }
+    }
+
+    fn next(&mut self) -> std::io::Result<Option<Line>> {
+        let mut line = Line {
+            kept: Vec::new(),
+            length: 0,
+            end: End::None,
+        };
+        let mut last = None;
+        loop {
+            let buffer = match self.inner.fill_buf() {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                buffer => buffer?,
+            };
+            if buffer.is_empty() {
+                break;
+            }
+            let end = memchr(b'\n', buffer);
+            let text = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or(buffer);
+            // One more than is shown, for a CR that belongs to the end.
+            let room = (LINE + 1).saturating_sub(line.kept.len()).min(text.len());
+            line.kept
+                .extend_from_slice(text.get(..room).unwrap_or(text));
+            line.length += text.len();
+            last = text.last().copied().or(last);
+            let taken = text.len() + usize::from(end.is_some());
+            self.inner.consume(taken);
+            self.bytes += taken as u64;
+            if end.is_some() {
+                line.end = End::Lf;
+                break;
+            }
+        }
+        if line.length == 0 && line.end == End::None {
+            return Ok(None);
+        }
+        self.number += 1;
+        if line.end == End::Lf && last == Some(b'\r') {
+            line.end = End::CrLf;
+            line.length -= 1;
+            line.kept.truncate(line.length);
+        }
+        Ok(Some(line))
+    }
+}
+
+/// The lines that are shown.
+struct Page {
+    text: String,
+    from: u64,
+    limit: u64,
+    /// The last line in it.
+    last: Option<u64>,
+    is_full: bool,
+    ends: LineEnds,
+    lacks_last_end: bool,
+    is_changed: bool,
+}
+
+impl Page {
+    fn new(from: u64, limit: u64) -> Self {
+        Self {
+            text: String::new(),
+            from,
+            limit,
+            last: None,
+            is_full: false,
+            ends: LineEnds::default(),
+            lacks_last_end: false,
+            is_changed: false,
+        }
+    }
+
+    fn take(&mut self, number: u64, line: &Line) {
+        if number < self.from {
+            return;
+        }
+        let shown = shown(&line.kept, line.length, LINE);
+        let shown = format!("{number}: {shown}\n");
+        // One line is always shown, or reading on would never come to an end.
+        if number - self.from >= self.limit
+            || (self.last.is_some() && self.text.len() + shown.len() > SHOWN)
+        {
+            self.is_full = true;
+            return;
+        }
+        self.text.push_str(&shown);
+        self.last = Some(number);
+        match line.end {
+            End::Lf => self.ends.lf += 1,
+            End::CrLf => self.ends.crlf += 1,
+            End::None => self.lacks_last_end = true,
+        }
+        self.is_changed |=
+            std::str::from_utf8(&line.kept).is_err_and(|error| error.error_len().is_some());
+    }
+
+    /// What is shown when the file has come to its end.
+    fn end(self, written: &Written, lines: u64) -> Result<String, String> {
+        if lines == 0 {
+            return Ok("[the file is empty]\n".to_owned());
+        }
+        let Some(last) = self.last else {
+            return Err(format!(
+                "{} has only {}; write a smaller `offset`",
+                named(&written.text),
+                count(lines, "line")
+            ));
+        };
+        let mut notes = Vec::new();
+        if self.from > 1 {
+            notes.push(format!("lines {} to {last} of {lines}", self.from));
+        }
+        if self.lacks_last_end {
+            notes.push("no line end after the last line".to_owned());
+        }
+        Ok(self.noted(notes))
+    }
+
+    /// What is shown of a file that goes on. `lines` is how many it has, if that is known.
+    fn cut(self, lines: Option<u64>) -> String {
+        let last = self.last.unwrap_or(self.from);
+        let of = lines.map_or("of more".to_owned(), |lines| format!("of {lines}"));
+        let note = format!(
+            "lines {} to {last} {of}; read on with `offset` = {}",
+            self.from,
+            last.saturating_add(1)
+        );
+        self.noted(vec![note])
+    }
+
+    fn noted(self, mut notes: Vec<String>) -> String {
+        match self.ends {
+            LineEnds { crlf: 0, .. } => {}
+            LineEnds { lf: 0, .. } => notes.push("lines end with CRLF".to_owned()),
+            LineEnds { lf, crlf } => {
+                notes.push(format!("{crlf} of {} line ends are CRLF", lf + crlf));
+            }
+        }
+        if self.is_changed {
+            notes.push("bytes that are no UTF-8 are shown as \u{fffd}".to_owned());
+        }
+        self.text + &last_line(&notes)
+    }
+}

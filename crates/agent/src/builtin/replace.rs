@@ -1,0 +1,199 @@
+//! Putting a file in the place of another, all at once or not at all.
+
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Component, Path, PathBuf};
+
+use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptionsExt as _};
+
+use crate::builtin::blocking::Stop;
+use crate::builtin::place::{Place, Written, options};
+use crate::builtin::spelling::named;
+
+/// How much is written between two looks at whether to go on, in bytes.
+const PIECE: usize = 1 << 20;
+/// What a new file lets others do, before the mask of the process.
+const NEW: u32 = 0o666;
+/// What it lets others do while it is not yet in its place.
+const PRIVATE: u32 = 0o600;
+
+/// What was in the place.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Before {
+    /// Nothing.
+    Nothing,
+    /// A file with so many bytes.
+    File(u64),
+}
+
+/// Which file it is, and in which state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    device: u64,
+    inode: u64,
+    length: u64,
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+impl State {
+    pub(super) fn of(about: &Metadata) -> Self {
+        Self {
+            device: about.dev(),
+            inode: about.ino(),
+            length: about.len(),
+            seconds: about.mtime(),
+            nanoseconds: about.mtime_nsec(),
+        }
+    }
+}
+
+/// Writes a file: its bytes are there as a whole, or all is as it was. Directories above it are made.
+///
+/// A link in its place is followed, inside the directory. `expected` is the state in which the file must still be.
+///
+/// # Errors
+/// A sentence for the model. Nothing was changed, but directories may have been made.
+pub(super) fn replace(
+    place: &Place,
+    written: &Written,
+    content: &[u8],
+    expected: Option<State>,
+    stop: &Stop,
+) -> Result<Before, String> {
+    stop.check()?;
+    let trouble = |error: io::Error| place.trouble(&error, written, "written");
+    let path = target(place, written).map_err(trouble)?;
+    let Some(Component::Normal(name)) = path.components().next_back() else {
+        return Err(format!(
+            "{} names a directory, no file; add the name of a file",
+            named(&written.text)
+        ));
+    };
+    if written.text.ends_with('/') {
+        return Err(format!(
+            "{} ends with a slash, so it names a directory; add the name of a file",
+            named(&written.text)
+        ));
+    }
+    let name = Path::new(name);
+    // From here on the directory is held by a handle: nothing that is swapped above it matters any more.
+    let above = match path.parent() {
+        Some(above) if above != Path::new("") => {
+            place.dir().create_dir_all(above).map_err(trouble)?;
+            place.dir().open_dir(above).map_err(trouble)?
+        }
+        _ => place.dir().open_dir(".").map_err(trouble)?,
+    };
+    let there = match above.symlink_metadata(name) {
+        Ok(about) => Some(about),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(trouble(error)),
+    };
+    if let Some(about) = &there {
+        place.refuse_what_is_no_file(about, written)?;
+        if about.permissions().readonly() {
+            return Err(trouble(refused()));
+        }
+        // The permissions of the directory would let it be replaced all the same.
+        above
+            .open_with(name, options().write(true))
+            .map_err(trouble)?;
+    }
+    let is_as_expected =
+        |about: Option<&Metadata>| expected.is_none() || about.map(State::of) == expected;
+    let temporary = Temporary::new(&above, there.as_ref()).map_err(trouble)?;
+    temporary.fill(content, stop).map_err(|error| match error {
+        Unfilled::Stopped(sentence) => sentence,
+        Unfilled::Failed(error) => trouble(error),
+    })?;
+    if expected.is_some() && !is_as_expected(above.symlink_metadata(name).ok().as_ref()) {
+        return Err(format!(
+            "{} was changed by somebody else at the same moment, so nothing was changed; read it again, then try again",
+            named(&written.text)
+        ));
+    }
+    stop.check()?;
+    temporary.put(name).map_err(trouble)?;
+    Ok(there.map_or(Before::Nothing, |about| Before::File(about.len())))
+}
+
+/// The path of the file that is meant, where it is a link the one that it leads to.
+fn target(place: &Place, written: &Written) -> io::Result<PathBuf> {
+    match place.dir().symlink_metadata(&written.path) {
+        Ok(about) if about.is_symlink() => place.dir().canonicalize(&written.path),
+        Ok(_) => Ok(written.path.clone()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(written.path.clone()),
+        Err(error) => Err(error),
+    }
+}
+
+fn refused() -> io::Error {
+    rustix::io::Errno::ACCESS.into()
+}
+
+/// A file that is not in its place yet. Dropping it removes it.
+struct Temporary<'d> {
+    dir: &'d Dir,
+    name: Option<String>,
+    file: cap_std::fs::File,
+}
+
+enum Unfilled {
+    Stopped(String),
+    Failed(io::Error),
+}
+
+impl<'d> Temporary<'d> {
+    /// One that lets others do what the file lets them do whose place it takes.
+    fn new(dir: &'d Dir, there: Option<&Metadata>) -> io::Result<Self> {
+        let mode = if there.is_some() { PRIVATE } else { NEW };
+        let mut options = options();
+        options.write(true).create_new(true).mode(mode);
+        let mut tries = 0;
+        let (name, file) = loop {
+            let number = getrandom::u64().map_err(io::Error::other)?;
+            let name = format!(".plaincall-{number:016x}.tmp");
+            match dir.open_with(&name, &options) {
+                Ok(file) => break (name, file),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && tries < 8 => tries += 1,
+                Err(error) => return Err(error),
+            }
+        };
+        let temporary = Self {
+            dir,
+            name: Some(name),
+            file,
+        };
+        if let Some(about) = there {
+            temporary.file.set_permissions(about.permissions())?;
+        }
+        Ok(temporary)
+    }
+
+    fn fill(&self, content: &[u8], stop: &Stop) -> Result<(), Unfilled> {
+        let mut file = &self.file;
+        for piece in content.chunks(PIECE) {
+            stop.check().map_err(Unfilled::Stopped)?;
+            file.write_all(piece).map_err(Unfilled::Failed)?;
+        }
+        // Otherwise a crash could leave an empty file where there was a full one.
+        file.sync_data().map_err(Unfilled::Failed)
+    }
+
+    fn put(mut self, name: &Path) -> io::Result<()> {
+        if let Some(temporary) = &self.name {
+            self.dir.rename(temporary, self.dir, name)?;
+        }
+        self.name = None;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            // There is nobody to tell.
+            let _ = self.dir.remove_file(name);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! `search_files`: the lines that fit a regular expression.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use cap_std::fs::File;
+use memchr::memchr_iter;
+use plaincall::{Context, Effect, Tool};
+use regex::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::builtin::BuiltinTool;
+use crate::builtin::blocking::{Stop, blocking};
+use crate::builtin::glob::Glob;
+use crate::builtin::list::here;
+use crate::builtin::place::{Place, open_without_waiting, read_all};
+use crate::builtin::spelling::{count, last_line, named, spelled};
+use crate::builtin::text::why_binary;
+use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
+
+/// How many lines are shown.
+const LINES: usize = 200;
+/// How much is shown, in bytes.
+const SHOWN: usize = 32 << 10;
+/// How much is shown of a line, in bytes.
+const LINE: usize = 300;
+/// How long a file may be, in bytes.
+const LONGEST: usize = 16 << 20;
+/// How much of a line is searched, in bytes.
+const SEARCHED: usize = 64 << 10;
+/// How large an expression may be once it is compiled, in bytes.
+const SIZE: usize = 1 << 20;
+
+/// Searches files for lines that fit a regular expression. Shows path, line number and line.
+#[derive(Deserialize, JsonSchema)]
+struct SearchFiles {
+    /// The regular expression; each line is searched by itself. `(?i)` in front ignores case.
+    #[schemars(example = &"fn main")]
+    pattern: String,
+    /// The directory or file to search.
+    #[serde(default = "here")]
+    #[schemars(example = &"src")]
+    path: String,
+    /// Only files that fit this pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", example = &"*.rs")]
+    glob: Option<String>,
+}
+
+pub(super) fn tool(place: Place) -> Tool {
+    let name = BuiltinTool::SearchFiles.name();
+    Tool::new(name, move |search: SearchFiles, context: Context| {
+        let place = place.clone();
+        async move {
+            let work = move |stop: &Stop| search.search(&place, stop);
+            blocking(&context, work).await
+        }
+    })
+    .effect(Effect::Read)
+    .positional(["path", "glob"])
+    .body("pattern")
+}
+
+impl SearchFiles {
+    fn search(&self, place: &Place, stop: &Stop) -> Result<String, String> {
+        let regex = self.regex()?;
+        let glob = self.glob.as_deref().map(Glob::new).transpose()?;
+        let written = place.written(&self.path)?;
+        let trouble = |error| place.trouble(&error, &written, "searched");
+        let mut hits = Hits::default();
+        let about = place.dir().metadata(&written.path).map_err(trouble)?;
+        let mut notes = if about.is_dir() {
+            let dir = place.dir().open_dir(&written.path).map_err(trouble)?;
+            let mut visit = |entry: &Entry<'_>| {
+                let is_searched = entry.kind == Kind::File
+                    && glob.as_ref().is_none_or(|glob| glob.fits(entry.path));
+                if !is_searched {
+                    return Ok(Step::On);
+                }
+                if let Ok(file) = open_without_waiting(entry.dir, entry.name) {
+                    hits.search(&regex, file, entry.path, stop)
+                } else {
+                    hits.unreadable += 1;
+                    Ok(Step::On)
+                }
+            };
+            walk(dir, &written.path, DEEPEST, stop, trouble, &mut visit)?.notes()
+        } else {
+            let (file, _) = place.open(&written)?;
+            hits.search(&regex, file, &written.path, stop)?;
+            Vec::new()
+        };
+        hits.note(&mut notes, &named(self.pattern()));
+        Ok(hits.text + &last_line(&notes))
+    }
+
+    /// The expression without the line end that stands behind it where it is a body: no line holds one.
+    fn pattern(&self) -> &str {
+        let pattern = &self.pattern;
+        let pattern = pattern.strip_suffix('\n').unwrap_or(pattern);
+        pattern.strip_suffix('\r').unwrap_or(pattern)
+    }
+
+    fn regex(&self) -> Result<Regex, String> {
+        let pattern = self.pattern();
+        if pattern.is_empty() {
+            return Err(
+                "the pattern is empty, and every line would fit it; write what to look for, such as `fn main`"
+                    .to_owned(),
+            );
+        }
+        if pattern.contains('\n') {
+            return Err(
+                "the pattern has several lines, but each line is searched by itself; search for one of them"
+                    .to_owned(),
+            );
+        }
+        let built = RegexBuilder::new(pattern)
+            .size_limit(SIZE)
+            .dfa_size_limit(8 * SIZE)
+            .build();
+        built.map_err(|error| {
+            let why = match &error {
+                regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
+                error => {
+                    let text = error.to_string();
+                    let last = text.lines().next_back().unwrap_or_default();
+                    last.trim_start_matches("error: ").to_owned()
+                }
+            };
+            format!(
+                "the regular expression {} cannot be used: {why}; put a backslash before characters that are meant as themselves, such as `\\(`",
+                named(pattern)
+            )
+        })
+    }
+}
+
+/// The lines that fit.
+#[derive(Default)]
+struct Hits {
+    text: String,
+    lines: usize,
+    searched: usize,
+    binary: usize,
+    too_long: usize,
+    unreadable: usize,
+    long_lines: usize,
+    is_full: bool,
+    is_late: bool,
+}
+
+impl Hits {
+    fn search(
+        &mut self,
+        regex: &Regex,
+        file: File,
+        path: &Path,
+        stop: &Stop,
+    ) -> Result<Step, String> {
+        // What was a file may have been changed for something else.
+        if !file.metadata().is_ok_and(|about| about.is_file()) {
+            self.unreadable += 1;
+            return Ok(Step::On);
+        }
+        let bytes = match read_all(file, LONGEST) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                self.too_long += 1;
+                return Ok(Step::On);
+            }
+            Err(_) => {
+                self.unreadable += 1;
+                return Ok(Step::On);
+            }
+        };
+        if why_binary(&bytes).is_some() {
+            self.binary += 1;
+            return Ok(Step::On);
+        }
+        self.searched += 1;
+        // A byte that is no UTF-8 counts as one character.
+        self.search_lines(regex, &String::from_utf8_lossy(&bytes), path, stop)
+    }
+
+    fn search_lines(
+        &mut self,
+        regex: &Regex,
+        text: &str,
+        path: &Path,
+        stop: &Stop,
+    ) -> Result<Step, String> {
+        let mut begin = 0;
+        let ends = memchr_iter(b'\n', text.as_bytes()).chain(std::iter::once(text.len()));
+        for (number, end) in (1_usize..).zip(ends) {
+            if number % 256 == 0 || end - begin > SEARCHED {
+                if stop.is_set() {
+                    stop.check()?;
+                }
+                if stop.is_late() {
+                    self.is_late = true;
+                    return Ok(Step::Enough);
+                }
+            }
+            let line = text.get(begin..end).unwrap_or_default();
+            begin = end + 1;
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            let searched = line
+                .get(..line.floor_char_boundary(SEARCHED))
+                .unwrap_or(line);
+            self.long_lines += usize::from(searched.len() < line.len());
+            // Behind the last line end there is no line.
+            let is_line = end < text.len() || !line.is_empty();
+            if is_line
+                && let Some(found) = regex.find(searched)
+                && self.add(path, number, line, found.start()) == Step::Enough
+            {
+                return Ok(Step::Enough);
+            }
+        }
+        Ok(Step::On)
+    }
+
+    fn add(&mut self, path: &Path, number: usize, line: &str, at: usize) -> Step {
+        let hit = format!("{}:{number}: {}\n", spelled(path), around(line, at));
+        if self.lines >= LINES || self.text.len() + hit.len() > SHOWN {
+            self.is_full = true;
+            return Step::Enough;
+        }
+        self.text.push_str(&hit);
+        self.lines += 1;
+        Step::On
+    }
+
+    fn note(&self, notes: &mut Vec<String>, pattern: &str) {
+        let mut left_out = |number: usize, what: &str, why: &str| {
+            if number > 0 {
+                notes.push(format!("{} {why}", count(number as u64, what)));
+            }
+        };
+        left_out(self.binary, "file", "left out: no text");
+        left_out(self.too_long, "file", "left out: longer than 16 MiB");
+        left_out(self.unreadable, "file", "could not be read");
+        left_out(
+            self.long_lines,
+            "line",
+            "longer than 64 KiB: only the beginning was searched",
+        );
+        if self.is_full {
+            notes.insert(
+                0,
+                format!(
+                    "these are the first {}; write a `pattern`, `path` or `glob` that fits less",
+                    count(self.lines as u64, "line")
+                ),
+            );
+        } else if self.lines == 0 {
+            let files = count(self.searched as u64, "file");
+            notes.insert(0, format!("no line fits {pattern}; {files} searched"));
+        }
+        if self.is_late {
+            notes.push(
+                "it took too long and was ended; write a `path` or `glob` that fits less"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+/// The line, or of a long one the part around what fits.
+fn around(line: &str, at: usize) -> Cow<'_, str> {
+    if line.len() <= LINE {
+        return Cow::Borrowed(line);
+    }
+    let from = at.saturating_sub(LINE / 3).min(line.len() - LINE);
+    let from = line.ceil_char_boundary(from);
+    let end = line.floor_char_boundary(from + LINE);
+    let part = line.get(from..end).unwrap_or_default();
+    let dots = |is_cut: bool| if is_cut { "…" } else { "" };
+    Cow::Owned(format!(
+        "{}{part}{}",
+        dots(from > 0),
+        dots(end < line.len())
+    ))
+}

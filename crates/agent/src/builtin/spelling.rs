@@ -1,0 +1,123 @@
+//! How names of files are written for a model.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// The longest name that is shown whole in a message, in bytes.
+const LONGEST: usize = 200;
+
+/// A name as it stands in a list: itself, or between quotes where characters would not be seen.
+pub(super) fn spelled(name: impl AsRef<OsStr>) -> String {
+    let bytes = name.as_ref().as_encoded_bytes();
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && is_plain(text)
+    {
+        return text.to_owned();
+    }
+    let mut spelled = String::from("\"");
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '"' | '\\' => spelled.extend(['\\', character]),
+                _ if is_hidden(character) => spelled.extend(character.escape_default()),
+                _ => spelled.push(character),
+            }
+        }
+        for byte in chunk.invalid() {
+            // Writing to a text cannot fail.
+            let _ = write!(spelled, "\\x{byte:02X}");
+        }
+    }
+    spelled.push('"');
+    spelled
+}
+
+/// A name in the middle of a sentence.
+pub(super) fn named(name: impl AsRef<OsStr>) -> String {
+    let spelled = spelled(name);
+    let shown = spelled
+        .get(..spelled.floor_char_boundary(LONGEST))
+        .unwrap_or_default();
+    let dots = if shown.len() < spelled.len() {
+        "…"
+    } else {
+        ""
+    };
+    if spelled.starts_with('"') {
+        format!("{shown}{dots}")
+    } else {
+        format!("`{shown}{dots}`")
+    }
+}
+
+/// A path below the directory as a model writes it.
+pub(super) fn below(prefix: &Path, name: impl AsRef<OsStr>) -> std::path::PathBuf {
+    if prefix == Path::new(".") {
+        name.as_ref().into()
+    } else {
+        prefix.join(name.as_ref())
+    }
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with([' ', '"'])
+        && !text.ends_with(' ')
+        && !text.contains('\\')
+        && !text.chars().any(is_hidden)
+}
+
+/// Control characters, and those that change the direction of text or have no width.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// A number of things: `1 line`, `3 lines`.
+pub(super) fn count(number: impl TryInto<u64>, what: &str) -> String {
+    match number.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}
+
+/// What there is to say about a result, as its last line; nothing if there is nothing.
+pub(super) fn last_line(notes: &[String]) -> String {
+    if notes.is_empty() {
+        String::new()
+    } else {
+        format!("[{}]\n", notes.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use super::{named, spelled};
+
+    #[test]
+    fn names() {
+        for (bytes, expected) in [
+            (&b"src/main.rs"[..], "src/main.rs"),
+            ("grün 🛠.txt".as_bytes(), "grün 🛠.txt"),
+            (b"a\nb", "\"a\\nb\""),
+            (b" a", "\" a\""),
+            (b"a ", "\"a \""),
+            (b"", "\"\""),
+            (b"\"a\"", "\"\\\"a\\\"\""),
+            (b"a\\b", "\"a\\\\b\""),
+            (b"a\xffb", "\"a\\xFFb\""),
+            ("a\u{202e}b".as_bytes(), "\"a\\u{202e}b\""),
+            (b"\x1b[2J", "\"\\u{1b}[2J\""),
+        ] {
+            assert_eq!(spelled(OsStr::from_bytes(bytes)), expected);
+        }
+        assert_eq!(named("a"), "`a`");
+        assert_eq!(named("a\tb"), "\"a\\tb\"");
+        assert_eq!(named("x".repeat(300)), format!("`{}…`", "x".repeat(200)));
+    }
+}

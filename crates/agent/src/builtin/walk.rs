@@ -1,0 +1,189 @@
+//! Going through a directory and what is below it, in the order of the names.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::vec::IntoIter;
+
+use cap_std::fs::{Dir, FileType, FileTypeExt as _};
+
+use crate::builtin::blocking::Stop;
+use crate::builtin::spelling::{below, count};
+
+/// How many directories deep it goes at most. Each is a handle of the process.
+pub(super) const DEEPEST: usize = 64;
+/// How many names it looks at.
+const LOOKED_AT: usize = 200_000;
+/// What holds the history of a project, and nothing that is asked for.
+const HISTORY: &str = ".git";
+
+/// What something in a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Directory,
+    Link,
+    /// A pipe, a socket or a device.
+    Other(&'static str),
+}
+
+/// Something in a directory.
+#[derive(Debug)]
+pub(super) struct Entry<'w> {
+    /// The directory in which it is.
+    pub(super) dir: &'w Dir,
+    pub(super) name: &'w Path,
+    /// Its path below the tools' directory.
+    pub(super) path: &'w Path,
+    pub(super) kind: Kind,
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    On,
+    /// Enough was seen.
+    Enough,
+}
+
+/// What was not gone through.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    unreadable: usize,
+    too_deep: usize,
+    is_cut: bool,
+}
+
+impl Left {
+    /// What there is to say about it.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.unreadable > 0 {
+            notes.push(format!(
+                "{} could not be read",
+                directories(self.unreadable)
+            ));
+        }
+        if self.too_deep > 0 {
+            notes.push(format!(
+                "{} deeper than {DEEPEST} were left out; name one as `path`",
+                directories(self.too_deep)
+            ));
+        }
+        if self.is_cut {
+            notes.push(
+                "there is more than could be gone through; name a directory below as `path`"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
+
+fn directories(number: usize) -> String {
+    count(number as u64, "directory").replace("directorys", "directories")
+}
+
+struct Level {
+    dir: Dir,
+    path: PathBuf,
+    entries: IntoIter<(OsString, Kind)>,
+}
+
+/// Visits all that is in a directory, and below it down to `depth` directories. Links are not followed.
+///
+/// # Errors
+/// The directory itself cannot be read, which `trouble` tells in words, or the visitor fails, or nobody waits any more.
+pub(super) fn walk(
+    dir: Dir,
+    path: &Path,
+    depth: usize,
+    stop: &Stop,
+    trouble: impl FnOnce(io::Error) -> String,
+    visit: &mut dyn FnMut(&Entry<'_>) -> Result<Step, String>,
+) -> Result<Left, String> {
+    let mut left = Left::default();
+    let mut budget = LOOKED_AT;
+    let mut levels = vec![Level::new(dir, path.to_owned(), &mut budget).map_err(trouble)?];
+    while let Some(level) = levels.last_mut() {
+        if stop.is_set() {
+            stop.check()?;
+        }
+        if stop.is_late() || budget == 0 {
+            left.is_cut = true;
+            break;
+        }
+        let Some((name, kind)) = level.entries.next() else {
+            levels.pop();
+            continue;
+        };
+        let path = below(&level.path, &name);
+        let entry = Entry {
+            dir: &level.dir,
+            name: Path::new(&name),
+            path: &path,
+            kind,
+        };
+        if visit(&entry)? == Step::Enough {
+            break;
+        }
+        if kind != Kind::Directory || name == HISTORY || levels.len() >= depth.min(DEEPEST) {
+            left.too_deep += usize::from(kind == Kind::Directory && levels.len() >= DEEPEST);
+            continue;
+        }
+        // What has become a link meanwhile can lead no higher than this directory.
+        let below = level_below(levels.last(), &name, path, &mut budget);
+        match below {
+            Some(level) => levels.push(level),
+            None => left.unreadable += 1,
+        }
+    }
+    Ok(left)
+}
+
+fn level_below(
+    above: Option<&Level>,
+    name: &OsString,
+    path: PathBuf,
+    budget: &mut usize,
+) -> Option<Level> {
+    let dir = above?.dir.open_dir(name).ok()?;
+    Level::new(dir, path, budget).ok()
+}
+
+impl Level {
+    fn new(dir: Dir, path: PathBuf, budget: &mut usize) -> io::Result<Self> {
+        let mut entries = Vec::new();
+        for entry in dir.entries()? {
+            let Ok(entry) = entry else { continue };
+            if *budget == 0 {
+                break;
+            }
+            *budget -= 1;
+            let kind = entry.file_type().map_or(Kind::Other("unknown"), kind);
+            entries.push((entry.file_name(), kind));
+        }
+        entries.sort_by(|(one, _): &(OsString, Kind), (other, _)| one.cmp(other));
+        Ok(Self {
+            dir,
+            path,
+            entries: entries.into_iter(),
+        })
+    }
+}
+
+fn kind(file_type: FileType) -> Kind {
+    if file_type.is_dir() {
+        Kind::Directory
+    } else if file_type.is_file() {
+        Kind::File
+    } else if file_type.is_symlink() {
+        Kind::Link
+    } else if file_type.is_fifo() {
+        Kind::Other("a pipe")
+    } else if file_type.is_socket() {
+        Kind::Other("a socket")
+    } else {
+        Kind::Other("a device")
+    }
+}

@@ -1,0 +1,351 @@
+//! `write_file`, `edit_file`.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+use plaincall_agent::plaincall::Stop;
+
+use crate::scene::{Scene, call};
+
+#[tokio::test]
+async fn whole_files() {
+    let scene = Scene::of(&[("old", "before"), ("dir/x", "")]);
+    scene.link("old", "link");
+    scene.link("dir/new", "dangling");
+    for (path, content, expected, there) in [
+        ("a", "one\n", "created `a`: 4 bytes\n", "a"),
+        (
+            "old",
+            "one",
+            "replaced `old`: 3 bytes, before 6; its last line has no line end\n",
+            "old",
+        ),
+        (
+            "deep/er/b",
+            "",
+            "created `deep/er/b`: 0 bytes\n",
+            "deep/er/b",
+        ),
+        (
+            "./c",
+            "\u{feff}a\r\nb\r\u{0}",
+            "created `./c`: 9 bytes; its last line has no line end\n",
+            "c",
+        ),
+        (
+            "link",
+            "by link\n",
+            "replaced `link`: 8 bytes, before 3\n",
+            "old",
+        ),
+        ("dir/../d", "x\n", "created `dir/../d`: 2 bytes\n", "d"),
+    ] {
+        let arguments = [("path", path), ("content", content)];
+        scene.check("write_file", &arguments, expected).await;
+        assert_eq!(scene.content(there), content, "{path}");
+    }
+    assert!(
+        fs::symlink_metadata(scene.path("link"))
+            .unwrap()
+            .is_symlink()
+    );
+    for (path, expected) in [
+        (
+            "",
+            "error: \"\" names a directory, no file; add the name of a file",
+        ),
+        (
+            "dir",
+            "error: `dir` is a directory, no file; `list_files` shows what is in it; name a file",
+        ),
+        (
+            "new/",
+            "error: `new/` ends with a slash, so it names a directory; add the name of a file",
+        ),
+        (
+            "new/..",
+            "error: `new/..` names a directory, no file; add the name of a file",
+        ),
+        (
+            "old/x",
+            "error: `old/x`: a part of this path is a file, not a directory; `list_files` shows what there is",
+        ),
+        (
+            "dangling",
+            "error: `dangling` is a link that leads to nothing; name another path",
+        ),
+        (
+            "a\u{0}b",
+            "error: \"a\\u{0}b\" holds a NUL character, which no path can; leave it out",
+        ),
+    ] {
+        scene
+            .check("write_file", &[("path", path), ("content", "x")], expected)
+            .await;
+    }
+    let long = "x".repeat(300);
+    scene
+        .check_parts(
+            "write_file",
+            &[("path", &long), ("content", "x")],
+            &["is too long for a path"],
+        )
+        .await;
+    // Nothing is left behind by what failed.
+    assert_eq!(
+        scene.names("."),
+        ["a", "c", "d", "dangling", "deep", "dir", "link", "old"]
+    );
+    assert_eq!(scene.names("dir"), ["x"]);
+}
+
+/// What others may do with a file stays, and a file that is not to be written is not replaced either.
+#[tokio::test]
+async fn permissions() {
+    let scene = Scene::of(&[("script", "old"), ("locked", "old"), ("shut/x", "old")]);
+    let mode = |path: &str, mode| {
+        fs::set_permissions(scene.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("script", 0o751);
+    mode("locked", 0o444);
+    scene
+        .check(
+            "write_file",
+            &[("path", "script"), ("content", "new\n")],
+            "replaced `script`: 4 bytes, before 3\n",
+        )
+        .await;
+    assert_eq!(
+        fs::metadata(scene.path("script")).unwrap().mode() & 0o7777,
+        0o751
+    );
+    let refused = "error: `locked` cannot be written: its permissions do not allow it; go on without it, or ask the user";
+    scene
+        .check(
+            "write_file",
+            &[("path", "locked"), ("content", "new\n")],
+            refused,
+        )
+        .await;
+    scene
+        .check(
+            "edit_file",
+            &[("path", "locked"), ("old_text", "old"), ("new_text", "new")],
+            refused,
+        )
+        .await;
+    assert_eq!(scene.content("locked"), "old");
+    mode("shut", 0o500);
+    // Whoever may do anything may do this too.
+    if fs::write(scene.path("shut/y"), "").is_err() {
+        let refused = "error: `shut/x` cannot be written: its permissions do not allow it; go on without it, or ask the user";
+        scene
+            .check(
+                "write_file",
+                &[("path", "shut/x"), ("content", "new\n")],
+                refused,
+            )
+            .await;
+        assert_eq!(scene.content("shut/x"), "old");
+        mode("shut", 0o000);
+        let refused = refused.replace("written", "read");
+        scene
+            .check("read_file", &[("path", "shut/x")], &refused)
+            .await;
+    }
+    mode("shut", 0o700);
+}
+
+#[tokio::test]
+async fn texts_in_place_of_others() {
+    let scene = Scene::new();
+    let edited = |lines: &str| format!("changed `f`: 1 occurrence replaced, at {lines}\n");
+    let kept =
+        |lines: &str| edited(lines).replace('\n', "; the line ends of the file were kept (CRLF)\n");
+    for (before, old, new, expected, after) in [
+        ("a b c\n", "b", "x", edited("line 1"), "a x c\n"),
+        ("a\nb\nc\n", "b\nc", "", edited("line 2"), "a\n\n"),
+        ("a\nb", "b", "b\n", edited("line 2"), "a\nb\n"),
+        ("ä\0"[..2].as_ref(), "ä", "ö", edited("line 1"), "ö"),
+        // The line ends of the file stay, whether they are written so or not.
+        ("a\r\nb\r\n", "a\nb", "x\ny", kept("line 1"), "x\r\ny\r\n"),
+        ("a\r\nb\r\n", "b", "x\ny", kept("line 2"), "a\r\nx\r\ny\r\n"),
+        (
+            "a\r\nb\r\n",
+            "a\r\nb",
+            "x\r\ny",
+            edited("line 1"),
+            "x\r\ny\r\n",
+        ),
+        ("a\r\nb\r\n", "b", "x", edited("line 2"), "a\r\nx\r\n"),
+        ("a\nb\n", "a\r\nb", "x\r\ny", edited("line 1"), "x\ny\n"),
+        // Where they differ, what is written counts, and then the other way.
+        (
+            "a\r\nb\nc\n",
+            "b\nc",
+            "x\ny",
+            edited("line 2"),
+            "a\r\nx\ny\n",
+        ),
+        ("a\r\nb\nc\n", "a\nb", "x\ny", kept("line 1"), "x\r\ny\nc\n"),
+        (
+            "$1 \\n {}",
+            "\\n",
+            "$0 \\1",
+            edited("line 1"),
+            "$1 $0 \\1 {}",
+        ),
+    ] {
+        scene.file("f", before);
+        scene
+            .check(
+                "edit_file",
+                &[("path", "f"), ("old_text", old), ("new_text", new)],
+                &expected,
+            )
+            .await;
+        assert_eq!(scene.content("f"), after, "{before:?} {old:?}");
+    }
+    for (before, old, new, expected, after) in [
+        (
+            "a b a\na",
+            "a",
+            "x",
+            "changed `f`: 3 occurrences replaced, at lines 1 and 2\n",
+            "x b x\nx",
+        ),
+        (
+            "aaaa",
+            "aa",
+            "b",
+            "changed `f`: 2 occurrences replaced, at line 1\n",
+            "bb",
+        ),
+        (
+            "a",
+            "a",
+            "aa",
+            "changed `f`: 1 occurrence replaced, at line 1\n",
+            "aa",
+        ),
+    ] {
+        scene.file("f", before);
+        scene
+            .check(
+                "edit_file",
+                &[
+                    ("path", "f"),
+                    ("old_text", old),
+                    ("new_text", new),
+                    ("all", "true"),
+                ],
+                expected,
+            )
+            .await;
+        assert_eq!(scene.content("f"), after, "{before:?} {old:?}");
+    }
+    // Bytes that are no UTF-8 stay as they are.
+    scene.file("f", b"gr\xfcn a \xff");
+    scene
+        .check(
+            "edit_file",
+            &[("path", "f"), ("old_text", "a"), ("new_text", "b")],
+            &edited("line 1"),
+        )
+        .await;
+    assert_eq!(fs::read(scene.path("f")).unwrap(), b"gr\xfcn b \xff");
+}
+
+#[tokio::test]
+async fn texts_that_stand_nowhere_or_too_often() {
+    let scene = Scene::new();
+    let absent = "error: `old_text` does not stand in `f`, so nothing was changed. ";
+    let code = "fn main() {\n    let first = 1;\n    let second = 2;\n}\n";
+    for (file, old, new, expected) in [
+        ("a a\na", "a", "b", "error: `old_text` stands in `f` 3 times, at the lines 1 and 2, so nothing was changed; take more of the lines around the right place into `old_text`, or set `all` to true to replace every one".to_owned()),
+        ("aaa", "aa", "b", "error: `old_text` stands in `f` 2 times, at the lines 1, so nothing was changed; take more of the lines around the right place into `old_text`, or set `all` to true to replace every one".to_owned()),
+        (code, "let first = 2;", "x", format!("{absent}The line most like its first one is line 2:\n    let first = 1;\nRead the lines there again and copy them exactly.")),
+        (code, "let first = 1;\nlet second = 2;", "x", format!("{absent}With other blanks or line ends it stands at lines 2 to 3. Copy exactly what stands there:\n    let first = 1;\n    let second = 2;")),
+        (code, "}\n\n", "x", format!("{absent}With other blanks or line ends it stands at line 4. Copy exactly what stands there:\n}}")),
+        (code, "2:     let first = 1;\n3:     let second = 2;", "x", format!("{absent}Without the numbers in front of its lines it does: leave them out.")),
+        (code, "class Zebra:", "x", format!("{absent}No line is like its first one; read the file again and copy the lines exactly.")),
+        (code, "   \t ", "x", format!("{absent}Write a text with at least one character that is no blank.")),
+        ("", "a", "b", format!("{absent}No line is like its first one; read the file again and copy the lines exactly.")),
+        (code, "", "x", "error: `old_text` is empty; write a text that stands in `f`; `write_file` writes a whole file".to_owned()),
+        ("a", "a", "a", "error: `old_text` and `new_text` are the same, so there is nothing to change; go on".to_owned()),
+    ] {
+        scene.file("f", file);
+        scene.check("edit_file", &[("path", "f"), ("old_text", old), ("new_text", new)], &expected).await;
+        assert_eq!(scene.content("f"), file);
+    }
+    let many = "a\n".repeat(3_000);
+    scene.file("f", &many);
+    scene
+        .check_parts(
+            "edit_file",
+            &[("path", "f"), ("old_text", "a\na"), ("new_text", "b")],
+            &["more than 100 times, at the lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more"],
+        )
+        .await;
+    // What cannot stand there is told soon, also of a file that means harm.
+    scene.file("f", "ab\n".repeat(300_000));
+    let old = format!("{}x", "ab\n".repeat(2_000));
+    scene
+        .check_parts(
+            "edit_file",
+            &[("path", "f"), ("old_text", &old), ("new_text", "b")],
+            &["does not stand in `f`"],
+        )
+        .await;
+}
+
+/// Changes of one file that come at the same time: none is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn changes_at_the_same_time() {
+    let scene = Scene::new();
+    let words: Vec<String> = (0..40).map(|n| format!("<{n}>")).collect();
+    scene.file("f", words.join("\n"));
+    let mut run = scene.run();
+    let mut turn = run.turn();
+    for word in &words {
+        turn.feed(call(
+            "edit_file",
+            &[("path", "f"), ("old_text", word), ("new_text", "done")],
+        ));
+    }
+    let results = turn.finish(Stop::Natural).await;
+    assert!(results.all_ok(), "{results:?}");
+    assert_eq!(scene.content("f"), vec!["done"; 40].join("\n"));
+}
+
+/// A call that ends early leaves the file as it was, or has replaced it; never half of either, and nothing beside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_that_are_called_off() {
+    let scene = Scene::of(&[("f", "before")]);
+    let content = "x".repeat(8 << 20);
+    for pause in [0, 1, 4, 16] {
+        let mut run = scene.run();
+        let canceller = run.canceller();
+        let mut turn = run.turn();
+        turn.feed(call("write_file", &[("path", "f"), ("content", &content)]));
+        let calling_off = async {
+            tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
+            canceller.cancel();
+        };
+        let (results, ()) = tokio::join!(turn.finish(Stop::Natural), calling_off);
+        assert_eq!(results.len(), 1);
+        drop(run);
+        // The work hears of it at the next piece.
+        let begun = std::time::Instant::now();
+        while scene.names(".") != ["f"] {
+            assert!(begun.elapsed().as_secs() < 20, "{:?}", scene.names("."));
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        let found = scene.content("f");
+        assert!(
+            found == "before" || found == content,
+            "{} bytes",
+            found.len()
+        );
+    }
+}

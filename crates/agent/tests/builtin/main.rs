@@ -1,0 +1,19 @@
+//! The built-in tools, each through a run, on files, processes and sockets that are there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails, in its helpers too"
+)]
+#![allow(
+    clippy::too_many_lines,
+    reason = "a table has as many rows as it needs"
+)]
+
+mod changing;
+mod confined;
+mod offered;
+mod pages;
+mod reading;
+mod running;
+mod scene;

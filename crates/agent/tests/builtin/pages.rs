@@ -1,0 +1,297 @@
+//! `fetch_url`, against a server on this machine.
+
+use std::time::Duration;
+
+use plaincall_agent::builtin::Builtin;
+use plaincall_testkit::model_server::{Framing, Head, ModelServer, Script, Then};
+
+use crate::scene::Scene;
+
+fn page(content_type: &str, body: impl Into<Vec<u8>>) -> Script {
+    Script::new(
+        Head::new(200).header("content-type", content_type),
+        vec![body.into()],
+    )
+}
+
+fn redirect(status: u16, to: impl Into<String>) -> Script {
+    Script::new(Head::new(status).header("location", to), vec![])
+}
+
+fn private(set: Builtin) -> Builtin {
+    set.fetch_from_private_networks()
+        .fetch_timeout(Duration::from_secs(20))
+}
+
+fn url(server: &ModelServer) -> String {
+    format!("http://{}", server.address)
+}
+
+/// What comes of one page, or of several behind each other.
+async fn fetched(scripts: Vec<Script>) -> String {
+    let server = ModelServer::start(scripts).await;
+    let scene = Scene::with(private);
+    let found = scene
+        .call(
+            "fetch_url",
+            &[("url", &format!("{}/a/b?c=d", url(&server)))],
+        )
+        .await;
+    assert_eq!(server.left(), 0, "{found}");
+    found.replace(&url(&server), "URL")
+}
+
+#[tokio::test]
+async fn pages_as_text() {
+    for (content_type, body, expected) in [
+        (
+            "text/html; charset=utf-8",
+            &b"<title>T</title><h1>H</h1><p>a &amp; <a href=../x>b</a>"[..],
+            "[`URL/a/b?c=d`, text/html, 55 bytes]\nT\n\n# H\n\na & [b](URL/x)\n",
+        ),
+        (
+            "text/plain",
+            b"a <b>\n",
+            "[`URL/a/b?c=d`, text/plain, 6 bytes]\na <b>\n",
+        ),
+        (
+            "Application/JSON",
+            b"{}",
+            "[`URL/a/b?c=d`, application/json, 2 bytes]\n{}\n",
+        ),
+        (
+            "application/feed+xml",
+            b"<a/>",
+            "[`URL/a/b?c=d`, application/feed+xml, 4 bytes]\n<a/>\n",
+        ),
+        (
+            "text/html; charset=\"ISO-8859-1\"",
+            b"gr\xfcn",
+            "[`URL/a/b?c=d`, text/html, 4 bytes]\ngr\u{fc}n\n",
+        ),
+        (
+            "text/plain",
+            b"gr\xfcn",
+            "[`URL/a/b?c=d`, text/plain, 4 bytes]\ngr\u{fffd}n\n",
+        ),
+        ("text/plain", b"", "[`URL/a/b?c=d`, text/plain, 0 bytes]\n"),
+        (
+            "image/png",
+            b"\x89PNG",
+            "error: `URL/a/b?c=d` is `image/png`, which is no text; fetch a page with text",
+        ),
+        (
+            "application/octet-stream",
+            b"a",
+            "error: `URL/a/b?c=d` is `application/octet-stream`, which is no text; fetch a page with text",
+        ),
+    ] {
+        assert_eq!(
+            fetched(vec![page(content_type, body)]).await,
+            expected,
+            "{content_type}"
+        );
+    }
+    // No more of a page is read than can be told.
+    let long = fetched(vec![page("text/plain", "x".repeat((4 << 20) + 1))]).await;
+    assert!(
+        long.starts_with(
+            "[`URL/a/b?c=d`, text/plain, 4194304 bytes, cut: the page is longer]\nxxx"
+        ),
+        "{}",
+        &long[..100]
+    );
+    assert!(
+        long.contains("[output cut: the first"),
+        "the run cuts what is left"
+    );
+}
+
+#[tokio::test]
+async fn pages_that_do_not_come() {
+    let not_found = Script::new(
+        Head::new(404).header("content-type", "text/html"),
+        vec![b"<p>Not <b>here".to_vec()],
+    );
+    assert_eq!(
+        fetched(vec![not_found]).await,
+        "error: `URL/a/b?c=d` was answered with the status 404 (Not Found); try another page | Not here\n"
+    );
+    let broken = page("text/plain", "abc")
+        .framing(Framing::Length)
+        .only(0, Then::Break);
+    let found = fetched(vec![broken]).await;
+    assert!(
+        found.starts_with("error: the server of `URL/a/b?c=d` has broken off its answer")
+            && found.ends_with("; try another page, or the same later"),
+        "{found}"
+    );
+
+    // One that says nothing.
+    let server = ModelServer::start(vec![Script::nothing(Then::Stall)]).await;
+    let scene = Scene::with(|set| private(set).fetch_timeout(Duration::from_millis(200)));
+    let found = scene.call("fetch_url", &[("url", &url(&server))]).await;
+    assert!(found.contains("has not begun to answer"), "{found}");
+    // One that is not there.
+    let gone = url(&server);
+    drop(server);
+    let found = scene.call("fetch_url", &[("url", &gone)]).await;
+    assert!(
+        found.contains("cannot be reached") || found.contains("closed the connection"),
+        "{found}"
+    );
+}
+
+#[tokio::test]
+async fn redirects() {
+    let text = || page("text/plain", "there");
+    let arrived = |path: &str| format!("[`URL{path}`, text/plain, 5 bytes]\nthere\n");
+    for status in [301, 302, 303, 307, 308] {
+        assert_eq!(
+            fetched(vec![redirect(status, "/x"), text()]).await,
+            arrived("/x")
+        );
+    }
+    assert_eq!(
+        fetched(vec![redirect(302, "x?y"), redirect(302, "../z"), text()]).await,
+        arrived("/z")
+    );
+    let found = fetched((0..6).map(|_| redirect(302, "/again")).collect()).await;
+    assert_eq!(
+        found,
+        "error: `URL/a/b?c=d` leads on from page to page, more than 5 times; fetch another address"
+    );
+    for (to, expected) in [
+        (
+            "https://elsewhere.example/x",
+            "error: `URL/a/b?c=d` leads on to another server: `https://elsewhere.example/x`; fetch that address if you want to go there",
+        ),
+        (
+            "//elsewhere.example",
+            "error: `URL/a/b?c=d` leads on to another server: `http://elsewhere.example/`; fetch that address if you want to go there",
+        ),
+        (
+            "file:///etc/passwd",
+            "error: `file:///etc/passwd` cannot be fetched: only addresses with http:// and https:// can",
+        ),
+        (
+            "http://u:p@elsewhere.example/",
+            "error: `http://u:p@elsewhere.example/` cannot be fetched: it holds a user name or a password; leave that out",
+        ),
+        (
+            "http://[",
+            "error: `URL/a/b?c=d` leads on to `http://[`, which is no address; fetch another page",
+        ),
+    ] {
+        assert_eq!(fetched(vec![redirect(302, to)]).await, expected);
+    }
+    // Without an address it is a page.
+    let plain = Script::new(
+        Head::new(302).header("content-type", "text/plain"),
+        vec![b"x".to_vec()],
+    );
+    assert!(
+        fetched(vec![plain])
+            .await
+            .contains("was answered with the status 302 (Found)")
+    );
+}
+
+/// Addresses of this machine and of private networks, however they are written, and names that lead there.
+#[tokio::test]
+async fn addresses_that_are_nobodys_business() {
+    let server = ModelServer::start(vec![]).await;
+    let port = server.address.port();
+    let scene = Scene::new();
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "0.0.0.0",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[64:ff9b::7f00:1]",
+        "localhost",
+        "LOCALHOST",
+        "10.0.0.1",
+        "169.254.169.254",
+        "192.168.1.1",
+        "[fd00::1]",
+        "[fe80::1]",
+        "１２７.0.0.1",
+    ] {
+        let found = scene
+            .call("fetch_url", &[("url", &format!("http://{host}:{port}/"))])
+            .await;
+        assert!(
+            found.starts_with("error: ")
+                && found.contains("is on this machine or in a private network"),
+            "{host}: {found}"
+        );
+    }
+    assert_eq!(server.seen().requests.len(), 0);
+    for (url, expected) in [
+        (
+            "file:///etc/passwd",
+            "error: `file:///etc/passwd` cannot be fetched: only addresses with http:// and https:// can",
+        ),
+        (
+            "ftp://example.org/",
+            "error: `ftp://example.org/` cannot be fetched: only addresses with http:// and https:// can",
+        ),
+        (
+            "example.org",
+            "error: `example.org` is no address (relative URL without a base); write one such as https://example.org/page",
+        ),
+        (
+            "http://",
+            "error: `http://` is no address (empty host); write one such as https://example.org/page",
+        ),
+        (
+            "http://a:b@127.0.0.1/",
+            "error: `http://a:b@127.0.0.1/` cannot be fetched: it holds a user name or a password; leave that out",
+        ),
+        (
+            "",
+            "error: \"\" is no address (relative URL without a base); write one such as https://example.org/page",
+        ),
+    ] {
+        scene.check("fetch_url", &[("url", url)], expected).await;
+    }
+    // Hosts that are named keep others away, and lead to no private address either.
+    let scene = Scene::with(|set| set.fetch_hosts(["localhost", "docs.example"]));
+    scene.check("fetch_url", &[("url", "http://elsewhere.example/")], "error: `http://elsewhere.example/` cannot be fetched: only pages from localhost, docs.example can; fetch one of these").await;
+    scene
+        .check_parts(
+            "fetch_url",
+            &[("url", &format!("http://localhost:{port}/"))],
+            &["is on this machine or in a private network"],
+        )
+        .await;
+    assert_eq!(server.seen().requests.len(), 0);
+}
+
+/// What is asked, and that it is taken back when the call ends.
+#[tokio::test]
+async fn what_the_server_hears() {
+    let server = ModelServer::start(vec![page("text/plain", "a")]).await;
+    let scene = Scene::with(private);
+    scene
+        .call(
+            "fetch_url",
+            &[("url", &format!(" {}/x#part\n", url(&server)))],
+        )
+        .await;
+    let head = server.seen().requests[0].head.clone();
+    assert!(head.starts_with("get /x http/1.1\r\n"), "{head}");
+    for part in ["user-agent: plaincall/", "accept: text/html"] {
+        assert!(head.to_lowercase().contains(part), "{head}");
+    }
+    for part in ["cookie", "authorization", "referer"] {
+        assert!(!head.to_lowercase().contains(part), "{head}");
+    }
+}

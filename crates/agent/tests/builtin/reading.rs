@@ -1,0 +1,402 @@
+//! `list_files`, `read_file`, `search_files`.
+
+use std::fs;
+
+use crate::scene::{Scene, bytes};
+
+#[tokio::test]
+async fn lines_with_their_numbers() {
+    let scene = Scene::of(&[
+        ("a.txt", "one\ntwo\nthree\n"),
+        ("no-end", "one\ntwo"),
+        ("empty", ""),
+        ("crlf", "one\r\ntwo\r\n"),
+        ("mixed", "one\r\ntwo\nthree"),
+        ("cr", "a\rb\r\r\n"),
+        ("blank", "\n\n"),
+        ("dir/b", "b\n"),
+    ]);
+    scene.file("latin1", b"gr\xfcn\n");
+    for (path, offset, limit, expected) in [
+        ("a.txt", "", "", "1: one\n2: two\n3: three\n"),
+        ("./dir/../a.txt", "", "", "1: one\n2: two\n3: three\n"),
+        ("a.txt", "2", "", "2: two\n3: three\n[lines 2 to 3 of 3]\n"),
+        (
+            "a.txt",
+            "",
+            "2",
+            "1: one\n2: two\n[lines 1 to 2 of 3; read on with `offset` = 3]\n",
+        ),
+        (
+            "a.txt",
+            "2",
+            "1",
+            "2: two\n[lines 2 to 2 of 3; read on with `offset` = 3]\n",
+        ),
+        ("a.txt", "3", "1", "3: three\n[lines 3 to 3 of 3]\n"),
+        (
+            "a.txt",
+            "4",
+            "",
+            "error: `a.txt` has only 3 lines; write a smaller `offset`",
+        ),
+        (
+            "a.txt",
+            "18446744073709551615",
+            "18446744073709551615",
+            "error: `a.txt` has only 3 lines; write a smaller `offset`",
+        ),
+        (
+            "no-end",
+            "",
+            "",
+            "1: one\n2: two\n[no line end after the last line]\n",
+        ),
+        (
+            "no-end",
+            "",
+            "1",
+            "1: one\n[lines 1 to 1 of 2; read on with `offset` = 2]\n",
+        ),
+        ("empty", "", "", "[the file is empty]\n"),
+        ("crlf", "", "", "1: one\n2: two\n[lines end with CRLF]\n"),
+        (
+            "mixed",
+            "",
+            "",
+            "1: one\n2: two\n3: three\n[no line end after the last line; 1 of 2 line ends are CRLF]\n",
+        ),
+        ("cr", "", "", "1: a\rb\r\n[lines end with CRLF]\n"),
+        ("blank", "", "", "1: \n2: \n"),
+        (
+            "latin1",
+            "",
+            "",
+            "1: gr\u{fffd}n\n[bytes that are no UTF-8 are shown as \u{fffd}]\n",
+        ),
+        (
+            "dir",
+            "",
+            "",
+            "error: `dir` is a directory, no file; `list_files` shows what is in it; name a file",
+        ),
+        (
+            "",
+            "",
+            "",
+            "error: \"\" is a directory, no file; `list_files` shows what is in it; name a file",
+        ),
+        (
+            "a.txt/b",
+            "",
+            "",
+            "error: `a.txt/b`: a part of this path is a file, not a directory; `list_files` shows what there is",
+        ),
+        (
+            "a.tx",
+            "",
+            "",
+            "error: there is nothing at `a.tx`; perhaps `a.txt` is meant",
+        ),
+        (
+            "idr/b",
+            "",
+            "",
+            "error: there is nothing at `idr/b`; perhaps `dir/b` is meant",
+        ),
+        (
+            "dir/zzz",
+            "",
+            "",
+            "error: there is nothing at `dir/zzz`; `list_files` shows what there is",
+        ),
+        (
+            " a.txt\n",
+            "",
+            "",
+            "error: there is nothing at \" a.txt\\n\"; without the blanks or line ends around it there is: write `a.txt`",
+        ),
+    ] {
+        let arguments = [("path", path), ("offset", offset), ("limit", limit)];
+        let given = arguments
+            .into_iter()
+            .filter(|(name, value)| *name == "path" || !value.is_empty());
+        scene
+            .check("read_file", &given.collect::<Vec<_>>(), expected)
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn files_that_are_no_text() {
+    let scene = Scene::new();
+    for (content, why) in [
+        (&b"a\0b"[..], "it holds NUL bytes"),
+        (b"\x7fELF\x02\0", "it is a program"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "it is an image"),
+        (b"PK\x03\x04\0", "it is an archive"),
+        (
+            b"\xff\xfea\0",
+            "it is text in UTF-16, and only UTF-8 can be shown",
+        ),
+    ] {
+        scene.file("x", content);
+        let read = format!("error: `x` is no text file: {why}; go on without reading it");
+        scene.check("read_file", &[("path", "x")], &read).await;
+        let edit = format!("error: `x` is no text file: {why}; it was not changed");
+        let arguments = [("path", "x"), ("old_text", "a"), ("new_text", "b")];
+        scene.check("edit_file", &arguments, &edit).await;
+        assert_eq!(fs::read(scene.path("x")).unwrap(), content);
+    }
+}
+
+/// What is long is cut, and following the hints shows all of it.
+#[tokio::test]
+async fn long_files() {
+    let scene = Scene::new();
+    let lines: Vec<String> = (1..=5_000)
+        .map(|n| format!("line {n} {}", "x".repeat(n % 90)))
+        .collect();
+    scene.file("long", lines.join("\n"));
+    let (mut offset, mut found) = ("1".to_owned(), Vec::new());
+    let mut reads = 0;
+    loop {
+        let text = scene
+            .call("read_file", &[("path", "long"), ("offset", &offset)])
+            .await;
+        assert!(text.len() < 60_000);
+        reads += 1;
+        for line in text.lines().filter(|line| !line.starts_with('[')) {
+            let (number, line) = line.split_once(": ").unwrap();
+            found.push(line.to_owned());
+            assert_eq!(number, found.len().to_string());
+        }
+        let note = text.lines().last().unwrap();
+        match note.split_once("`offset` = ") {
+            Some((_, next)) => offset = next.trim_end_matches(']').to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(found, lines);
+    assert!(reads > 3, "{reads}");
+
+    // One line, longer than the memory would like; a character lies across the cut.
+    scene.file(
+        "wide",
+        format!("{}{}\nshort\n", "x".repeat(1_999), "ü".repeat(2 << 20)),
+    );
+    let expected = format!(
+        "1: {} [… 4194304 more bytes of this line]\n2: short\n",
+        "x".repeat(1_999)
+    );
+    scene
+        .check("read_file", &[("path", "wide")], &expected)
+        .await;
+
+    // A file that says it is a terabyte long takes no memory and has an end.
+    scene.file("huge", "first\n");
+    fs::File::options()
+        .write(true)
+        .open(scene.path("huge"))
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    scene
+        .check_parts("read_file", &[("path", "huge")], &["it holds NUL bytes"])
+        .await;
+    scene
+        .check_parts(
+            "search_files",
+            &[("pattern", "first")],
+            &["1 file left out: longer than 16 MiB"],
+        )
+        .await;
+    scene
+        .check_parts(
+            "edit_file",
+            &[("path", "huge"), ("old_text", "first"), ("new_text", "x")],
+            &["is too long to be edited"],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn lists() {
+    let scene = Scene::of(&[
+        ("b.txt", "12345"),
+        ("a.rs", "1"),
+        ("src/main.rs", ""),
+        ("src/deep/er.rs", "12"),
+        (".git/config", "x"),
+        (".hidden", ""),
+    ]);
+    scene.link("src/main.rs", "link");
+    scene.link("/etc/passwd", "out");
+    fs::create_dir(scene.path("empty")).unwrap();
+    let all = ".git/\n.hidden (0 bytes)\na.rs (1 byte)\nb.txt (5 bytes)\nempty/\nlink -> src/main.rs\nout -> /etc/passwd\nsrc/\n";
+    let directory = scene.path("src").to_str().unwrap().to_owned();
+    for (arguments, expected) in [
+        (&[][..], all),
+        (&[("path", ".")], all),
+        (&[("path", "src")], "src/deep/\nsrc/main.rs (0 bytes)\n"),
+        (&[("path", "./src/")], "src/deep/\nsrc/main.rs (0 bytes)\n"),
+        (
+            &[("path", &directory)],
+            "src/deep/\nsrc/main.rs (0 bytes)\n",
+        ),
+        (&[("path", "empty")], "[the directory is empty]\n"),
+        (
+            &[("glob", "*.rs")],
+            "a.rs (1 byte)\nsrc/deep/er.rs (2 bytes)\nsrc/main.rs (0 bytes)\n",
+        ),
+        (&[("glob", "src/*.rs")], "src/main.rs (0 bytes)\n"),
+        (&[("glob", "*.rs"), ("depth", "1")], "a.rs (1 byte)\n"),
+        (&[("glob", "*.py")], "[no file fits `*.py`]\n"),
+        (
+            &[("path", "src"), ("depth", "2")],
+            "src/deep/\nsrc/deep/er.rs (2 bytes)\nsrc/main.rs (0 bytes)\n",
+        ),
+        (
+            &[("path", "a.rs")],
+            "error: `a.rs` is no directory (1 byte); name a directory",
+        ),
+        (
+            &[("path", "scr")],
+            "error: there is nothing at `scr`; perhaps `src` is meant",
+        ),
+        (
+            &[("glob", "[")],
+            "error: the glob `[` lacks a `]`; write one such as `*.rs` or `src/**/*.txt`",
+        ),
+    ] {
+        scene.check("list_files", arguments, expected).await;
+    }
+}
+
+#[tokio::test]
+async fn searches() {
+    let scene = Scene::of(&[
+        ("a.rs", "fn main() {\r\n    call(\"x\");\r\n}\r\n"),
+        ("src/b.rs", "// fn later\nno end fn"),
+        ("src/c.txt", "fn in a text\n\n"),
+        (".git/hooks", "fn hook"),
+    ]);
+    scene.file("bin", b"fn\0");
+    scene.file("src/latin1", b"fn gr\xfcn\n");
+    scene.link("a.rs", "link.rs");
+    let binary = "[1 file left out: no text]\n";
+    for (arguments, expected) in [
+        (&[("pattern", "fn \\w+\\(")][..], format!("a.rs:1: fn main() {{\n{binary}")),
+        (&[("pattern", "(?i)FN$")], format!("src/b.rs:2: no end fn\n{binary}")),
+        (&[("pattern", "^fn"), ("glob", "*.txt")], "src/c.txt:1: fn in a text\n".to_owned()),
+        (&[("pattern", "later|main"), ("path", "src")], "src/b.rs:1: // fn later\n".to_owned()),
+        (&[("pattern", "main"), ("path", "a.rs")], "a.rs:1: fn main() {\n".to_owned()),
+        (&[("pattern", "main"), ("path", "link.rs")], "link.rs:1: fn main() {\n".to_owned()),
+        // A line ends before its CR.
+        (&[("pattern", "\\{$"), ("glob", "*.rs")], "a.rs:1: fn main() {\n".to_owned()),
+        (&[("pattern", "^$"), ("glob", "*.txt")], "src/c.txt:2: \n".to_owned()),
+        (&[("pattern", "gr.*n$")], format!("src/latin1:1: fn gr\u{fffd}n\n{binary}")),
+        (&[("pattern", "nothing"), ("path", "src")], "[no line fits `nothing`; 3 files searched]\n".to_owned()),
+        (&[("pattern", "")], "error: the pattern is empty, and every line would fit it; write what to look for, such as `fn main`".to_owned()),
+        (&[("pattern", "a\nb")], "error: the pattern has several lines, but each line is searched by itself; search for one of them".to_owned()),
+        (&[("pattern", "call(")], "error: the regular expression `call(` cannot be used: unclosed group; put a backslash before characters that are meant as themselves, such as `\\(`".to_owned()),
+        (&[("pattern", "\\w{9999}")], "error: the regular expression \"\\\\w{9999}\" cannot be used: it is too large; put a backslash before characters that are meant as themselves, such as `\\(`".to_owned()),
+        (&[("pattern", "x"), ("path", "nowhere")], "error: there is nothing at `nowhere`; `list_files` shows what there is".to_owned()),
+    ] {
+        scene.check("search_files", arguments, &expected).await;
+    }
+}
+
+/// Many hits, hits in long lines, and a pattern that takes long.
+#[tokio::test]
+async fn searches_that_are_cut() {
+    let scene = Scene::new();
+    scene.file("many", "hit\n".repeat(1_000));
+    let found = scene.call("search_files", &[("pattern", "hit")]).await;
+    let lines: Vec<&str> = found.lines().collect();
+    assert_eq!((lines.len(), lines[199]), (201, "many:200: hit"));
+    assert_eq!(
+        lines[200],
+        "[these are the first 200 lines; write a `pattern`, `path` or `glob` that fits less]"
+    );
+
+    fs::remove_file(scene.path("many")).unwrap();
+    scene.file(
+        "wide",
+        format!("{}needle{}", "ü".repeat(5_000), "ü".repeat(60_000)),
+    );
+    let found = scene.call("search_files", &[("pattern", "needle")]).await;
+    assert!(
+        found.contains("needle") && found.starts_with("wide:1: …ü") && found.len() < 500,
+        "{found}"
+    );
+    assert!(
+        found.contains("1 line longer than 64 KiB: only the beginning was searched"),
+        "{found}"
+    );
+}
+
+/// Names that could be mistaken for others, or move a cursor.
+#[tokio::test]
+async fn names_that_are_no_plain_words() {
+    let scene = Scene::new();
+    for name in [&b"a\nb"[..], b" blank ", b"\xff.txt", b"\x1b[2J", b"\"q\""] {
+        scene.file(bytes(name), "word\n");
+    }
+    let names = [
+        "\"\\u{1b}[2J\"",
+        "\" blank \"",
+        "\"\\\"q\\\"\"",
+        "\"a\\nb\"",
+        "\"\\xFF.txt\"",
+    ];
+    let list = names.join(
+        " (5 bytes)
+",
+    ) + " (5 bytes)
+";
+    scene.check("list_files", &[], &list).await;
+    let hits = names.join(
+        ":1: word
+",
+    ) + ":1: word
+";
+    scene
+        .check("search_files", &[("pattern", "word")], &hits)
+        .await;
+    scene
+        .check("read_file", &[("path", "a\nb")], "1: word\n")
+        .await;
+    scene
+        .check("read_file", &[("path", " blank ")], "1: word\n")
+        .await;
+}
+
+/// More files and directories than are shown, and deeper ones than are gone through.
+#[tokio::test]
+async fn large_and_deep_trees() {
+    let scene = Scene::new();
+    for number in 0..1_100 {
+        scene.file(format!("many/{number:04}"), "");
+    }
+    let found = scene.call("list_files", &[("path", "many")]).await;
+    assert_eq!(found.lines().count(), 1_001);
+    assert!(found.ends_with(
+        "[there are more than these 1000; name a directory below as `path`, or a `glob`]\n"
+    ));
+
+    let mut path = scene.path("deep");
+    for _ in 0..100 {
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("file"), "word").unwrap();
+        path.push("d");
+    }
+    let found = scene
+        .call("search_files", &[("pattern", "word"), ("path", "deep")])
+        .await;
+    assert_eq!(found.lines().count(), 65, "{found}");
+    assert!(
+        found.ends_with("[1 directory deeper than 64 were left out; name one as `path`]\n"),
+        "{found}"
+    );
+}
