@@ -27,6 +27,7 @@ use crate::serve::ServeOptions;
 use crate::sessions::SessionsOptions;
 use crate::show::ShowOptions;
 use crate::status::Failure;
+use crate::tools::ToolsCommand;
 
 /// Tool calling for any model that can write text.
 ///
@@ -71,6 +72,7 @@ pub(crate) enum Command {
     Chat(ChatOptions),
     Sessions(SessionsOptions),
     Config(ConfigOptions),
+    Tools(ToolsCommand),
     Mcp(McpCommand),
 }
 
@@ -86,6 +88,7 @@ impl Command {
             Self::Serve(_) => "serve",
             Self::Show(_) => "show",
             Self::Ask(_) => "ask",
+            Self::Tools(_) => "tools",
             Self::Mcp(_) => "mcp",
             Self::Chat(_) => "chat",
             Self::Sessions(_) => "sessions",

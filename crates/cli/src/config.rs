@@ -31,7 +31,7 @@ use crate::config::schema::{Part, Shape};
 use crate::environment::Environment;
 use crate::source::Counter;
 use crate::status::Failure;
-use crate::tools;
+use crate::tools_file;
 
 /// What a project's file is called.
 const PROJECT_FILE: &str = "plaincall.toml";
@@ -242,7 +242,7 @@ fn read(
     author: Author,
     home: Option<&Path>,
 ) -> Result<(String, Layer), Failure> {
-    let (name, text) = tools::read(path)?;
+    let (name, text) = tools_file::read(path)?;
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = whole.parent().unwrap_or(Path::new("/"));
     let paths = Paths { folder, home };
@@ -276,7 +276,7 @@ fn read(
             let mut counter = Counter::new(text.as_bytes());
             for Mistake { span, message } in &mistakes {
                 let position = counter.position(span.start);
-                tools::show(&name, &text, message, span.clone(), position);
+                tools_file::show(&name, &text, message, span.clone(), position);
             }
             let mistakes = match mistakes.len() {
                 1 => "a mistake".to_owned(),

@@ -36,6 +36,7 @@ mod source;
 mod status;
 mod talk;
 mod tools;
+mod tools_file;
 mod translate;
 mod view;
 mod visible;
@@ -94,6 +95,7 @@ fn run(cli: Cli) -> status::Outcome {
         Command::Run(options) => run::run(&options, color),
         Command::Serve(options) => serve::serve(&options),
         // One of its commands heeds signals in its own way.
+        Command::Tools(command) => tools::tools(&command, color, || output(color)),
         Command::Mcp(command) => mcp::mcp(&command, || output(color)),
     }
 }

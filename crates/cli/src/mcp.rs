@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::run::interrupts::Interrupts;
 use crate::serve::quantity;
 use crate::status::{Failure, Outcome, Status, complain, remark};
-use crate::tools;
+use crate::tools_file;
 use crate::visible::harmless;
 
 /// How long what still runs may take to go away when the command ends.
@@ -113,7 +113,7 @@ fn runtime() -> Result<Runtime, Failure> {
 
 fn serve(options: &McpServeOptions) -> Outcome {
     let environment = Environment::read();
-    let tools = tools::load(&options.tools)?;
+    let tools = tools_file::load(&options.tools)?;
     let temporary = match options.run_directory {
         Some(_) => None,
         None => Some(temporary(&environment.temporary_directory())?),
@@ -222,7 +222,7 @@ fn list(options: &McpListOptions, output: &mut Output) -> Outcome {
 
 /// Reads a file with MCP servers. Shows its mistakes, each in the line where it stands.
 pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, Failure> {
-    let (name, text) = tools::read(file)?;
+    let (name, text) = tools_file::read(file)?;
     let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let variable = |name: &str| {
         let value = environment.get_set(name)?;
@@ -231,7 +231,7 @@ pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, 
     let config = McpConfig::read(&text, whole, variable).map_err(|error| {
         for mistake in &error.mistakes {
             let position = (mistake.line, mistake.column);
-            tools::show(
+            tools_file::show(
                 &name,
                 &text,
                 &mistake.message,

@@ -8,14 +8,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Tool, ToolSpec};
+use plaincall::{Rules, Tool, ToolSpec};
 use plaincall_call::{ToolSet, read_tool_definitions};
 use serde::de::IgnoredAny;
 
 use crate::json_place::{character_at, place_of};
 use crate::source::Counter;
 use crate::status::Failure;
-use crate::tools::{self, SHOWN, has_mistakes, show};
+use crate::tools_file::{self, SHOWN, has_mistakes, show};
 
 /// Where the definitions of the tools are.
 #[derive(Args, Clone, Debug)]
@@ -57,7 +57,7 @@ impl SchemaOption {
         let mut has_tools_file = false;
         for path in &self.schema {
             let found = load(path)?;
-            has_tools_file |= found.is_tools_file;
+            has_tools_file |= found.rules.is_some();
             for tool in found.tools {
                 let name = tool.name.clone();
                 if set.add(tool).is_err() {
@@ -91,25 +91,34 @@ impl SchemaOption {
 }
 
 /// The definitions in a file.
-struct Found {
-    tools: Vec<ToolSpec>,
-    /// Whether the file is a `tools.toml`, whose tools can be run.
-    is_tools_file: bool,
+pub(crate) struct Found {
+    /// What messages call the file.
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) tools: Vec<ToolSpec>,
+    /// The rules, if the file is a `tools.toml`, whose tools can be run.
+    pub(crate) rules: Option<Rules>,
 }
 
-fn load(path: &Path) -> Result<Found, Failure> {
-    let (name, text) = tools::read(path)?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+/// Reads a file of definitions. Shows its mistakes.
+///
+/// # Errors
+/// It cannot be read, or has mistakes.
+pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
+    let (name, whole) = tools_file::read(path)?;
+    let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
     if text.trim().is_empty() {
         return Err(Failure::Broken(format!(
             "{name} is empty: there is no tool in it"
         )));
     }
     if !is_json(text) {
-        let file = tools::parse(&name, text, path)?;
+        let file = tools_file::parse(&name, text, path)?;
         return Ok(Found {
             tools: file.tools.iter().map(Tool::spec).cloned().collect(),
-            is_tools_file: true,
+            rules: Some(file.rules),
+            text: text.to_owned(),
+            name,
         });
     }
     let tools = match read_tool_definitions(text) {
@@ -133,7 +142,9 @@ fn load(path: &Path) -> Result<Found, Failure> {
     }
     Ok(Found {
         tools,
-        is_tools_file: false,
+        rules: None,
+        text: text.to_owned(),
+        name,
     })
 }
 

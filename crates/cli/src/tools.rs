@@ -1,125 +1,132 @@
-//! The tools' definitions, from a file.
+//! `plaincall tools`: look at tools, try one by hand, check a file of them.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
 
-use std::io::Write as _;
-use std::ops::Range;
-use std::path::Path;
+mod call;
+mod check;
+mod list;
 
-use plaincall::{Policy, Rules, Tool, Toolbox, ToolsFile};
-use plaincall_call::Severity;
+use std::path::PathBuf;
 
-use crate::excerpt::{Excerpts, Remark};
-use crate::input::Input;
-use crate::status::Failure;
+use clap::{Args, Subcommand};
+use plaincall::Effect;
+use tokio::runtime::{Builder, Runtime};
 
-/// How many mistakes are shown of a file that is not even TOML, where one leads to the next.
-pub(crate) const SHOWN: usize = 5;
+use crate::arguments::Color;
+use crate::config::parts::Equipment;
+use crate::config::{AgentOptions, Configuration, FileOptions};
+use crate::environment::Environment;
+use crate::output::Output;
+use crate::status::{Failure, Outcome};
 
-/// The definitions of tools, by name.
-#[derive(Debug, Default)]
-pub(crate) struct Tools {
-    toolbox: Toolbox,
-    /// What the file says about runs.
-    pub(crate) policy: Policy,
-    /// What it says about who may run.
-    pub(crate) rules: Rules,
-    /// The CRC-32 of the file's text.
-    pub(crate) crc32: u32,
+/// Look at tools, and try them by hand.
+#[derive(Args, Debug)]
+pub(crate) struct ToolsCommand {
+    #[command(subcommand)]
+    pub(crate) action: ToolsAction,
 }
 
-impl Tools {
-    /// All of them.
-    pub(crate) fn toolbox(&self) -> &Toolbox {
-        &self.toolbox
-    }
-
-    /// All of them, and the built-in tool that reads on in long results, unless the file defines one of its name.
-    pub(crate) fn toolbox_for_running(&self) -> Toolbox {
-        let mut toolbox = self.toolbox.clone();
-        // It is refused if there is one of this name.
-        let _ = toolbox.add(Tool::read_result());
-        toolbox
-    }
+/// What can be done with tools.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsAction {
+    List(list::ListOptions),
+    Call(call::CallOptions),
+    Check(check::CheckOptions),
 }
 
-/// Reads a file of tools. Shows its mistakes, each in the line where it stands.
-pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
-    let (name, text) = read(path)?;
-    let file = parse(&name, &text, path)?;
-    let toolbox =
-        Toolbox::new(file.tools).map_err(|error| Failure::Broken(format!("{name}: {error}")))?;
-    Ok(Tools {
-        toolbox,
-        policy: file.policy,
-        rules: file.rules,
-        crc32: crc32fast::hash(text.as_bytes()),
-    })
+/// Which tools are meant.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Tools")]
+pub(crate) struct SourceOptions {
+    /// A file with tools that are commands (`tools.toml`); may be repeated.
+    ///
+    /// If this option, `--builtin` or `--mcp` names tools, these are the tools; else those of the configuration are.
+    #[arg(long, value_name = "FILE")]
+    tools: Vec<PathBuf>,
+
+    /// The built-in tools, confined to this directory.
+    #[arg(long, value_name = "DIR")]
+    builtin: Option<PathBuf>,
+
+    /// A file with MCP servers (`mcpServers`), whose tools are meant; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    mcp: Vec<PathBuf>,
+
+    #[command(flatten)]
+    files: FileOptions,
 }
 
-/// What messages call a file, and its text.
-pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
-    let input = Input::open(path)?;
-    let name = input.name.clone();
-    let text = String::from_utf8(input.into_bytes()?).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let before = error.as_bytes().iter().take(valid);
-        let line = before.filter(|&&byte| byte == b'\n').count() + 1;
-        Failure::Broken(format!(
-            "cannot read {name}: line {line} is not UTF-8 text; save the file as UTF-8"
-        ))
-    })?;
-    Ok((name, text))
-}
-
-/// Reads the text of a `tools.toml`. Shows its mistakes.
-pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Failure> {
-    // The folder of the file has a meaning in it, so the path has to be a whole one.
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    plaincall::read_tools(text, whole).map_err(|error| {
-        let count = error.mistakes.len();
-        let most = if error.is_toml { count } else { SHOWN };
-        for mistake in error.mistakes.iter().take(most) {
-            let position = (mistake.line, mistake.column);
-            show(name, text, &mistake.message, mistake.span.clone(), position);
+impl SourceOptions {
+    /// The configuration with these tools, and no others.
+    fn configuration(&self, environment: &Environment) -> Result<Configuration, Failure> {
+        let options = AgentOptions {
+            tools: self.tools.clone(),
+            builtin: self.builtin.clone(),
+            mcp: self.mcp.clone(),
+            files: self.files.clone(),
+            ..AgentOptions::default()
+        };
+        let mut configuration = options.configuration(environment)?;
+        let is_named = self.builtin.is_some() || !(self.tools.is_empty() && self.mcp.is_empty());
+        if is_named {
+            let contents = &mut configuration.contents;
+            if self.tools.is_empty() {
+                contents.tools.clear();
+            }
+            if self.builtin.is_none() {
+                contents.builtin.directory = None;
+            }
+            contents.mcp.servers.clear();
+            if self.mcp.is_empty() {
+                contents.mcp.files.clear();
+            }
         }
-        has_mistakes(name, count, most, !error.is_toml)
-    })
+        Ok(configuration)
+    }
+
+    /// The tools. Servers are started for theirs.
+    async fn equipment(&self, environment: &Environment) -> Result<Equipment, Failure> {
+        let equipment = self
+            .configuration(environment)?
+            .equipment(environment)
+            .await?;
+        if equipment.toolbox.is_empty() {
+            return Err(Failure::Usage(
+                "there are no tools: name some with `--tools FILE`, `--builtin DIR` or `--mcp FILE`, or in a configuration file".to_owned(),
+            ));
+        }
+        Ok(equipment)
+    }
 }
 
-/// The failure of a file with `count` mistakes, of which `most` are shown at most.
-pub(crate) fn has_mistakes(name: &str, count: usize, most: usize, is_doubtful: bool) -> Failure {
-    let mistakes = if count == 1 {
-        "a mistake".to_owned()
-    } else {
-        format!("{count} mistakes")
-    };
-    let shown = match (most < count, is_doubtful) {
-        (false, _) => String::new(),
-        (true, false) => format!(" (the first {most} are shown)"),
-        (true, true) => format!(" (the first {most} are shown); is this a tools file?"),
-    };
-    Failure::Broken(format!(
-        "{name} has {mistakes}, so its tools are not known{shown}"
-    ))
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from doing so.
+pub(crate) fn tools(
+    command: &ToolsCommand,
+    color: Color,
+    output: impl FnOnce() -> Output,
+) -> Outcome {
+    match &command.action {
+        ToolsAction::List(options) => list::list(options, &mut output()),
+        // It heeds signals in its own way.
+        ToolsAction::Call(options) => call::call(options, color),
+        ToolsAction::Check(options) => check::check(options, &mut output()),
+    }
 }
 
-/// Shows a mistake in the line where it stands.
-pub(crate) fn show(
-    name: &str,
-    text: &str,
-    message: &str,
-    span: Range<usize>,
-    position: (usize, usize),
-) {
-    let mut stderr = anstream::stderr();
-    let remark = Remark {
-        severity: Severity::Error,
-        code: None,
-        message,
-        help: None,
-        span,
-        position,
-    };
-    let excerpt = Excerpts::new(true).render(name, text, &remark);
-    // There is nobody left to tell if standard error is closed.
-    let _ = writeln!(stderr, "{excerpt}\n");
+fn runtime() -> Result<Runtime, Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::Broken(format!("cannot start: {error}")))
+}
+
+fn effect_word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "read",
+        Effect::Idempotent => "idempotent",
+        Effect::Write => "write",
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plaincall::call::nearest_name;
 use plaincall::{Pattern, Policy, Rule, Rules, Tool, Toolbox, Verdict};
 use plaincall_agent::AgentLimits;
+use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
 use plaincall_agent::model::{Json, Key, Model, OpenAi, Replay};
@@ -20,7 +21,7 @@ use crate::environment::Environment;
 use crate::serve::REPLAY;
 use crate::serve::source::Source;
 use crate::status::{Failure, remark};
-use crate::tools::{self, Tools};
+use crate::tools_file::{self, Tools};
 
 /// The servers that the usual keys of the environment are for.
 const USUAL_KEYS: [(&str, &str); 2] = [
@@ -138,7 +139,7 @@ impl Configuration {
             is_keyed: entry.keyed,
         };
         if let Some(file) = &entry.replay {
-            let (name, text) = tools::read(file)?;
+            let (name, text) = tools_file::read(file)?;
             let replay = Replay::read(&text)
                 .map_err(|error| Failure::Configuration(format!("{name}: {error}")))?;
             return Ok(ready(Arc::new(replay)));
@@ -227,11 +228,11 @@ impl Configuration {
         let mut toolbox = Toolbox::default();
         let mut rules: Rules = self.contents.rules.iter().map(rule).collect();
         let mut policy = None;
-        for tool in self.builtin_tools(environment)? {
+        for tool in self.builtin_tools()? {
             add(&mut toolbox, tool)?;
         }
         for file in &self.contents.tools {
-            let tools = tools::load(file)?;
+            let tools = tools_file::load(file)?;
             for tool in tools.toolbox() {
                 add(&mut toolbox, tool.clone())?;
             }
@@ -263,10 +264,22 @@ impl Configuration {
         })
     }
 
-    /// The built-in tools.
-    #[allow(clippy::unnecessary_wraps, clippy::unused_self, reason = "they come")]
-    fn builtin_tools(&self, _: &Environment) -> Result<Vec<Tool>, Failure> {
-        Ok(Vec::new())
+    /// The built-in tools, if there is a directory for them.
+    fn builtin_tools(&self) -> Result<Vec<Tool>, Failure> {
+        let contents::Builtin { directory, tools } = &self.contents.builtin;
+        let Some(directory) = directory else {
+            return Ok(Vec::new());
+        };
+        let broken = |error: BuiltinError| Failure::Configuration(error.to_string());
+        let mut builtin = Builtin::in_directory(&directory.0).map_err(broken)?;
+        if let Some(names) = tools {
+            let mut chosen = Vec::new();
+            for name in names {
+                chosen.push(BuiltinTool::from_name(name).ok_or_else(|| unknown_builtin(name))?);
+            }
+            builtin = builtin.only(chosen);
+        }
+        builtin.tools().map_err(broken)
     }
 
     /// Connects to the MCP servers. Those that cannot be used are named, and the others work without them.
@@ -275,7 +288,7 @@ impl Configuration {
         let is_projects = |path: &str| self.origin(path).from == From::Project;
         let variable = |name: &str| environment.get_set(name)?.to_str().map(str::to_owned);
         for file in &self.contents.mcp.files {
-            let (name, text) = tools::read(file)?;
+            let (name, text) = tools_file::read(file)?;
             // Keys may be among the variables, and a project's file cannot hand them on.
             let read = if is_projects("mcp.files") {
                 McpConfig::read(&text, &file.0, |_| None)
@@ -285,7 +298,7 @@ impl Configuration {
             let read = read.map_err(|error| {
                 for mistake in &error.mistakes {
                     let position = (mistake.line, mistake.column);
-                    tools::show(
+                    tools_file::show(
                         &name,
                         &text,
                         &mistake.message,
@@ -392,7 +405,7 @@ impl Configuration {
     /// Their file cannot be read.
     pub(crate) fn system(&self) -> Result<String, Failure> {
         match (&self.contents.system, &self.contents.system_file) {
-            (_, Some(file)) => Ok(tools::read(file)?.1),
+            (_, Some(file)) => Ok(tools_file::read(file)?.1),
             (Some(words), None) => Ok(words.clone()),
             (None, None) => Ok(String::new()),
         }
@@ -488,6 +501,21 @@ fn secure_host(url: &str) -> Option<&str> {
 /// A path that is read relative to where the command was started.
 pub(crate) fn whole(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What there is to say about a built-in tool that is not there.
+fn unknown_builtin(name: &str) -> Failure {
+    let names: Vec<&str> = BuiltinTool::ALL
+        .into_iter()
+        .map(BuiltinTool::name)
+        .collect();
+    let near = nearest_name(name, names.iter().copied());
+    let near = near.map(|near| format!("; perhaps `{near}` is meant"));
+    Failure::Configuration(format!(
+        "`builtin.tools`: there is no built-in tool `{name}`; they are {}{}",
+        names.join(", "),
+        near.unwrap_or_default()
+    ))
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use crate::reading::refused;
 use crate::render::sink::Sink;
 use crate::render::written_dialect;
 use crate::status::{Outcome, Status};
-use crate::tools;
+use crate::tools_file;
 
 pub(super) fn render(options: &RenderOptions, sink: &mut Sink<'_>) -> Outcome {
     let dialect = written_dialect(options)?;
     let tools = options.schema.load_alone()?.unwrap_or_default();
     let mut wanted = PromptOptions::new();
     for (part, file) in &options.replace {
-        let (_, text) = tools::read(file)?;
+        let (_, text) = tools_file::read(file)?;
         wanted = wanted.replace(*part, OwnText::vouch(text));
     }
     for part in &options.omit {

@@ -16,7 +16,7 @@ use crate::run::past::Past;
 use crate::run::word::Words;
 use crate::run::{RunOptions, STANDARD_INPUT};
 use crate::status::{Failure, remark};
-use crate::tools::{self, Tools};
+use crate::tools_file::{self, Tools};
 
 /// How long a log may seem to be used by a run that is gone.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
@@ -64,7 +64,7 @@ impl Beginning {
             return Err(Failure::Usage(message.to_owned()));
         }
         let dialect = options.dialect.dialect()?;
-        let tools = tools::load(tools)?;
+        let tools = tools_file::load(tools)?;
         if let Some(directory) = options
             .run_directory
             .as_deref()
@@ -252,14 +252,14 @@ fn policy(mut policy: Policy, options: &RunOptions) -> Policy {
 fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Result<Tools, Failure> {
     if let Some(path) = &options.tools {
         refuse_one_input_for_two(reply, path)?;
-        return tools::load(path);
+        return tools_file::load(path);
     }
     let Some(path) = &note.tools else {
         let message = "the tools file of this run came through the standard input; name it with `--tools FILE`";
         return Err(Failure::Usage(message.to_owned()));
     };
     let path = path.to_path();
-    let tools = tools::load(&path)?;
+    let tools = tools_file::load(&path)?;
     if note.has_tools(tools.crc32) {
         return Ok(tools);
     }

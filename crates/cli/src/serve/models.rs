@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::serve::options::{MOST_REPAIR_ROUNDS, Taught};
 use crate::source::Counter;
 use crate::status::Failure;
-use crate::tools;
+use crate::tools_file;
 
 /// What a table of a model may have.
 const KEYS: [&str; 10] = [
@@ -40,12 +40,12 @@ struct Mistake {
 
 /// Reads the file of this path; each model on top of what is set for all. Its mistakes are shown where they stand.
 pub(super) fn load(path: &Path, all: &ModelSettings) -> Result<Models, Failure> {
-    let (name, text) = tools::read(path)?;
+    let (name, text) = tools_file::read(path)?;
     read(&text, all).map_err(|mistakes| {
         let mut counter = Counter::new(text.as_bytes());
         for Mistake { span, message } in &mistakes {
             let position = counter.position(span.start);
-            tools::show(&name, &text, message, span.clone(), position);
+            tools_file::show(&name, &text, message, span.clone(), position);
         }
         let mistakes = match mistakes.len() {
             1 => "a mistake".to_owned(),

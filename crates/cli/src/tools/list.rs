@@ -1,0 +1,90 @@
+//! `plaincall tools list`: which tools there are.
+
+use clap::Args;
+use plaincall::Tool;
+use serde_json::{Value, json};
+
+use crate::environment::Environment;
+use crate::output::Output;
+use crate::status::{Outcome, Status};
+use crate::tools::{SourceOptions, effect_word, runtime};
+use crate::visible::harmless;
+
+/// List tools: what each may do, how it is called, what it is for.
+///
+/// How a tool is called is shown as the emoji syntax has it: what stands on the line, then what stands in the body. A `?`
+/// marks what may be left out, dots what takes the rest of the line.
+///
+/// Exit status: 0; 1 if a file cannot be read or has mistakes; 2 for wrong usage or configuration.
+#[derive(Args, Debug)]
+pub(crate) struct ListOptions {
+    /// Print one JSON object a tool: `name`, `effect`, `description`, `usage`, `parameters` (its schema), and for a tool of
+    /// an MCP server `hinted_effect`.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    sources: SourceOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from listing them.
+pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
+    let environment = Environment::read();
+    let runtime = runtime()?;
+    let toolbox = runtime.block_on(async {
+        let equipment = options.sources.equipment(&environment).await?;
+        if let Some(servers) = equipment.servers {
+            servers.close().await;
+        }
+        Ok(equipment.toolbox)
+    })?;
+    for tool in &toolbox {
+        if options.json {
+            output.json_line(&as_json(tool))?;
+        } else {
+            output.text(format_args!("{}", as_lines(tool)))?;
+        }
+    }
+    output.flush()?;
+    Ok(Status::Good)
+}
+
+fn as_json(tool: &Tool) -> Value {
+    let spec = tool.spec();
+    let mut value = json!({
+        "name": spec.name,
+        "effect": effect_word(spec.effect),
+        "description": spec.description,
+        "usage": spec.usage().to_string(),
+        "parameters": spec.schema().document(),
+    });
+    if let (Value::Object(fields), Some(hint)) = (&mut value, spec.hinted_effect) {
+        fields.insert("hinted_effect".to_owned(), effect_word(hint).into());
+    }
+    value
+}
+
+fn as_lines(tool: &Tool) -> String {
+    let spec = tool.spec();
+    let effect = effect_word(spec.effect);
+    let sentence = first_sentence(&spec.description);
+    let sentence = if sentence.is_empty() {
+        "(no description)"
+    } else {
+        sentence
+    };
+    let usage = spec.usage().to_string().replace('\n', " ");
+    harmless(&format!("{effect:<10}  {usage}\n{:<10}  {sentence}\n", ""))
+}
+
+/// The first sentence of a description, no longer than its first line.
+fn first_sentence(description: &str) -> &str {
+    let line = description.trim().lines().next().unwrap_or_default();
+    match line.find(". ") {
+        Some(end) => line.get(..=end).unwrap_or(line),
+        None => line,
+    }
+}

@@ -1,0 +1,125 @@
+//! The tools' definitions, from a file.
+
+use std::io::Write as _;
+use std::ops::Range;
+use std::path::Path;
+
+use plaincall::{Policy, Rules, Tool, Toolbox, ToolsFile};
+use plaincall_call::Severity;
+
+use crate::excerpt::{Excerpts, Remark};
+use crate::input::Input;
+use crate::status::Failure;
+
+/// How many mistakes are shown of a file that is not even TOML, where one leads to the next.
+pub(crate) const SHOWN: usize = 5;
+
+/// The definitions of tools, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Tools {
+    toolbox: Toolbox,
+    /// What the file says about runs.
+    pub(crate) policy: Policy,
+    /// What it says about who may run.
+    pub(crate) rules: Rules,
+    /// The CRC-32 of the file's text.
+    pub(crate) crc32: u32,
+}
+
+impl Tools {
+    /// All of them.
+    pub(crate) fn toolbox(&self) -> &Toolbox {
+        &self.toolbox
+    }
+
+    /// All of them, and the built-in tool that reads on in long results, unless the file defines one of its name.
+    pub(crate) fn toolbox_for_running(&self) -> Toolbox {
+        let mut toolbox = self.toolbox.clone();
+        // It is refused if there is one of this name.
+        let _ = toolbox.add(Tool::read_result());
+        toolbox
+    }
+}
+
+/// Reads a file of tools. Shows its mistakes, each in the line where it stands.
+pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
+    let (name, text) = read(path)?;
+    let file = parse(&name, &text, path)?;
+    let toolbox =
+        Toolbox::new(file.tools).map_err(|error| Failure::Broken(format!("{name}: {error}")))?;
+    Ok(Tools {
+        toolbox,
+        policy: file.policy,
+        rules: file.rules,
+        crc32: crc32fast::hash(text.as_bytes()),
+    })
+}
+
+/// What messages call a file, and its text.
+pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
+    let input = Input::open(path)?;
+    let name = input.name.clone();
+    let text = String::from_utf8(input.into_bytes()?).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().iter().take(valid);
+        let line = before.filter(|&&byte| byte == b'\n').count() + 1;
+        Failure::Broken(format!(
+            "cannot read {name}: line {line} is not UTF-8 text; save the file as UTF-8"
+        ))
+    })?;
+    Ok((name, text))
+}
+
+/// Reads the text of a `tools.toml`. Shows its mistakes.
+pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Failure> {
+    // The folder of the file has a meaning in it, so the path has to be a whole one.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    plaincall::read_tools(text, whole).map_err(|error| {
+        let count = error.mistakes.len();
+        let most = if error.is_toml { count } else { SHOWN };
+        for mistake in error.mistakes.iter().take(most) {
+            let position = (mistake.line, mistake.column);
+            show(name, text, &mistake.message, mistake.span.clone(), position);
+        }
+        has_mistakes(name, count, most, !error.is_toml)
+    })
+}
+
+/// The failure of a file with `count` mistakes, of which `most` are shown at most.
+pub(crate) fn has_mistakes(name: &str, count: usize, most: usize, is_doubtful: bool) -> Failure {
+    let mistakes = if count == 1 {
+        "a mistake".to_owned()
+    } else {
+        format!("{count} mistakes")
+    };
+    let shown = match (most < count, is_doubtful) {
+        (false, _) => String::new(),
+        (true, false) => format!(" (the first {most} are shown)"),
+        (true, true) => format!(" (the first {most} are shown); is this a tools file?"),
+    };
+    Failure::Broken(format!(
+        "{name} has {mistakes}, so its tools are not known{shown}"
+    ))
+}
+
+/// Shows a mistake in the line where it stands.
+pub(crate) fn show(
+    name: &str,
+    text: &str,
+    message: &str,
+    span: Range<usize>,
+    position: (usize, usize),
+) {
+    let mut stderr = anstream::stderr();
+    let remark = Remark {
+        severity: Severity::Error,
+        code: None,
+        message,
+        help: None,
+        span,
+        position,
+    };
+    let excerpt = Excerpts::new(true).render(name, text, &remark);
+    // There is nobody left to tell if standard error is closed.
+    let _ = writeln!(stderr, "{excerpt}\n");
+}
