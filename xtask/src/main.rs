@@ -7,6 +7,7 @@
 mod clients;
 mod fuzz;
 mod house;
+mod mcp;
 mod promises;
 mod suites;
 
@@ -19,8 +20,9 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   test          format, lints, house rules, all tests, doc tests, documents and examples
-  test --all    the same, and clients, soak and fuzz (bindings join it when they exist)
+  test --all    the same, and clients, mcp, soak and fuzz (bindings join it when they exist)
   clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
+  mcp           MCP's reference server and a published client against ours; installs them, so it needs Node and a network
   soak          the gateway for a while before a model's server that does everything wrong: nothing grows: [SECONDS]
   fuzz          fuzzes every target of fuzz/, or those that are named, each for some seconds: [SECONDS] [TARGET…]
   bench         the parser's table of speed; arguments are passed on
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["test"] => test(),
         ["test", "--all"] => test_all(),
         ["clients"] => clients::test(&root()),
+        ["mcp"] => mcp::test(&root()),
         ["soak"] => soak("60"),
         ["soak", seconds] => soak(seconds),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
@@ -133,6 +136,7 @@ fn test() -> Result<(), String> {
 fn test_all() -> Result<(), String> {
     test()?;
     clients::test(&root())?;
+    mcp::test(&root())?;
     soak("45")?;
     if fuzz::has_compiler() {
         fuzz::run(&root(), &[])

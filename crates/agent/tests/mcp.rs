@@ -4,6 +4,8 @@
 
 #[path = "mcp/http.rs"]
 mod http;
+#[path = "mcp/reference.rs"]
+mod reference;
 
 use std::path::Path;
 use std::time::Duration;
