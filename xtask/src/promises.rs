@@ -29,6 +29,20 @@ const PROMISES: &[Promise] = &[
         figure: &["test result"],
     },
     Promise {
+        sentence: "In a turn of 1,000,000 calls with three dependencies each, the plan visits no dependency more than \
+                   twice",
+        environment: &[],
+        command: "cargo test --release --quiet --package plaincall-plan --lib three_dependencies -- --ignored",
+        figure: &["test result"],
+    },
+    Promise {
+        sentence: "In 10,000 random conversations with gates, retries, limits, panics and cancelling each call ends once, \
+                   with one result, and no task is left",
+        environment: &[("RUN_CASES", "10000")],
+        command: "cargo test --release --quiet --package plaincall --test runs every_call_ends_once",
+        figure: &["test result"],
+    },
+    Promise {
         sentence: "A call costs less than 10 µs beside its tool, and 100,000 calls with three dependencies each are \
                    planned in less than 250 ms",
         environment: &[],

@@ -1,7 +1,8 @@
 //! The test programs of the workspace, several at a time.
 //!
 //! `cargo test` runs one after another, and many of them wait more than they compute. So cargo builds them and says
-//! where they are; they run side by side, and the examples in the documents beside them.
+//! where they are; they run side by side, those that take longest first, and the examples in the documents beside them.
+//! At the end stands what computed most: the machine's other work makes every time longer, but hardly the processor's.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -18,6 +19,20 @@ struct Suite {
     command: Command,
 }
 
+/// Programs that take long, and so begin first: the last to end would else run alone.
+const LONG: &[&str] = &[
+    "oracle/tests/oracle.rs",
+    "cli/tests/run/main.rs",
+    "plaincall/tests/resume/main.rs",
+    "examples in documents",
+];
+
+/// How many of the dearest programs are named at the end.
+const DEAREST: usize = 10;
+
+/// What a suite took of the processor, in seconds, and its name.
+type Cost = (f64, String);
+
 /// Builds and runs all tests of the workspace.
 ///
 /// # Errors
@@ -25,7 +40,12 @@ struct Suite {
 pub(crate) fn run() -> Result<(), String> {
     let begun = Instant::now();
     println!("== build of tests");
-    let suites = built()?;
+    let mut suites = built()?;
+    suites.sort_by_key(|suite| {
+        LONG.iter()
+            .position(|name| *name == suite.name)
+            .unwrap_or(LONG.len())
+    });
     let seconds = begun.elapsed().as_secs_f64();
     println!("== build of tests: {seconds:.0} s");
 
@@ -33,6 +53,7 @@ pub(crate) fn run() -> Result<(), String> {
     println!("== {} test programs", suites.len());
     let waiting = Mutex::new(suites.into_iter());
     let failed = Mutex::new(Vec::new());
+    let costs = Mutex::new(Vec::new());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         // One more than can compute, for those that wait.
@@ -41,9 +62,11 @@ pub(crate) fn run() -> Result<(), String> {
                 loop {
                     let next = waiting.lock().ok().and_then(|mut suites| suites.next());
                     let Some(suite) = next else { return };
-                    if !passes(suite.name.as_str(), suite.command)
-                        && let Ok(mut failed) = failed.lock()
-                    {
+                    let (has_passed, cost) = passes(&suite);
+                    if let Ok(mut costs) = costs.lock() {
+                        costs.extend(cost.map(|cost| (cost, suite.name.clone())));
+                    }
+                    if !has_passed && let Ok(mut failed) = failed.lock() {
                         failed.push(suite.name);
                     }
                 }
@@ -52,6 +75,7 @@ pub(crate) fn run() -> Result<(), String> {
     });
     let seconds = begun.elapsed().as_secs_f64();
     println!("== test programs: {seconds:.0} s");
+    tell_dearest(costs.into_inner().map_err(|error| error.to_string())?);
     let failed = failed.into_inner().map_err(|error| error.to_string())?;
     if failed.is_empty() {
         Ok(())
@@ -60,27 +84,61 @@ pub(crate) fn run() -> Result<(), String> {
     }
 }
 
-/// Runs a suite; whether it passed.
-fn passes(name: &str, mut command: Command) -> bool {
+/// Says which programs computed most.
+fn tell_dearest(mut costs: Vec<Cost>) {
+    costs.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let all: f64 = costs.iter().map(|(cost, _)| cost).sum();
+    println!("== seconds of the processor: {all:.0}, most of them in");
+    for (cost, name) in costs.iter().take(DEAREST) {
+        println!("{cost:6.1} s  {name}");
+    }
+}
+
+/// Runs a suite; whether it passed, and its seconds of the processor if they are known.
+fn passes(Suite { name, command }: &Suite) -> (bool, Option<f64>) {
     let begun = Instant::now();
-    let ran = command.stdin(Stdio::null()).output();
+    let ran = timed(command).output();
     let seconds = begun.elapsed().as_secs_f64();
     match ran {
-        Ok(Output { status, .. }) if status.success() => {
+        Ok(Output { status, stderr, .. }) if status.success() => {
             println!("{seconds:6.1} s  {name}");
-            true
+            (true, processor_seconds(&String::from_utf8_lossy(&stderr)))
         }
         Ok(Output { stdout, stderr, .. }) => {
             let [stdout, stderr] =
                 [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
             println!("{seconds:6.1} s  {name} FAILED\n{stdout}\n{stderr}");
-            false
+            (false, None)
         }
         Err(error) => {
             println!("{name} could not be started: {error}");
-            false
+            (false, None)
         }
     }
+}
+
+/// The same command in a shell that says at last, on standard error, what it took of the processor.
+fn timed(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    let script = "\"$@\"; status=$?; times >&2; exit $status";
+    shell.args(["-c", script, "sh"]).arg(command.get_program());
+    shell.args(command.get_args()).stdin(Stdio::null());
+    if let Some(folder) = command.get_current_dir() {
+        shell.current_dir(folder);
+    }
+    let set = command.get_envs();
+    shell.envs(set.filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
+/// The sum of the last line of `times`, which is of a shell's children, as in `0m1.50s 1m0.25s`.
+fn processor_seconds(stderr: &str) -> Option<f64> {
+    let line = stderr.lines().last()?;
+    let seconds = line.split_whitespace().map(|time| {
+        let (minutes, seconds) = time.strip_suffix('s')?.split_once('m')?;
+        Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
+    });
+    seconds.sum()
 }
 
 /// Builds everything, and gives what is to be run.
@@ -136,4 +194,22 @@ fn suite(message: &str) -> Option<Suite> {
         name: format!("{}/{}", folder.display(), source.display()),
         command,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_of_children_is_in_the_last_line() {
+        let table = [
+            ("told\n0m0.10s 0m0.20s\n1m1.50s 0m0.25s\n", Some(61.75)),
+            ("0m1s 0m2s", Some(3.0)),
+            ("no times", None),
+            ("", None),
+        ];
+        for (stderr, expected) in table {
+            assert_eq!(processor_seconds(stderr), expected, "{stderr:?}");
+        }
+    }
 }

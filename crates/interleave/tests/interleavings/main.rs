@@ -26,7 +26,7 @@ use tokio::{choose, interleave};
 use world::World;
 
 /// How many executions each scene has with each scheduler.
-const ORDINARY: usize = 200;
+const ORDINARY: usize = 100;
 
 /// How many times, at most, the second scheduler lets a task of lower rank go first.
 const DEPTH: usize = 4;
