@@ -33,3 +33,8 @@ pub use model::{Key, OpenAi};
 pub use user::{User, UserFuture};
 
 pub use plaincall;
+
+/// The example of the document.
+#[cfg(all(doctest, feature = "mcp"))]
+#[doc = include_str!("../../../docs/mcp.md")]
+pub struct McpDocument;

@@ -319,7 +319,9 @@ impl Check<'_> {
             }
             None => self.find(
                 CommandPlace::Whole,
-                format!("`{parameter}`, whose text is to be the script, is no parameter of the tool"),
+                format!(
+                    "`{parameter}`, whose text is to be the script, is no parameter of the tool"
+                ),
             ),
         }
         Piece::Argument(parameter.to_owned())

@@ -2,6 +2,8 @@
 
 mod expand;
 mod read;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use std::fmt;

@@ -267,11 +267,17 @@ async fn scripts_of_a_model() {
     let script = || Command::script_of("a");
     for (text, expected) in [
         ("printf hello", "ok: hello"),
-        ("echo one; echo two >&2; echo three", "ok: one\ntwo\nthree\n"),
+        (
+            "echo one; echo two >&2; echo three",
+            "ok: one\ntwo\nthree\n",
+        ),
         ("cat; echo end", "ok: end\n"),
         ("# only a comment", "ok: "),
         ("echo '{a}' \"${1-none}\"", "ok: {a} none\n"),
-        ("echo x; exit 3", "error: the command ended with exit status 3 | x\n"),
+        (
+            "echo x; exit 3",
+            "error: the command ended with exit status 3 | x\n",
+        ),
     ] {
         check(script(), &[("a", text)], expected).await;
     }

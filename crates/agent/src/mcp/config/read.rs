@@ -115,13 +115,8 @@ impl Reader<'_> {
     }
 
     fn document(&mut self, document: &Node) -> Vec<McpServer> {
-        let Some(entries) = document.table() else {
-            self.add(
-                &document.span,
-                "a file with MCP servers is a table with `mcpServers`",
-            );
-            return Vec::new();
-        };
+        // Both forms of a file have a table at their top.
+        let entries = document.table().unwrap_or_default();
         let at_top = entries
             .iter()
             .find(|(key, _)| SERVERS.contains(&key.name.as_str()));

@@ -58,7 +58,7 @@ impl Node {
     }
 }
 
-/// Reads a file: JSON if it begins as that does, with comments and commas at the end of lists as some editors write
+/// Reads a file: JSON if it begins with a table or a comment of that form, with comments and commas at the end of lists as some editors write
 /// them; else TOML.
 ///
 /// # Errors
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
     let begins_as_json = text
         .trim_start_matches('\u{feff}')
         .trim_start()
-        .starts_with(['{', '[', '/', '"']);
+        .starts_with(['{', '/']);
     if begins_as_json {
         of_json(text).map_err(|mistake| vec![mistake])
     } else {
