@@ -22,6 +22,29 @@ const KNOWS: &[(&str, &[&str])] = &[
     ),
     ("wire", &["memchr", "serde", "serde_json"]),
     (
+        "agent",
+        &[
+            "cap-std",
+            "getrandom",
+            "httpdate",
+            "memchr",
+            "plaincall",
+            "plaincall-wire",
+            "regex",
+            "reqwest",
+            "rmcp",
+            "rustix",
+            "rustls",
+            "rustls-platform-verifier",
+            "schemars",
+            "serde",
+            "serde_json",
+            "tokio",
+            "tokio-util",
+            "toml",
+        ],
+    ),
+    (
         "gateway",
         &[
             "axum",
@@ -69,6 +92,14 @@ const NOT_PURE: &[&str] = &["crates/gateway/src/server.rs", "crates/gateway/src/
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/gateway/src/key.rs", "std::io"),
     ("crates/gateway/src/key.rs", "getrandom"),
+];
+/// What of `agent` stands in one part of it alone: a word, and where it may stand.
+const ONE_PLACE: &[(&str, &str)] = &[
+    ("Client::builder", "crates/agent/src/http.rs"),
+    ("ClientBuilder", "crates/agent/src/http.rs"),
+    ("rustls", "crates/agent/src/http.rs"),
+    ("rmcp", "crates/agent/src/mcp"),
+    ("cap_std", "crates/agent/src/builtin"),
 ];
 const IMPURE: &[&str] = &[
     "std::env",
@@ -118,6 +149,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             || name.contains("crates/testkit/");
         if !is_test {
             broken.extend(impure(&name, &code));
+            broken.extend(astray(&name, &code));
         }
         if !is_test && !name.contains("crates/syntax/") {
             for (number, line) in &code {
@@ -175,6 +207,23 @@ fn impure(name: &str, code: &[(usize, &str)]) -> Vec<String> {
             found.map(|module| {
                 format!("{name}:{number}: this must be pure, it must not use {module}")
             }),
+        );
+    }
+    broken
+}
+
+/// What stands in a file of `agent` though another part of it is its place.
+fn astray(name: &str, code: &[(usize, &str)]) -> Vec<String> {
+    if !name.starts_with("crates/agent/") {
+        return Vec::new();
+    }
+    let mut broken = Vec::new();
+    for (number, line) in code {
+        let found = ONE_PLACE
+            .iter()
+            .filter(|(word, place)| line.contains(word) && !name.starts_with(place));
+        broken.extend(
+            found.map(|(word, place)| format!("{name}:{number}: only {place} uses {word}")),
         );
     }
     broken
@@ -276,6 +325,25 @@ mod tests {
         ];
         for (name, line, count) in table {
             assert_eq!(impure(name, &[(1, line)]).len(), count, "{name}: {line}");
+        }
+    }
+
+    #[test]
+    fn what_has_its_place_stands_nowhere_else() {
+        let table = [
+            ("crates/agent/src/http.rs", "Client::builder()", 0),
+            ("crates/agent/src/model/server.rs", "Client::builder()", 1),
+            (
+                "crates/agent/src/model/server.rs",
+                "use reqwest::Client;",
+                0,
+            ),
+            ("crates/agent/src/mcp/client.rs", "use rmcp::Peer;", 0),
+            ("crates/agent/src/agent.rs", "use rmcp::Peer;", 1),
+            ("crates/gateway/src/server.rs", "use rustls::X;", 0),
+        ];
+        for (name, line, count) in table {
+            assert_eq!(astray(name, &[(1, line)]).len(), count, "{name}: {line}");
         }
     }
 

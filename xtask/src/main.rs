@@ -135,6 +135,7 @@ fn test() -> Result<(), String> {
 /// Also what needs more than Rust.
 fn test_all() -> Result<(), String> {
     test()?;
+    agent_features()?;
     clients::test(&root())?;
     mcp::test(&root())?;
     soak("45")?;
@@ -144,6 +145,29 @@ fn test_all() -> Result<(), String> {
         println!("== fuzz: SKIPPED, there is no compiler of C++ for libFuzzer");
         Ok(())
     }
+}
+
+/// Checks `agent` with each of its features alone and with none; the workspace has them all.
+fn agent_features() -> Result<(), String> {
+    for feature in ["", "http", "mcp", "builtin"] {
+        // `bench` turns on in dependencies what the workspace does, so those that are checked already serve here too.
+        let packages = [
+            "--package",
+            "plaincall-agent",
+            "--package",
+            "plaincall-bench",
+        ];
+        let alone = ["--lib", "--no-default-features", "--features"];
+        let feature = match feature {
+            "" => String::new(),
+            name => format!("plaincall-agent/{name}"),
+        };
+        let mut check = cargo(&["clippy"]);
+        check.args(packages).args(alone).arg(&feature);
+        let name = format!("lints of agent with `{feature}` alone");
+        step(&name, check.args(["--", "--deny", "warnings"]))?;
+    }
+    Ok(())
 }
 
 fn bench(arguments: &[&str]) -> Result<(), String> {

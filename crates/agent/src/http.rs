@@ -6,6 +6,10 @@
 //! - Redirects are not followed unless who asks follows them: a key must not go to a place that nobody named.
 //! - Every wait has an end, and every body a longest length. The head of an answer is bounded by `hyper`: about 400 KiB,
 //!   100 headers.
+#![cfg_attr(
+    not(all(feature = "builtin", feature = "http", feature = "mcp")),
+    allow(dead_code, reason = "each feature uses a part of it")
+)]
 
 use std::error::Error;
 use std::fmt::{self, Write as _};
