@@ -10,9 +10,9 @@ mod reference;
 use std::path::Path;
 use std::time::Duration;
 
-use plaincall::{AllowAll, CallResult, Effect, Run, Stop, Tool, Toolbox};
+use plaincall::{AllowAll, CallResult, Effect, Run, RunEvent, Status, Stop, Tool, Toolbox};
 use plaincall_agent::mcp::{McpConfig, McpEffect, McpOptions, McpServer, McpServers};
-use plaincall_agent::plaincall;
+use plaincall_agent::{Agent, AgentEvent, Scripted, plaincall};
 use tokio::time::{Instant, sleep};
 
 use http::Responder;
@@ -327,4 +327,34 @@ async fn over_http() {
         let servers = servers.expect("failures are no error");
         assert_eq!(servers.failures()[0].reason, reason, "{path}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_with_servers() {
+    // Without a gate nothing that writes may run, and tools of servers count as that unless the user says otherwise.
+    let odd = Odd::new();
+    let server = odd
+        .server("odd")
+        .effect("echo", McpEffect::Is(Effect::Read));
+    let call = |name: &str| format!("!!!GADGET_START:{name}\n!!!ARG:a\n42\n!!!GADGET_END\n");
+    let model = Scripted::new([call("echo") + &call("who"), "Done.".to_owned()]);
+    let agent = Agent::builder(model).mcp(connect([server]).await).build();
+    let agent = agent.expect("it can be built");
+    let mut talk = agent.conversation().expect("it can begin");
+    let mut asking = talk.stream("Who are you?");
+    let mut ends = Vec::new();
+    while let Some(event) = asking.next().await {
+        if let AgentEvent::Run(event) = event
+            && let RunEvent::Result(result) = *event
+        {
+            ends.push((result.name.to_string(), result.status));
+        }
+    }
+    assert_eq!(asking.answer().await.expect("an answer").text, "Done.");
+    ends.sort_by(|one, other| one.0.cmp(&other.0));
+    let expected = [("echo", Status::Ok), ("who", Status::Rejected)];
+    assert_eq!(
+        ends,
+        expected.map(|(name, status)| (name.to_owned(), status))
+    );
 }

@@ -1,5 +1,10 @@
 //! `plaincall mcp`: our tools for a client, and the tools of servers.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "nothing here is async: it waits for processes"
+)]
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -64,10 +69,8 @@ fn request(id: usize, method: &str, params: &Value) -> Value {
 }
 
 fn lines(messages: &[Value]) -> String {
-    messages
-        .iter()
-        .map(|message| format!("{message}\n"))
-        .collect()
+    let lines: Vec<String> = messages.iter().map(Value::to_string).collect();
+    lines.join("\n") + "\n"
 }
 
 /// Calls tools, all at once, and looks at what comes back: texts, or the error of the protocol.
