@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use plaincall::call::{OwnText, PassageBuilder, PromptOptions, prompt};
 use plaincall::syntax::DialectError;
-use plaincall::{
-    AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunBuilder, RunEvent, Tool, Toolbox,
-};
+use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunEvent, Tool, Toolbox};
 
 use crate::answer::{AgentError, AgentErrorKind, Answer};
+use crate::asking::Asking;
 use crate::conversation::Conversation;
 use crate::key;
 use crate::limits::{AgentLimits, WithoutCall};
@@ -59,11 +58,7 @@ pub(crate) struct Settings {
     /// Where the directory of a conversation is made.
     pub(crate) directory_in: Option<PathBuf>,
     pub(crate) retries: Retries,
-    configure: Option<Box<Configure>>,
 }
-
-/// Sets more of a run than the agent's own settings do.
-type Configure = dyn Fn(RunBuilder) -> RunBuilder + Send + Sync;
 
 impl Agent {
     /// Settings for an agent with this model.
@@ -84,7 +79,6 @@ impl Agent {
                 environment: BTreeMap::new(),
                 directory_in: None,
                 retries: Retries::default(),
-                configure: None,
             },
             #[cfg(feature = "mcp")]
             servers: Vec::new(),
@@ -96,7 +90,22 @@ impl Agent {
     /// # Errors
     /// See [`Conversation::ask`].
     pub async fn ask(&self, question: impl AsRef<str>) -> Result<Answer, AgentError> {
-        self.conversation()?.ask(question).await
+        let mut talk = self.conversation()?;
+        let answer = talk.ask(question).await;
+        // What its tools have left behind is their own.
+        let _ = talk.close().await;
+        answer
+    }
+
+    /// Asks a question, in a conversation of its own, and tells what happens meanwhile.
+    ///
+    /// # Errors
+    /// As [`conversation`](Self::conversation).
+    pub fn stream(&self, question: impl AsRef<str>) -> Result<Asking<'static>, AgentError> {
+        Ok(Asking::alone(
+            self.conversation()?,
+            question.as_ref().to_owned(),
+        ))
     }
 
     /// Begins a conversation, on the present tokio runtime.
@@ -110,9 +119,9 @@ impl Agent {
     /// Begins a conversation that is written to a log, or takes it up again from there (`spec/log.md`, `spec/agent.md`).
     /// The agent must have the tools, the policy and the dialect that it had; the model may be another.
     ///
-    /// A turn in which the conversation was cut off is ended first: what was read of the reply stays, calls that had not
-    /// started are called off, and those that were cut off are run again or settled as
-    /// [`RunBuilder::log`](plaincall::RunBuilder::log) says.
+    /// A turn in which the conversation was cut off is ended first: what was read of the reply stays, and calls that had
+    /// not ended are called off. Of those that were running and may have changed something the gate is asked what became
+    /// of them ([`Gate::settle`]). Nothing is started. The log's policy holds, and if it has a key, its key.
     ///
     /// `note` is what the program wants to know again; it stands in the first line of the log, as `program` in its `note`.
     ///
@@ -154,16 +163,13 @@ impl Agent {
         if let Some(gate) = &settings.gate {
             run = run.gate(Arc::clone(gate));
         }
-        if let Some(configure) = &settings.configure {
-            run = configure(run);
-        }
         if let Some((log, note)) = log {
             let mut noted = serde_json::Map::new();
             if let Some(key) = &key {
                 noted.insert("key".to_owned(), key.as_str().into());
             }
             noted.insert("program".to_owned(), note);
-            run = run.log(log).note(noted.into());
+            run = run.log(log).call_off_the_rest().note(noted.into());
         }
         let dialect = match key {
             Some(key) => settings.dialect.clone().keyed(key),
@@ -302,15 +308,6 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets more of each conversation's run: directory, environment, observers, what is changed in outputs.
-    pub fn configure_run(
-        mut self,
-        configure: impl Fn(RunBuilder) -> RunBuilder + Send + Sync + 'static,
-    ) -> Self {
-        self.settings.configure = Some(Box::new(configure));
-        self
-    }
-
     /// Sets how much one question may cost.
     pub fn limits(mut self, limits: AgentLimits) -> Self {
         self.settings.limits = limits;
@@ -342,16 +339,34 @@ impl AgentBuilder {
     /// The agent.
     ///
     /// # Errors
-    /// If the dialect cannot work, or is the automatic one: a model is taught one syntax.
+    /// If the dialect cannot work, or is the automatic one: a model is taught one syntax. If a reply without a call is to be
+    /// a question, and nobody can be asked, or no tool can finish the work. If two tools have one name.
     pub fn build(mut self) -> Result<Agent, AgentError> {
         #[cfg(feature = "mcp")]
         for servers in &self.servers {
             for tool in servers.tools_for(&self.settings.tools) {
-                // It was found to be right before, and its name to be free.
-                let _ = self.settings.tools.add(tool);
+                let added = self.settings.tools.add(tool);
+                added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
             }
         }
+        let finishes = |tool: &Tool| tool.policy().finishes;
+        let can_finish = self.settings.tools.iter().any(finishes);
+        let lacks = match self.settings.without_call {
+            WithoutCall::Answer => None,
+            WithoutCall::AskBack if self.settings.user.is_none() => Some("nobody who can be asked"),
+            WithoutCall::AskBack | WithoutCall::Remind => {
+                (!can_finish).then_some("no tool that finishes the work")
+            }
+        };
+        if let Some(lacking) = lacks {
+            let problem =
+                format!("a reply without a call is to mean no answer, but there is {lacking}");
+            return Err(AgentErrorKind::Settings(problem).into());
+        }
         self.settings.dialect = self.settings.dialect.escaped();
+        if self.settings.dialect.syntax().is_none() {
+            return Err(AgentErrorKind::Dialect(DialectError::NoSyntax).into());
+        }
         self.settings.system_message(&self.settings.dialect)?;
         Ok(Agent {
             settings: Arc::new(self.settings),

@@ -92,8 +92,12 @@ pub enum AgentErrorKind {
     },
     /// The model writes nothing.
     Empty,
-    /// The conversation is longer than the model can read, and nothing is left to shorten.
+    /// The conversation is longer than the model can read, and no result is left to shorten.
     TooLong,
+    /// The reply ended for a reason that is no natural end, and it may not be whole.
+    Ended(Finish),
+    /// The settings do not fit together.
+    Settings(String),
     /// The user could not be asked.
     User(String),
 }
@@ -127,15 +131,25 @@ impl fmt::Display for AgentError {
                 "the model's reply was cut off by its limit of length; allow longer replies",
             ),
             AgentErrorKind::Repairs => formatter
-                .write_str("the model writes wrong calls again and again, also after it was told"),
+                .write_str("the model's calls are wrong or not allowed again and again, also after it was told"),
             AgentErrorKind::SameFailure { name } => write!(
                 formatter,
                 "the model repeats a call of `{name}` that fails each time"
             ),
             AgentErrorKind::Empty => formatter.write_str("the model writes empty replies"),
             AgentErrorKind::TooLong => formatter.write_str(
-                "the conversation is longer than the model can read, and no result is left to shorten",
+                "the conversation is longer than the model can read, and no result is left to shorten: allow a larger context, offer fewer tools, or begin anew",
             ),
+            AgentErrorKind::Ended(finish) => match &finish.reason {
+                Some(reason) => write!(
+                    formatter,
+                    "the model's reply ended for the reason `{reason}`, so it may not be whole"
+                ),
+                None => formatter.write_str(
+                    "the model's reply ended without a reason, so it may not be whole",
+                ),
+            },
+            AgentErrorKind::Settings(problem) => formatter.write_str(problem),
             AgentErrorKind::User(error) => write!(formatter, "the user could not be asked: {error}"),
         }
     }

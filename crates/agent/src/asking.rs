@@ -1,29 +1,28 @@
 //! The loop: a question goes in, the model writes text and calls, the calls run while it writes, their results go back,
 //! until it answers.
 
+mod judging;
 mod mending;
 mod reading;
 mod request;
 mod turn;
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::{Foreign, ModelText, Passage, PassageBuilder, repair_reply};
-use plaincall::{CallResult, Status, Stop, Teller, Tool};
+use plaincall::Stop;
 use tokio::select;
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{AgentError, AgentErrorKind, Answer, Progress};
+use crate::asking::judging::Failures;
 use crate::asking::turn::{Bounds, Turned};
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::flow::{Flow, Next};
-use crate::limits::{AgentLimits, WithoutCall};
-use crate::model::{Finish, Usage};
+use crate::limits::AgentLimits;
+use crate::model::Usage;
 
 /// A time so far away that it does not matter, in place of one that no clock can tell.
 const FAR_AWAY: Duration = Duration::from_hours(24 * 365);
@@ -37,20 +36,29 @@ pub struct Asking<'c> {
 }
 
 impl<'c> Asking<'c> {
-    pub(crate) fn new(talk: &'c mut Conversation, question: String) -> Self {
+    /// Without a question the model goes on with what it knows.
+    pub(crate) fn new(talk: &'c mut Conversation, question: Option<String>) -> Self {
+        Self::of(|out, cancel| async move { Work::new(talk, out, cancel).ended(question).await })
+    }
+
+    /// A question in a conversation that ends with it.
+    pub(crate) fn alone(mut talk: Conversation, question: String) -> Self {
+        Self::of(|out, cancel| async move {
+            let work = Work::new(&mut talk, out, cancel);
+            let ended = work.ended(Some(question)).await;
+            // What its tools have left behind is their own.
+            let _ = talk.close().await;
+            ended
+        })
+    }
+
+    fn of<F>(work: impl FnOnce(Sender<AgentEvent>, CancellationToken) -> F) -> Self
+    where
+        F: Future<Output = Result<Answer, AgentError>> + Send + 'c,
+    {
         let cancel = CancellationToken::new();
-        let cancelled = cancel.clone();
-        let flow = Flow::new(|out| async move {
-            let mut work = Work::new(talk, out, cancelled);
-            let ended = work.answer(&question).await;
-            ended.map_err(|kind| AgentError {
-                kind,
-                progress: Box::new(work.progress),
-                said: work.said,
-            })
-        });
         Self {
-            flow,
+            flow: Flow::new(|out| work(out, cancel.clone())),
             end: None,
             cancel,
         }
@@ -67,8 +75,8 @@ impl<'c> Asking<'c> {
         }
     }
 
-    /// A token that cancels it: the request to the model's server, the tools, questions to the user. What has been done
-    /// stays in the conversation.
+    /// A token that cancels it: the request to the model's server, the tools, questions to the user. It is heeded when the
+    /// next event is asked for. What has been done stays in the conversation.
     pub fn cancellation(&self) -> CancellationToken {
         self.cancel.clone()
     }
@@ -93,11 +101,10 @@ struct Work<'c> {
     progress: Progress,
     /// The text of the last reply.
     said: String,
-    /// How many turns in a row had only wrong calls.
+    /// In how many turns in a row calls were rejected and none ended well.
     wrong: u32,
     reminders: u32,
-    /// How often a call of this tool with this text behind its header has failed.
-    failures: HashMap<(Arc<str>, String), u32>,
+    failures: Failures,
 }
 
 impl<'c> Work<'c> {
@@ -114,7 +121,7 @@ impl<'c> Work<'c> {
             said: String::new(),
             wrong: 0,
             reminders: 0,
-            failures: HashMap::new(),
+            failures: Failures::default(),
         }
     }
 
@@ -123,21 +130,32 @@ impl<'c> Work<'c> {
         let _ = self.out.send(event).await;
     }
 
+    async fn ended(mut self, question: Option<String>) -> Result<Answer, AgentError> {
+        let ended = self.answer(question).await;
+        ended.map_err(|kind| AgentError {
+            kind,
+            progress: Box::new(self.progress),
+            said: self.said,
+        })
+    }
+
     /// Works until there is an answer.
-    async fn answer(&mut self, question: &str) -> Result<Answer, AgentErrorKind> {
+    async fn answer(&mut self, question: Option<String>) -> Result<Answer, AgentErrorKind> {
         self.catch_up().await?;
-        self.talk.tell_question(question);
+        if let Some(question) = question {
+            self.talk.tell_question(&question);
+        }
         loop {
             self.within_limits()?;
             let number = self.talk.turns();
-            self.tell(AgentEvent::TurnBegin { turn: number }).await;
             let (reply, sent) = self.request().await?;
+            self.tell(AgentEvent::TurnBegin { turn: number }).await;
             let turned = self.turn(reply).await?;
             self.count(&turned, sent);
             self.tell(AgentEvent::TurnEnd {
                 turn: number,
                 finish: turned.finish.clone(),
-                usage: turned.written.usage,
+                usage: turned.usage,
             })
             .await;
             if let Some(answer) = self.judge(turned).await? {
@@ -146,25 +164,17 @@ impl<'c> Work<'c> {
         }
     }
 
-    /// Hears the end of a turn that was dropped.
+    /// Tells the end of a turn that was dropped.
     async fn catch_up(&mut self) -> Result<(), AgentErrorKind> {
-        while self.talk.recounting.told() < self.talk.opened {
-            let Conversation {
-                events,
-                recounting,
-                history,
-                ..
-            } = &mut *self.talk;
-            let counted = select! {
+        if self.talk.told < self.talk.opened {
+            let results = select! {
                 biased;
                 kind = self.bounds.over() => return Err(kind),
-                event = events.next() => match event {
-                    Some(event) => recounting.take(&event, history),
-                    // The runtime is gone, and nothing more is heard.
-                    None => recounting.add(recounting.written(), Vec::new(), history),
-                },
+                results = self.talk.run.last_results() => results,
             };
-            counted.map_err(AgentErrorKind::Dialect)?;
+            let written = std::mem::take(&mut self.talk.written);
+            let added = self.talk.add_turn(written, results.into_iter().collect());
+            added.map_err(AgentErrorKind::Dialect)?;
         }
         Ok(())
     }
@@ -191,191 +201,27 @@ impl<'c> Work<'c> {
     /// Counts what a turn took.
     fn count(&mut self, turned: &Turned, sent: u64) {
         self.progress.turns += 1;
-        let written = turned.written.text.len() as u64;
-        let cost = if let Some(usage) = turned.written.usage {
-            self.talk.learn(sent, usage);
-            usage
-        } else {
+        let written = turned.written.len() as u64;
+        let estimate = Usage::new(self.talk.tokens(sent), self.talk.tokens(written));
+        let counted = turned.usage.unwrap_or_default();
+        if turned.finish.stop != Stop::Broken {
+            self.talk.learn(sent, counted);
+        }
+        let mut cost = counted;
+        if counted.input == 0 {
+            cost.input = estimate.input;
             self.progress.is_usage_estimated = true;
-            Usage::new(self.talk.tokens(sent), self.talk.tokens(written))
-        };
+        }
+        // Of a reply that broke off, the server may have counted only the beginning.
+        let is_partial = turned.finish.stop == Stop::Broken && counted.output < estimate.output;
+        if counted.output == 0 && written > 0 || is_partial {
+            cost.output = estimate.output;
+            self.progress.is_usage_estimated = true;
+        }
         self.progress.usage.add(cost);
         for result in &turned.results {
             self.progress.calls.add(result.status);
-            if let Some(output) = &result.output {
-                self.talk.heed(output);
-            }
         }
         self.said.clone_from(&turned.said);
-    }
-
-    /// Decides what a turn means: the answer, or what the model hears next.
-    async fn judge(&mut self, turned: Turned) -> Result<Option<Answer>, AgentErrorKind> {
-        if let Some(failure) = turned.results.log_failure() {
-            return Err(AgentErrorKind::Log(failure.into()));
-        }
-        if let Some(end) = turned.end {
-            return Err(end);
-        }
-        if turned.results.is_last() {
-            let finished = turned.results.iter().rev().find(|result| {
-                let tool = self.talk.run.toolbox().get(&result.name);
-                result.status == Status::Ok && tool.is_some_and(|tool| tool.policy().finishes)
-            });
-            if let Some(finished) = finished {
-                let text = finished.output.as_deref().unwrap_or_default();
-                return Ok(Some(self.answered(
-                    text,
-                    Some(&finished.name),
-                    &turned.finish,
-                )));
-            }
-        }
-        if turned.results.is_empty() {
-            return self.without_call(&turned).await;
-        }
-        self.with_calls(&turned).await?;
-        Ok(None)
-    }
-
-    async fn with_calls(&mut self, turned: &Turned) -> Result<(), AgentErrorKind> {
-        let any_ok = turned.results.iter().any(|one| one.status == Status::Ok);
-        let mut complaints = self.complaints(turned);
-        if any_ok {
-            self.wrong = 0;
-        } else if !complaints.is_empty() {
-            self.wrong += 1;
-        }
-        let repeated = self.same_failures(turned)?;
-        if complaints.is_empty() && repeated.is_none() {
-            return Ok(());
-        }
-        if self.wrong > self.limits.repairs {
-            return Err(AgentErrorKind::Repairs);
-        }
-        if !complaints.is_empty() {
-            self.progress.repairs += 1;
-        }
-        if let Some(name) = repeated {
-            let mut passage = self.passage()?;
-            passage
-                .own("The very same call of ")
-                .foreign(&Foreign::new(&*name))
-                .own(" has failed again. Do not repeat it: change it, do something else, or answer.\n");
-            complaints.push_str(passage.finish().text());
-        }
-        self.say(complaints).await;
-        Ok(())
-    }
-
-    /// Counts calls that fail again and again; returns the tool of one that must not do so once more.
-    fn same_failures(&mut self, turned: &Turned) -> Result<Option<Arc<str>>, AgentErrorKind> {
-        let most = self.limits.same_failure;
-        let mut last_chance = None;
-        let failed =
-            |result: &&CallResult| matches!(result.status, Status::Error | Status::Rejected);
-        for result in turned.results.iter().filter(failed) {
-            let written = turned
-                .calls
-                .iter()
-                .find(|call| call.index == result.call as usize);
-            let values = written.map(|call| [call.raw_args().unwrap_or_default(), call.raw()]);
-            let key = (
-                Arc::clone(&result.name),
-                values.unwrap_or_default().join("]"),
-            );
-            let count = self.failures.entry(key).or_default();
-            *count += 1;
-            if *count >= most && most > 0 {
-                return Err(AgentErrorKind::SameFailure {
-                    name: Arc::clone(&result.name),
-                });
-            }
-            if *count > 1 && *count + 1 == most {
-                last_chance = Some(Arc::clone(&result.name));
-            }
-        }
-        Ok(last_chance)
-    }
-
-    fn passage(&self) -> Result<PassageBuilder, AgentErrorKind> {
-        let dialect = std::slice::from_ref(&self.talk.dialect);
-        PassageBuilder::new(dialect).map_err(AgentErrorKind::Dialect)
-    }
-
-    async fn without_call(&mut self, turned: &Turned) -> Result<Option<Answer>, AgentErrorKind> {
-        if turned.finish.stop == Stop::Length {
-            return Err(AgentErrorKind::Length);
-        }
-        if let Some(complaint) = self.near_miss(turned) {
-            self.wrong += 1;
-            if self.wrong > self.limits.repairs {
-                return Err(AgentErrorKind::Repairs);
-            }
-            self.progress.repairs += 1;
-            self.say(complaint).await;
-            return Ok(None);
-        }
-        let may_remind = self.reminders < self.limits.reminders;
-        let said = turned.said.trim();
-        if said.is_empty() {
-            if !may_remind {
-                return Err(AgentErrorKind::Empty);
-            }
-            self.reminders += 1;
-            self.say("Your reply was empty. Answer, or call a tool.\n".to_owned())
-                .await;
-            return Ok(None);
-        }
-        match (self.talk.settings.without_call, &self.talk.settings.user) {
-            (WithoutCall::Remind, _) if may_remind => {
-                self.reminders += 1;
-                self.say(
-                    "Your reply holds no call. Go on with the work by calls, or end it with the tool for that.\n"
-                        .to_owned(),
-                )
-                .await;
-                Ok(None)
-            }
-            (WithoutCall::AskBack, Some(user)) => {
-                let user = Arc::clone(user);
-                let answer = select! {
-                    biased;
-                    kind = self.bounds.over() => return Err(kind),
-                    answer = user.answer(said) => answer,
-                };
-                let answer = answer.map_err(|error| AgentErrorKind::User(error.to_string()))?;
-                self.talk.tell_question(&answer);
-                Ok(None)
-            }
-            _ => Ok(Some(self.answered(said, None, &turned.finish))),
-        }
-    }
-
-    /// What is to be said about a reply that only looks as if it held a call. What may be a quotation is not asked for.
-    fn near_miss(&self, turned: &Turned) -> Option<String> {
-        if self.talk.is_quotable || self.talk.run.toolbox().is_empty() {
-            return None;
-        }
-        let specs: Vec<_> = self.talk.run.toolbox().iter().map(Tool::spec).collect();
-        let written = ModelText::new(turned.written.text.as_str());
-        let passage = repair_reply(&written, &specs, &self.talk.dialect);
-        passage.ok().flatten().map(Passage::into_text)
-    }
-
-    /// Tells the model something that the program has to say.
-    async fn say(&mut self, text: String) {
-        let text: Arc<str> = text.into();
-        self.talk.tell(Teller::Program, Arc::clone(&text));
-        self.tell(AgentEvent::Told { text }).await;
-    }
-
-    fn answered(&self, text: &str, by: Option<&Arc<str>>, finish: &Finish) -> Answer {
-        Answer {
-            text: text.to_owned(),
-            finished_by: by.cloned(),
-            finish: finish.clone(),
-            progress: self.progress,
-        }
     }
 }

@@ -5,18 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plaincall::call::{Collector, Foreign, Limits, PassageBuilder};
-use plaincall::syntax::{ByteParser, escape, near_misses};
-use plaincall::{CloseError, Dialect, Run, RunEvent, RunEvents, Stop, Teller, Toolbox};
+use plaincall::syntax::{DialectError, escape, near_misses};
+use plaincall::{CallResult, CloseError, Dialect, Run, RunEvents, Teller, Toolbox};
 
 use crate::agent::Settings;
 use crate::answer::{AgentError, Answer};
 use crate::asking::Asking;
 use crate::history::History;
 use crate::model::{Message, Model, Retrying, Usage};
-use crate::recounting::Recounting;
-
-/// The name of the tool with which a model reads on in a long result.
-const READ_RESULT: &str = "read_result";
 
 /// Up to so many tokens the words around a message count for more than its text.
 const FEW_TOKENS: u64 = 200;
@@ -56,11 +52,14 @@ pub struct Conversation {
     /// Reads what the run reads, to know what was wrong with a call.
     pub(crate) collector: Collector,
     pub(crate) history: History,
-    pub(crate) recounting: Recounting,
+    /// What was written of the reply that is read.
+    pub(crate) written: String,
     /// Documents for the next question, by their names. They are told when the turn before has ended.
     attached: Vec<(String, String)>,
     /// How many turns were opened.
     pub(crate) opened: u32,
+    /// How many of them are in the history.
+    pub(crate) told: u32,
     /// Whether a text from outside looks like a call, so that a near miss may be a quotation.
     pub(crate) is_quotable: bool,
     /// How many bytes the model's server takes for a token, as far as it has said.
@@ -69,10 +68,9 @@ pub struct Conversation {
 
 impl Conversation {
     pub(crate) fn new(settings: Arc<Settings>, run: Run, dialect: Dialect, system: String) -> Self {
-        let can_read_on = run.toolbox().get(READ_RESULT).is_some();
         Self {
             model: Retrying::new(Arc::clone(&settings.model), settings.retries),
-            recounting: Recounting::new(settings.policy.result_limit, can_read_on),
+            written: String::new(),
             settings,
             events: run.events(),
             run,
@@ -81,56 +79,9 @@ impl Conversation {
             dialect,
             attached: Vec::new(),
             opened: 0,
+            told: 0,
             is_quotable: false,
             bytes_per_token: BYTES_PER_TOKEN,
-        }
-    }
-
-    /// Tells again what the log of its run says, and ends the turn in which it was cut off.
-    pub(crate) async fn take_up(&mut self, past: &[RunEvent]) -> Result<(), AgentError> {
-        let mut parser = None;
-        for event in past {
-            match event {
-                RunEvent::Told(told) => {
-                    if told.by == Teller::User {
-                        self.heed(&told.text);
-                    }
-                    self.history.tell(Arc::clone(&told.text));
-                }
-                RunEvent::Turn(_) => {
-                    self.opened += 1;
-                    self.collector.begin_turn();
-                    parser = Some(ByteParser::new(&self.dialect)?);
-                }
-                RunEvent::Text(delta) => {
-                    if let Some(parser) = &mut parser {
-                        for event in parser.feed(delta.source.as_bytes()) {
-                            self.collector.push(&event);
-                        }
-                    }
-                }
-                RunEvent::Over(_) => self.collect_end(parser.take()),
-                RunEvent::Result(result) => self.heed(result.output.as_deref().unwrap_or_default()),
-                _ => {}
-            }
-            self.recounting.take(event, &mut self.history)?;
-        }
-        if self.recounting.told() < self.opened {
-            let results = self.run.go_on().finish(Stop::Broken).await;
-            self.collect_end(parser.take());
-            for result in &results {
-                self.heed(result.output.as_deref().unwrap_or_default());
-            }
-            let results = results.into_iter().collect();
-            let written = self.recounting.written();
-            self.recounting.add(written, results, &mut self.history)?;
-        }
-        Ok(())
-    }
-
-    fn collect_end(&mut self, parser: Option<ByteParser>) {
-        for event in parser.into_iter().flat_map(ByteParser::finish) {
-            self.collector.push(&event);
         }
     }
 
@@ -148,7 +99,13 @@ impl Conversation {
     /// Asks the next question and tells what happens meanwhile. Nothing happens before the first event is asked for;
     /// dropping it cancels everything at once.
     pub fn stream(&mut self, question: impl AsRef<str>) -> Asking<'_> {
-        Asking::new(self, question.as_ref().to_owned())
+        Asking::new(self, Some(question.as_ref().to_owned()))
+    }
+
+    /// Lets the model go on without a new question: after a limit, a failure of its server, or in a session that was taken
+    /// up again.
+    pub fn go_on(&mut self) -> Asking<'_> {
+        Asking::new(self, None)
     }
 
     /// Gives the model a document, before the next question. It is a text from outside: nothing in it counts as a call, and
@@ -166,6 +123,8 @@ impl Conversation {
     pub fn set_model(&mut self, model: impl Model) {
         self.model = Retrying::new(Arc::new(model), self.settings.retries);
         self.bytes_per_token = BYTES_PER_TOKEN;
+        // It may read more at once. The dialect was tried when the agent was built.
+        let _ = self.history.restore();
     }
 
     /// The name of the model that answers.
@@ -228,14 +187,16 @@ impl Conversation {
         (tokens as f64 * self.bytes_per_token) as u64
     }
 
-    /// Learns from what the model's server has counted. A few tokens say little.
+    /// Learns from what the model's server has counted. A few tokens say little, and servers that count too few, because
+    /// they have kept some or left some out, must not make the conversation look shorter than it is.
     #[allow(
         clippy::cast_precision_loss,
         reason = "it is an estimate of something far below the limits of the types"
     )]
     pub(crate) fn learn(&mut self, bytes: u64, usage: Usage) {
         if usage.input >= FEW_TOKENS {
-            self.bytes_per_token = (bytes as f64 / usage.input as f64).clamp(1.0, 8.0);
+            let counted = bytes as f64 / usage.input as f64;
+            self.bytes_per_token = counted.clamp(1.0, BYTES_PER_TOKEN);
         }
     }
 
@@ -275,6 +236,25 @@ impl Conversation {
     pub(crate) fn tell(&mut self, by: Teller, text: Arc<str>) {
         self.run.tell(by, Arc::clone(&text));
         self.history.tell(text);
+    }
+
+    /// Adds a turn that has ended to what the model is told.
+    pub(crate) fn add_turn(
+        &mut self,
+        written: String,
+        results: Vec<CallResult>,
+    ) -> Result<(), DialectError> {
+        self.told += 1;
+        for result in &results {
+            for text in [&result.output, &result.error, &result.note]
+                .into_iter()
+                .flatten()
+            {
+                self.heed(text);
+            }
+        }
+        self.history.reply(written);
+        self.history.results(results)
     }
 
     /// Notices a text from outside that looks like a call, or speaks of one: with markers, also such without the key.

@@ -27,8 +27,38 @@ enum Entry {
     Told(Arc<str>),
     /// What it wrote, byte for byte.
     Reply(Arc<str>),
-    /// How its calls ended, and how that is told.
-    Results(Vec<CallResult>, Arc<str>),
+    /// How its calls ended.
+    Results(Results),
+}
+
+#[derive(Clone, Debug)]
+struct Results {
+    /// As they are told if there is room.
+    whole: Vec<CallResult>,
+    /// Those that are told shortened.
+    short: Vec<Option<CallResult>>,
+    /// How they are told now.
+    text: Arc<str>,
+}
+
+impl Results {
+    fn new(whole: Vec<CallResult>, dialect: &Dialect) -> Result<Self, DialectError> {
+        let mut results = Self {
+            short: vec![None; whole.len()],
+            whole,
+            text: "".into(),
+        };
+        results.tell(dialect)?;
+        Ok(results)
+    }
+
+    fn tell(&mut self, dialect: &Dialect) -> Result<(), DialectError> {
+        let all = self.whole.iter().zip(&self.short);
+        let told = all.map(|(whole, short)| short.as_ref().unwrap_or(whole).told());
+        let told: Vec<ToldResult<'_>> = told.collect();
+        self.text = results(&told, dialect)?.into_text().into();
+        Ok(())
+    }
 }
 
 /// What was left out of a conversation.
@@ -67,8 +97,8 @@ impl History {
         if results.is_empty() {
             return Ok(());
         }
-        let text = told(&results, &self.dialect)?;
-        self.entries.push(Entry::Results(results, text));
+        let results = Results::new(results, &self.dialect)?;
+        self.entries.push(Entry::Results(results));
         Ok(())
     }
 
@@ -80,7 +110,7 @@ impl History {
         }
         for entry in &self.entries {
             let (role, text) = match entry {
-                Entry::Told(text) | Entry::Results(_, text) => (Role::User, text),
+                Entry::Told(text) | Entry::Results(Results { text, .. }) => (Role::User, text),
                 Entry::Reply(text) => (Role::Assistant, text),
             };
             match messages.last_mut().filter(|last| last.role == role) {
@@ -97,40 +127,55 @@ impl History {
     /// How many bytes of text the messages have.
     pub(crate) fn bytes(&self) -> u64 {
         let entries = self.entries.iter().map(|entry| match entry {
-            Entry::Told(text) | Entry::Results(_, text) | Entry::Reply(text) => text.len(),
+            Entry::Told(text) | Entry::Results(Results { text, .. }) | Entry::Reply(text) => {
+                text.len()
+            }
         });
         (entries.sum::<usize>() + self.system.len()) as u64
     }
 
-    /// Shortens the oldest large results, until so many bytes are gone. Those of the last turn stay, unless nothing else
-    /// is left.
-    pub(crate) fn shorten(&mut self, bytes: u64) -> Result<Shortened, DialectError> {
+    /// Shortens the oldest large results, until so many bytes are gone. `shorten` leaves so many bytes of a result.
+    pub(crate) fn shorten(
+        &mut self,
+        bytes: u64,
+        shorten: impl Fn(&CallResult, usize) -> Option<CallResult>,
+    ) -> Result<Shortened, DialectError> {
         let mut shortened = Shortened::default();
         for entry in &mut self.entries {
-            let Entry::Results(results, text) = entry else {
+            let Entry::Results(results) = entry else {
                 continue;
             };
-            let before = shortened;
-            for result in results.iter_mut() {
-                if shortened.bytes >= bytes {
-                    break;
-                }
-                let length = result.output.as_ref().map_or(0, |output| output.len());
-                if length > LARGE && result.shorten(KEPT) {
-                    let left = result.output.as_ref().map_or(0, |output| output.len());
-                    shortened.results += 1;
-                    shortened.bytes += length.saturating_sub(left) as u64;
+            if shortened.bytes >= bytes {
+                break;
+            }
+            let before = shortened.results;
+            let length = results.text.len();
+            for (whole, short) in results.whole.iter().zip(&mut results.short) {
+                let output = whole.output.as_ref().map_or(0, |output| output.len());
+                if short.is_none() && output > LARGE {
+                    *short = shorten(whole, KEPT);
+                    shortened.results += usize::from(short.is_some());
                 }
             }
-            if before != shortened {
-                *text = told(results, &self.dialect)?;
+            if before != shortened.results {
+                results.tell(&self.dialect)?;
+                let gone = length.saturating_sub(results.text.len());
+                shortened.bytes += gone as u64;
             }
         }
         Ok(shortened)
     }
-}
 
-fn told(ended: &[CallResult], dialect: &Dialect) -> Result<Arc<str>, DialectError> {
-    let ended: Vec<ToldResult<'_>> = ended.iter().map(CallResult::told).collect();
-    Ok(results(&ended, dialect)?.into_text().into())
+    /// Tells all results whole again.
+    pub(crate) fn restore(&mut self) -> Result<(), DialectError> {
+        for entry in &mut self.entries {
+            if let Entry::Results(results) = entry
+                && results.short.iter().any(Option::is_some)
+            {
+                results.short.fill(None);
+                results.tell(&self.dialect)?;
+            }
+        }
+        Ok(())
+    }
 }

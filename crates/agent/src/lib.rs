@@ -16,7 +16,7 @@ mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
-mod recounting;
+mod session;
 mod user;
 
 pub use agent::{Agent, AgentBuilder};

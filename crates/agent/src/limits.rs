@@ -4,7 +4,6 @@ use std::time::Duration;
 
 /// The limits of one question ([`Agent::ask`](crate::Agent::ask)). Each is counted anew for each question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct AgentLimits {
     /// How many replies the model may write; 50 if nothing is said.
     pub turns: u32,
@@ -13,14 +12,15 @@ pub struct AgentLimits {
     /// How long it may take, tools and questions to the user too; an hour if nothing is said.
     pub time: Duration,
     /// How many tokens may be read and written, all turns together; any number if nothing is said. Where the model's
-    /// server does not count, four bytes are taken for one token.
+    /// server does not count, it is estimated.
     pub tokens: Option<u64>,
-    /// How often the model is told what is wrong with its calls before it is given up; 5 if nothing is said. A turn in
-    /// which a call ended well sets it back.
+    /// In how many turns one after the other calls may be rejected and none end well, before the model is given up; 5 if
+    /// nothing is said.
     pub repairs: u32,
-    /// How often the very same call may fail before the model is given up; 3 if nothing is said.
+    /// In how many turns the very same call may fail before the model is given up; 3 if nothing is said. A call that
+    /// changes something and ends well sets it back.
     pub same_failure: u32,
-    /// How often a call that the model says it has made, but that it has not written, is asked for; 2 if nothing is said.
+    /// How often the model is told that its reply is empty, or that a call is missing; 2 if nothing is said.
     pub reminders: u32,
     /// How many tokens the model can read and write in one go. When the conversation fills it, the oldest large results
     /// are shortened first. If `None`, that happens only when the model's server says that the conversation is too long.

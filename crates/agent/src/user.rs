@@ -24,7 +24,8 @@ pub trait User: Send + Sync + 'static {
     /// Answers a question of the model.
     ///
     /// # Errors
-    /// Whatever keeps the user from answering. The model hears of it.
+    /// Whatever keeps the user from answering. If a tool has asked, the model hears of it; if a reply was the question, the
+    /// work ends.
     fn answer<'a>(&'a self, question: &'a str) -> UserFuture<'a>;
 }
 

@@ -10,11 +10,19 @@ pub(crate) const READ_RESULT: &str = "read_result";
 ///
 /// `can_read_on` says whether the model has the tool with which it can go on reading (`spec/running.md`, "Long results").
 pub(crate) fn cut(output: &str, limit: usize, id: &str, can_read_on: bool) -> Option<String> {
-    if output.len() <= limit {
-        return None;
-    }
+    (output.len() > limit).then(|| cut_of(output, limit, output.len() as u64, id, can_read_on))
+}
+
+/// As [`cut`] for the beginning of an output that has `total` bytes in all.
+pub(crate) fn cut_of(
+    output: &str,
+    limit: usize,
+    total: u64,
+    id: &str,
+    can_read_on: bool,
+) -> String {
     let kept = beginning(output, limit);
-    let mut note = first_of(kept, output.len() as u64);
+    let mut note = first_of(kept, total);
     if can_read_on {
         let _ = write!(
             note,
@@ -22,7 +30,7 @@ pub(crate) fn cut(output: &str, limit: usize, id: &str, can_read_on: bool) -> Op
         );
     }
     let text = output.get(..kept).unwrap_or_default();
-    Some(with_last_line(text, &note))
+    with_last_line(text, &note)
 }
 
 /// How many bytes a beginning of the text has that is not longer than `limit`. It ends with a line where one ends in the

@@ -92,6 +92,8 @@ pub(crate) struct Equipment {
     pub(crate) begin: Arc<RunBegin>,
     /// Where the spans of the calls belong that are taken up again.
     pub(crate) parent: Parent,
+    /// Whether calls are called off that had not ended when the run was cut off.
+    pub(crate) is_rest_called_off: bool,
 }
 
 pub(crate) struct Driver {
@@ -128,6 +130,8 @@ pub(crate) struct Driver {
     unknown: Vec<(CallIndex, Option<BoxError>)>,
     /// The calls that were cut off by a crash, and about which somebody is asked.
     settling: HashSet<CallIndex>,
+    /// Whether calls are called off that had not ended when the run was cut off.
+    is_rest_called_off: bool,
     /// The calls before this one were there when the run was taken up again from its log.
     taken_up: usize,
     /// Who waits for the results of a turn.
@@ -191,6 +195,7 @@ impl Driver {
             recorder,
             begin,
             parent,
+            is_rest_called_off,
         } = equipment;
         Self {
             conductor,
@@ -206,6 +211,7 @@ impl Driver {
             outbox: VecDeque::new(),
             last_line: 0,
             held_back: Vec::new(),
+            is_rest_called_off,
             unsettled: HashSet::new(),
             decided: VecDeque::new(),
             always: HashSet::new(),

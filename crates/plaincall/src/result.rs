@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use plaincall_plan::{Link, Status};
 
-use crate::cut::{beginning, cut, with_last_line};
+use crate::cut::cut;
 use crate::event::milliseconds;
 
 /// How one call ended (`spec/running.md`, "End statuses").
@@ -71,11 +71,8 @@ impl CallResult {
     }
 
     /// The result as it goes back to the model: an output of more than `limit` bytes is cut, with a note at its end
-    /// (`spec/running.md`, "Long results"). `can_read_on` says whether the model has the tool
-    /// [`read_result`](crate::Tool::read_result).
-    ///
-    /// The results of a [turn](crate::Turn::finish) are such; those of events and of the record are whole.
-    pub fn for_model(&self, limit: usize, can_read_on: bool) -> Self {
+    /// (`spec/running.md`, "Long results"). `can_read_on` says whether the model has the tool that reads on.
+    pub(crate) fn for_model(&self, limit: usize, can_read_on: bool) -> Self {
         let mut result = self.clone();
         let output = result.output.as_deref();
         if let Some(short) = output.and_then(|output| cut(output, limit, &result.id, can_read_on)) {
@@ -83,21 +80,6 @@ impl CallResult {
             result.output = Some(short.into());
         }
         result
-    }
-
-    /// Leaves the first `limit` bytes of the output, or a little less, so that it ends with a whole character or line; a
-    /// line in square brackets behind them says so. Returns whether there was more.
-    pub fn shorten(&mut self, limit: usize) -> bool {
-        let Some(output) = self.output.as_ref().filter(|output| output.len() > limit) else {
-            return false;
-        };
-        let total = self.whole_bytes.unwrap_or(output.len() as u64);
-        let kept = beginning(output, limit);
-        let text = output.get(..kept).unwrap_or_default();
-        let line = format!("shortened to make room: the first {kept} of {total} bytes");
-        self.output = Some(with_last_line(text, &line).into());
-        self.whole_bytes = Some(total);
-        true
     }
 }
 

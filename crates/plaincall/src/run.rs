@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use crate::conductor::{Conductor, Ears};
 use crate::context::Surroundings;
+use crate::cut::{READ_RESULT, cut_of};
 use crate::driver::{Driver, Equipment, Message};
 use crate::event::{RunBegin, Teller};
 use crate::events::{Observer, RunEvents, observe};
@@ -29,6 +30,7 @@ use crate::log::{LOG_VERSION, Log, Recorder};
 use crate::policy::{Echoes, Policy};
 use crate::reader::Reader;
 use crate::replay::{Replayed, Unfinished, beginning, check_tools, replay};
+use crate::result::{CallResult, TurnResults};
 use crate::rules::Rules;
 use crate::run_directory::{Place, RunDirectory};
 use crate::run_error::{CloseError, RunError};
@@ -107,6 +109,7 @@ impl Run {
             directory: None,
             environment: BTreeMap::new(),
             log: None,
+            is_rest_called_off: false,
             note: serde_json::Value::Null,
         }
     }
@@ -128,6 +131,50 @@ impl Run {
     /// once more: a crash may have lost them on their way. Where there is no such turn it begins one.
     pub fn go_on(&mut self) -> Turn<'_> {
         Turn::go_on(self)
+    }
+
+    /// The results of the last turn, for who has dropped it; none if there was no turn.
+    pub fn last_results(&self) -> impl Future<Output = TurnResults> + Send + use<> {
+        let inbox = self.inbox.downgrade();
+        async move {
+            let (reply, results) = oneshot::channel();
+            if let Some(inbox) = inbox.upgrade() {
+                let _ = inbox.send(Message::Collect(reply));
+            }
+            results.await.unwrap_or_default()
+        }
+    }
+
+    /// A whole result, as events and the record have it, as it goes back to the model: a long output is cut
+    /// (`spec/running.md`, "Long results"). The results of a turn are such already.
+    pub fn for_model(&self, result: &CallResult) -> CallResult {
+        let limit = self.surroundings.whole_results.limit();
+        result.for_model(limit, self.toolbox.get(READ_RESULT).is_some())
+    }
+
+    /// A result of an earlier turn with at most `limit` bytes of its output, for a conversation that would be too long
+    /// with more; `None` if it has no more. If the model has the tool [`read_result`](Tool::read_result), it can read on.
+    pub fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult> {
+        let output = result
+            .output
+            .as_ref()
+            .filter(|output| output.len() > limit)?;
+        let total = result.whole_bytes.unwrap_or(output.len() as u64);
+        let whole = &self.surroundings.whole_results;
+        if whole.get(&result.id).is_none() && result.whole_bytes.is_none() {
+            whole.insert(Arc::clone(&result.id), Arc::clone(output));
+        }
+        // The id may mean a later call.
+        let is_kept = whole
+            .get(&result.id)
+            .is_some_and(|kept| kept.len() as u64 == total);
+        let can_read_on = is_kept && self.toolbox.get(READ_RESULT).is_some();
+        let short = cut_of(output, limit, total, &result.id, can_read_on);
+        Some(CallResult {
+            output: Some(short.into()),
+            whole_bytes: Some(total),
+            ..result.clone()
+        })
     }
 
     /// What was read of the last reply, if the run was taken up again from a log that ends within a turn, and nobody has
@@ -272,6 +319,7 @@ pub struct RunBuilder {
     directory: Option<Place>,
     environment: BTreeMap<OsString, OsString>,
     log: Option<Log>,
+    is_rest_called_off: bool,
     note: serde_json::Value,
 }
 
@@ -319,6 +367,13 @@ impl RunBuilder {
     /// gate is asked what became of them ([`Gate::settle`]), and without an answer they are `unknown`.
     pub fn log(mut self, log: Log) -> Self {
         self.log = Some(log);
+        self
+    }
+
+    /// With a log that holds a run: calls off the calls of its last turn that had not ended, in the place of going on with
+    /// them. Of those that were running and may have changed something the gate is asked all the same.
+    pub fn call_off_the_rest(mut self) -> Self {
+        self.is_rest_called_off = true;
         self
     }
 
@@ -476,6 +531,7 @@ impl RunBuilder {
             parent: replayed
                 .as_ref()
                 .map_or_else(Parent::none, |_| Parent::here()),
+            is_rest_called_off: self.is_rest_called_off,
         };
         let (inbox, messages) = unbounded_channel();
         for listener in listeners {

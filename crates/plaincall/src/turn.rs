@@ -115,9 +115,12 @@ impl<'run> Turn<'run> {
 
     /// Waits until the run has taken all that was fed, and not much of it waits to be written to the log.
     pub fn caught_up(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (reply, caught_up) = oneshot::channel();
-        self.run.send(Message::CatchUp(reply));
-        async {
+        let inbox = self.run.inbox.downgrade();
+        async move {
+            let (reply, caught_up) = oneshot::channel();
+            if let Some(inbox) = inbox.upgrade() {
+                let _ = inbox.send(Message::CatchUp(reply));
+            }
             // If nobody answers, the runtime is gone, and there is nothing to wait for.
             let _ = caught_up.await;
         }

@@ -21,11 +21,7 @@ impl Work<'_> {
         let mut said = String::new();
         let mut told = 0;
         for result in &turned.results {
-            let call = turned
-                .calls
-                .iter()
-                .find(|call| call.index == result.call as usize);
-            let (Status::Rejected, Some(call)) = (result.status, call) else {
+            let (Status::Rejected, Some(call)) = (result.status, turned.call(result.call)) else {
                 continue;
             };
             let Some(tool) = toolbox.get(&call.name) else {

@@ -4,6 +4,7 @@ use tokio::select;
 
 use crate::answer::AgentErrorKind;
 use crate::asking::Work;
+use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::model::{Model as _, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyNext};
 
@@ -25,7 +26,7 @@ impl Work<'_> {
         loop {
             let sent = self.talk.history.bytes();
             let mut request = ModelRequest::new(self.talk.history.messages());
-            request.max_tokens = self.limits.reply_tokens;
+            request.max_tokens = self.reply_tokens();
             let reply = self.talk.model.reply(request);
             match self.begun(reply).await? {
                 Ok(begun) => return Ok((begun, sent)),
@@ -37,6 +38,14 @@ impl Work<'_> {
                 Err(error) => return Err(AgentErrorKind::Model(error)),
             }
         }
+    }
+
+    /// How many tokens the reply may have: no more than are left.
+    fn reply_tokens(&self) -> Option<u32> {
+        let used = self.progress.usage.total();
+        let left = self.limits.tokens.map(|most| most.saturating_sub(used));
+        let left = left.map(|left| u32::try_from(left).unwrap_or(u32::MAX));
+        [self.limits.reply_tokens, left].into_iter().flatten().min()
     }
 
     /// Waits until the reply begins. Until then nothing has happened, and the model can be asked again.
@@ -72,17 +81,22 @@ impl Work<'_> {
         };
         let for_reply = self.limits.reply_tokens.map(u64::from);
         let room = context.saturating_sub(for_reply.unwrap_or(context / FOR_REPLY));
-        let bytes = self.talk.history.bytes();
         let most = self.talk.bytes(room);
+        let bytes = self.talk.history.bytes();
         if bytes > most {
-            self.shorten(bytes - most).await?;
+            // More than must be, so that not every turn from now on changes what the model's server may have kept.
+            self.shorten(bytes - most / 4 * 3).await?;
+        }
+        if self.talk.history.bytes() > most {
+            return Err(AgentErrorKind::TooLong);
         }
         Ok(())
     }
 
     /// Shortens the oldest large results by so many bytes; returns whether there was anything to shorten.
     async fn shorten(&mut self, bytes: u64) -> Result<bool, AgentErrorKind> {
-        let shortened = self.talk.history.shorten(bytes);
+        let Conversation { history, run, .. } = &mut *self.talk;
+        let shortened = history.shorten(bytes, |result, limit| run.shortened(result, limit));
         let shortened = shortened.map_err(AgentErrorKind::Dialect)?;
         if shortened.results > 0 {
             self.tell(AgentEvent::Shortened {

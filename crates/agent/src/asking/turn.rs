@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plaincall::call::ToolCall;
-use plaincall::{Canceller, RunEvent, RunEvents, Stop, Turn, TurnResults};
+use plaincall::{Canceller, RunEvent, RunEvents, Status, Stop, Toolbox, Turn, TurnResults};
 use tokio::select;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep_until};
@@ -17,35 +17,42 @@ use crate::asking::reading::Reading;
 use crate::asking::request::Begun;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
-use crate::history::History;
-use crate::model::{Finish, Piece, ReplyNext, Usage};
-use crate::recounting::Recounting;
+use crate::model::{Finish, ModelError, ModelErrorKind, Piece, ReplyNext, Usage};
 
 /// How many bytes of a reply are read before the run is waited for.
 const READ_AHEAD: usize = 64 << 10;
 
+/// The longest text of a reply, in bytes. Where a model's server goes on and on, the work ends.
+const LONGEST: usize = 64 << 20;
+
 /// A turn that has ended.
 pub(super) struct Turned {
     /// What the model wrote.
-    pub(super) written: Written,
+    pub(super) written: String,
+    /// What the reply has cost, as far as the model's server says.
+    pub(super) usage: Option<Usage>,
     /// Its text outside of calls.
     pub(super) said: String,
-    /// Its calls.
+    /// Its calls, in order of appearance.
     pub(super) calls: Vec<ToolCall>,
     /// How they ended.
     pub(super) results: TurnResults,
+    /// The tool that has finished the work, and all that it returned.
+    pub(super) finished: Option<(Arc<str>, Arc<str>)>,
     /// How the reply ended.
     pub(super) finish: Finish,
     /// Why nothing can come after it, if that is so.
     pub(super) end: Option<AgentErrorKind>,
 }
 
-/// What was read of a reply.
-#[derive(Default)]
-pub(super) struct Written {
-    pub(super) text: String,
-    /// What it has cost, as far as the model's server says.
-    pub(super) usage: Option<Usage>,
+impl Turned {
+    /// The call with this place in order of appearance, if its text came to an end.
+    pub(super) fn call(&self, index: u32) -> Option<&ToolCall> {
+        let found = self
+            .calls
+            .binary_search_by_key(&(index as usize), |call| call.index);
+        self.calls.get(found.ok()?)
+    }
 }
 
 /// When all is over, whatever goes on.
@@ -74,29 +81,28 @@ impl Work<'_> {
             run,
             events,
             collector,
-            history,
-            recounting,
+            written,
             opened,
             ..
         } = &mut *self.talk;
         *opened += 1;
-        let number = *opened;
+        let toolbox = run.toolbox().clone();
         let canceller = run.canceller();
         let reading = Mutex::new(Reading::new(collector));
         let mut telling = Telling {
             out: &self.out,
             reading: &reading,
             waiting: VecDeque::new(),
-            history,
-            recounting,
+            toolbox,
+            finished: None,
         };
         let turn = run.turn_of(calls_left);
         let mut turn = turn.watch(|event| lock(&reading).take(event));
-        let mut written = Written::default();
+        let mut usage = None;
         let ended = select! {
             biased;
             kind = self.bounds.over() => Err(kind),
-            ended = read(begun, &mut turn, events, &mut written, &mut telling) => ended,
+            ended = read(begun, &mut turn, events, written, &mut usage, &mut telling) => ended,
         };
         let (finish, mut end) = match ended {
             Ok(finish) => (finish, None),
@@ -111,26 +117,27 @@ impl Work<'_> {
         };
         let results = ending
             .finish(turn, finish.stop, events, &mut end, &mut telling)
-            .await?;
+            .await;
         telling.take_read();
         while let Some(event) = events.try_next() {
-            telling.take(event)?;
-        }
-        if telling.recounting.told() < number {
-            // The end of the turn was not heard of yet.
-            let ended = results.iter().cloned().collect();
-            telling
-                .recounting
-                .add(written.text.clone(), ended, telling.history)
-                .map_err(AgentErrorKind::Dialect)?;
+            telling.take(event);
         }
         telling.flush().await;
+        let finished = telling.finished.take().filter(|_| results.is_last());
         let reading = reading.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (said, calls) = (reading.said, reading.calls);
+        let written = std::mem::take(&mut self.talk.written);
+        let added = self
+            .talk
+            .add_turn(written.clone(), results.iter().cloned().collect());
+        added.map_err(AgentErrorKind::Dialect)?;
         Ok(Turned {
             written,
-            said: reading.said,
-            calls: reading.calls,
+            usage,
+            said,
+            calls,
             results,
+            finished,
             finish,
             end,
         })
@@ -142,7 +149,8 @@ async fn read(
     begun: Begun,
     turn: &mut Turn<'_>,
     events: &mut RunEvents,
-    written: &mut Written,
+    written: &mut String,
+    usage: &mut Option<Usage>,
     telling: &mut Telling<'_, '_>,
 ) -> Result<Finish, AgentErrorKind> {
     let Begun { first, mut reply } = begun;
@@ -157,18 +165,21 @@ async fn read(
         };
         select! {
             biased;
-            Some(event) = events.next() => telling.take(event)?,
+            Some(event) = events.next() => telling.take(event),
             next = next => match next {
                 Some(Ok(ReplyNext::Piece(Piece::Text(text)))) => {
                     turn.feed(&text);
-                    written.text.push_str(&text);
+                    written.push_str(&text);
+                    if written.len() > LONGEST {
+                        return Err(too_long());
+                    }
                     ahead += text.len();
                     telling.take_read();
                 }
                 Some(Ok(ReplyNext::Piece(Piece::Reasoning(text)))) => {
                     telling.waiting.push_back(AgentEvent::Reasoning(text));
                 }
-                Some(Ok(ReplyNext::Piece(Piece::Usage(usage)))) => written.usage = Some(usage),
+                Some(Ok(ReplyNext::Piece(Piece::Usage(so_far)))) => *usage = Some(so_far),
                 Some(Ok(ReplyNext::Piece(Piece::Retry(told)))) => {
                     telling.waiting.push_back(AgentEvent::Retry(told));
                 }
@@ -184,6 +195,11 @@ async fn read(
             caught_up.await;
         }
     }
+}
+
+fn too_long() -> AgentErrorKind {
+    let message = format!("the reply has more than {} MiB", LONGEST >> 20);
+    AgentErrorKind::Model(ModelError::new(ModelErrorKind::Broken, message))
 }
 
 /// How the calls of a turn are waited for.
@@ -202,7 +218,7 @@ impl Ending<'_> {
         events: &mut RunEvents,
         end: &mut Option<AgentErrorKind>,
         telling: &mut Telling<'_, '_>,
-    ) -> Result<TurnResults, AgentErrorKind> {
+    ) -> TurnResults {
         let mut results = pin!(turn.finish(stop));
         let mut is_over = matches!(end, Some(AgentErrorKind::Cancelled | AgentErrorKind::Time));
         loop {
@@ -214,22 +230,23 @@ impl Ending<'_> {
                     end.get_or_insert(kind);
                 }
                 Some(event) = events.next() => {
-                    telling.take(event)?;
+                    telling.take(event);
                     telling.flush().await;
                 }
-                results = &mut results => return Ok(results),
+                results = &mut results => return results,
             }
         }
     }
 }
 
-/// Tells what happens, to whoever watches and to the history.
+/// Tells what happens to whoever watches.
 struct Telling<'w, 'c> {
     out: &'w Sender<AgentEvent>,
     reading: &'w Mutex<Reading<'c>>,
     waiting: VecDeque<AgentEvent>,
-    history: &'w mut History,
-    recounting: &'w mut Recounting,
+    toolbox: Toolbox,
+    /// The tool that has finished the work, and its output before it was cut for the model.
+    finished: Option<(Arc<str>, Arc<str>)>,
 }
 
 impl Telling<'_, '_> {
@@ -239,11 +256,16 @@ impl Telling<'_, '_> {
         self.waiting.append(&mut reading.events);
     }
 
-    fn take(&mut self, event: RunEvent) -> Result<(), AgentErrorKind> {
+    fn take(&mut self, event: RunEvent) {
         self.take_read();
-        let counted = self.recounting.take(&event, self.history);
+        if let RunEvent::Result(result) = &event {
+            let tool = self.toolbox.get(&result.name);
+            if result.status == Status::Ok && tool.is_some_and(|tool| tool.policy().finishes) {
+                let output = result.output.clone().unwrap_or_default();
+                self.finished = Some((Arc::clone(&result.name), output));
+            }
+        }
         self.waiting.push_back(AgentEvent::Run(Box::new(event)));
-        counted.map_err(AgentErrorKind::Dialect)
     }
 
     /// Sends what waits. What was not sent when its future is dropped is sent the next time.

@@ -342,6 +342,12 @@ impl Driver {
         for event in replayed.untold {
             self.publish(event);
         }
+        if self.is_rest_called_off && self.conductor.has_unended() {
+            self.give(Input::Cancel {
+                reason: "the conversation was cut off".into(),
+                timed_out: false,
+            });
+        }
         for call in self.conductor.calls_in(State::Ready) {
             self.ask(call);
         }
@@ -350,7 +356,10 @@ impl Driver {
         self.conductor.set_aside(&fresh, at);
         let aside = self.conductor.calls_aside();
         for call in were_running {
-            if fresh.contains(&call.get()) {
+            if fresh.contains(&call.get()) && self.conductor.is_called_off(call) {
+                let ended = self.called_off();
+                self.decided.push_back(Input::Ended { call, ended });
+            } else if fresh.contains(&call.get()) {
                 self.start(call);
             } else if aside.contains(&call) {
                 self.settle(call);

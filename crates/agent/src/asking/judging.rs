@@ -1,0 +1,199 @@
+//! What a turn means: the answer, or what the model hears next (`spec/agent.md` 3).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use plaincall::call::{Foreign, ModelText, Passage, PassageBuilder, repair_reply};
+use plaincall::{Effect, Status, Stop, Teller, Tool};
+use plaincall_wire::openai::is_natural_end;
+use tokio::select;
+
+use crate::answer::{AgentErrorKind, Answer};
+use crate::asking::Work;
+use crate::asking::turn::Turned;
+use crate::event::AgentEvent;
+use crate::limits::WithoutCall;
+use crate::model::Finish;
+
+/// Calls that have failed: in how many turns, by the tool and the text behind the header.
+#[derive(Debug, Default)]
+pub(super) struct Failures(HashMap<(Arc<str>, String), u32>);
+
+/// What is to be said about a call that failed like others before it.
+enum Repeated {
+    /// The next failure ends the work.
+    Warn(Arc<str>),
+    /// The work ends.
+    End(Arc<str>),
+}
+
+impl Failures {
+    /// Counts the failed calls of a turn, each once.
+    fn count(&mut self, turned: &Turned, most: u32) -> Option<Repeated> {
+        let mut counted = HashSet::new();
+        let mut warned = None;
+        for result in &turned.results {
+            if !matches!(result.status, Status::Error | Status::Rejected) {
+                continue;
+            }
+            let written = turned.call(result.call);
+            let values = written.map(|call| [call.raw_args().unwrap_or_default(), call.raw()]);
+            let values = values.unwrap_or_default().join("]");
+            let key = (Arc::clone(&result.name), values);
+            if !counted.insert(key.clone()) {
+                continue;
+            }
+            let count = self.0.entry(key).or_default();
+            *count += 1;
+            if most > 0 && *count >= most {
+                return Some(Repeated::End(Arc::clone(&result.name)));
+            }
+            if *count > 1 && *count + 1 == most {
+                warned = Some(Repeated::Warn(Arc::clone(&result.name)));
+            }
+        }
+        warned
+    }
+}
+
+impl Work<'_> {
+    /// Decides what a turn means.
+    pub(super) async fn judge(&mut self, turned: Turned) -> Result<Option<Answer>, AgentErrorKind> {
+        if let Some(failure) = turned.results.log_failure() {
+            return Err(AgentErrorKind::Log(failure.into()));
+        }
+        if let Some(end) = turned.end {
+            return Err(end);
+        }
+        if let Some((name, output)) = &turned.finished {
+            return Ok(Some(self.answered(output, Some(name), &turned.finish)));
+        }
+        if turned.results.is_empty() {
+            return self.without_call(&turned).await;
+        }
+        self.with_calls(&turned).await?;
+        Ok(None)
+    }
+
+    async fn with_calls(&mut self, turned: &Turned) -> Result<(), AgentErrorKind> {
+        let ended = |status| turned.results.iter().any(|one| one.status == status);
+        if ended(Status::Ok) {
+            self.wrong = 0;
+        } else if ended(Status::Rejected) {
+            self.wrong += 1;
+        }
+        let changes = |name: &str| {
+            let tool = self.talk.run.toolbox().get(name);
+            tool.is_some_and(|tool| tool.spec().effect != Effect::Read)
+        };
+        let mut results = turned.results.iter();
+        if results.any(|one| one.status == Status::Ok && changes(&one.name)) {
+            // What failed before may succeed now.
+            self.failures = Failures::default();
+        }
+        let repeated = self.failures.count(turned, self.limits.same_failure);
+        if let Some(Repeated::End(name)) = repeated {
+            return Err(AgentErrorKind::SameFailure { name });
+        }
+        if self.wrong > self.limits.repairs {
+            return Err(AgentErrorKind::Repairs);
+        }
+        let mut said = self.complaints(turned);
+        if !said.is_empty() {
+            self.progress.repairs += 1;
+        }
+        if let Some(Repeated::Warn(name)) = repeated {
+            let dialect = std::slice::from_ref(&self.talk.dialect);
+            let mut passage = PassageBuilder::new(dialect).map_err(AgentErrorKind::Dialect)?;
+            passage
+                .own("The very same call of ")
+                .foreign(&Foreign::new(&*name))
+                .own(" has failed again. Do not repeat it: change it, do something else, or answer.\n");
+            said.push_str(passage.finish().text());
+        }
+        if !said.is_empty() {
+            self.say(said).await;
+        }
+        Ok(())
+    }
+
+    async fn without_call(&mut self, turned: &Turned) -> Result<Option<Answer>, AgentErrorKind> {
+        match (turned.finish.stop, &turned.finish.reason) {
+            (Stop::Natural, _) => {}
+            (Stop::Length, _) => return Err(AgentErrorKind::Length),
+            // It ended as it should, and only a call that nothing closes might be cut.
+            (Stop::Broken, Some(reason)) if is_natural_end(reason) => {}
+            (Stop::Broken, _) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
+        }
+        if let Some(complaint) = self.near_miss(turned) {
+            self.wrong += 1;
+            if self.wrong > self.limits.repairs {
+                return Err(AgentErrorKind::Repairs);
+            }
+            self.progress.repairs += 1;
+            self.say(complaint).await;
+            return Ok(None);
+        }
+        let may_remind = self.reminders < self.limits.reminders;
+        let said = turned.said.trim();
+        if said.is_empty() {
+            if !may_remind {
+                return Err(AgentErrorKind::Empty);
+            }
+            return self
+                .remind("Your reply was empty. Answer, or call a tool.\n")
+                .await;
+        }
+        match (self.talk.settings.without_call, &self.talk.settings.user) {
+            (WithoutCall::Remind, _) if may_remind => {
+                let words = "Your reply holds no call. Go on with the work by calls, or end it with the tool for that.\n";
+                self.remind(words).await
+            }
+            (WithoutCall::AskBack, Some(user)) => {
+                let user = Arc::clone(user);
+                let answer = select! {
+                    biased;
+                    kind = self.bounds.over() => return Err(kind),
+                    answer = user.answer(said) => answer,
+                };
+                let answer = answer.map_err(|error| AgentErrorKind::User(error.to_string()))?;
+                self.talk.tell_question(&answer);
+                Ok(None)
+            }
+            _ => Ok(Some(self.answered(said, None, &turned.finish))),
+        }
+    }
+
+    async fn remind(&mut self, words: &str) -> Result<Option<Answer>, AgentErrorKind> {
+        self.reminders += 1;
+        self.say(words.to_owned()).await;
+        Ok(None)
+    }
+
+    /// What is to be said about a reply that only looks as if it held a call. What may be a quotation is not asked for.
+    fn near_miss(&self, turned: &Turned) -> Option<String> {
+        if self.talk.is_quotable || self.talk.run.toolbox().is_empty() {
+            return None;
+        }
+        let specs: Vec<_> = self.talk.run.toolbox().iter().map(Tool::spec).collect();
+        let written = ModelText::new(turned.written.as_str());
+        let passage = repair_reply(&written, &specs, &self.talk.dialect);
+        passage.ok().flatten().map(Passage::into_text)
+    }
+
+    /// Tells the model something that the program has to say.
+    async fn say(&mut self, text: String) {
+        let text: Arc<str> = text.into();
+        self.talk.tell(Teller::Program, Arc::clone(&text));
+        self.tell(AgentEvent::Told { text }).await;
+    }
+
+    fn answered(&self, text: &str, by: Option<&Arc<str>>, finish: &Finish) -> Answer {
+        Answer {
+            text: text.to_owned(),
+            finished_by: by.cloned(),
+            finish: finish.clone(),
+            progress: self.progress,
+        }
+    }
+}
