@@ -148,8 +148,8 @@ impl<'c> Work<'c> {
         loop {
             self.within_limits()?;
             let number = self.talk.turns();
-            let (reply, sent) = self.request().await?;
             self.tell(AgentEvent::TurnBegin { turn: number }).await;
+            let (reply, sent) = self.request().await?;
             let turned = self.turn(reply).await?;
             self.count(&turned, sent);
             self.tell(AgentEvent::TurnEnd {
@@ -172,6 +172,8 @@ impl<'c> Work<'c> {
                 kind = self.bounds.over() => return Err(kind),
                 results = self.talk.run.last_results() => results,
             };
+            // Nobody has waited for these.
+            while self.talk.events.try_next().is_some() {}
             let written = std::mem::take(&mut self.talk.written);
             let added = self.talk.add_turn(written, results.into_iter().collect());
             added.map_err(AgentErrorKind::Dialect)?;

@@ -10,7 +10,8 @@ use crate::model::{Finish, RetryTold, Usage};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// The model is asked for a reply. Turns are counted from 0, over the whole conversation.
+    /// The model is asked for a reply. Turns are counted from 0, over the whole conversation. If nothing of a reply comes,
+    /// there is no turn: the question ends, and the number comes again with the next.
     TurnBegin {
         /// Its number.
         turn: u32,

@@ -134,19 +134,28 @@ impl History {
         (entries.sum::<usize>() + self.system.len()) as u64
     }
 
-    /// Shortens the oldest large results, until so many bytes are gone. `shorten` leaves so many bytes of a result.
+    /// Shortens the oldest large results, until `bytes` are gone; those of the last turn only if not even `at_least` are gone
+    /// without them, since the model has not read them yet. `shorten` leaves so many bytes of a result.
     pub(crate) fn shorten(
         &mut self,
         bytes: u64,
+        at_least: u64,
         shorten: impl Fn(&CallResult, usize) -> Option<CallResult>,
     ) -> Result<Shortened, DialectError> {
         let mut shortened = Shortened::default();
-        for entry in &mut self.entries {
-            let Entry::Results(results) = entry else {
-                continue;
+        let all = self.entries.iter_mut().filter_map(|entry| match entry {
+            Entry::Results(results) => Some(results),
+            Entry::Told(_) | Entry::Reply(_) => None,
+        });
+        let mut all = all.peekable();
+        while let Some(results) = all.next() {
+            let wanted = if all.peek().is_some() {
+                bytes
+            } else {
+                at_least
             };
-            if shortened.bytes >= bytes {
-                break;
+            if shortened.bytes >= wanted {
+                continue;
             }
             let before = shortened.results;
             let length = results.text.len();

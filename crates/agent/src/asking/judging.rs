@@ -121,9 +121,10 @@ impl Work<'_> {
         match (turned.finish.stop, &turned.finish.reason) {
             (Stop::Natural, _) => {}
             (Stop::Length, _) => return Err(AgentErrorKind::Length),
-            // It ended as it should, and only a call that nothing closes might be cut.
+            // It came to its end, though only a natural end makes a call whole that nothing closes.
+            (Stop::Broken, None) => {}
             (Stop::Broken, Some(reason)) if is_natural_end(reason) => {}
-            (Stop::Broken, _) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
+            (Stop::Broken, Some(_)) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
         }
         if let Some(complaint) = self.near_miss(turned) {
             self.wrong += 1;

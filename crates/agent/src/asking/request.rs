@@ -31,7 +31,8 @@ impl Work<'_> {
             match self.begun(reply).await? {
                 Ok(begun) => return Ok((begun, sent)),
                 Err(error) if error.kind == ModelErrorKind::TooLong => {
-                    if !self.shorten(sent / SHORTER_BY).await? {
+                    let bytes = sent / SHORTER_BY;
+                    if !self.shorten(bytes, bytes).await? {
                         return Err(AgentErrorKind::TooLong);
                     }
                 }
@@ -85,18 +86,20 @@ impl Work<'_> {
         let bytes = self.talk.history.bytes();
         if bytes > most {
             // More than must be, so that not every turn from now on changes what the model's server may have kept.
-            self.shorten(bytes - most / 4 * 3).await?;
+            self.shorten(bytes - most / 4 * 3, bytes - most).await?;
         }
-        if self.talk.history.bytes() > most {
+        if self.talk.tokens(self.talk.history.bytes()) > context {
             return Err(AgentErrorKind::TooLong);
         }
         Ok(())
     }
 
-    /// Shortens the oldest large results by so many bytes; returns whether there was anything to shorten.
-    async fn shorten(&mut self, bytes: u64) -> Result<bool, AgentErrorKind> {
+    /// Shortens the oldest large results; returns whether there was anything to shorten.
+    async fn shorten(&mut self, bytes: u64, at_least: u64) -> Result<bool, AgentErrorKind> {
         let Conversation { history, run, .. } = &mut *self.talk;
-        let shortened = history.shorten(bytes, |result, limit| run.shortened(result, limit));
+        let shortened = history.shorten(bytes, at_least, |result, limit| {
+            run.shortened(result, limit)
+        });
         let shortened = shortened.map_err(AgentErrorKind::Dialect)?;
         if shortened.results > 0 {
             self.tell(AgentEvent::Shortened {

@@ -126,7 +126,9 @@ async fn conversation(seed: u64, tally: &mut Tally) {
         assert!(took <= most, "{took:?} of {most:?}: {ended:?}");
         check_progress(&ended, limits, order.counts().since(before));
         tally.add(&ended);
-        is_whole = ended.is_some();
+        // What came of a dropped turn is told with the next.
+        let has_turn = order.counts().since(before).turns > 0;
+        is_whole = ended.is_some() && (!any_dropped || has_turn);
         any_dropped |= ended.is_none();
         world.mark(is_interrupted(&ended));
         // Nothing of it goes on behind it.
@@ -224,22 +226,31 @@ fn begin(world: &Arc<World>, limits: AgentLimits) -> Conversation {
         1 => Dialect::emoji(),
         _ => Dialect::block(),
     };
+    let tools = toolbox(world);
+    let can_finish = tools.iter().any(|tool| tool.policy().finishes);
+    let has_user = world.one_in(2);
+    let meaning = world.pick(&[
+        WithoutCall::Answer,
+        WithoutCall::AskBack,
+        WithoutCall::Remind,
+    ]);
+    let fits = match meaning {
+        WithoutCall::Answer => true,
+        WithoutCall::AskBack => can_finish && has_user,
+        WithoutCall::Remind => can_finish,
+    };
     let mut agent = Agent::builder(Chance(Arc::clone(world)))
-        .tools(toolbox(world))
+        .tools(tools)
         .dialect(dialect)
         .limits(limits)
         .policy(policy)
-        .without_call(world.pick(&[
-            WithoutCall::Answer,
-            WithoutCall::AskBack,
-            WithoutCall::Remind,
-        ]));
+        .without_call(if fits { meaning } else { WithoutCall::Answer });
     agent = match world.below(4) {
         0 => agent,
         1 => agent.allow_all(),
         _ => agent.gate(ChanceGate(Arc::clone(world))),
     };
-    if world.one_in(2) {
+    if has_user {
         agent = agent.user(ChanceUser(Arc::clone(world)));
     }
     if world.one_in(4) {
