@@ -483,10 +483,6 @@ impl Project {
         named.extend(list(values.get("mcp").and_then(|mcp| mcp.get("files"))));
         let system = values.get("system_file").and_then(Value::as_str);
         named.extend(system.map(PathBuf::from));
-        let models = values.get("models").and_then(Value::as_object);
-        let replays = models.into_iter().flat_map(Map::values);
-        let replays = replays.filter_map(|model| model.get("replay").and_then(Value::as_str));
-        named.extend(replays.map(PathBuf::from));
         let sha256 = trust::fingerprint(&path, &text, &named);
         Self {
             is_trusted: trust::is_trusted(state, &path, &sha256),

@@ -244,6 +244,7 @@ impl Display for Live {
             }
             // The thread that writes heeds the first; the others belong to conversations.
             News::Quiet { .. }
+            | News::Written(_)
             | News::Begin
             | News::Agent(_)
             | News::Answer(_)

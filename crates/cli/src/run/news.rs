@@ -46,6 +46,8 @@ pub(crate) enum News {
         /// What became of it; nothing if nobody answered.
         answer: Option<String>,
     },
+    /// Somebody wants to know when all news before was written.
+    Written(oneshot::Sender<()>),
     /// Something else uses the terminal: what is to be written waits until `is_back` hears something, or nobody is
     /// left to say it.
     Quiet {

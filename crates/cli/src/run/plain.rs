@@ -151,6 +151,7 @@ impl Display for Plain {
             | News::Tick
             | News::Prompt { .. }
             | News::Quiet { .. }
+            | News::Written(_)
             | News::Begin
             | News::Agent(_)
             | News::Answer(_)

@@ -86,6 +86,9 @@ fn print(
                 is_over = true;
                 display.take(News::Over, &mut out);
             }
+            Some(News::Written(tell)) => {
+                let _ = tell.send(());
+            }
             Some(News::Quiet { is_quiet, is_back }) => {
                 display.be_quiet(&mut out);
                 let written = write(&out, target);

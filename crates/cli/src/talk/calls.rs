@@ -273,9 +273,14 @@ fn ended(
         .as_deref()
         .filter(|_| result.status != Status::Ok)
     {
-        let first = error.trim().lines().next().unwrap_or_default();
+        let mut rows = error.trim().lines();
+        let first = rows.next().unwrap_or_default();
         let mut line = Line::of(PLAIN, "  ");
         line.push(style_of_reason(result.status), first);
+        if first.ends_with(':') {
+            line.push(PLAIN, " ");
+            line.push(PLAIN, rows.next().unwrap_or_default().trim());
+        }
         lines.push(line.cut(width.unwrap_or(LONGEST), glyphs.cut));
     }
     lines

@@ -294,7 +294,7 @@ impl Display for Live {
                 self.canvas.measure();
                 self.canvas.clear(out);
             }
-            News::Reply(_) | News::Event(_) | News::Quiet { .. } => {}
+            News::Reply(_) | News::Event(_) | News::Quiet { .. } | News::Written(_) => {}
         }
     }
 

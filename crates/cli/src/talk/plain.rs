@@ -200,7 +200,8 @@ impl Display for Plain {
             | News::Event(_)
             | News::Tick
             | News::Prompt { .. }
-            | News::Quiet { .. } => {}
+            | News::Quiet { .. }
+            | News::Written(_) => {}
         }
     }
 

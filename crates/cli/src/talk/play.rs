@@ -58,7 +58,10 @@ pub(crate) async fn play(
         Err(error) => *error.progress,
     };
     if let Ok(answer) = &ended {
+        // Where both outputs go to one place, what is written has the order in which it happened.
+        stage.caught_up().await;
         stage.answer(answer).await;
+        stage.caught_up().await;
     }
     let totals = News::Totals {
         progress,

@@ -11,6 +11,7 @@ use std::time::Instant;
 use plaincall::RunEvent;
 use plaincall_agent::{AgentEvent, Answer};
 use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
 
 use crate::arguments::Color;
 use crate::environment::Environment;
@@ -127,6 +128,17 @@ impl Stage {
             }
         }
         let _ = self.news.send(News::Agent(Box::new(event))).await;
+    }
+
+    /// Waits until all is written that was told.
+    pub(crate) async fn caught_up(&self) {
+        let output = self.output.as_ref().map(|(output, _)| output);
+        for news in output.into_iter().chain([&self.news]) {
+            let (tell, is_told) = oneshot::channel();
+            if news.send(News::Written(tell)).await.is_ok() {
+                let _ = is_told.await;
+            }
+        }
     }
 
     /// Shows something else.

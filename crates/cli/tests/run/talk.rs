@@ -5,6 +5,7 @@ mod configuration;
 mod conversations;
 mod sessions;
 mod terminals;
+mod tutorial;
 
 use std::fs;
 use std::io::Write as _;

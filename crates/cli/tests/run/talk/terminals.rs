@@ -96,8 +96,10 @@ fn a_conversation_is_typed() {
     terminal.type_keys("And now?\r");
     terminal.wait_for("Two.");
     terminal.wait_for("1 turn · 0 calls");
+    terminal.wait_for("\n>");
     terminal.type_keys("/nonsense\r");
-    terminal.wait_for("there is no command");
+    // Ctrl-D means the end where lines are edited, so the prompt must be there.
+    terminal.wait_for("`/help` lists them\n>");
     terminal.type_keys("\u{4}");
     let (status, shown) = terminal.finish();
     assert_eq!(status, Some(0), "{shown}");
