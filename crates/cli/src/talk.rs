@@ -3,6 +3,7 @@
 mod build;
 mod calls;
 mod live;
+mod person;
 mod plain;
 mod play;
 mod stage;
@@ -10,5 +11,6 @@ mod totals;
 mod verbatim;
 
 pub(crate) use build::{Built, build, chosen, status};
+pub(crate) use person::Person;
 pub(crate) use play::{Ended, play};
 pub(crate) use stage::{Shown, Stage};

@@ -90,7 +90,7 @@ impl SourceOptions {
     async fn equipment(&self, environment: &Environment) -> Result<Equipment, Failure> {
         let equipment = self
             .configuration(environment)?
-            .equipment(environment)
+            .equipment(environment, None)
             .await?;
         if equipment.toolbox.is_empty() {
             return Err(Failure::Usage(

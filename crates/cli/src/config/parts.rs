@@ -9,7 +9,7 @@ use plaincall_agent::AgentLimits;
 use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::http::{HttpSettings, Proxy};
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
-use plaincall_agent::model::{Json, Key, Model, OpenAi, Replay};
+use plaincall_agent::model::{Anthropic, Json, Key, Model, OpenAi, Replay};
 use plaincall_syntax::Dialect;
 use serde_json::json;
 
@@ -21,6 +21,7 @@ use crate::environment::Environment;
 use crate::serve::REPLAY;
 use crate::serve::source::Source;
 use crate::status::{Failure, remark};
+use crate::talk::Person;
 use crate::tools_file::{self, Tools};
 
 /// The servers that the usual keys of the environment are for.
@@ -173,9 +174,21 @@ impl Configuration {
                 Arc::new(model)
             }
             Kind::Anthropic => {
-                return Err(Failure::Configuration(
-                    "the kind `anthropic` is not there yet".to_owned(),
-                ));
+                let mut model = Anthropic::at(url, id).http(http(environment));
+                if let Some(key) = key {
+                    model = model.key(key);
+                }
+                if let Some(temperature) = entry.temperature {
+                    model = model.temperature(temperature);
+                }
+                if let Some(tokens) = entry.max_tokens {
+                    model = model.max_tokens(tokens);
+                }
+                for (name, value) in extra {
+                    model = model.field(name, value);
+                }
+                model.check().map_err(wrong)?;
+                Arc::new(model)
             }
         };
         Ok(ready(model))
@@ -202,7 +215,10 @@ impl Configuration {
                 ))
             });
         }
+        // A file that has a table of this name has not been told this key.
+        let given = layer::below("models", GIVEN);
         if chosen.name == GIVEN
+            && self.origin(&given).from == From::Options
             && let Some(key) = word(Source::of(None, MODEL_KEY, environment)?)?
         {
             return Ok(Some(key));
@@ -220,15 +236,19 @@ impl Configuration {
         })
     }
 
-    /// The tools that the configuration names, and what may run of them.
+    /// The tools that the configuration names, and what may run of them. `person` is whom the model can ask.
     ///
     /// # Errors
     /// A file has mistakes, which are shown; two tools have one name; a rule is about a tool that is probably misspelled.
-    pub(crate) async fn equipment(&self, environment: &Environment) -> Result<Equipment, Failure> {
+    pub(crate) async fn equipment(
+        &self,
+        environment: &Environment,
+        person: Option<Person>,
+    ) -> Result<Equipment, Failure> {
         let mut toolbox = Toolbox::default();
         let mut rules: Rules = self.contents.rules.iter().map(rule).collect();
         let mut policy = None;
-        for tool in self.builtin_tools()? {
+        for tool in self.builtin_tools(person)? {
             add(&mut toolbox, tool)?;
         }
         for file in &self.contents.tools {
@@ -265,7 +285,7 @@ impl Configuration {
     }
 
     /// The built-in tools, if there is a directory for them.
-    fn builtin_tools(&self) -> Result<Vec<Tool>, Failure> {
+    fn builtin_tools(&self, person: Option<Person>) -> Result<Vec<Tool>, Failure> {
         let contents::Builtin { directory, tools } = &self.contents.builtin;
         let Some(directory) = directory else {
             return Ok(Vec::new());
@@ -278,6 +298,9 @@ impl Configuration {
                 chosen.push(BuiltinTool::from_name(name).ok_or_else(|| unknown_builtin(name))?);
             }
             builtin = builtin.only(chosen);
+        }
+        if let Some(person) = person {
+            builtin = builtin.user(person);
         }
         builtin.tools().map_err(broken)
     }

@@ -259,8 +259,16 @@ struct Conversation {
 impl Conversation {
     fn hold(&self, keys: &Keys) -> io::Result<Reply> {
         let wanted: Vec<u8> = self.answers.iter().map(|answer| answer.key).collect();
+        // Where there is nothing to choose, what is typed is the answer.
+        let only = match self.answers.as_slice() {
+            [only] if only.asks.is_some() => Some(only.key),
+            _ => None,
+        };
         loop {
-            let key = keys.wait_for(&wanted)?.ok_or(ErrorKind::Interrupted)?;
+            let key = match only {
+                Some(key) => key,
+                None => keys.wait_for(&wanted)?.ok_or(ErrorKind::Interrupted)?,
+            };
             let asks = self
                 .answers
                 .iter()
@@ -280,6 +288,9 @@ impl Conversation {
                 }
                 Typed::Nothing => {
                     self.end_typed(keys)?;
+                    if only.is_some() {
+                        return Ok(Reply { key, text: None });
+                    }
                     self.show(keys, &self.prompt)?;
                 }
                 Typed::Unwanted => return Err(ErrorKind::Interrupted.into()),

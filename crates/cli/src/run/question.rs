@@ -65,6 +65,12 @@ pub(crate) static NOT_DONE: Answer = Answer {
 };
 pub(crate) static LEAVE: Answer = answer(b'l', "[l]eave open", "is left open");
 
+/// What is typed at once, without a key before it.
+pub(crate) static ANSWER: Answer = Answer {
+    asks: Some("Your answer; Enter alone says nothing."),
+    ..answer(b'\r', "", "you answered")
+};
+
 /// The line with the answers.
 pub(crate) fn prompt(words: &str, answers: &[&Answer]) -> Line {
     let labels: Vec<&str> = answers.iter().map(|answer| answer.label).collect();

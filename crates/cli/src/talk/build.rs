@@ -10,6 +10,7 @@ use crate::environment::Environment;
 use crate::run::approval::Approval;
 use crate::sessions::{Note, Session};
 use crate::status::{Failure, Status};
+use crate::talk::person::Person;
 use crate::talk::stage::{Shown, Stage};
 
 /// A conversation with the agent, where its answers go, and what ends with it.
@@ -43,17 +44,21 @@ pub(crate) async fn build(
         is_keyed,
     } = configuration.model(&chosen, environment)?;
     let system = configuration.system()?;
+    let person = Person::at_terminal();
     let Equipment {
         toolbox,
         rules,
         mut policy,
         servers,
-    } = configuration.equipment(environment).await?;
+    } = configuration.equipment(environment, person.clone()).await?;
     // A run goes on as it began.
     if let Some(begin) = session.as_ref().and_then(|session| session.past.begin()) {
         policy = begin.policy;
     }
     let stage = Stage::new(shown, !toolbox.is_empty(), color, environment)?;
+    if let Some(person) = &person {
+        person.set_desk(&stage.desk);
+    }
     let gate = Approval::of_talk(
         options.yes,
         rules.clone(),

@@ -248,8 +248,10 @@ impl Display for Live {
                 self.end_question(call);
                 if let Some(answer) = answer {
                     let mut line = Line::of(ASKING, &format!("{} ", self.glyphs.asking));
-                    line.push(BOLD, self.calls.name(call).unwrap_or_default());
-                    line.push(ASKING, &format!(" {answer}"));
+                    if let Some(name) = self.calls.name(call) {
+                        line.push(BOLD, &format!("{name} "));
+                    }
+                    line.push(ASKING, &answer);
                     let line = line.cut(self.canvas.width(), self.glyphs.cut);
                     self.canvas.prose.line(line);
                 }

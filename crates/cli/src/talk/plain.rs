@@ -53,6 +53,16 @@ impl Plain {
         out.push('\n');
     }
 
+    /// The beginning of a line about a call; nothing if it is about none.
+    fn about(&self, call: u32) -> Line {
+        let Some(name) = self.calls.name(call) else {
+            return Line::new();
+        };
+        let mut line = Line::of(BOLD, name);
+        line.push(PLAIN, ": ");
+        line
+    }
+
     fn text(&mut self, text: &str, out: &mut String) {
         let text = match text.strip_prefix('\n') {
             Some(rest) if self.is_behind_call => rest,
@@ -153,11 +163,12 @@ impl Display for Plain {
             News::Agent(event) => self.event(&event, out),
             News::Asking { call, about, .. } => {
                 self.flush(true, out);
-                let mut line = Line::of(BOLD, self.calls.name(call).unwrap_or_default());
-                line.push(PLAIN, ": ");
+                let mut line = self.about(call);
+                let is_call = !line.is_empty();
                 line.push(
                     ASKING,
                     match about {
+                        About::Permission if !is_call => "the model asks you",
                         About::Permission => "asks whether it may run",
                         About::Fate => "was cut off; what became of it?",
                     },
@@ -166,8 +177,7 @@ impl Display for Plain {
             }
             News::Answered { call, answer } => {
                 if let Some(answer) = answer {
-                    let mut line = Line::of(BOLD, self.calls.name(call).unwrap_or_default());
-                    line.push(PLAIN, ": ");
+                    let mut line = self.about(call);
                     line.push(ASKING, &answer);
                     self.line(&line, out);
                 }
