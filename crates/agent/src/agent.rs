@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plaincall::call::{OwnText, PassageBuilder, PromptOptions, prompt};
+use plaincall::call::{Foreign, OwnText, PassageBuilder, PromptOptions, prompt};
 use plaincall::syntax::DialectError;
 use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunEvent, Tool, Toolbox};
 
@@ -58,6 +58,8 @@ pub(crate) struct Settings {
     /// Where the directory of a conversation is made.
     pub(crate) directory_in: Option<PathBuf>,
     pub(crate) retries: Retries,
+    /// What servers say of their tools, by the tools' names: texts from outside, which the model reads.
+    described: Vec<(String, String)>,
 }
 
 impl Agent {
@@ -79,6 +81,7 @@ impl Agent {
                 environment: BTreeMap::new(),
                 directory_in: None,
                 retries: Retries::default(),
+                described: Vec::new(),
             },
             #[cfg(feature = "mcp")]
             servers: Vec::new(),
@@ -175,7 +178,11 @@ impl Agent {
             Some(key) => settings.dialect.clone().keyed(key),
             None => settings.dialect.clone(),
         };
-        let run = run.dialect(dialect.clone()).build()?;
+        let mut run = run.dialect(dialect.clone()).build()?;
+        for (tool, description) in &settings.described {
+            let name = format!("the description of the tool {tool}");
+            run.hear(&name, &Foreign::new(description.as_str()));
+        }
         let system = settings.system_message(&dialect)?;
         Ok(Conversation::new(
             Arc::clone(settings),
@@ -345,6 +352,8 @@ impl AgentBuilder {
         #[cfg(feature = "mcp")]
         for servers in &self.servers {
             for tool in servers.tools_for(&self.settings.tools) {
+                let described = (tool.name().to_owned(), tool.spec().description.clone());
+                self.settings.described.push(described);
                 let added = self.settings.tools.add(tool);
                 added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
             }

@@ -162,7 +162,6 @@ pub enum Piece {
 
 /// That a model is asked again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct RetryTold {
     /// How often it was asked again, with this time: from 1.
     pub number: u32,

@@ -89,6 +89,8 @@ pub(super) fn by_status(answer: &Answer, body: &[u8], asked: &Asked<'_>) -> Mode
     let headers = answer.headers();
     if (300..400).contains(&status) {
         let to = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+        // What stands behind the `?` may be a key.
+        let to = to.map(|to| to.split('?').next().unwrap_or_default());
         let to = to.map_or(String::new(), |to| format!(" to {}", cut(to)));
         return ModelError::new(
             ModelErrorKind::Refused,

@@ -14,7 +14,6 @@ use super::{
 /// who failed together do not come again together. A server that says when to come again is obeyed, if that can be
 /// waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Retries {
     /// How often it is asked again at most. By default 4 times; 0 for never.
     pub most: u32,
@@ -63,8 +62,8 @@ impl Retries {
         let pause = grown.mul_f64(1.0 - chance / 2.0);
         match error.retry_after {
             Some(wait) if wait > self.longest_wait => None,
-            // What it asks for, and a little more.
-            Some(wait) => Some(wait.saturating_add(pause.min(self.first_pause))),
+            // What it asks for, and a little more; but no less each time than without its word.
+            Some(wait) => Some(wait.saturating_add(pause.min(self.first_pause)).max(pause)),
             None => Some(pause),
         }
     }
@@ -73,7 +72,8 @@ impl Retries {
 /// A model that is asked again if it fails before it has said anything, and only then: of a reply that has begun,
 /// calls may run already.
 ///
-/// Each time it tells so with a [`Piece::Retry`].
+/// Each time it tells so with a [`Piece::Retry`]. An [`Agent`](crate::Agent) does so by itself
+/// ([`AgentBuilder::retries`](crate::AgentBuilder::retries)): it is given the model alone.
 ///
 /// ```
 /// use plaincall_agent::model::{OpenAi, Retries, Retrying};

@@ -1,6 +1,7 @@
 //! A model's server, as the clients ask it.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ const WHOLE_BYTES: usize = 64 << 20;
 const NAME: &str = concat!("plaincall/", env!("CARGO_PKG_VERSION"));
 
 /// Where a model is, and how it is asked.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Server {
     /// The beginning of its addresses.
     url: String,
@@ -36,11 +37,25 @@ pub(super) struct Server {
     ready: OnceLock<Result<Ready, ModelError>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Ready {
     client: Client,
     base: Url,
     headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl fmt::Debug for Server {
+    /// What stands behind a `?` in the address may be a key.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (address, _) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        formatter
+            .debug_struct("Server")
+            .field("url", &address)
+            .field("key", &self.key)
+            .field("waits", &self.waits)
+            .field("http", &self.http)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How long models take: many think for minutes before they say a word.
