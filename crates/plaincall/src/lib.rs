@@ -128,8 +128,8 @@ pub struct Readme;
 
 /// The Rust examples of the document.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/creating-tools.md")]
-pub struct CreatingTools;
+#[doc = include_str!("../../../docs/writing-tools.md")]
+pub struct WritingTools;
 
 /// The examples of the document.
 #[cfg(doctest)]

@@ -9,4 +9,5 @@ mod mcp;
 mod process;
 mod stopped;
 mod terminal;
+mod tools;
 mod transcripts;

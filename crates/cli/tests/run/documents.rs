@@ -53,7 +53,7 @@ fn check(name: &str, at_least: usize) {
 
 #[test]
 fn every_tools_file_can_be_read() {
-    check("creating-tools.md", 8);
+    check("writing-tools.md", 8);
     check("tool-examples.md", 6);
 }
 
@@ -62,7 +62,7 @@ fn every_tools_file_can_be_read() {
 #[test]
 fn every_reply_runs() {
     let mut count = 0;
-    for name in ["creating-tools.md", "tool-examples.md"] {
+    for name in ["writing-tools.md", "tool-examples.md"] {
         let document = document(name);
         let tools = fences(&document, "toml");
         let outputs = fences(&document, "output");

@@ -1,0 +1,143 @@
+//! `plaincall tools call` where something goes wrong around it.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::process::{plaincall, run, run_command};
+
+/// A file that may not grow, as on a full disk: what was there stays, and nothing is left beside it.
+#[test]
+fn no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "before").unwrap();
+    let script =
+        r#"ulimit -f 4; exec "$0" tools call write_file path="$1" content="$2" --yes --builtin ."#;
+    for path in ["file", "new"] {
+        let mut command = Command::new("/bin/sh");
+        command.env_clear().current_dir(folder.path());
+        command.args([
+            "-c",
+            script,
+            env!("CARGO_BIN_EXE_plaincall"),
+            path,
+            &"x".repeat(9_000),
+        ]);
+        let ran = run_command(&mut command, b"");
+        assert_eq!(ran.status, Some(1));
+        let expected = format!(
+            "error: `{path}` cannot be written: there is no room left for it (File too large (os error 27)); nothing was changed (error)\n"
+        );
+        assert_eq!(ran.stderr(), expected);
+    }
+    assert_eq!(
+        fs::read_to_string(folder.path().join("file")).unwrap(),
+        "before"
+    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// Ctrl-C ends the tool with what it has started.
+#[test]
+fn interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "command=sleep 300 & echo $! > pid; wait";
+    let mut child = plaincall()
+        .current_dir(folder.path())
+        .args([
+            "tools",
+            "call",
+            "run_command",
+            script,
+            "--yes",
+            "--builtin",
+            ".",
+        ])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let pid = loop {
+        assert!(
+            begun.elapsed() < Duration::from_mins(1),
+            "it does not begin"
+        );
+        match fs::read_to_string(folder.path().join("pid")) {
+            Ok(text) if text.ends_with('\n') => break text.trim().to_owned(),
+            _ => std::thread::park_timeout(Duration::from_millis(5)),
+        }
+    };
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    while fs::exists(format!("/proc/{pid}")).unwrap() {
+        assert!(
+            begun.elapsed() < Duration::from_mins(1),
+            "{pid} is still there"
+        );
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// What a tool prints goes on as it is, and errors go elsewhere.
+#[test]
+fn bytes_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "a\r\nb\u{1b}[2J").unwrap();
+    let ran = run(
+        folder.path(),
+        &["tools", "call", "read_file", "path=file", "--builtin", "."],
+        b"",
+    );
+    assert_eq!(
+        ran.stdout(),
+        "1: a\n2: b\u{1b}[2J\n[no line end after the last line; lines end with CRLF]\n"
+    );
+    assert_eq!((ran.status, ran.stderr()), (Some(0), String::new()));
+}
+
+/// What `docs/writing-tools.md` says of trying tools, with its own files.
+#[test]
+fn as_the_document_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/writing-tools.md");
+    let document = fs::read_to_string(path).unwrap();
+    let fences = |language: &str, from: &str| -> Vec<String> {
+        let (_, rest) = document.split_once(from).unwrap();
+        let begin = format!("```{language}\n");
+        let parts = rest.split(begin.as_str()).skip(1);
+        parts
+            .map(|part| part.split_once("```").unwrap().0.to_owned())
+            .collect()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_plaincall");
+    let servers =
+        fences("json", "## Tools for MCP")[0].replace("\"plaincall\"", &format!("\"{program}\""));
+    fs::write(
+        folder.path().join("tools.toml"),
+        &fences("toml", "## A first tool")[0],
+    )
+    .unwrap();
+    fs::write(folder.path().join("servers.json"), servers).unwrap();
+    let consoles = fences("console", "# Writing");
+    assert_eq!(consoles.len(), 2);
+    for console in consoles {
+        let (line, expected) = console.split_once('\n').unwrap();
+        let words: Vec<&str> = line
+            .strip_prefix("$ plaincall ")
+            .unwrap()
+            .split(' ')
+            .collect();
+        let ran = run(folder.path(), &words, b"");
+        assert_eq!(
+            (ran.stdout(), ran.stderr()),
+            (expected.to_owned(), String::new()),
+            "{line}"
+        );
+        assert_eq!(ran.status, Some(0));
+    }
+}
