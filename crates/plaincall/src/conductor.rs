@@ -5,6 +5,7 @@
 //! log, given again in their order, bring it back to where it was (`spec/log.md`, "Taking a run up again").
 
 mod ears;
+mod input;
 mod standing;
 
 use std::collections::VecDeque;
@@ -13,7 +14,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, Foreign, ToolCall};
+use plaincall_call::{Arguments, Effect, ToolCall};
 use plaincall_plan::{
     Action, CallIndex, Limits, Order, Plan, RejectReason, Reply, State, ToolIndex,
 };
@@ -26,57 +27,12 @@ use crate::event::{
 use crate::policy::{Policy, Writes};
 use crate::reader::Read;
 use crate::result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times};
-use crate::source::Source;
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
 use crate::turn::Stop;
 use crate::work::Ended;
 pub(crate) use ears::Ears;
-
-/// Something that happened outside.
-#[derive(Debug)]
-pub(crate) enum Input {
-    /// The model is given a text from outside.
-    Hear {
-        name: Arc<str>,
-        /// What of it counts.
-        text: Option<Arc<Foreign<'static>>>,
-    },
-    /// The program gives the model a message.
-    Tell { by: Teller, text: Arc<str> },
-    /// A turn was opened, with a limit of its own for its calls.
-    Open { calls: Option<u32> },
-    /// A piece of the reply, and what it says.
-    Text {
-        /// `None` if nobody wants to know.
-        source: Option<Source>,
-        read: Vec<Read>,
-    },
-    /// The reply is over, and what its end says.
-    Over { stop: Stop, read: Vec<Read> },
-    /// The call may run.
-    Admit {
-        call: CallIndex,
-        by: AdmittedBy,
-        always: bool,
-        /// The arguments it runs with, if they are not those that were written.
-        arguments: Option<Arc<Arguments>>,
-    },
-    /// The call may not run.
-    Deny { call: CallIndex, reason: String },
-    /// A call that was started has ended.
-    Ended { call: CallIndex, ended: Ended },
-    /// A call that was started has failed and is to be tried again.
-    BackOff {
-        call: CallIndex,
-        error: Arc<str>,
-        wait: Duration,
-    },
-    /// Its time has come.
-    Retry { call: CallIndex },
-    /// All calls are called off.
-    Cancel { reason: Arc<str>, timed_out: bool },
-}
+pub(crate) use input::Input;
 
 /// Something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,58 @@
+//! What happens outside of the conductor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_call::{Arguments, Foreign};
+use plaincall_plan::CallIndex;
+
+use crate::event::{AdmittedBy, Teller};
+use crate::reader::Read;
+use crate::source::Source;
+use crate::turn::Stop;
+use crate::work::Ended;
+
+/// Something that happened outside.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The model is given a text from outside.
+    Hear {
+        name: Arc<str>,
+        /// What of it counts.
+        text: Option<Arc<Foreign<'static>>>,
+    },
+    /// The program gives the model a message.
+    Tell { by: Teller, text: Arc<str> },
+    /// A turn was opened, with a limit of its own for its calls.
+    Open { calls: Option<u32> },
+    /// A piece of the reply, and what it says.
+    Text {
+        /// `None` if nobody wants to know.
+        source: Option<Source>,
+        read: Vec<Read>,
+    },
+    /// The reply is over, and what its end says.
+    Over { stop: Stop, read: Vec<Read> },
+    /// The call may run.
+    Admit {
+        call: CallIndex,
+        by: AdmittedBy,
+        always: bool,
+        /// The arguments it runs with, if they are not those that were written.
+        arguments: Option<Arc<Arguments>>,
+    },
+    /// The call may not run.
+    Deny { call: CallIndex, reason: String },
+    /// A call that was started has ended.
+    Ended { call: CallIndex, ended: Ended },
+    /// A call that was started has failed and is to be tried again.
+    BackOff {
+        call: CallIndex,
+        error: Arc<str>,
+        wait: Duration,
+    },
+    /// Its time has come.
+    Retry { call: CallIndex },
+    /// All calls are called off.
+    Cancel { reason: Arc<str>, timed_out: bool },
+}
