@@ -18,6 +18,7 @@ mod play;
 mod scenario;
 mod scripts;
 mod seeds;
+mod sessions;
 mod stage;
 mod told;
 
