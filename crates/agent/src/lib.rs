@@ -25,11 +25,11 @@ pub use asking::Asking;
 pub use conversation::Conversation;
 pub use event::AgentEvent;
 pub use limits::{AgentLimits, WithoutCall};
+#[cfg(feature = "http")]
+pub use model::{Anthropic, Key, OpenAi};
 pub use model::{
     Finish, Message, Model, ModelError, ModelErrorKind, Replay, Retries, Role, Scripted, Usage,
 };
-#[cfg(feature = "http")]
-pub use model::{Key, OpenAi};
 pub use user::{User, UserFuture};
 
 pub use plaincall;
