@@ -16,6 +16,7 @@ mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
+pub mod probe;
 mod session;
 mod user;
 

@@ -45,6 +45,10 @@ async fn through_a_proxy() {
 
 /// Asks a server that is named in the environment, which also names a proxy that is none and no certificates.
 #[tokio::test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the environment is what is tested, and this is its program"
+)]
 async fn the_environment_is_not_asked() {
     if let Ok(url) = std::env::var("PLAINCALL_TEST_SERVER") {
         let model = OpenAi::new(url, "m");

@@ -1,0 +1,212 @@
+//! The world of a task: tools that do what its steps say and remember how they were called.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use plaincall::{Effect, Tool, ToolResult};
+use serde_json::Value;
+
+use super::tasks::{Step, Task, tool};
+
+/// The world of one trial.
+pub(super) struct World {
+    task: Task,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The calls that were run, in this order.
+    calls: Vec<Called>,
+    /// The replies in which calls were written, by the calls' numbers.
+    replies: HashMap<u32, u32>,
+}
+
+struct Called {
+    number: u32,
+    tool: &'static str,
+    arguments: Value,
+    effect: Effect,
+    /// The step that it was.
+    step: Option<usize>,
+}
+
+impl World {
+    pub(super) fn new(task: Task) -> Self {
+        Self {
+            task,
+            seen: Mutex::default(),
+        }
+    }
+
+    pub(super) fn task(&self) -> &Task {
+        &self.task
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tools of its task.
+    pub(super) fn tools(world: &Arc<Self>) -> Vec<Tool> {
+        let specs = world.task.tools.iter().map(|name| (*name, tool(name)));
+        let tools = specs.map(|(name, spec)| {
+            let world = Arc::clone(world);
+            let effect = spec.effect;
+            Tool::raw(
+                spec,
+                move |arguments: plaincall::Arguments, context: plaincall::Context| {
+                    let world = Arc::clone(&world);
+                    async move { world.call(context.call(), name, effect, arguments.to_value()) }
+                },
+            )
+        });
+        tools.collect()
+    }
+
+    /// A call was written in this reply.
+    pub(super) fn appeared(&self, number: u32, reply: u32) {
+        self.seen().replies.insert(number, reply);
+    }
+
+    fn call(
+        &self,
+        number: u32,
+        tool: &'static str,
+        effect: Effect,
+        arguments: Value,
+    ) -> ToolResult {
+        let mut seen = self.seen();
+        let fits = |step: &Step| step.tool == tool && same(&step.arguments, &arguments);
+        let is_done = |index: usize| seen.calls.iter().any(|call| call.step == Some(index));
+        let step = self.task.steps.iter().position(fits);
+        let result = match step.and_then(|index| self.task.steps.get(index)) {
+            Some(step) if !step.after.iter().all(|before| is_done(*before)) => {
+                return Err(step.too_early.into());
+            }
+            Some(step) => step.result.map(str::to_owned).map_err(Into::into),
+            None => Err(format!("`{tool}` knows nothing for these values").into()),
+        };
+        seen.calls.push(Called {
+            number,
+            tool,
+            arguments,
+            effect,
+            step,
+        });
+        result
+    }
+
+    /// Whether all was done that was asked for, and nothing else.
+    ///
+    /// # Errors
+    /// What was wrong.
+    pub(super) fn judge(&self, answer: &str) -> Result<(), String> {
+        let seen = self.seen();
+        let task = &self.task;
+        if task.steps.is_empty()
+            && let Some(call) = seen.calls.first()
+        {
+            return Err(format!("called `{}`, where no call is needed", call.tool));
+        }
+        for call in &seen.calls {
+            if call.step.is_none() && call.effect != Effect::Read {
+                let arguments = cut(&call.arguments.to_string());
+                return Err(format!("called `{}` with {arguments}", call.tool));
+            }
+        }
+        let mut replies = Vec::new();
+        for (index, step) in task.steps.iter().enumerate() {
+            let calls = || seen.calls.iter().filter(|call| call.step == Some(index));
+            let Some(first) = calls().next() else {
+                if step.is_optional {
+                    continue;
+                }
+                let arguments = cut(&step.arguments.to_string());
+                return Err(format!("did not call `{}` with {arguments}", step.tool));
+            };
+            if calls().count() > 1 && first.effect == Effect::Write {
+                return Err(format!("called `{}` more than once", step.tool));
+            }
+            replies.push(seen.replies.get(&first.number));
+        }
+        if task.is_together && replies.windows(2).any(|two| two.first() != two.last()) {
+            return Err("did not write all calls in one reply".to_owned());
+        }
+        let small = answer.to_lowercase();
+        match task.answer.iter().find(|word| !small.contains(**word)) {
+            Some(word) => Err(format!("the answer does not say `{word}`: {}", cut(answer))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a value is what was asked for. Texts of one line may differ in case and in blanks around them, longer ones in
+/// the line ends at their end.
+fn same(expected: &Value, found: &Value) -> bool {
+    match (expected, found) {
+        (Value::String(expected), Value::String(found)) => {
+            if expected.trim_end().contains('\n') || found.trim_end().contains('\n') {
+                expected.trim_end_matches(['\r', '\n']) == found.trim_end_matches(['\r', '\n'])
+            } else {
+                expected.trim().to_lowercase() == found.trim().to_lowercase()
+            }
+        }
+        (Value::Number(expected), Value::Number(found)) => expected.as_f64() == found.as_f64(),
+        (Value::Array(expected), Value::Array(found)) => {
+            expected.len() == found.len()
+                && expected
+                    .iter()
+                    .zip(found)
+                    .all(|(expected, found)| same(expected, found))
+        }
+        (Value::Object(expected), Value::Object(found)) => {
+            expected.len() == found.len()
+                && expected.iter().all(|(name, expected)| {
+                    found.get(name).is_some_and(|found| same(expected, found))
+                })
+        }
+        (expected, found) => expected == found,
+    }
+}
+
+/// So much of a text that it fits a line.
+fn cut(text: &str) -> String {
+    const MOST: usize = 160;
+    let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.len() > MOST {
+        text.truncate(text.floor_char_boundary(MOST));
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::same;
+
+    #[test]
+    fn what_counts_as_the_same() {
+        for (expected, found, is_same) in [
+            (json!("Oslo"), json!(" oslo"), true),
+            (json!("Oslo"), json!("Oslo, Norway"), false),
+            (json!("a\nb\n"), json!("a\nb"), true),
+            (json!("a\n b"), json!("a\nb"), false),
+            (json!("a\nB"), json!("a\nb"), false),
+            (json!(4), json!(4.0), true),
+            (json!(4), json!("4"), false),
+            (
+                json!({"a": [1, {"b": "c"}]}),
+                json!({"a": [1.0, {"b": "C"}]}),
+                true,
+            ),
+            (json!({"a": 1}), json!({"a": 1, "b": 2}), false),
+            (json!([1, 2]), json!([2, 1]), false),
+            (json!(true), json!(true), true),
+        ] {
+            assert_eq!(same(&expected, &found), is_same, "{expected} {found}");
+        }
+    }
+}
