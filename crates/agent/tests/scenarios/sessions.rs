@@ -1,8 +1,4 @@
 //! Conversations that are taken up again from their log.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a panic is how a test fails, in its helpers too"
-)]
 
 use std::path::Path;
 use std::sync::Arc;
