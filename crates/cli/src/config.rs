@@ -27,6 +27,7 @@ pub(crate) use crate::config::layer::{Layer, Place};
 pub(crate) use crate::config::options::AgentOptions;
 pub(crate) use crate::config::print::{ConfigOptions, FileOptions, config};
 pub use crate::config::reference::reference;
+pub use crate::config::schema::schema;
 use crate::config::schema::{Part, Shape};
 use crate::environment::Environment;
 use crate::source::Counter;
@@ -111,7 +112,7 @@ impl Configuration {
     /// # Errors
     /// A file has mistakes, which are shown; or a variable says what cannot be meant.
     pub(crate) fn load(sources: Sources, environment: &Environment) -> Result<Self, Failure> {
-        let schema = schema::schema();
+        let schema = schema();
         let here = std::path::absolute(".").map_err(|error| {
             Failure::Broken(format!("the working directory is not known: {error}"))
         })?;

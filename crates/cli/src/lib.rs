@@ -50,6 +50,7 @@ use crate::arguments::{Cli, Color, Command};
 use crate::output::Output;
 
 pub use config::reference as configuration_reference;
+pub use config::schema as configuration_schema;
 pub use reference::reference;
 
 /// Runs the command line that the process was started with, and returns its exit status.

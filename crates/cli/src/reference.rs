@@ -21,7 +21,8 @@ const STATUSES: &str = "\
 | --- | --- |
 | 0 | all is well; also if whoever read the output stopped reading |
 | 1 | something is wrong with the input, a file could not be read, or a call was left out; it is named |
-| 2 | wrong usage: nothing was read |
+| 2 | wrong usage or configuration: nothing was done |
+| 124 | the time was over |
 | 130 | interrupted |
 
 Results go to standard output, everything said about them to standard error.

@@ -16,6 +16,26 @@ fn reference_is_up_to_date() {
     check("command-line.md", &plaincall_cli::reference());
 }
 
+/// What the page shows is right by the schema, and the schema is one.
+#[test]
+fn the_example_of_the_configuration_fits_its_schema() {
+    let page = plaincall_cli::configuration_reference();
+    let (_, example) = page.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let schema = jsonschema::validator_for(&plaincall_cli::configuration_schema()).unwrap();
+    let check = |text: &str, is_right: bool| {
+        let value: serde_json::Value = toml::from_str(text).unwrap();
+        assert_eq!(schema.is_valid(&value), is_right, "{text}");
+    };
+    check(example, true);
+    check("[models.a]\nurl = 'http://a'\nreasoning = false", true);
+    check("[models.a]\nurl = 'http://a'\nreasoning = ['<a>']", false);
+    check("[limits]\ntime = '10m'\nturns = 1", true);
+    check("[limits]\nturns = 0", false);
+    check("[limits]\ntime = 'soon'", false);
+    check("modl = 'a'", false);
+}
+
 #[test]
 fn configuration_is_up_to_date() {
     check(

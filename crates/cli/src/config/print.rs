@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::config::layer::{Place, below};
-use crate::config::schema::{self, Part, Shape};
+use crate::config::schema::{Part, Shape, schema};
 use crate::config::{Configuration, From, Origin, Project, Sources, trust};
 use crate::environment::Environment;
 use crate::output::Output;
@@ -90,7 +90,7 @@ impl FileOptions {
 /// What keeps it from telling.
 pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
     if options.schema {
-        let schema = serde_json::to_string_pretty(&schema::schema());
+        let schema = serde_json::to_string_pretty(&schema());
         let schema = schema.map_err(|error| Failure::Broken(error.to_string()))?;
         output.text(format_args!("{schema}\n"))?;
         output.flush()?;
@@ -273,7 +273,7 @@ fn from(origin: &Origin) -> String {
 /// All values that hold, in the order of the schema.
 fn all(configuration: &Configuration) -> Vec<Shown> {
     let mut shown = Vec::new();
-    let schema = schema::schema();
+    let schema = schema();
     let values = Value::Object(configuration.values.clone());
     collect(configuration, "", Part(&schema), &values, &mut shown);
     for (path, value) in configuration.defaults() {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::config::schema::{self, Part, Shape, name_of};
+use crate::config::schema::{Part, Shape, name_of, schema};
 
 const BEGINNING: &str = "\
 # The configuration
@@ -80,7 +80,7 @@ reason = \"nothing is deleted here\"
 /// The reference: every key, what it means and what it may hold.
 pub fn reference() -> String {
     let mut text = BEGINNING.to_owned();
-    let schema = schema::schema();
+    let schema = schema();
     let _ = writeln!(text, "\n## Keys at the top\n");
     if let Shape::Table(keys) = Part(&schema).shape() {
         singles(&mut text, keys);

@@ -13,7 +13,7 @@ const TITLE: &str = "The configuration of Plaincall";
 const PROJECT: &str = "x-project";
 
 /// The schema, with the descriptions that people read.
-pub(crate) fn schema() -> Value {
+pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
     });

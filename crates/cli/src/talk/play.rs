@@ -57,17 +57,27 @@ pub(crate) async fn play(
         Ok(answer) => answer.progress,
         Err(error) => *error.progress,
     };
-    if let Ok(answer) = &ended {
-        // Where both outputs go to one place, what is written has the order in which it happened.
-        stage.caught_up().await;
-        stage.answer(answer).await;
-        stage.caught_up().await;
-    }
     let totals = News::Totals {
         progress,
         time: begun.elapsed(),
         is_answered: ended.is_ok(),
     };
-    stage.show(totals).await;
+    // Where both outputs go to one place, what is written has the order in which it happened.
+    let (before, behind) = if stage.draws_beside_the_answer() {
+        (Some(totals), None)
+    } else {
+        (None, Some(totals))
+    };
+    if let Some(totals) = before {
+        stage.show(totals).await;
+    }
+    stage.caught_up().await;
+    if let Ok(answer) = &ended {
+        stage.answer(answer).await;
+        stage.caught_up().await;
+    }
+    if let Some(totals) = behind {
+        stage.show(totals).await;
+    }
     Ended::Settled(ended, first)
 }

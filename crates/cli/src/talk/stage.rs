@@ -63,8 +63,11 @@ impl Stage {
             Target::Error
         };
         let is_terminal = stderr.is_terminal();
+        // What is written to a pipe may end up on the same terminal: while it is, nothing is drawn there.
+        let is_alone = is_shared || (shown == Shown::Answer && has_tools && !stdout.is_terminal());
         // Whoever wants no colours wants no sequences at all.
         let is_live = is_terminal
+            && is_alone
             && environment.has_capable_terminal()
             && environment.get("NO_COLOR").is_none()
             && color != Color::Never;
@@ -128,6 +131,11 @@ impl Stage {
             }
         }
         let _ = self.news.send(News::Agent(Box::new(event))).await;
+    }
+
+    /// Whether what is drawn has to go before the answer is written elsewhere.
+    pub(crate) fn draws_beside_the_answer(&self) -> bool {
+        self.is_live && self.output.is_some()
     }
 
     /// Waits until all is written that was told.

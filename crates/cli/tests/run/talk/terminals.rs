@@ -39,8 +39,9 @@ fn an_answer_is_seen_while_it_comes() {
         assert_eq!(shown.matches("✓ read  name=").count(), 10, "{shown}");
         assert_eq!(shown.matches("  ok ").count(), 12, "{shown}");
         assert!(shown.contains("write may run"), "{shown}");
-        let arguments = if columns == 40 { "one t…" } else { "one two" };
-        let written = format!("✓ write  name=new, text={arguments}  ok");
+        // How much of the arguments there is room for depends on how long the call takes.
+        let text = if columns == 40 { "one" } else { "one two  ok" };
+        let written = format!("✓ write  name=new, text={text}");
         assert!(shown.contains(&written), "{shown}");
         assert!(!shown.contains("\n\n"), "{shown}");
         assert!(
