@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use std::time::Duration;
+
 use plaincall::RunEvent;
 use plaincall_agent::AgentEvent;
 use plaincall_agent::plaincall;
@@ -39,6 +41,8 @@ pub(crate) struct Order {
     /// Ids and names of all calls that appeared.
     pub(crate) appeared: BTreeMap<u32, (String, String)>,
     counts: Counts,
+    /// How long whoever listens has done something else.
+    pub(crate) waited: Duration,
 }
 
 /// How much has happened.

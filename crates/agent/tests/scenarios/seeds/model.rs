@@ -1,6 +1,5 @@
 //! A model that writes what chance says.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,7 +51,7 @@ impl Model for Chance {
                     }
                     Step::Reasoning(text) => out.reasoning(text).await,
                     Step::Usage(usage) => out.usage(usage).await,
-                    Step::Stall => pending().await,
+                    Step::Stall => world.hang().await,
                 }
             }
             end
@@ -195,11 +194,6 @@ fn call(world: &World, dialect: &Dialect, ids: &mut Vec<String>) -> String {
         "t1".to_owned()
     } else {
         world.tag()
-    };
-    let tag = if name == "retried" {
-        format!("retried-{tag}")
-    } else {
-        tag
     };
     world.wrote(&tag);
     let wrong = world.below(20);

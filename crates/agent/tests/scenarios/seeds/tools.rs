@@ -1,6 +1,5 @@
 //! Tools that do what chance says, gates and users too.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +44,7 @@ pub(super) fn toolbox(world: &Arc<World>) -> Toolbox {
             let name = name.clone();
             async move {
                 let _live = world.tools.one();
-                let nth = world.starts(&work.tag);
+                let nth = world.starts(&name, &work.tag);
                 let seen = context.dependencies().len();
                 let _ = work.count;
                 match &*name {
@@ -94,7 +93,10 @@ async fn chance(world: &World) -> Result<String, BoxError> {
     sleep(world.pause()).await;
     match world.below(12) {
         0 => Err("it fails".into()),
-        1 => pending().await,
+        1 => {
+            world.hang().await;
+            Ok("at last".to_owned())
+        }
         2 => panic!("a tool panics"),
         3 => Ok("long ".repeat(1 + world.below(2000))),
         4 => Ok("!!!GADGET_START:quick\n!!!ARG:tag\nfrom outside\n!!!GADGET_END\n".to_owned()),
@@ -115,7 +117,10 @@ impl Gate for ChanceGate {
             match world.below(30) {
                 0 => Ok(Decision::deny("chance says no")),
                 1 => Err("nobody is there".into()),
-                2 => pending().await,
+                2 => {
+                    world.hang().await;
+                    Ok(Decision::Allow)
+                }
                 3 => panic!("a gate panics"),
                 4 => Ok(Decision::Always),
                 5 => Ok(Decision::Edit {
@@ -138,7 +143,10 @@ impl User for ChanceUser {
             sleep(world.pause()).await;
             match world.below(8) {
                 0 => Err("the terminal is closed".into()),
-                1 => pending().await,
+                1 => {
+                    world.hang().await;
+                    Ok("At last.".to_owned())
+                }
                 2 => Ok(String::new()),
                 _ => Ok("Go on.".to_owned()),
             }

@@ -1,12 +1,14 @@
 //! What a random conversation is played in: random numbers, and what has happened.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plaincall_agent::model::Message;
 use plaincall_agent::plaincall::Dialect;
 use plaincall_testkit::soup::Random;
+use tokio::time::sleep;
 
 use crate::live::Live;
 
@@ -16,10 +18,12 @@ pub(super) struct World {
     random: Mutex<Random>,
     dialect: Mutex<Dialect>,
     tags: Mutex<u32>,
+    /// Whether nothing may take long, since real time passes.
+    is_hurried: bool,
     /// How often each call was written, by its tag.
     written: Mutex<BTreeMap<String, u32>>,
-    /// How often each call was started.
-    started: Mutex<BTreeMap<String, u32>>,
+    /// How often each call was started, by its tool and its tag.
+    started: Mutex<BTreeMap<(String, String), u32>>,
     /// What the model was asked.
     asked: Mutex<Vec<Asked>>,
     /// Tools that work, replies that are being written, gates that decide, users who think.
@@ -40,11 +44,12 @@ pub(super) struct Asked {
 }
 
 impl World {
-    pub(super) fn new(seed: u64) -> Arc<Self> {
+    pub(super) fn new(seed: u64, is_hurried: bool) -> Arc<Self> {
         Arc::new(Self {
             random: Mutex::new(Random::new(seed)),
             dialect: Mutex::new(Dialect::block()),
             tags: Mutex::default(),
+            is_hurried,
             written: Mutex::default(),
             started: Mutex::default(),
             asked: Mutex::default(),
@@ -68,11 +73,23 @@ impl World {
 
     /// A while: mostly none, seldom a long one.
     pub(super) fn pause(&self) -> Duration {
+        if self.is_hurried {
+            return Duration::from_millis(self.below(3) as u64);
+        }
         Duration::from_millis(match self.below(8) {
             0..4 => 0,
             4..7 => self.below(20) as u64,
             _ => self.below(2000) as u64,
         })
+    }
+
+    /// Never comes back; a hurried one does after a while.
+    pub(super) async fn hang(&self) {
+        if self.is_hurried {
+            sleep(Duration::from_millis(10)).await;
+        } else {
+            pending::<()>().await;
+        }
     }
 
     pub(super) fn dialect(&self) -> Dialect {
@@ -101,9 +118,11 @@ impl World {
     }
 
     /// How often the call has been started, this time counted.
-    pub(super) fn starts(&self, tag: &str) -> u32 {
+    pub(super) fn starts(&self, name: &str, tag: &str) -> u32 {
         let mut started = self.started.lock().unwrap();
-        let count = started.entry(tag.to_owned()).or_default();
+        let count = started
+            .entry((name.to_owned(), tag.to_owned()))
+            .or_default();
         *count += 1;
         *count
     }
@@ -111,19 +130,18 @@ impl World {
     /// Asserts that no call has run more often than it was written and may be tried.
     pub(super) fn check_starts(&self, attempts: u32) {
         let written = self.written.lock().unwrap();
-        for (tag, count) in &*self.started.lock().unwrap() {
+        for ((name, tag), count) in &*self.started.lock().unwrap() {
             // What is not closed may swallow what comes next, and have another tag.
             let Some(&written) = written.get(tag) else {
                 continue;
             };
-            let most = if tag.starts_with("retried-") {
-                written * attempts
-            } else {
-                written
+            let most = match &**name {
+                "retried" => written * attempts,
+                _ => written,
             };
             assert!(
                 *count <= most,
-                "{tag} was written {written} times and ran {count} times"
+                "{name} {tag} was written {written} times and ran {count} times"
             );
         }
     }

@@ -1,0 +1,181 @@
+//! Random conversations that are written to a log, and taken up again from there: where they ended, or where the log was
+//! cut off. Logs are written by threads, so real time passes, and nobody takes much of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Arc;
+
+use plaincall_agent::model::{Message, Role};
+use plaincall_agent::plaincall::{Log, RunEvent};
+use plaincall_agent::{AgentEvent, Conversation};
+use plaincall_testkit::cases::cases;
+use serde_json::Value;
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+
+use super::question;
+use super::reading::check_told;
+use super::settings::{agent, limits};
+use super::tools::ATTEMPTS;
+use super::world::World;
+use crate::told::{check_turns, replies};
+
+#[test]
+fn random_sessions() {
+    crate::expect_panics();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut playing = JoinSet::new();
+        let mut failed = Vec::new();
+        for case in cases("SESSION", 40) {
+            playing.spawn(async move {
+                let played = tokio::spawn(session(case)).await;
+                (case, played)
+            });
+        }
+        while let Some(played) = playing.join_next().await {
+            let (case, played) = played.unwrap();
+            if played.is_err() {
+                failed.push(case);
+            }
+        }
+        assert!(failed.is_empty(), "SESSION_CASE: {failed:?}");
+    });
+}
+
+/// What came of one question.
+struct Asked {
+    /// Whether it was dropped or cancelled in the middle.
+    is_cut: bool,
+    /// Whether results were shortened.
+    is_shortened: bool,
+}
+
+async fn session(seed: u64) {
+    let world = World::new(seed, true);
+    let mut limits = limits(&world);
+    limits.time = super::LONGEST;
+    let agent = agent(&world, limits);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let log = Log::create(&path).unwrap();
+    let mut talk = agent.session(log, Value::from(seed)).await.unwrap();
+    world.set_dialect(talk.dialect());
+    let mut is_shortened = false;
+    let mut is_cut = false;
+    for number in 0..=world.below(3) {
+        let asked = ask(&world, &mut talk, number).await;
+        is_shortened |= asked.is_shortened;
+        is_cut = asked.is_cut;
+    }
+    let before = talk.messages();
+    let dialect = talk.dialect().clone();
+    talk.close().await.unwrap();
+    assert_eq!(
+        world.tools.count() + world.people.count(),
+        0,
+        "something still works"
+    );
+
+    let is_torn = world.one_in(2);
+    if is_torn {
+        // The first line says how the run began; a log without it is none.
+        let log = fs::read(&path).unwrap();
+        let first = log.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        fs::write(&path, &log[..first + world.below(log.len() - first + 1)]).unwrap();
+    }
+    let log = Log::resume(&path).unwrap();
+    let mut talk = agent.session(log, Value::Null).await.unwrap();
+    assert_eq!(*talk.dialect(), dialect);
+    let after = talk.messages();
+    if !is_torn && !is_shortened && !is_cut {
+        assert_eq!(after, before, "the model reads the same as before");
+    }
+    check_beginning(&before, &after);
+    ask(&world, &mut talk, 7).await;
+    for request in world.asked() {
+        check_turns(&request.messages);
+    }
+    talk.close().await.unwrap();
+
+    // The log holds all of it: each call ends once, and is told once.
+    let log = Log::resume(&path).unwrap();
+    let mut starts = BTreeMap::new();
+    for event in log.history() {
+        if let RunEvent::Start(start) = event
+            && &*start.name == "write"
+        {
+            let again = starts.insert(start.call, start.attempt);
+            assert_eq!(again, None, "what changes something was started again");
+        }
+    }
+    let ended = log.history().iter().filter_map(|event| match event {
+        RunEvent::Result(result) => Some(result.clone()),
+        _ => None,
+    });
+    let mut ended: Vec<_> = ended.collect();
+    ended.sort_by_key(|result| result.call);
+    for (place, result) in ended.iter().enumerate() {
+        assert_eq!(result.call as usize, place, "each call ends once");
+    }
+    let talk = agent.session(log, Value::Null).await.unwrap();
+    let told = check_told(&talk.messages(), &ended);
+    assert_eq!(told, ended.len(), "a call is not told");
+    talk.close().await.unwrap();
+    if !is_torn {
+        world.check_starts(ATTEMPTS);
+    }
+}
+
+async fn ask(world: &Arc<World>, talk: &mut Conversation, number: usize) -> Asked {
+    let mut asked = Asked {
+        is_cut: false,
+        is_shortened: false,
+    };
+    let mut events_left = if world.one_in(4) {
+        world.below(60)
+    } else {
+        usize::MAX
+    };
+    let is_dropped = world.one_in(2);
+    let mut asking = talk.stream(question(world, number));
+    let cancel = asking.cancellation();
+    while let Some(event) = asking.next().await {
+        asked.is_shortened |= matches!(event, AgentEvent::Shortened { .. });
+        events_left = events_left.saturating_sub(1);
+        if events_left == 0 {
+            asked.is_cut = true;
+            if is_dropped {
+                return asked;
+            }
+            cancel.cancel();
+        }
+    }
+    asked
+}
+
+/// Asserts that what the model wrote is what it wrote, as far as a log goes.
+fn check_beginning(before: &[Message], after: &[Message]) {
+    let system = |messages: &[Message]| {
+        messages
+            .first()
+            .filter(|first| first.role == Role::System)
+            .cloned()
+    };
+    assert_eq!(system(before), system(after));
+    let (before, after) = (replies(before), replies(after));
+    let Some((last, whole)) = after.split_last() else {
+        return;
+    };
+    // A reply that was dropped is in the log before it is among the messages.
+    if let Some(before) = before.get(..whole.len()) {
+        assert_eq!(before, whole, "the model's own words");
+    }
+    if let Some(before) = before.get(whole.len()) {
+        assert!(before.starts_with(last), "{last:?} of {before:?}");
+    }
+}

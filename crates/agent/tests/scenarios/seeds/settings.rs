@@ -1,0 +1,84 @@
+//! How a random agent is set up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plaincall_agent::plaincall::{Dialect, Policy, Writes};
+use plaincall_agent::{Agent, AgentLimits, WithoutCall};
+
+use super::LONGEST;
+use super::model::Chance;
+use super::tools::{ChanceGate, ChanceUser, toolbox};
+use super::world::World;
+
+/// The limits of a question.
+pub(super) fn limits(world: &World) -> AgentLimits {
+    let mut limits = AgentLimits::default();
+    limits.time = LONGEST;
+    if world.one_in(6) {
+        limits.time = Duration::from_millis(world.below(1000) as u64);
+    }
+    limits.turns = world.pick(&[1, 3, 8, 20, 20]) - u32::from(world.one_in(20));
+    limits.calls = world.pick(&[0, 1, 5, 100, 100, 100]);
+    limits.tokens = [None, None, None, Some(world.below(6000) as u64)][world.below(4)];
+    limits.repairs = world.pick(&[0, 1, 3]);
+    limits.same_failure = world.pick(&[0, 1, 3]);
+    limits.reminders = world.pick(&[0, 1, 3]);
+    limits.context = [None, None, Some(500 + world.below(4000) as u64)][world.below(3)];
+    limits
+}
+
+/// An agent with a model, tools, a gate and a user that do what chance says.
+pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
+    let policy = Policy {
+        concurrent: world.pick(&[0, 1, 2, 32]),
+        calls_per_turn: [None, None, Some(2)][world.below(3)],
+        turn_timeout: [None, None, Some(Duration::from_millis(700))][world.below(3)],
+        gate_timeout: world.pick(&[Duration::from_millis(300), Duration::from_hours(1)]),
+        writes: world.pick(&[Writes::AtOnce, Writes::AtEndOfTurn]),
+        result_limit: world.pick(&[200, 2000, 64 << 10]),
+        ..Policy::default()
+    };
+    let dialect = match world.below(4) {
+        0 => Dialect::block()
+            .start("<<<START:")
+            .end("<<<END:")
+            .arg("@param:"),
+        1 => Dialect::emoji(),
+        _ => Dialect::block(),
+    };
+    let tools = toolbox(world);
+    let can_finish = tools.iter().any(|tool| tool.policy().finishes);
+    let has_user = world.one_in(2);
+    let meaning = world.pick(&[
+        WithoutCall::Answer,
+        WithoutCall::AskBack,
+        WithoutCall::Remind,
+    ]);
+    let fits = match meaning {
+        WithoutCall::Answer => true,
+        WithoutCall::AskBack => can_finish && has_user,
+        WithoutCall::Remind => can_finish,
+    };
+    let mut agent = Agent::builder(Chance(Arc::clone(world)))
+        .tools(tools)
+        .dialect(dialect)
+        .limits(limits)
+        .policy(policy)
+        .without_call(if fits { meaning } else { WithoutCall::Answer });
+    agent = match world.below(4) {
+        0 => agent,
+        1 => agent.allow_all(),
+        _ => agent.gate(ChanceGate(Arc::clone(world))),
+    };
+    if has_user {
+        agent = agent.user(ChanceUser(Arc::clone(world)));
+    }
+    if world.one_in(4) {
+        agent = agent.keyed();
+    }
+    if world.one_in(2) {
+        agent = agent.system("Be brief.");
+    }
+    agent.build().unwrap()
+}
