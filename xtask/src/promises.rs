@@ -120,8 +120,8 @@ const PROMISES: &[Promise] = &[
     Promise {
         sentence: "10,000 random models, tools, gates and users: each question to an agent has one end in its time, no call \
                    runs twice, the model is told of each once and reads its own words byte for byte, and nothing is left \
-                   behind; so it is where questions are cancelled or dropped",
-        environment: &[("AGENT_CASES", "10000")],
+                   behind, also where questions are cancelled or dropped; 1,000 sessions are cut off anywhere and go on",
+        environment: &[("AGENT_CASES", "10000"), ("SESSION_CASES", "1000")],
         command: "cargo test --release --quiet --package plaincall-agent --test scenarios seeds -- --nocapture",
         figure: &["random conversations", "test result"],
     },
