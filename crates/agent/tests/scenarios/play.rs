@@ -143,26 +143,29 @@ fn model(server: &ModelServer, name: &str) -> impl Model {
 }
 
 fn retries() -> Retries {
-    let mut retries = Retries::default();
-    retries.most = 2;
-    retries.first_pause = Duration::from_millis(2);
-    retries.longest_pause = Duration::from_millis(4);
-    retries
+    Retries {
+        most: 2,
+        first_pause: Duration::from_millis(2),
+        longest_pause: Duration::from_millis(4),
+        ..Retries::default()
+    }
 }
 
 fn limits(scenario: &Scenario) -> AgentLimits {
     let wanted = &scenario.limits;
-    let mut limits = AgentLimits::default();
-    limits.turns = wanted.turns.unwrap_or(limits.turns);
-    limits.calls = wanted.calls.unwrap_or(limits.calls);
-    limits.time = wanted.time_ms.map_or(limits.time, Duration::from_millis);
-    limits.tokens = wanted.tokens;
-    limits.repairs = wanted.repairs.unwrap_or(limits.repairs);
-    limits.same_failure = wanted.same_failure.unwrap_or(limits.same_failure);
-    limits.reminders = wanted.reminders.unwrap_or(limits.reminders);
-    limits.context = wanted.context;
-    limits.reply_tokens = wanted.reply_tokens;
-    limits
+    let default = AgentLimits::default();
+    AgentLimits {
+        turns: wanted.turns.unwrap_or(default.turns),
+        calls: wanted.calls.unwrap_or(default.calls),
+        time: wanted.time_ms.map_or(default.time, Duration::from_millis),
+        tokens: wanted.tokens,
+        repairs: wanted.repairs.unwrap_or(default.repairs),
+        same_failure: wanted.same_failure.unwrap_or(default.same_failure),
+        reminders: wanted.reminders.unwrap_or(default.reminders),
+        context: wanted.context,
+        reply_tokens: wanted.reply_tokens,
+        ..default
+    }
 }
 
 fn policy(wanted: &Policies) -> Policy {

@@ -1,7 +1,6 @@
 //! Random conversations that are written to a log, and taken up again from there: where they ended, or where the log was
 //! cut off. Logs are written by threads, so real time passes, and nobody takes much of it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
@@ -89,8 +88,10 @@ async fn session(seed: u64) {
         fs::write(&path, &log[..first + world.below(log.len() - first + 1)]).unwrap();
     }
     let log = Log::resume(&path).unwrap();
+    let starts = world.all_starts();
     let mut talk = agent.session(log, Value::Null).await.unwrap();
     assert_eq!(*talk.dialect(), dialect);
+    assert_eq!(world.all_starts(), starts, "something was started again");
     let after = talk.messages();
     if !is_torn && !is_shortened && !is_cut {
         assert_eq!(after, before, "the model reads the same as before");
@@ -104,15 +105,6 @@ async fn session(seed: u64) {
 
     // The log holds all of it: each call ends once, and is told once.
     let log = Log::resume(&path).unwrap();
-    let mut starts = BTreeMap::new();
-    for event in log.history() {
-        if let RunEvent::Start(start) = event
-            && &*start.name == "write"
-        {
-            let again = starts.insert(start.call, start.attempt);
-            assert_eq!(again, None, "what changes something was started again");
-        }
-    }
     let ended = log.history().iter().filter_map(|event| match event {
         RunEvent::Result(result) => Some(result.clone()),
         _ => None,
@@ -126,9 +118,7 @@ async fn session(seed: u64) {
     let told = check_told(&talk.messages(), &ended);
     assert_eq!(told, ended.len(), "a call is not told");
     talk.close().await.unwrap();
-    if !is_torn {
-        world.check_starts(ATTEMPTS);
-    }
+    world.check_starts(ATTEMPTS);
 }
 
 async fn ask(world: &Arc<World>, talk: &mut Conversation, number: usize) -> Asked {
