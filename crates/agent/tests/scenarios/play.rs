@@ -164,7 +164,6 @@ fn limits(scenario: &Scenario) -> AgentLimits {
         reminders: wanted.reminders.unwrap_or(default.reminders),
         context: wanted.context,
         reply_tokens: wanted.reply_tokens,
-        ..default
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::scenario::{More, Reply};
 
 /// How many characters a delta has if nothing is said.
-const DELTA: usize = 16;
+const DELTA: usize = 40;
 
 /// What the server does with a request, and the text that it says, in the dialect.
 pub(crate) fn script(reply: &Reply, spelled: impl Fn(&str) -> String) -> (Script, String) {

@@ -30,7 +30,7 @@ fn random_sessions() {
     runtime.block_on(async {
         let mut playing = JoinSet::new();
         let mut failed = Vec::new();
-        for case in cases("SESSION", 40) {
+        for case in cases("SESSION", 25) {
             playing.spawn(async move {
                 let played = tokio::spawn(session(case)).await;
                 (case, played)
