@@ -107,8 +107,11 @@ pub(crate) struct Step {
     /// or of what went wrong.
     #[serde(default)]
     pub(crate) calls: Vec<String>,
-    /// What really ran, in order of the starts, if that matters: names with arguments.
+    /// What really ran, if that matters: names with arguments.
     pub(crate) ran: Option<Vec<String>>,
+    /// Whether it ran in this order.
+    #[serde(default)]
+    pub(crate) in_order: bool,
     /// The last message of one request after another. An ellipsis stands for anything.
     pub(crate) hears: Option<Vec<String>>,
     /// All messages of the last request but the first, each with its role: `user: …`.
