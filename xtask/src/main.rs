@@ -28,7 +28,7 @@ cargo xtask TASK
   bench         the parser's table of speed; arguments are passed on
   bench gateway what the gateway costs beside a bare proxy; arguments are passed on
   promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
-  docs          writes docs/command-line.md anew from the command itself
+  docs          writes docs/command-line.md and docs/configuration.md anew from the command itself
 ";
 
 fn main() -> ExitCode {

@@ -39,7 +39,8 @@ environment goes to the server that it is for, and to no address that a project 
 
 Each single value at the top and in the tables `builtin` and `limits` has a variable: `PLAINCALL_MODEL`,
 `PLAINCALL_SYSTEM`, `PLAINCALL_LIMITS_TURNS`, `PLAINCALL_BUILTIN_DIRECTORY` and so on. A variable that begins with
-`PLAINCALL_` and is not known is refused. `PLAINCALL_KEY` is the key for a model that is named by `--url`.
+`PLAINCALL_` and is not known is refused. `PLAINCALL_KEY` is the key for a model that is named by `--url`. Proxies are those of
+`https_proxy`, `http_proxy` and `no_proxy`.
 
 ## An example
 

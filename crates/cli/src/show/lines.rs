@@ -166,6 +166,10 @@ fn place(call: &Call, glyphs: &Glyphs) -> Line {
 /// What became of the calls of a turn, and their timeline.
 fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let board = &turn.board;
+    // In a conversation it is usual.
+    if board.calls().is_empty() && story.turns.iter().any(|turn| !turn.told.is_empty()) {
+        return Vec::new();
+    }
     if board.calls().is_empty() {
         return wrapped(
             &Line::of(PLAIN, "There are no calls in the reply."),
