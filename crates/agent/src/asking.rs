@@ -144,6 +144,9 @@ impl<'c> Work<'c> {
         self.catch_up().await?;
         if let Some(question) = question {
             self.talk.tell_question(&question);
+        } else if !self.talk.history.awaits_reply() {
+            // The model would have the last word, and servers refuse that, or go on with it in the middle.
+            self.say("Go on.\n".to_owned()).await;
         }
         loop {
             self.within_limits()?;

@@ -124,6 +124,14 @@ impl History {
         messages.into()
     }
 
+    /// Whether the model was told something that it has not replied to.
+    pub(crate) fn awaits_reply(&self) -> bool {
+        matches!(
+            self.entries.last(),
+            Some(Entry::Told(_) | Entry::Results(_))
+        )
+    }
+
     /// How many bytes of text the messages have.
     pub(crate) fn bytes(&self) -> u64 {
         let entries = self.entries.iter().map(|entry| match entry {

@@ -183,7 +183,7 @@ impl Work<'_> {
     }
 
     /// Tells the model something that the program has to say.
-    async fn say(&mut self, text: String) {
+    pub(super) async fn say(&mut self, text: String) {
         let text: Arc<str> = text.into();
         self.talk.tell(Teller::Program, Arc::clone(&text));
         self.tell(AgentEvent::Told { text }).await;

@@ -317,7 +317,10 @@ impl Played {
             None => (point, 1),
         };
         let asked = self.seen + nth as usize;
-        let mut asking = self.talk.stream(question);
+        let mut asking = match step.go_on {
+            true => self.talk.go_on(),
+            false => self.talk.stream(question),
+        };
         let cancel = asking.cancellation();
         if point == "before" {
             cancel.cancel();

@@ -84,6 +84,9 @@ pub(crate) struct Policies {
 pub(crate) struct Step {
     #[serde(default)]
     pub(crate) ask: String,
+    /// The model is to go on without a question.
+    #[serde(default)]
+    pub(crate) go_on: bool,
     /// What the model's server does with one request after another.
     #[serde(default)]
     pub(crate) replies: Vec<Reply>,

@@ -217,7 +217,11 @@ async fn ask(world: &World, talk: &mut Conversation, question: &str, order: &mut
     let is_dropped = world.one_in(2);
     // Whoever listens may take their time; nothing goes on meanwhile.
     let is_slow = world.one_in(10);
-    let mut asking = talk.stream(question);
+    let mut asking = if world.one_in(8) {
+        talk.go_on()
+    } else {
+        talk.stream(question)
+    };
     let cancel = asking.cancellation();
     let until = Instant::now() + patience;
     let mut is_cancelled = false;
