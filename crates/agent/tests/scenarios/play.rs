@@ -317,9 +317,10 @@ impl Played {
             None => (point, 1),
         };
         let asked = self.seen + nth as usize;
-        let mut asking = match step.go_on {
-            true => self.talk.go_on(),
-            false => self.talk.stream(question),
+        let mut asking = if step.go_on {
+            self.talk.go_on()
+        } else {
+            self.talk.stream(question)
         };
         let cancel = asking.cancellation();
         if point == "before" {
