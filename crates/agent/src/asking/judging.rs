@@ -119,10 +119,9 @@ impl Work<'_> {
 
     async fn without_call(&mut self, turned: &Turned) -> Result<Option<Answer>, AgentErrorKind> {
         match (turned.finish.stop, &turned.finish.reason) {
-            (Stop::Natural, _) => {}
             (Stop::Length, _) => return Err(AgentErrorKind::Length),
-            // It came to its end, though only a natural end makes a call whole that nothing closes.
-            (Stop::Broken, None) => {}
+            // Without a reason it came to its end all the same, though that makes no call whole.
+            (Stop::Natural, _) | (Stop::Broken, None) => {}
             (Stop::Broken, Some(reason)) if is_natural_end(reason) => {}
             (Stop::Broken, Some(_)) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
         }
