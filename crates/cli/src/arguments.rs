@@ -21,6 +21,7 @@ use crate::ask::AskOptions;
 use crate::chat::ChatOptions;
 use crate::config::ConfigOptions;
 use crate::mcp::McpCommand;
+use crate::probe::ProbeOptions;
 use crate::run::RunOptions;
 use crate::schemas::SchemaOption;
 use crate::serve::ServeOptions;
@@ -71,6 +72,7 @@ pub(crate) enum Command {
     Ask(AskOptions),
     Chat(ChatOptions),
     Sessions(SessionsOptions),
+    Probe(ProbeOptions),
     Config(ConfigOptions),
     Tools(ToolsCommand),
     Mcp(McpCommand),
@@ -92,6 +94,7 @@ impl Command {
             Self::Mcp(_) => "mcp",
             Self::Chat(_) => "chat",
             Self::Sessions(_) => "sessions",
+            Self::Probe(_) => "probe",
             Self::Config(_) => "config",
         }
     }

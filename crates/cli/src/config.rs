@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use crate::config::contents::Contents;
 use crate::config::layer::{Author, Mistake, Paths, from_text};
 pub(crate) use crate::config::layer::{Layer, Place};
-pub(crate) use crate::config::options::AgentOptions;
+pub(crate) use crate::config::options::{AgentOptions, KindOption};
 pub(crate) use crate::config::print::{ConfigOptions, FileOptions, config};
 pub use crate::config::reference::reference;
 pub use crate::config::schema::schema;

@@ -23,6 +23,7 @@ mod mcp;
 mod output;
 mod parse;
 mod picture;
+mod probe;
 mod reading;
 mod reference;
 mod render;
@@ -91,6 +92,8 @@ fn run(cli: Cli) -> status::Outcome {
         Command::Ask(options) => ask::ask(&options, color),
         Command::Chat(options) => chat::chat(&options, color),
         Command::Sessions(options) => sessions::sessions(&options, &mut output(color)),
+        // It heeds signals in its own way.
+        Command::Probe(options) => probe::probe(&options, color),
         Command::Config(options) => config::config(&options, &mut output(color)),
         // It writes on a thread of its own, and heeds signals in its own way.
         Command::Run(options) => run::run(&options, color),

@@ -13,6 +13,7 @@ mod echoes;
 mod examples;
 mod log;
 mod pipe;
+mod probe;
 mod processes;
 mod pseudo_terminal;
 mod record;

@@ -1,0 +1,61 @@
+//! What was found out, as a table.
+
+use std::fmt::Write as _;
+
+use plaincall_agent::probe::{ProbeReport, StyleReport};
+
+/// The table: a row for each task, a column for each style, and what they come to.
+pub(super) fn table(report: &ProbeReport) -> String {
+    let tasks = report.styles.first().map(|style| style.tasks.as_slice());
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let row = |name: &str, cell: &dyn Fn(&StyleReport) -> String| {
+        let cells = report.styles.iter().map(cell);
+        std::iter::once(name.to_owned()).chain(cells).collect()
+    };
+    rows.push(row("", &|style| style.style.name.to_owned()));
+    for (index, task) in tasks.unwrap_or_default().iter().enumerate() {
+        rows.push(row(task.task, &|style| {
+            let task = style.tasks.get(index);
+            task.map_or(String::new(), |task| share(task.right, task.trials))
+        }));
+    }
+    let line = rows.len();
+    rows.push(row("right", &|style| share(style.right, style.trials)));
+    rows.push(row("repaired", &|style| style.repaired.to_string()));
+    rows.push(row("calls", &|style| style.calls.to_string()));
+    rows.push(row("well formed", &|style| style.well_formed.to_string()));
+    rows.push(row("tokens a task", &|style| {
+        let tokens = style.usage.total() / u64::from(style.trials.max(1));
+        let about = if style.is_usage_estimated { "~" } else { "" };
+        format!("{about}{tokens}")
+    }));
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(String::len).max().unwrap_or_default()
+    };
+    let mut text = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        if index == line {
+            text.push('\n');
+        }
+        let mut written = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let width = width(column);
+            let _ = if column == 0 {
+                write!(written, "{cell:width$}")
+            } else {
+                write!(written, "  {cell:>width$}")
+            };
+        }
+        text.push_str(written.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn share(part: u32, of: u32) -> String {
+    if of == 0 {
+        return "-".to_owned();
+    }
+    format!("{part}/{of}")
+}
