@@ -55,9 +55,9 @@ pub(crate) struct Contents {
     /// What may run, what may not, and about what somebody is asked: the first rule that fits a call decides. Where none
     /// does, tools that only read may run, and about others somebody is asked.
     ///
-    /// The rules of the nearest layer come first, but for those of a project file: its rules that deny are asked before
-    /// all others, and its other rules after all others. So it can forbid, and cannot lift what the user forbids. Rules
-    /// in a file of tools hold for the tools of that file alone, and come last.
+    /// Rules of a project's file that deny come before your own, and its other rules behind them: it can forbid, and cannot
+    /// lift what you forbid. Rules in a file of tools hold for the tools of that file alone, and come last. The table `[run]`
+    /// of such a file holds for all tools if the file is the first that is named.
     pub(crate) rules: Vec<RuleEntry>,
 }
 

@@ -288,6 +288,7 @@ impl Display for Live {
             }
             News::Begin => {
                 self.begun = Instant::now();
+                self.asked = Some(self.begun);
                 self.calls = Calls::default();
                 self.held.clear();
                 self.is_stopping = false;
