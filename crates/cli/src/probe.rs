@@ -36,7 +36,7 @@ use crate::status::{Failure, Outcome, Status, complain};
 /// then. `--dialects` chooses among `block`, `block-keyed` (a random key in the markers, so that no text from outside can
 /// hold one), `block-angle` (the markers `<<<START:`, `<<<END:` and `@param:`), `emoji` and `emoji-keyed`.
 ///
-/// Exit status: 0 with a recommendation; 1 if the model did nothing right or its server cannot be asked; 2 for wrong usage;
+/// Exit status: 0 with a recommendation; 1 if the model did nothing right by calls or its server cannot be asked; 2 for wrong usage;
 /// 130 after Ctrl-C.
 #[derive(Args, Debug)]
 pub(crate) struct ProbeOptions {
@@ -201,7 +201,7 @@ fn tell(
         (None, Some(error), _) => Err(Failure::Broken(error)),
         (None, None, Some(_)) => Ok(Status::Good),
         (None, None, None) => {
-            complain("the model did no task right, in whatever way of writing calls");
+            complain("the model did no task right by calls, in whatever way of writing them");
             Ok(Status::Wrong)
         }
     }

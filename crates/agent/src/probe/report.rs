@@ -13,7 +13,7 @@ use crate::model::Usage;
 pub struct ProbeReport {
     /// By style, in the order in which they were asked for.
     pub styles: Vec<StyleReport>,
-    /// The name of the style that is best, if any task was done right.
+    /// The name of the style that is best, if any task was done right by calls.
     pub recommended: Option<&'static str>,
     /// All trials: by style, then by task.
     pub trials: Vec<Trial>,
@@ -29,7 +29,9 @@ pub struct StyleReport {
     pub trials: u32,
     /// In how many of them all was done that was asked for, and nothing else.
     pub right: u32,
-    /// How many of these only after the model was told what is wrong with its calls.
+    /// How many of these were done by calls: one of the tasks wants none.
+    pub by_calls: u32,
+    /// How many of those that were right only after the model was told what is wrong with its calls.
     pub repaired: u32,
     /// How many calls the model has written.
     pub calls: u32,
@@ -69,7 +71,7 @@ impl ProbeReport {
         }
     }
 
-    /// What was found out about the style that is best, if any task was done right.
+    /// What was found out about the style that is best, if any task was done right by calls.
     pub fn best(&self) -> Option<&StyleReport> {
         recommended(&self.styles)
     }
@@ -87,7 +89,7 @@ fn recommended(styles: &[StyleReport]) -> Option<&StyleReport> {
             report.usage.total() / u64::from(report.trials.max(1)),
         )
     };
-    let good = styles.iter().filter(|report| report.right > 0);
+    let good = styles.iter().filter(|report| report.by_calls > 0);
     good.min_by_key(rank)
 }
 
@@ -105,6 +107,7 @@ impl StyleReport {
             style: style.clone(),
             trials: count(&|_| true),
             right: count(&|trial| trial.is_right),
+            by_calls: count(&|trial| trial.is_right && trial.calls > 0),
             repaired: count(&|trial| trial.is_right && trial.repairs > 0),
             calls: own().map(|trial| trial.calls).sum(),
             well_formed: own().map(|trial| trial.well_formed).sum(),

@@ -244,7 +244,9 @@ async fn what_is_wrong_is_said() {
         let report = probed(probe).await.report();
         assert_eq!(report.trials.len(), 1);
         assert_eq!(report.trials[0].why.as_deref(), expected, "{name}");
-        assert_eq!(report.recommended.is_some(), expected.is_none());
+        // An answer without a call says nothing about calls.
+        let is_good = expected.is_none() && name != "no-call";
+        assert_eq!(report.recommended.is_some(), is_good);
     }
     // What is done right in the end is right, and counted as repaired.
     let unknown = oslo().replace("Oslo", "").replace("city", "town");

@@ -127,7 +127,9 @@ fn a_model_that_fails() {
     );
     assert_eq!(ended.status, Some(1));
     assert!(
-        ended.stderr.contains("error: the model did no task right"),
+        ended
+            .stderr
+            .contains("error: the model did no task right by calls"),
         "{}",
         ended.stderr
     );
