@@ -31,6 +31,7 @@ const KNOWS: &[(&str, &[&str])] = &[
             "plaincall",
             "plaincall-wire",
             "regex",
+            "regex-syntax",
             "reqwest",
             "rmcp",
             "rustix",

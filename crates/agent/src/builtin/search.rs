@@ -1,12 +1,14 @@
 //! `search_files`: the lines that fit a regular expression.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::Path;
 
 use cap_std::fs::File;
 use memchr::memchr_iter;
 use plaincall::{Context, Effect, Tool};
 use regex::{Regex, RegexBuilder};
+use regex_syntax::hir::{Hir, HirKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -29,6 +31,11 @@ const LINE: usize = 300;
 const LONGEST: usize = 16 << 20;
 /// How much of a line is searched, in bytes.
 const SEARCHED: usize = 64 << 10;
+/// How many places an expression may have at most.
+const PLACES: usize = 2_000;
+/// How much work one line may be: places of the expression times bytes. Nothing can stop the search of a line, and so much
+/// is done in about a tenth of a second.
+const WORK: usize = 4 << 20;
 /// How large an expression may be once it is compiled, in bytes.
 const SIZE: usize = 1 << 20;
 
@@ -64,7 +71,7 @@ pub(super) fn tool(place: Place) -> Tool {
 
 impl SearchFiles {
     fn search(&self, place: &Place, stop: &Stop) -> Result<String, String> {
-        let regex = self.regex()?;
+        let expression = self.expression()?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
         let written = place.written(&self.path)?;
         let trouble = |error| place.trouble(&error, &written, "searched");
@@ -79,7 +86,7 @@ impl SearchFiles {
                     return Ok(Step::On);
                 }
                 if let Ok(file) = open_without_waiting(entry.dir, entry.name) {
-                    hits.search(&regex, file, entry.path, stop)
+                    hits.search(&expression, file, entry.path, stop)
                 } else {
                     hits.unreadable += 1;
                     Ok(Step::On)
@@ -88,10 +95,10 @@ impl SearchFiles {
             walk(dir, &written.path, DEEPEST, stop, trouble, &mut visit)?.notes()
         } else {
             let (file, _) = place.open(&written)?;
-            hits.search(&regex, file, &written.path, stop)?;
+            hits.search(&expression, file, &written.path, stop)?;
             Vec::new()
         };
-        hits.note(&mut notes, &named(self.pattern()));
+        hits.note(&mut notes, &named(self.pattern()), expression.searched);
         Ok(hits.text + &last_line(&notes))
     }
 
@@ -102,7 +109,7 @@ impl SearchFiles {
         pattern.strip_suffix('\r').unwrap_or(pattern)
     }
 
-    fn regex(&self) -> Result<Regex, String> {
+    fn expression(&self) -> Result<Expression, String> {
         let pattern = self.pattern();
         if pattern.is_empty() {
             return Err(
@@ -116,24 +123,69 @@ impl SearchFiles {
                     .to_owned(),
             );
         }
+        Expression::new(pattern).map_err(|why| {
+            format!(
+                "the regular expression {} cannot be used: {why}",
+                named(pattern)
+            )
+        })
+    }
+}
+
+/// What is searched for.
+struct Expression {
+    regex: Regex,
+    /// How much of a line is searched, in bytes.
+    searched: usize,
+}
+
+impl Expression {
+    /// # Errors
+    /// It cannot be read, or searching for it would take too long: why, and what to do.
+    fn new(pattern: &str) -> Result<Self, String> {
+        let wrong = |error: &dyn fmt::Display| {
+            let text = error.to_string();
+            let last = text.lines().next_back().unwrap_or_default();
+            let why = last.trim_start_matches("error: ");
+            format!(
+                "{why}; put a backslash before characters that are meant as themselves, such as `\\(`"
+            )
+        };
+        let too_large =
+            || "it is too large; write a shorter one, or smaller numbers of times".to_owned();
+        let places = places(&regex_syntax::parse(pattern).map_err(|error| wrong(&error))?);
+        if places > PLACES {
+            return Err(too_large());
+        }
         let built = RegexBuilder::new(pattern)
             .size_limit(SIZE)
             .dfa_size_limit(8 * SIZE)
             .build();
-        built.map_err(|error| {
-            let why = match &error {
-                regex::Error::CompiledTooBig(_) => "it is too large".to_owned(),
-                error => {
-                    let text = error.to_string();
-                    let last = text.lines().next_back().unwrap_or_default();
-                    last.trim_start_matches("error: ").to_owned()
-                }
-            };
-            format!(
-                "the regular expression {} cannot be used: {why}; put a backslash before characters that are meant as themselves, such as `\\(`",
-                named(pattern)
-            )
-        })
+        let regex = built.map_err(|error| match &error {
+            regex::Error::CompiledTooBig(_) => too_large(),
+            error => wrong(error),
+        })?;
+        let searched = SEARCHED.min(WORK / places.max(1));
+        Ok(Self { regex, searched })
+    }
+}
+
+/// In how many places of an expression a search can be at the same time, at most: at each byte it may have to look at all.
+fn places(expression: &Hir) -> usize {
+    match expression.kind() {
+        HirKind::Empty | HirKind::Class(_) | HirKind::Look(_) => 1,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Capture(capture) => places(&capture.sub).saturating_add(1),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().map(places).fold(0, usize::saturating_add)
+        }
+        HirKind::Repetition(repeated) => {
+            let times = repeated.max.unwrap_or(repeated.min.saturating_add(1));
+            let times = usize::try_from(times).unwrap_or(usize::MAX);
+            places(&repeated.sub)
+                .saturating_mul(times)
+                .saturating_add(1)
+        }
     }
 }
 
@@ -154,7 +206,7 @@ struct Hits {
 impl Hits {
     fn search(
         &mut self,
-        regex: &Regex,
+        expression: &Expression,
         file: File,
         path: &Path,
         stop: &Stop,
@@ -181,12 +233,12 @@ impl Hits {
         }
         self.searched += 1;
         // A byte that is no UTF-8 counts as one character.
-        self.search_lines(regex, &String::from_utf8_lossy(&bytes), path, stop)
+        self.search_lines(expression, &String::from_utf8_lossy(&bytes), path, stop)
     }
 
     fn search_lines(
         &mut self,
-        regex: &Regex,
+        expression: &Expression,
         text: &str,
         path: &Path,
         stop: &Stop,
@@ -194,26 +246,24 @@ impl Hits {
         let mut begin = 0;
         let ends = memchr_iter(b'\n', text.as_bytes()).chain(std::iter::once(text.len()));
         for (number, end) in (1_usize..).zip(ends) {
-            if number % 256 == 0 || end - begin > SEARCHED {
-                if stop.is_set() {
-                    stop.check()?;
-                }
-                if stop.is_late() {
-                    self.is_late = true;
-                    return Ok(Step::Enough);
-                }
+            if stop.is_set() {
+                stop.check()?;
+            }
+            if stop.is_late() {
+                self.is_late = true;
+                return Ok(Step::Enough);
             }
             let line = text.get(begin..end).unwrap_or_default();
             begin = end + 1;
             let line = line.strip_suffix('\r').unwrap_or(line);
             let searched = line
-                .get(..line.floor_char_boundary(SEARCHED))
+                .get(..line.floor_char_boundary(expression.searched))
                 .unwrap_or(line);
             self.long_lines += usize::from(searched.len() < line.len());
             // Behind the last line end there is no line.
             let is_line = end < text.len() || !line.is_empty();
             if is_line
-                && let Some(found) = regex.find(searched)
+                && let Some(found) = expression.regex.find(searched)
                 && self.add(path, number, line, found.start()) == Step::Enough
             {
                 return Ok(Step::Enough);
@@ -233,7 +283,7 @@ impl Hits {
         Step::On
     }
 
-    fn note(&self, notes: &mut Vec<String>, pattern: &str) {
+    fn note(&self, notes: &mut Vec<String>, pattern: &str, searched: usize) {
         let mut left_out = |number: usize, what: &str, why: &str| {
             if number > 0 {
                 notes.push(format!("{} {why}", count(number as u64, what)));
@@ -245,7 +295,10 @@ impl Hits {
         left_out(
             self.long_lines,
             "line",
-            "longer than 64 KiB: only the beginning was searched",
+            &format!(
+                "longer than {}: only the beginning was searched",
+                size(searched)
+            ),
         );
         if self.is_full {
             notes.insert(
@@ -265,6 +318,14 @@ impl Hits {
                     .to_owned(),
             );
         }
+    }
+}
+
+/// A number of bytes, as it is told.
+fn size(bytes: usize) -> String {
+    match bytes >> 10 {
+        0 => count(bytes as u64, "byte"),
+        kib => format!("{kib} KiB"),
     }
 }
 

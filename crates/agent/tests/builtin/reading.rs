@@ -1,6 +1,7 @@
 //! `list_files`, `read_file`, `search_files`.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use crate::scene::{Scene, bytes};
 
@@ -300,7 +301,9 @@ async fn searches() {
         (&[("pattern", "")], "error: the pattern is empty, and every line would fit it; write what to look for, such as `fn main`".to_owned()),
         (&[("pattern", "a\nb")], "error: the pattern has several lines, but each line is searched by itself; search for one of them".to_owned()),
         (&[("pattern", "call(")], "error: the regular expression `call(` cannot be used: unclosed group; put a backslash before characters that are meant as themselves, such as `\\(`".to_owned()),
-        (&[("pattern", "\\w{9999}")], "error: the regular expression \"\\\\w{9999}\" cannot be used: it is too large; put a backslash before characters that are meant as themselves, such as `\\(`".to_owned()),
+        (&[("pattern", "\\w{999}")], "error: the regular expression \"\\\\w{999}\" cannot be used: it is too large; write a shorter one, or smaller numbers of times".to_owned()),
+        (&[("pattern", "a[ab]{12000}c")], "error: the regular expression `a[ab]{12000}c` cannot be used: it is too large; write a shorter one, or smaller numbers of times".to_owned()),
+        (&[("pattern", "((a*){100}|\\b{100}){20}")], "error: the regular expression \"((a*){100}|\\\\b{100}){20}\" cannot be used: it is too large; write a shorter one, or smaller numbers of times".to_owned()),
         (&[("pattern", "x"), ("path", "nowhere")], "error: there is nothing at `nowhere`; `list_files` shows what there is".to_owned()),
     ] {
         scene.check("search_files", arguments, &expected).await;
@@ -333,6 +336,39 @@ async fn searches_that_are_cut() {
     assert!(
         found.contains("1 line longer than 64 KiB: only the beginning was searched"),
         "{found}"
+    );
+}
+
+/// A search that would take minutes ends soon after its call: nobody has to wait for it at the end of the program.
+#[test]
+fn searches_that_are_called_off() {
+    let scene = Scene::new();
+    // Each of these bytes leads to a state that no other line has seen.
+    let mut number = 1_u64;
+    let mut letter = || {
+        number = number
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        if number >> 63 == 0 { 'a' } else { 'b' }
+    };
+    for file in 0..4 {
+        let line: String = (0..60_000).map(|_| letter()).collect();
+        scene.file(format!("{file}"), format!("{line}\n").repeat(50));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let searching = scene.call("search_files", &[("pattern", "a[ab]{1500}c")]);
+    let called_off = runtime
+        .block_on(async { tokio::time::timeout(Duration::from_millis(20), searching).await });
+    assert!(called_off.is_err(), "{called_off:?}");
+    let begun = Instant::now();
+    drop(runtime);
+    assert!(
+        begun.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        begun.elapsed()
     );
 }
 
