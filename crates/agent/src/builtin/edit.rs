@@ -19,6 +19,8 @@ use crate::builtin::text::{LineEnds, line_of, listed, why_binary};
 const LONGEST: usize = 16 << 20;
 /// How many places are counted where only one may be.
 const COUNTED: usize = 100;
+/// How many places are gone through between two looks at whether to go on.
+const BETWEEN_LOOKS: usize = 4_096;
 /// How many of them are named.
 const NAMED: usize = 10;
 
@@ -82,7 +84,8 @@ impl EditFile {
         if let Some(why) = why_binary(&before) {
             return Err(format!("{name} is no text file: {why}; it was not changed"));
         }
-        let Some(found) = Found::new(&before, &self.old_text, &self.new_text, self.all) else {
+        let found = Found::new(&before, &self.old_text, &self.new_text, self.all, stop)?;
+        let Some(found) = found else {
             stop.check()?;
             return Err(format!(
                 "`old_text` does not stand in {name}, so nothing was changed. {}",
@@ -98,6 +101,16 @@ impl EditFile {
         if !self.all && found.places.len() > 1 {
             return Err(self.ambiguous(&before, &found.places));
         }
+        if found
+            .length(before.len())
+            .is_none_or(|length| length > LONGEST)
+        {
+            return Err(format!(
+                "{name} would become longer than {} MiB with {} replaced, so nothing was changed; write a shorter `new_text`, or replace fewer",
+                LONGEST >> 20,
+                count(found.count as u64, "occurrence")
+            ));
+        }
         stop.check()?;
         self.put(place, &written, &before, &found, state, stop)
     }
@@ -111,9 +124,13 @@ impl EditFile {
         state: State,
         stop: &Stop,
     ) -> Result<String, String> {
-        let mut after = Vec::with_capacity(before.len());
+        let mut after = Vec::with_capacity(found.length(before.len()).unwrap_or_default());
         let mut done = 0;
-        for &at in &found.places {
+        let finder = Finder::new(found.old.as_bytes());
+        for (number, at) in finder.find_iter(before).take(found.count).enumerate() {
+            if number % BETWEEN_LOOKS == 0 {
+                stop.check()?;
+            }
             after.extend_from_slice(before.get(done..at).unwrap_or_default());
             after.extend_from_slice(found.new.as_bytes());
             done = at + found.old.len();
@@ -134,7 +151,7 @@ impl EditFile {
         Ok(format!(
             "changed {}: {} replaced, {lines}{ends}\n",
             named(&self.path),
-            count(found.places.len() as u64, "occurrence")
+            count(found.count as u64, "occurrence")
         ))
     }
 
@@ -166,7 +183,10 @@ fn lines_of(bytes: &[u8], places: &[usize]) -> Vec<usize> {
 
 /// Where the text stands.
 struct Found<'t> {
+    /// The first of the places.
     places: Vec<usize>,
+    /// How many there are; where only one may be, no more are counted than are kept.
+    count: usize,
     old: Cow<'t, str>,
     new: Cow<'t, str>,
     /// Whether line ends were written otherwise than in the file.
@@ -175,7 +195,16 @@ struct Found<'t> {
 
 impl<'t> Found<'t> {
     /// The text as it is written, else with the line ends of the file; `None` if it stands nowhere.
-    fn new(bytes: &[u8], old: &'t str, new: &'t str, all: bool) -> Option<Self> {
+    ///
+    /// # Errors
+    /// Nobody waits any more, or it takes too long.
+    fn new(
+        bytes: &[u8],
+        old: &'t str,
+        new: &'t str,
+        all: bool,
+        stop: &Stop,
+    ) -> Result<Option<Self>, String> {
         let ends = LineEnds::of(bytes);
         let only_crlf = ends.crlf > 0 && ends.lf == 0;
         let mut tries = vec![(Cow::Borrowed(old), Cow::Borrowed(new), false)];
@@ -190,16 +219,33 @@ impl<'t> Found<'t> {
             let without = |text: &'t str| Cow::Owned(text.replace("\r\n", "\n"));
             tries.push((without(old), without(new), false));
         }
-        tries.into_iter().find_map(|(to_find, to_put, crlf)| {
-            let places = places(bytes, to_find.as_bytes(), all);
-            let is_converted = crlf && (to_find != old || to_put != new);
-            (!places.is_empty()).then_some(Self {
-                places,
-                old: to_find,
-                new: to_put,
-                is_converted,
-            })
-        })
+        for (to_find, to_put, crlf) in tries {
+            let (places, count) = if all {
+                all_places(bytes, to_find.as_bytes(), stop)?
+            } else {
+                let places = places(bytes, to_find.as_bytes());
+                let count = places.len();
+                (places, count)
+            };
+            if count > 0 {
+                let is_converted = crlf && (to_find != old || to_put != new);
+                return Ok(Some(Self {
+                    places,
+                    count,
+                    old: to_find,
+                    new: to_put,
+                    is_converted,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// How long the file becomes, if a number can say it.
+    fn length(&self, before: usize) -> Option<usize> {
+        let taken = self.count.checked_mul(self.old.len())?;
+        let put = self.count.checked_mul(self.new.len())?;
+        before.checked_sub(taken)?.checked_add(put)
     }
 }
 
@@ -212,13 +258,25 @@ fn with_crlf(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Where a text stands: for all, one behind the other; else also where one begins within another, up to a few more than
-/// one.
-fn places(bytes: &[u8], text: &[u8], all: bool) -> Vec<usize> {
-    let finder = Finder::new(text);
-    if all {
-        return finder.find_iter(bytes).collect();
+/// Where a text stands one behind the other: the first places, and how many there are.
+fn all_places(bytes: &[u8], text: &[u8], stop: &Stop) -> Result<(Vec<usize>, usize), String> {
+    let mut places = Vec::new();
+    let mut count = 0;
+    for at in Finder::new(text).find_iter(bytes) {
+        if count % BETWEEN_LOOKS == 0 {
+            stop.check()?;
+        }
+        if count <= COUNTED {
+            places.push(at);
+        }
+        count += 1;
     }
+    Ok((places, count))
+}
+
+/// Where a text stands, also where one begins within another, up to a few more than one.
+fn places(bytes: &[u8], text: &[u8]) -> Vec<usize> {
+    let finder = Finder::new(text);
     let mut places = Vec::new();
     let mut from = 0;
     while places.len() <= COUNTED

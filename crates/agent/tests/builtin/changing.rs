@@ -299,6 +299,35 @@ async fn texts_that_stand_nowhere_or_too_often() {
         .await;
 }
 
+/// A small call cannot make a file that no memory holds.
+#[tokio::test]
+async fn texts_that_become_too_long() {
+    let scene = Scene::of(&[("f", &"a".repeat(1 << 20))]);
+    let edit = |new_text: &str| {
+        call(
+            "edit_file",
+            &[
+                ("path", "f"),
+                ("old_text", "a"),
+                ("new_text", new_text),
+                ("all", "true"),
+            ],
+        )
+    };
+    let found = scene.say(&edit(&"b".repeat(20_000))).await;
+    assert_eq!(
+        found,
+        "error: `f` would become longer than 16 MiB with 1048576 occurrences replaced, so nothing was changed; write a shorter `new_text`, or replace fewer"
+    );
+    assert_eq!(scene.content("f").len(), 1 << 20);
+    let found = scene.say(&edit("bc")).await;
+    assert_eq!(
+        found,
+        "changed `f`: 1048576 occurrences replaced, at line 1\n"
+    );
+    assert_eq!(scene.content("f"), "bc".repeat(1 << 20));
+}
+
 /// Changes of one file that come at the same time: none is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn changes_at_the_same_time() {
