@@ -17,6 +17,17 @@ pub(super) struct Stop {
 }
 
 impl Stop {
+    /// One that is set.
+    #[cfg(test)]
+    pub(super) fn set() -> Self {
+        let token = CancellationToken::new();
+        token.cancel();
+        Self {
+            token,
+            until: Instant::now() + PATIENCE,
+        }
+    }
+
     /// Whether nobody waits for the work any more.
     pub(super) fn is_set(&self) -> bool {
         self.token.is_cancelled()

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use regex::{Regex, RegexBuilder};
 
+use crate::builtin::spelling::named;
+
 /// The longest pattern, in bytes.
 const LONGEST: usize = 1_000;
 /// How large a pattern may be once it is compiled, in bytes.
@@ -24,7 +26,10 @@ impl Glob {
     /// It cannot be read: a sentence for the model.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
-            format!("the glob `{text}` {why}; write one such as `*.rs` or `src/**/*.txt`")
+            format!(
+                "the glob {} {why}; write one such as `*.rs` or `src/**/*.txt`",
+                named(text)
+            )
         };
         if text.is_empty() {
             return Err("the glob is empty; leave it out, or write one such as `*.rs`".to_owned());
@@ -180,9 +185,11 @@ mod tests {
             ("a\\", "ends with a backslash"),
             ("[z-a]", "cannot be read"),
             (&"?".repeat(1_001), "a shorter one"),
+            (&"[\u{1b}".repeat(400), "lacks a `]`"),
         ] {
             let error = Glob::new(glob).unwrap_err();
             assert!(error.contains(part), "{glob}: {error}");
+            assert!(error.len() < 500, "{error}");
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::builtin::spelling::{below, count};
 pub(super) const DEEPEST: usize = 64;
 /// How many names it looks at.
 const LOOKED_AT: usize = 200_000;
+/// How many names are read between two looks at whether to go on.
+const BETWEEN_LOOKS: usize = 256;
 /// What holds the history of a project, and nothing that is asked for.
 const HISTORY: &str = ".git";
 
@@ -104,7 +106,7 @@ pub(super) fn walk(
 ) -> Result<Left, String> {
     let mut left = Left::default();
     let mut budget = LOOKED_AT;
-    let mut levels = vec![Level::new(dir, path.to_owned(), &mut budget).map_err(trouble)?];
+    let mut levels = vec![Level::new(dir, path.to_owned(), stop, &mut budget).map_err(trouble)?];
     while let Some(level) = levels.last_mut() {
         if stop.is_set() {
             stop.check()?;
@@ -132,7 +134,7 @@ pub(super) fn walk(
             continue;
         }
         // What has become a link meanwhile can lead no higher than this directory.
-        let below = level_below(levels.last(), &name, path, &mut budget);
+        let below = level_below(levels.last(), &name, path, stop, &mut budget);
         match below {
             Some(level) => levels.push(level),
             None => left.unreadable += 1,
@@ -145,18 +147,21 @@ fn level_below(
     above: Option<&Level>,
     name: &OsString,
     path: PathBuf,
+    stop: &Stop,
     budget: &mut usize,
 ) -> Option<Level> {
     let dir = above?.dir.open_dir(name).ok()?;
-    Level::new(dir, path, budget).ok()
+    Level::new(dir, path, stop, budget).ok()
 }
 
 impl Level {
-    fn new(dir: Dir, path: PathBuf, budget: &mut usize) -> io::Result<Self> {
+    /// When work is to end, what was read until then: who goes through it looks again before the first of it.
+    fn new(dir: Dir, path: PathBuf, stop: &Stop, budget: &mut usize) -> io::Result<Self> {
         let mut entries = Vec::new();
         for entry in dir.entries()? {
             let Ok(entry) = entry else { continue };
-            if *budget == 0 {
+            let is_time_to_look = budget.is_multiple_of(BETWEEN_LOOKS);
+            if *budget == 0 || is_time_to_look && (stop.is_set() || stop.is_late()) {
                 break;
             }
             *budget -= 1;
@@ -185,5 +190,24 @@ fn kind(file_type: FileType) -> Kind {
         Kind::Other("a socket")
     } else {
         Kind::Other("a device")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A large directory is not read to its end when nobody waits any more.
+    #[test]
+    fn directories_that_are_called_off() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..BETWEEN_LOOKS {
+            std::fs::write(folder.path().join(number.to_string()), "").unwrap();
+        }
+        let dir = Dir::open_ambient_dir(folder.path(), cap_std::ambient_authority()).unwrap();
+        let mut budget = LOOKED_AT;
+        let level = Level::new(dir, PathBuf::new(), &Stop::set(), &mut budget).unwrap();
+        assert!(level.entries.len() < BETWEEN_LOOKS);
+        assert_eq!(budget, LOOKED_AT - level.entries.len());
     }
 }
