@@ -5,11 +5,15 @@
 pub(crate) mod check;
 pub(crate) mod contents;
 mod layer;
+mod mistakes;
 mod options;
 pub(crate) mod parts;
 mod print;
+mod project;
 mod reference;
 mod schema;
+mod settle;
+mod texts;
 mod trust;
 
 use std::collections::BTreeMap;
@@ -22,20 +26,18 @@ use plaincall_call::nearest_name;
 use serde_json::{Map, Value};
 
 use crate::config::contents::Contents;
-use crate::config::layer::{Author, Mistake, Paths, from_text};
+use crate::config::layer::{Author, Paths, from_text};
 pub(crate) use crate::config::layer::{Layer, Place};
 pub(crate) use crate::config::options::{AgentOptions, KindOption};
 pub(crate) use crate::config::print::{ConfigOptions, FileOptions, config};
+pub(crate) use crate::config::project::Project;
 pub use crate::config::reference::reference;
 pub use crate::config::schema::schema;
 use crate::config::schema::{Part, Shape};
 use crate::environment::Environment;
-use crate::source::Counter;
 use crate::status::Failure;
 use crate::tools_file;
 
-/// What a project's file is called.
-const PROJECT_FILE: &str = "plaincall.toml";
 /// What all variables begin with.
 const PREFIX: &str = "PLAINCALL_";
 /// The variable that names the user's file.
@@ -81,20 +83,6 @@ pub(crate) struct Configuration {
     pub(crate) state: Option<PathBuf>,
 }
 
-/// A project's file.
-#[derive(Debug)]
-pub(crate) struct Project {
-    pub(crate) path: PathBuf,
-    text: String,
-    pub(crate) is_trusted: bool,
-    /// What stands for its texts.
-    sha256: String,
-    /// The files that it names.
-    named: Vec<PathBuf>,
-    /// What of it does not count, since it is not trusted.
-    pub(crate) left_out: Vec<String>,
-}
-
 /// Where the configuration is looked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
@@ -102,6 +90,8 @@ pub(crate) struct Sources {
     pub(crate) user_file: Option<PathBuf>,
     /// No project's file is looked for.
     pub(crate) no_project: bool,
+    /// The project's file is what is asked about: mistakes in it are shown, and are no failure.
+    pub(crate) tells_of_project: bool,
     /// What options of the command say.
     pub(crate) options: Layer,
 }
@@ -132,17 +122,16 @@ impl Configuration {
             .as_deref()
             .filter(|path| is_named || path.exists())
         {
-            let (_, layer) = read(path, &schema, Author::User, home.as_deref())?;
-            merged.add(From::User, layer);
+            merged.add(From::User, read(path, &schema, home.as_deref())?);
         }
-        let project_file = (!sources.no_project).then(|| find_project(&here)).flatten();
+        let project_file = (!sources.no_project).then(|| project::find(&here));
         let mut project = None;
-        if let Some(path) = project_file
+        if let Some(path) = project_file.flatten()
             && Some(&path) != user_file.as_ref()
         {
-            let (text, layer) = read(&path, &schema, Author::Project, home.as_deref())?;
-            let found = Project::new(path, text, &layer, state.as_deref());
-            let (found, layer) = found.with(layer);
+            let (home, state) = (home.as_deref(), state.as_deref());
+            let (found, layer) =
+                Project::read(path, &schema, home, state, sources.tells_of_project)?;
             merged.add(From::Project, layer);
             project = Some(found);
         }
@@ -207,15 +196,24 @@ impl Configuration {
 
     /// What is to be said about a project's file of which something does not count.
     pub(crate) fn doubt(&self) -> Option<String> {
-        let project = self.project.as_ref()?;
-        if project.left_out.is_empty() {
-            return None;
+        self.project.as_ref()?.doubt()
+    }
+
+    /// What messages call a file that the configuration names, and its text: that of a trusted project's file is the very
+    /// text that is trusted, whatever stands there now.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no text.
+    pub(crate) fn text(&self, path: &Path) -> Result<(String, String), Failure> {
+        let trusted = self.project.as_ref().map(|project| &project.texts);
+        match trusted.and_then(|texts| texts.get(path)) {
+            Some(bytes) => {
+                let name = path.display().to_string();
+                let text = tools_file::text(&name, bytes.to_vec())?;
+                Ok((name, text))
+            }
+            None => tools_file::read(path),
         }
-        Some(format!(
-            "{} is not trusted, so this of it does not count: {}; `plaincall config --trust` shows it and trusts it",
-            project.path.display(),
-            project.left_out.join(", ")
-        ))
     }
 }
 
@@ -230,64 +228,14 @@ fn directory(environment: &Environment, variable: &str, otherwise: &str) -> Opti
     Some(base.join("plaincall"))
 }
 
-/// The nearest project's file, from a directory up.
-fn find_project(here: &Path) -> Option<PathBuf> {
-    let files = here.ancestors().map(|folder| folder.join(PROJECT_FILE));
-    files.into_iter().find(|path| path.is_file())
-}
-
-/// Reads a file of the configuration and shows its mistakes.
-fn read(
-    path: &Path,
-    schema: &Value,
-    author: Author,
-    home: Option<&Path>,
-) -> Result<(String, Layer), Failure> {
+/// Reads the user's own file, and shows its mistakes.
+fn read(path: &Path, schema: &Value, home: Option<&Path>) -> Result<Layer, Failure> {
     let (name, text) = tools_file::read(path)?;
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let folder = whole.parent().unwrap_or(Path::new("/"));
-    let paths = Paths { folder, home };
-    let layer = Layer::read(&text, schema, author, paths).and_then(|layer| {
-        let contents = serde_json::from_value(Value::Object(layer.values.clone()));
-        let problems = match contents {
-            Ok(contents) if author == Author::Project => {
-                let mut problems = check::problems(&contents);
-                problems.extend(check::reaching(&contents));
-                problems
-            }
-            Ok(contents) => check::problems(&contents),
-            Err(error) => vec![(String::new(), error.to_string())],
-        };
-        let mistakes: Vec<Mistake> = problems
-            .into_iter()
-            .map(|(path, message)| Mistake {
-                span: layer.span(&path),
-                message,
-            })
-            .collect();
-        if mistakes.is_empty() {
-            Ok(layer)
-        } else {
-            Err(mistakes)
-        }
-    });
-    match layer {
-        Ok(layer) => Ok((text, layer)),
-        Err(mistakes) => {
-            let mut counter = Counter::new(text.as_bytes());
-            for Mistake { span, message } in &mistakes {
-                let position = counter.position(span.start);
-                tools_file::show(&name, &text, message, span.clone(), position);
-            }
-            let mistakes = match mistakes.len() {
-                1 => "a mistake".to_owned(),
-                count => format!("{count} mistakes"),
-            };
-            Err(Failure::Configuration(format!(
-                "{name} has {mistakes}, so nothing is done"
-            )))
-        }
-    }
+    mistakes::layer(&text, path, schema, Author::User, home).map_err(|mistakes| {
+        mistakes::show(&name, &text, &mistakes);
+        let count = mistakes::count(&mistakes);
+        Failure::Configuration(format!("{name} has {count}, so nothing is done"))
+    })
 }
 
 /// What the environment says: `PLAINCALL_MODEL`, `PLAINCALL_LIMITS_TURNS` and their like.
@@ -469,65 +417,6 @@ impl Merged {
             self.values.insert("rules".to_owned(), values.into());
         }
         self
-    }
-}
-
-impl Project {
-    fn new(path: PathBuf, text: String, layer: &Layer, state: Option<&Path>) -> Self {
-        let values = &layer.values;
-        let list = |value: Option<&Value>| {
-            let list = value.and_then(Value::as_array).into_iter().flatten();
-            let paths = list.filter_map(Value::as_str).map(PathBuf::from);
-            paths.collect::<Vec<_>>()
-        };
-        let mut named = list(values.get("tools"));
-        named.extend(list(values.get("mcp").and_then(|mcp| mcp.get("files"))));
-        let system = values.get("system_file").and_then(Value::as_str);
-        named.extend(system.map(PathBuf::from));
-        let sha256 = trust::fingerprint(&path, &text, &named);
-        Self {
-            is_trusted: trust::is_trusted(state, &path, &sha256),
-            path,
-            text,
-            sha256,
-            named,
-            left_out: Vec::new(),
-        }
-    }
-
-    /// What counts of its layer. Without trust that is what forbids: rules that deny, and rules by which somebody is
-    /// asked, which come after all others.
-    fn with(mut self, mut layer: Layer) -> (Self, Layer) {
-        if self.is_trusted {
-            return (self, layer);
-        }
-        let is_allowing = |rule: &Value| rule.get("verdict").is_some_and(|word| word == "allow");
-        let mut kept = Layer::default();
-        for (key, value) in std::mem::take(&mut layer.values) {
-            match (key.as_str(), value) {
-                ("rules", Value::Array(rules)) => {
-                    let mut counting = Vec::new();
-                    let mut has_allowing = false;
-                    for (index, rule) in rules.into_iter().enumerate() {
-                        if is_allowing(&rule) {
-                            has_allowing = true;
-                            continue;
-                        }
-                        if let Some(place) = layer.places.remove(&format!("rules[{index}]")) {
-                            let path = format!("rules[{}]", counting.len());
-                            kept.places.insert(path, place);
-                        }
-                        counting.push(rule);
-                    }
-                    if has_allowing {
-                        self.left_out.push("rules that allow".to_owned());
-                    }
-                    kept.values.insert(key, Value::Array(counting));
-                }
-                (name, _) => self.left_out.push(format!("`{name}`")),
-            }
-        }
-        (self, kept)
     }
 }
 

@@ -153,7 +153,12 @@ fn written(arg: &Arg) -> String {
     let Some(long) = arg.get_long() else {
         return names.join(" ");
     };
-    if arg.get_action().takes_values() {
+    let is_optional = arg
+        .get_num_args()
+        .is_some_and(|count| count.min_values() == 0);
+    if is_optional && arg.get_action().takes_values() {
+        format!("--{long}[={}]", names.join(" "))
+    } else if arg.get_action().takes_values() {
         format!("--{long} {}", names.join(" "))
     } else {
         format!("--{long}")

@@ -44,7 +44,12 @@ impl Tools {
 /// Reads a file of tools. Shows its mistakes, each in the line where it stands.
 pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
     let (name, text) = read(path)?;
-    let file = parse(&name, &text, path)?;
+    load_text(&name, &text, path)
+}
+
+/// Takes the text of a file of tools. Shows its mistakes, each in the line where it stands.
+pub(crate) fn load_text(name: &str, text: &str, path: &Path) -> Result<Tools, Failure> {
+    let file = parse(name, text, path)?;
     let toolbox =
         Toolbox::new(file.tools).map_err(|error| Failure::Broken(format!("{name}: {error}")))?;
     Ok(Tools {
@@ -59,15 +64,20 @@ pub(crate) fn load(path: &Path) -> Result<Tools, Failure> {
 pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
     let input = Input::open(path)?;
     let name = input.name.clone();
-    let text = String::from_utf8(input.into_bytes()?).map_err(|error| {
+    let text = text(&name, input.into_bytes()?)?;
+    Ok((name, text))
+}
+
+/// What a file holds, as text.
+pub(crate) fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
+    String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let before = error.as_bytes().iter().take(valid);
         let line = before.filter(|&&byte| byte == b'\n').count() + 1;
         Failure::Broken(format!(
             "cannot read {name}: line {line} is not UTF-8 text; save the file as UTF-8"
         ))
-    })?;
-    Ok((name, text))
+    })
 }
 
 /// Reads the text of a `tools.toml`. Shows its mistakes.

@@ -252,7 +252,8 @@ impl Configuration {
             add(&mut toolbox, tool)?;
         }
         for file in &self.contents.tools {
-            let tools = tools_file::load(file)?;
+            let (name, text) = self.text(file)?;
+            let tools = tools_file::load_text(&name, &text, file)?;
             for tool in tools.toolbox() {
                 add(&mut toolbox, tool.clone())?;
             }
@@ -311,7 +312,7 @@ impl Configuration {
         let is_projects = |path: &str| self.origin(path).from == From::Project;
         let variable = |name: &str| environment.get_set(name)?.to_str().map(str::to_owned);
         for file in &self.contents.mcp.files {
-            let (name, text) = tools_file::read(file)?;
+            let (name, text) = self.text(file)?;
             // Keys may be among the variables, and a project's file cannot hand them on.
             let read = if is_projects("mcp.files") {
                 McpConfig::read(&text, &file.0, |_| None)
@@ -387,11 +388,19 @@ impl Configuration {
                     let origin = self.origin(&format!("rules[{index}]"));
                     let place = origin
                         .place
+                        .as_ref()
                         .map(|place| format!(" ({}, {place})", origin.from));
-                    return Err(Failure::Configuration(format!(
+                    let message = format!(
                         "a rule{} is about the tool `{written}`, which is not there; perhaps `{near}` is meant",
                         place.unwrap_or_default()
-                    )));
+                    );
+                    let project = self.project.as_ref();
+                    // Whoever wrote that cannot keep anybody from working.
+                    if origin.from == From::Project && !project.is_some_and(|it| it.is_trusted) {
+                        remark(&message);
+                        continue;
+                    }
+                    return Err(Failure::Configuration(message));
                 }
             }
         }
@@ -428,7 +437,7 @@ impl Configuration {
     /// Their file cannot be read.
     pub(crate) fn system(&self) -> Result<String, Failure> {
         match (&self.contents.system, &self.contents.system_file) {
-            (_, Some(file)) => Ok(tools_file::read(file)?.1),
+            (_, Some(file)) => Ok(self.text(file)?.1),
             (Some(words), None) => Ok(words.clone()),
             (None, None) => Ok(String::new()),
         }

@@ -4,17 +4,17 @@
     reason = "help has no markup that would be read, so a proper name stands in it as it is"
 )]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::config::layer::{Place, below};
 use crate::config::schema::{Part, Shape, schema};
-use crate::config::{Configuration, From, Origin, Project, Sources, trust};
+use crate::config::{Configuration, From, Origin, Sources, settle};
 use crate::environment::Environment;
 use crate::output::Output;
-use crate::status::{Failure, Outcome, Status, remark};
+use crate::status::{Failure, Outcome, Status};
 use crate::visible::harmless;
 
 /// What is shown in the place of a value that may be a secret.
@@ -29,9 +29,11 @@ const HIDDEN: &str = "(not shown)";
 ///
 /// A project's file comes from whoever wrote the project. Until you trust it, nothing of it counts but its rules that
 /// deny, and those by which somebody is asked. What you trust is the text that you have seen, and those of the files that
-/// it names: when one changes, you are told, and it does not count. No project's file may say where a key is.
+/// it names: when one changes, you are told, and it does not count. No project's file may say where a key is. One that
+/// belongs to another user does not count at all.
 ///
-/// Secrets are not shown: no keys, and no values of `env` and `headers`.
+/// What may be a secret is not shown: no keys, no values of `env`, `headers` and `extra`, no arguments of MCP servers behind
+/// the first, no queries of addresses.
 ///
 /// Exit status: 0; 2 if a file has mistakes, or for wrong usage; 1 if something cannot be read or written.
 #[derive(Args, Debug)]
@@ -48,9 +50,19 @@ pub(crate) struct ConfigOptions {
     #[arg(long, conflicts_with = "json")]
     schema: bool,
 
-    /// Show the project's file and the files that it names, and trust them from now on.
-    #[arg(long, conflicts_with_all = ["json", "schema"])]
-    trust: bool,
+    /// Show the project's file and the files that it names, ask on the terminal, and trust them from now on.
+    ///
+    /// Where there is no terminal nothing is trusted, and the fingerprint of these texts is named. With it as the value of
+    /// this option nobody is asked.
+    #[arg(
+        long,
+        value_name = "FINGERPRINT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with_all = ["json", "schema"]
+    )]
+    trust: Option<String>,
 
     /// Do not trust the project's file any more.
     #[arg(long, conflicts_with_all = ["json", "schema", "trust"])]
@@ -79,6 +91,7 @@ impl FileOptions {
         Sources {
             user_file: self.config.clone(),
             no_project: self.no_project,
+            tells_of_project: false,
             options,
         }
     }
@@ -96,10 +109,14 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
         output.flush()?;
         return Ok(Status::Good);
     }
-    let sources = options.files.sources(super::Layer::default());
+    let mut sources = options.files.sources(super::Layer::default());
+    sources.tells_of_project = true;
     let configuration = Configuration::load(sources, &Environment::read())?;
-    if options.trust || options.distrust {
-        return settle(&configuration, options.trust, output);
+    if let Some(fingerprint) = &options.trust {
+        return settle::trust(&configuration, fingerprint, output);
+    }
+    if options.distrust {
+        return settle::distrust(&configuration);
     }
     if options.json {
         output.json_line(&as_json(&configuration))?;
@@ -107,57 +124,15 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
         show(&configuration, output)?;
     }
     output.flush()?;
-    Ok(Status::Good)
-}
-
-/// Trusts the project's file, or does not any more.
-fn settle(configuration: &Configuration, is_trusted: bool, output: &mut Output) -> Outcome {
-    let Some(project) = &configuration.project else {
-        return Err(Failure::Usage(
-            "there is no project's file: no `plaincall.toml` here or in a directory above"
-                .to_owned(),
-        ));
-    };
-    let Some(state) = &configuration.state else {
-        return Err(Failure::Broken(
-            "nowhere to remember it: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned(),
-        ));
-    };
-    if is_trusted {
-        show_project(project, output)?;
-        output.flush()?;
+    let project = configuration.project.as_ref();
+    match project.and_then(|project| Some((&project.path, project.flaw.as_ref()?))) {
+        Some((path, flaw)) if flaw.is_mistake => Err(Failure::Configuration(format!(
+            "{} {}, so nothing of it counts",
+            path.display(),
+            flaw.sentence
+        ))),
+        _ => Ok(Status::Good),
     }
-    trust::set(
-        state,
-        &project.path,
-        is_trusted.then_some(project.sha256.as_str()),
-    )?;
-    let path = project.path.display();
-    remark(&if is_trusted {
-        format!(
-            "{path} is trusted as it is shown above, until one of these texts changes; `plaincall config --distrust` takes that back"
-        )
-    } else {
-        format!("{path} is not trusted any more")
-    });
-    Ok(Status::Good)
-}
-
-fn show_project(project: &Project, output: &mut Output) -> Result<(), Failure> {
-    let mut print = |path: &Path, text: &str| {
-        let text = harmless(text);
-        let end = if text.ends_with('\n') { "" } else { "\n" };
-        let path = harmless(&path.display().to_string());
-        output.text(format_args!("--- {path}\n{text}{end}"))
-    };
-    print(&project.path, &project.text)?;
-    for path in &project.named {
-        match std::fs::read(path) {
-            Ok(bytes) => print(path, &String::from_utf8_lossy(&bytes))?,
-            Err(error) => print(path, &format!("(cannot be read: {error})"))?,
-        }
-    }
-    Ok(())
 }
 
 /// One value that holds.
@@ -209,11 +184,13 @@ fn files(configuration: &Configuration) -> Vec<(Value, String)> {
         ));
     }
     if let Some(project) = &configuration.project {
-        let state = match (project.is_trusted, project.left_out.is_empty()) {
-            (true, _) => "trusted".to_owned(),
-            (false, true) => "not trusted".to_owned(),
-            (false, false) => format!(
-                "not trusted, so this does not count: {}; `plaincall config --trust` shows it and trusts it",
+        let problem = project.flaw.as_ref().map(|flaw| flaw.sentence.as_str());
+        let state = match (problem, project.is_trusted, project.left_out.is_empty()) {
+            (Some(problem), ..) => format!("nothing of it counts: it {problem}"),
+            (None, true, _) => "trusted".to_owned(),
+            (None, false, true) => "not trusted".to_owned(),
+            (None, false, false) => format!(
+                "not trusted, so this does not count: {}; `plaincall config --trust` shows it and asks whether to trust it",
                 project.left_out.join(", ")
             ),
         };
@@ -223,6 +200,7 @@ fn files(configuration: &Configuration) -> Vec<(Value, String)> {
                 "file": project.path,
                 "trusted": project.is_trusted,
                 "left_out": project.left_out,
+                "problem": problem,
             }),
             format!("project: {} ({state})", project.path.display()),
         ));
@@ -344,20 +322,56 @@ fn collect(
                 );
             }
         }
-        (Shape::Text, Value::String(text)) => add(without_password(text).into()),
-        (_, value) => add(value.clone()),
+        (_, value) => add(without_secrets(path, value)),
     }
 }
 
-/// An address without what stands before `@` in it.
-fn without_password(text: &str) -> String {
-    let parts = text.split_once("://").and_then(|(scheme, rest)| {
-        let end = rest.find('/').unwrap_or(rest.len());
-        let (host, path) = rest.split_at_checked(end)?;
-        let (_, host) = host.rsplit_once('@')?;
-        Some(format!("{scheme}://{HIDDEN}@{host}{path}"))
-    });
-    parts.unwrap_or_else(|| text.to_owned())
+/// What is shown of a value. A key belongs into `key_env`, and people still write keys where there is room for them.
+fn without_secrets(path: &str, value: &Value) -> Value {
+    let hidden = || Value::String(HIDDEN.to_owned());
+    let key = path.rsplit('.').next().unwrap_or_default();
+    let is_servers = path.starts_with("mcp.servers.");
+    match (key, value) {
+        ("url", Value::String(url)) => address(url).into(),
+        ("args", Value::Array(arguments)) if is_servers => {
+            let shown = arguments.iter().enumerate().map(|(place, argument)| {
+                match argument.as_str().map(|text| text.split_once('=')) {
+                    Some(None) if place == 0 => argument.clone(),
+                    Some(Some((name, _))) if place == 0 => format!("{name}={HIDDEN}").into(),
+                    _ => hidden(),
+                }
+            });
+            shown.collect()
+        }
+        ("extra", Value::Object(fields)) if path.starts_with("models.") => {
+            let names = fields.keys().map(|name| (name.clone(), hidden()));
+            Value::Object(names.collect())
+        }
+        _ => value.clone(),
+    }
+}
+
+/// An address without what stands before `@` in it, and without its query.
+fn address(url: &str) -> String {
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), url),
+    };
+    let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
+    let (host, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    let (user, host) = match host.rsplit_once('@') {
+        Some((_, host)) => (format!("{HIDDEN}@"), host),
+        None => (String::new(), host),
+    };
+    let (path, query) = match behind.find(['?', '#']) {
+        Some(end) => {
+            let sign = behind.get(end..=end).unwrap_or_default();
+            let path = behind.get(..end).unwrap_or_default();
+            (path, format!("{sign}{HIDDEN}"))
+        }
+        None => (behind, String::new()),
+    };
+    format!("{scheme}{user}{host}{path}{query}")
 }
 
 /// A value as it is written in TOML, on one line.
@@ -376,5 +390,56 @@ fn in_toml(value: &Value) -> String {
         }
         // Texts have the same form in JSON and TOML, as far as it matters for people.
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::without_secrets;
+
+    #[test]
+    fn what_may_be_a_secret_is_not_shown() {
+        let check = |path: &str, value: Value, expected: Value| {
+            assert_eq!(without_secrets(path, &value), expected, "{path} = {value}");
+        };
+        for (url, expected) in [
+            ("https://a.example/v1", "https://a.example/v1"),
+            (
+                "https://a.example/v1?api_key=k",
+                "https://a.example/v1?(not shown)",
+            ),
+            ("https://a.example?key=k@b", "https://a.example?(not shown)"),
+            ("https://a.example/#k", "https://a.example/#(not shown)"),
+            (
+                "https://u:k@a.example/v1",
+                "https://(not shown)@a.example/v1",
+            ),
+            (
+                "https://k@u@a.example:8443?x=k",
+                "https://(not shown)@a.example:8443?(not shown)",
+            ),
+            ("https://a.example/@b", "https://a.example/@b"),
+            ("u:k@a.example?k", "(not shown)@a.example?(not shown)"),
+        ] {
+            for path in ["models.a.url", "mcp.servers.\"a.b\".url"] {
+                check(path, url.into(), expected.into());
+            }
+        }
+        let args = "mcp.servers.a.args";
+        check(
+            args,
+            json!(["run", "--token", "k"]),
+            json!(["run", "(not shown)", "(not shown)"]),
+        );
+        check(args, json!(["--token=k=l"]), json!(["--token=(not shown)"]));
+        check(args, json!([]), json!([]));
+        check(
+            "models.a.extra",
+            json!({"key": "k", "deep": {"key": "k"}, "number": 1}),
+            json!({"key": "(not shown)", "deep": "(not shown)", "number": "(not shown)"}),
+        );
+        check("model", "ollama:a?b".into(), "ollama:a?b".into());
     }
 }

@@ -28,9 +28,14 @@ Paths are relative to the file that they stand in; `~` is your home.
 ## A project's file
 
 It comes with the project, from whoever wrote that. Until you trust it, nothing of it counts but its rules that deny, and
-those by which somebody is asked; `ask` says what was left out. `plaincall config --trust` shows the file and those that
-it names (tools, MCP servers, words for the model), and trusts these texts. When one of them changes, that is over.
-`--distrust` takes it back. Trust is about what these files say: programs of the project that they start may change.
+those by which somebody is asked; `ask` says what was left out. The model reads none of its words, no file that it names is
+opened, and its mistakes stop nobody. `plaincall config --trust` shows the file and those that it names (`tools`,
+`mcp.files`, `system_file`), asks on the terminal, and trusts these texts; where there is no terminal, it names their
+fingerprint, and `--trust=FINGERPRINT` trusts them. When one of them changes, that is over. `--distrust` takes it back.
+Trust is about what these files say: programs of the project that they start, and recorded replies, may change.
+
+A project's file that belongs to another user, or stands in a directory in which everybody can replace it, does not count
+at all. It may have 1 MiB, and so may each file that it names.
 
 Trusted or not, a project's file cannot say where a key is, and its rules cannot lift what your own forbid. A key from the
 environment goes to the server that it is for, and to no address that a project has chosen.

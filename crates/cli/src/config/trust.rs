@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::config::texts::Texts;
 use crate::status::Failure;
 
 /// The file with what was said, in the directory of Plaincall's state.
@@ -26,24 +27,22 @@ struct Trusted {
     sha256: String,
 }
 
-/// What stands for the texts of these files: if one of them changes or is not there any more, it is another.
-pub(super) fn fingerprint(path: &Path, text: &str, named: &[PathBuf]) -> String {
+/// What stands for the texts of these files. Their paths are part of it, as seen from the folder of the project's file.
+pub(super) fn fingerprint(path: &Path, text: &str, named: &Texts) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = path.parent().unwrap_or(Path::new("/"));
     let mut digest = Sha256::new();
-    let mut add = |path: &Path, text: Option<&[u8]>| {
-        use std::os::unix::ffi::OsStrExt as _;
-        let path = path.as_os_str().as_bytes();
-        for part in [Some(path), text] {
-            // The length keeps two texts apart; one that cannot be read has none.
-            digest.update(
-                part.map_or(u64::MAX, |part| part.len() as u64)
-                    .to_le_bytes(),
-            );
-            digest.update(part.unwrap_or_default());
+    let mut add = |path: &Path, text: &[u8]| {
+        let path = path.strip_prefix(folder).unwrap_or(path);
+        for part in [path.as_os_str().as_bytes(), text] {
+            // The length keeps two texts apart.
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
         }
     };
-    add(path, Some(text.as_bytes()));
-    for path in named {
-        add(path, fs::read(path).ok().as_deref());
+    add(path, text.as_bytes());
+    for (path, text) in named.iter() {
+        add(path, text);
     }
     let bytes = digest.finalize();
     let mut text = String::with_capacity(2 * bytes.len());
@@ -54,11 +53,12 @@ pub(super) fn fingerprint(path: &Path, text: &str, named: &[PathBuf]) -> String 
     text
 }
 
-/// Whether these texts were trusted. What cannot be read says no.
-pub(super) fn is_trusted(state: Option<&Path>, path: &Path, sha256: &str) -> bool {
-    let said = state.and_then(|state| read(state).ok()).unwrap_or_default();
-    said.iter()
-        .any(|said| said.path == path && said.sha256 == sha256)
+/// What stands for the texts that were trusted under this path, if any were.
+pub(super) fn said(state: Option<&Path>, path: &Path) -> Option<String> {
+    // What cannot be read says nothing.
+    let said = read(state?).ok()?;
+    let said = said.into_iter().find(|said| said.path == path);
+    said.map(|said| said.sha256)
 }
 
 fn read(state: &Path) -> std::io::Result<Vec<Trusted>> {

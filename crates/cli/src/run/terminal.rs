@@ -72,6 +72,23 @@ impl Controlling {
         (&self.file).write_all(text.as_bytes())
     }
 
+    /// Asks for a line. What has been typed before is thrown away: it cannot be the answer to a question that was not there
+    /// yet. It waits for as long as it takes, so no async code calls it.
+    pub(crate) fn line(&self, question: &str) -> io::Result<String> {
+        tcflush(&self.file, QueueSelector::IFlush)?;
+        self.write(question)?;
+        let mut bytes = [0; LONGEST_LINE];
+        // A terminal gives one line at a time.
+        let count = loop {
+            match (&self.file).read(&mut bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        let line = bytes.get(..count).unwrap_or_default();
+        Ok(String::from_utf8_lossy(line).into_owned())
+    }
+
     /// Begins to read keys one by one, without showing them. What has been typed before is thrown away: it cannot be
     /// the answer to a question that was not there yet.
     pub(crate) fn into_keys(self, is_wanted: Arc<AtomicBool>) -> io::Result<Keys> {

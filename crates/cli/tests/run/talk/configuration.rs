@@ -2,7 +2,12 @@
 
 use std::fs;
 
+use std::os::unix::fs::PermissionsExt as _;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
 use super::{MODEL, at_home, run, scene};
+use crate::pseudo_terminal::{Options, Terminal};
 use crate::scene::{Ended, Scene, call};
 
 /// Writes the user's own file.
@@ -14,6 +19,21 @@ fn user(scene: &Scene, text: &str) {
 
 fn project(scene: &Scene, text: &str) {
     fs::write(scene.path("plaincall.toml"), text).unwrap();
+}
+
+/// The fingerprint of what would be trusted, as it is named where there is no terminal.
+fn fingerprint(scene: &Scene) -> String {
+    let ended = at_home(scene, &["config", "--trust"]);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let (_, rest) = ended.stderr.split_once("--trust=").unwrap();
+    rest.split('`').next().unwrap().to_owned()
+}
+
+/// Trusts the project's file as it is.
+fn trust(scene: &Scene) {
+    let option = format!("--trust={}", fingerprint(scene));
+    let ended = at_home(scene, &["config", &option]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
 /// Where the value of this path comes from, and what it is.
@@ -33,9 +53,9 @@ fn the_nearest_layer_counts() {
         "model = 'a'\nsystem = 'own'\n[limits]\nturns = 5\ncalls = 6\n[models.a]\nurl = 'http://u:secret@a.example/v1'\n[mcp.servers.x]\ncommand = 'x'\nenv = { KEY = 'secret' }\n",
     );
     project(&scene, "[limits]\nturns = 7\ncalls = 8\n");
-    let config = |trust: bool| {
-        if trust {
-            assert_eq!(at_home(&scene, &["config", "--trust"]).status, Some(0));
+    let config = |is_trusted: bool| {
+        if is_trusted {
+            trust(&scene);
         }
         let mut command = scene.plaincall(&["config", "--json"]);
         command.env("HOME", scene.path("home"));
@@ -70,7 +90,7 @@ fn the_nearest_layer_counts() {
     // What is trusted is the text that was seen.
     project(&scene, "[limits]\nturns = 8\n");
     check(&config(false), "limits.turns", "user", "5");
-    assert_eq!(at_home(&scene, &["config", "--trust"]).status, Some(0));
+    trust(&scene);
     check(&config(false), "limits.turns", "project", "8");
     assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
     check(&config(false), "limits.turns", "user", "5");
@@ -123,12 +143,14 @@ fn a_project_cannot_open_what_is_closed() {
     project(&scene, &rule("deny"));
     user(&scene, &rule("allow"));
     let ended = ask(&[&tools[..], &["--yes"]].concat());
-    assert!(ended.stderr.contains("rejected\n  no"), "{ended:?}");
+    // The model reads none of its words.
+    let ours = "rejected\n  a rule of the project denies this call";
+    assert!(ended.stderr.contains(ours), "{ended:?}");
     // Its questions cannot stand in for the user's no, nor can its yes when it is trusted.
     for verdict in ["ask", "allow"] {
         project(&scene, &rule(verdict));
         user(&scene, &rule("deny"));
-        assert_eq!(at_home(&scene, &["config", "--trust"]).status, Some(0));
+        trust(&scene);
         let ended = ask(&[&tools[..], &["--yes"]].concat());
         assert!(
             ended.stderr.contains("rejected\n  no"),
@@ -142,7 +164,7 @@ fn a_project_cannot_open_what_is_closed() {
     assert!(scene.path("new.txt").exists());
     // A change in a file that it names ends the trust.
     project(&scene, "tools = ['tools.toml']\n");
-    assert_eq!(at_home(&scene, &["config", "--trust"]).status, Some(0));
+    trust(&scene);
     assert!(!ask(&[]).stderr.contains("not trusted"));
     fs::write(
         scene.path("tools.toml"),
@@ -247,6 +269,128 @@ fn mistakes_are_shown_where_they_stand() {
         ended.stderr.contains("perhaps `write` is meant"),
         "{ended:?}"
     );
+}
+
+#[test]
+fn what_is_not_trusted_stops_nobody() {
+    let scene = scene(&["Hello.", "Hello.", "Hello.", "Hello.", "Hello.", "Hello."]);
+    let ask = |status: i32, part: &str| {
+        let options = ["ask", "What?", "--model", MODEL, "--tools", "tools.toml"];
+        let ended = at_home(&scene, &options);
+        assert_eq!(ended.status, Some(status), "{part}: {ended:?}");
+        assert!(ended.stderr.contains(part), "{part:?}: {ended:?}");
+    };
+    project(&scene, "modl = 'x'\nmodel = 1");
+    ask(0, "plaincall.toml has 2 mistakes, so nothing of it counts");
+    let refused = at_home(&scene, &["config", "--trust"]);
+    assert_eq!(refused.status, Some(2), "{refused:?}");
+    // A rule that is about nothing that there is.
+    let deny = "[[rules]]\ntools = 'wirte'\nverdict = 'deny'\nreason = 'no'\n";
+    project(&scene, deny);
+    ask(0, "perhaps `write` is meant");
+    fs::write(scene.path("plaincall.toml"), b"\xff").unwrap();
+    ask(0, "plaincall.toml is no text");
+    fs::write(scene.path("plaincall.toml"), vec![b'#'; (1 << 20) + 1]).unwrap();
+    ask(0, "plaincall.toml cannot be read: it has more than 1 MiB");
+    // Who has trusted what it forbids counts on it.
+    project(&scene, deny);
+    trust(&scene);
+    ask(2, "perhaps `write` is meant");
+    project(&scene, "modl = 'x'");
+    ask(2, "plaincall.toml has a mistake, so nothing is done");
+    assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
+    ask(0, "so nothing of it counts");
+}
+
+#[test]
+fn whose_file_it_is() {
+    let scene = scene(&[]);
+    project(&scene, "model = 'a'\n[models.a]\nurl = 'http://a'");
+    let folder = scene.path("plaincall.toml").parent().unwrap().to_owned();
+    let config = |part: &str| {
+        let ended = at_home(&scene, &["config"]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        assert!(ended.stdout.contains(part), "{part:?}: {ended:?}");
+    };
+    let everybody = |mode: u32| {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    config("(not trusted, so this does not count: `model`, `models`");
+    everybody(0o777);
+    config("nothing of it counts: it stands in a directory in which everybody can replace it");
+    let refused = at_home(&scene, &["config", "--trust"]);
+    assert_eq!(refused.status, Some(2), "{refused:?}");
+    everybody(0o1777);
+    config("(not trusted, so this does not count: `model`, `models`");
+    // Only the superuser can give a file away.
+    if std::os::unix::fs::chown(scene.path("plaincall.toml"), Some(4242), None).is_ok() {
+        config("nothing of it counts: it belongs to another user (number 4242; you are 0)");
+    }
+}
+
+#[test]
+fn what_an_untrusted_file_names_is_not_read() {
+    let scene = scene(&[]);
+    let pipe = scene.path("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    fs::write(scene.path("large"), vec![b'#'; (1 << 20) + 1]).unwrap();
+    for (key, path, reason) in [
+        ("tools", "/dev/stdin", "it is no file of the usual kind"),
+        ("tools", "/dev/zero", "it is no file of the usual kind"),
+        ("tools", "pipe", "it is no file of the usual kind"),
+        ("mcp.files", "pipe", "it is no file of the usual kind"),
+        ("tools", ".", "it is no file of the usual kind"),
+        ("tools", "large", "it has more than 1 MiB"),
+        ("tools", "missing", "there is no such file"),
+    ] {
+        project(&scene, "model = 'trusted before'");
+        // Neither where nothing was trusted nor where something else was.
+        for is_known in [false, true] {
+            if is_known {
+                trust(&scene);
+            }
+            project(&scene, &format!("{key} = ['{path}']"));
+            let ended = at_home(&scene, &["config"]);
+            assert_eq!(ended.status, Some(0), "{path}: {ended:?}");
+            assert!(ended.stdout.contains("not trusted"), "{path}: {ended:?}");
+            let ended = at_home(&scene, &["config", "--trust"]);
+            assert_eq!(ended.status, Some(1), "{path}: {ended:?}");
+            assert!(ended.stderr.contains(reason), "{path}: {ended:?}");
+            project(&scene, "model = 'trusted before'");
+        }
+        assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
+    }
+}
+
+#[test]
+fn what_is_trusted_is_what_was_seen() {
+    let scene = scene(&[]);
+    project(&scene, "tools = ['tools.toml']");
+    let seen = fingerprint(&scene);
+    fs::write(scene.path("tools.toml"), "[tools.a]\ncommand = ['a']\n").unwrap();
+    let ended = at_home(&scene, &["config", &format!("--trust={seen}")]);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("nothing is trusted"), "{ended:?}");
+    // On a terminal a person is asked.
+    let home = scene.path("home").to_string_lossy().into_owned();
+    for (answer, is_trusted) in [("\n", false), ("yes\n", true)] {
+        let terminal = Terminal::start(
+            &scene,
+            Options {
+                command: "config",
+                arguments: &["--trust"],
+                environment: &[("HOME", &home)],
+                ..Options::default()
+            },
+        );
+        terminal.wait_for("Trust these texts? [y/N]");
+        terminal.type_keys(answer);
+        let (status, shown) = terminal.finish();
+        assert_eq!(status, Some(i32::from(!is_trusted)), "{shown}");
+        assert!(shown.contains("[tools.a]"), "{shown}");
+        let ended = at_home(&scene, &["config"]);
+        assert_eq!(ended.stdout.contains("(trusted)"), is_trusted, "{ended:?}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! With `SNAPSHOTS=overwrite` that is written instead of compared; then times and numbers are those of that run.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -64,6 +65,8 @@ fn run(scene: &Scene, folder: &Path, commands: &str) -> String {
         .env("PATH", format!("{binaries}:{}", path.display()))
         .env("HOME", scene.path("home/you"))
         .stdin(Stdio::null())
+        // In the background of whatever terminal the tests run on, so that nothing asks there.
+        .process_group(0)
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

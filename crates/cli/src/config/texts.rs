@@ -1,0 +1,88 @@
+//! Files of a project, read once and with care: they come from whoever wrote the project, and are looked at before
+//! anybody has said that they may be.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// How long a file may be, in bytes.
+const LONGEST: u64 = 1 << 20;
+/// How long the files that a project names may be together, in bytes.
+const LONGEST_TOGETHER: usize = 16 << 20;
+
+/// The texts of files, by their paths.
+#[derive(Debug, Default)]
+pub(crate) struct Texts(BTreeMap<PathBuf, Vec<u8>>);
+
+impl Texts {
+    /// Reads these files.
+    ///
+    /// # Errors
+    /// Which of them cannot be used, and why.
+    pub(super) fn read(paths: &[PathBuf]) -> Result<Self, String> {
+        let mut texts = BTreeMap::new();
+        let mut together = 0;
+        for path in paths {
+            let refused = |reason: &str| format!("{} cannot be used: {reason}", path.display());
+            let (bytes, _) = read(path).map_err(|reason| refused(&reason))?;
+            together += bytes.len();
+            if together > LONGEST_TOGETHER {
+                let most = LONGEST_TOGETHER >> 20;
+                return Err(refused(&format!(
+                    "with it the files that the project names have more than {most} MiB"
+                )));
+            }
+            texts.insert(path.clone(), bytes);
+        }
+        Ok(Self(texts))
+    }
+
+    /// The text of this file, if it is one of them.
+    pub(super) fn get(&self, path: &Path) -> Option<&[u8]> {
+        self.0.get(path).map(Vec::as_slice)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Path, &[u8])> {
+        let pairs = self.0.iter();
+        pairs.map(|(path, bytes)| (path.as_path(), bytes.as_slice()))
+    }
+}
+
+/// What a file holds, and what the system says of it. Nothing but a regular file is read: a device may have no end, and a
+/// pipe lets whoever opens it wait.
+///
+/// # Errors
+/// Why not, as the end of a sentence.
+pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Metadata), String> {
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "its permissions do not allow it".to_owned(),
+        _ => error.to_string(),
+    };
+    let is_regular = |about: &Metadata| {
+        let refused = || "it is no file of the usual kind".to_owned();
+        about.is_file().then_some(()).ok_or_else(refused)
+    };
+    // Opening some devices does something already.
+    is_regular(&fs::metadata(path).map_err(failed)?)?;
+    // Something else may have taken its place.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file: File = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    is_regular(&about)?;
+    let mut bytes = Vec::new();
+    let mut file = file.take(LONGEST + 1);
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(format!("it has more than {} MiB", LONGEST >> 20));
+    }
+    Ok((bytes, about))
+}
