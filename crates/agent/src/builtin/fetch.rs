@@ -4,24 +4,26 @@ mod address;
 mod entities;
 mod page;
 
-use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::{Context, Effect, Failure, Tool, ToolResult};
-use reqwest::header::{ACCEPT, HeaderMap, LOCATION, USER_AGENT};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, LOCATION, USER_AGENT};
 use reqwest::{Client, StatusCode, Url};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::task::spawn_blocking;
 
 use crate::builtin::BuiltinTool;
 use crate::builtin::fetch::address::{REFUSED, Resolver, refused};
+use crate::builtin::fetch::page::Readable;
 use crate::builtin::spelling::{count, named};
+use crate::builtin::text::why_binary;
 use crate::http::{Answer, HttpError, HttpSettings, Waits, send};
 
-/// How many redirects are followed.
-const REDIRECTS: usize = 5;
+/// How long an address may be, in bytes. Each link of a page is written with the page's own.
+const ADDRESS: usize = 8 << 10;
 /// How much of a page is read, in bytes.
 const LONGEST: usize = 4 << 20;
 /// How much of the page of an error is told, in bytes.
@@ -109,12 +111,14 @@ impl Fetcher {
     async fn fetch(&self, written: &str) -> ToolResult {
         let mut url = self.url(written)?;
         let deadline = tokio::time::Instant::now() + self.settings.time;
-        for _ in 0..=REDIRECTS {
+        loop {
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());
             let request = self
                 .client
                 .get(url.clone())
                 .header(USER_AGENT, AGENT)
+                // What is encoded could not be read.
+                .header(ACCEPT_ENCODING, "identity")
                 .header(ACCEPT, ACCEPTED);
             let answer = send(request, Waits::all(left)).await;
             let answer = answer.map_err(|error| told(&error, &url))?;
@@ -122,21 +126,12 @@ impl Fetcher {
                 return read(answer).await;
             };
             self.check(&next)?;
-            if !is_same_place(&url, &next) {
-                return Err(format!(
-                    "{} leads on to another server: {}; fetch that address if you want to go there",
-                    named(url.as_str()),
-                    named(next.as_str())
-                )
-                .into());
+            // From there on it is `https`, so this happens once.
+            if !is_secured(&url, &next) {
+                return Err(leads_on(&url, &next).into());
             }
             url = next;
         }
-        Err(format!(
-            "{} leads on from page to page, more than {REDIRECTS} times; fetch another address",
-            named(written)
-        )
-        .into())
     }
 
     /// # Errors
@@ -154,6 +149,12 @@ impl Fetcher {
 
     fn check(&self, url: &Url) -> Result<(), String> {
         let name = named(url.as_str());
+        if url.as_str().len() > ADDRESS {
+            return Err(format!(
+                "{name} cannot be fetched: it is longer than {} KiB; fetch another address",
+                ADDRESS >> 10
+            ));
+        }
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!(
                 "{name} cannot be fetched: only addresses with http:// and https:// can"
@@ -162,6 +163,11 @@ impl Fetcher {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(format!(
                 "{name} cannot be fetched: it holds a user name or a password; leave that out"
+            ));
+        }
+        if let Some(port) = url.port().filter(|port| address::is_bad_port(*port)) {
+            return Err(format!(
+                "{name} cannot be fetched: port {port} is not one for pages; fetch another address"
             ));
         }
         let host = url.host_str().unwrap_or_default();
@@ -198,15 +204,31 @@ fn is_host(known: &str, host: &str) -> bool {
     }
 }
 
-/// Whether a redirect stays on a server, or only goes from `http` to `https` there. Elsewhere somebody may have to be
-/// asked first, and rules about addresses count.
-fn is_same_place(from: &Url, to: &Url) -> bool {
-    let is_same_server =
-        from.scheme() == to.scheme() && from.port_or_known_default() == to.port_or_known_default();
-    let is_secured = (from.scheme(), to.scheme()) == ("http", "https")
-        && from.port().is_none()
-        && to.port().is_none();
-    from.host_str() == to.host_str() && (is_same_server || is_secured)
+/// Whether a redirect only goes from `http` to `https`. For another address, also on the same server, somebody may have to
+/// be asked first, and rules about addresses count.
+fn is_secured(from: &Url, to: &Url) -> bool {
+    let mut secured = from.clone();
+    // What it leads to has no part behind `#`, which no server sees, unless it names another.
+    secured.set_fragment(to.fragment());
+    let is_changed = from.scheme() == "http" && secured.set_scheme("https").is_ok();
+    is_changed && from.port().is_none() && secured == *to
+}
+
+/// What a model hears of a redirect that is not followed.
+fn leads_on(from: &Url, to: &Url) -> String {
+    if from == to {
+        return format!(
+            "{} leads on to itself; fetch another address",
+            named(from.as_str())
+        );
+    }
+    let is_elsewhere = from.host_str() != to.host_str() || from.port() != to.port();
+    let another = if is_elsewhere { "another server: " } else { "" };
+    // All of it, however long: it is to be copied.
+    format!(
+        "{} leads on to {another}`{to}`; fetch that address if you want to go there",
+        named(from.as_str())
+    )
 }
 
 fn redirect(answer: &Answer, url: &Url) -> Result<Option<Url>, String> {
@@ -241,6 +263,14 @@ async fn read(mut answer: Answer) -> ToolResult {
     let kind = Kind::of(answer.headers());
     let status = answer.status();
     let is_good = (200..300).contains(&status);
+    if let Some(encoding) = encoding(answer.headers()) {
+        return Err(format!(
+            "{} is encoded as {}, though nothing but plain text was asked for; fetch another page",
+            named(url.as_str()),
+            named(&encoding)
+        )
+        .into());
+    }
     if is_good && !kind.is_text() {
         return Err(format!(
             "{} is {}, which is no text; fetch a page with text",
@@ -259,11 +289,26 @@ async fn read(mut answer: Answer) -> ToolResult {
             break;
         }
     }
-    let text = if kind.is_text() {
-        kind.text(&body, &url)
+    let length = body.len();
+    let why_binary = why_binary(&body);
+    if let Some(why) = why_binary.filter(|_| is_good) {
+        return Err(format!(
+            "{} is no text: {why}; fetch a page with text",
+            named(url.as_str())
+        )
+        .into());
+    }
+    let name = named(url.as_str());
+    let essence = kind.essence.clone();
+    let readable = if kind.is_text() && why_binary.is_none() {
+        // A long page takes its time.
+        let read = spawn_blocking(move || kind.text(&body, &url)).await;
+        read.map_err(|_| format!("{name} could not be read; fetch another page"))?
     } else {
-        String::new()
+        Readable::default()
     };
+    let text = readable.text;
+    is_cut |= readable.is_cut;
     if !is_good {
         let reason = StatusCode::from_u16(status).ok();
         let reason = reason
@@ -274,17 +319,17 @@ async fn read(mut answer: Answer) -> ToolResult {
             .unwrap_or_default();
         return Err(Box::new(Failure {
             message: format!(
-                "{} was answered with the status {status}{reason}; try another page",
-                named(url.as_str())
+                "{name} was answered with the status {status}{reason}; try another page"
             ),
             output: Some(begin.to_owned()).filter(|begin| !begin.trim().is_empty()),
         }));
     }
-    let mut note = format!("{}, {}", named(url.as_str()), kind.essence);
-    // Writing to a text cannot fail.
-    let _ = write!(note, ", {}", count(body.len() as u64, "byte"));
+    let mut note = format!("{name}, {essence}, {}", count(length as u64, "byte"));
     if is_cut {
         note.push_str(", cut: the page is longer");
+    }
+    if readable.lacks_addresses {
+        note.push_str(", its last links without their addresses");
     }
     let end = if text.is_empty() || text.ends_with('\n') {
         ""
@@ -340,21 +385,36 @@ impl Kind {
             )
     }
 
-    fn text(&self, body: &[u8], url: &Url) -> String {
+    fn text(&self, body: &[u8], url: &Url) -> Readable {
         let text = page::decoded(body, self.charset.as_deref());
         if self.is_html() {
             page::readable(&text, url)
         } else {
-            text
+            Readable {
+                text,
+                ..Readable::default()
+            }
         }
     }
+}
+
+/// How a body is encoded, if it is.
+fn encoding(headers: &HeaderMap) -> Option<String> {
+    let mut named = headers.get_all(CONTENT_ENCODING).iter();
+    let encoded = named.find(|value| {
+        !value
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"identity")
+    })?;
+    Some(String::from_utf8_lossy(encoded.as_bytes()).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use reqwest::Url;
 
-    use super::{is_host, is_same_place};
+    use super::{is_host, is_secured};
 
     #[test]
     fn hosts() {
@@ -376,18 +436,24 @@ mod tests {
     }
 
     #[test]
-    fn places() {
+    fn what_is_only_secured() {
         for (from, to, expected) in [
-            ("http://a.b/x", "http://a.b/y", true),
-            ("http://a.b/x", "http://A.B:80/y", true),
-            ("http://a.b/x", "https://a.b/y", true),
-            ("https://a.b/x", "http://a.b/y", false),
-            ("http://a.b/x", "http://a.b:8080/y", false),
-            ("http://a.b:8080/x", "https://a.b/y", false),
-            ("https://a.b/x", "https://c.a.b/y", false),
+            ("http://a.b/x?y", "https://a.b/x?y", true),
+            ("http://a.b", "https://A.B:443/", true),
+            ("http://a.b/x#part", "https://a.b/x", true),
+            ("http://a.b/x", "https://a.b/y", false),
+            ("http://a.b/x", "https://a.b/x?y", false),
+            ("http://a.b/x", "https://a.b/x/", false),
+            ("http://a.b/x", "http://a.b/x", false),
+            ("https://a.b/x", "https://a.b/x", false),
+            ("https://a.b/x", "http://a.b/x", false),
+            ("http://a.b/x", "https://a.b:8080/x", false),
+            ("http://a.b:8080/x", "https://a.b/x", false),
+            ("http://a.b:8080/x", "https://a.b:8080/x", false),
+            ("http://a.b/x", "https://c.a.b/x", false),
         ] {
             let url = |text| Url::parse(text).unwrap();
-            assert_eq!(is_same_place(&url(from), &url(to)), expected, "{from} {to}");
+            assert_eq!(is_secured(&url(from), &url(to)), expected, "{from} {to}");
         }
     }
 }

@@ -105,9 +105,36 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
+/// Ports of services that are no servers of pages, and could take a request for something else. Browsers refuse them too.
+const BAD_PORTS: [u16; 83] = [
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,
+    103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
+    512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993,
+    995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666, 6667,
+    6668, 6669, 6679, 6697, 10080,
+];
+
+/// Whether a port is of a service that should not hear a request for a page.
+pub(super) fn is_bad_port(port: u16) -> bool {
+    port == 0 || BAD_PORTS.binary_search(&port).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_public;
+    use super::{BAD_PORTS, is_bad_port, is_public};
+
+    #[test]
+    fn ports() {
+        assert!(BAD_PORTS.is_sorted());
+        for (ports, expected) in [
+            (&[0, 1, 22, 25, 143, 6379, 6697, 10_080][..], true),
+            (&[80, 443, 2, 3000, 8000, 8080, 8443, 65_535], false),
+        ] {
+            for port in ports {
+                assert_eq!(is_bad_port(*port), expected, "{port}");
+            }
+        }
+    }
 
     #[test]
     fn public_addresses() {

@@ -9,6 +9,11 @@ use reqwest::Url;
 
 use crate::builtin::fetch::entities;
 
+/// How much of a page is told, in bytes.
+const TOLD: usize = 1 << 20;
+/// How much is made of the addresses of its links, in bytes. Behind that, links are text.
+const ADDRESSES: usize = 512 << 10;
+
 /// Elements of which nothing is shown.
 const HIDDEN: [&str; 10] = [
     "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "canvas",
@@ -94,23 +99,46 @@ fn declared(bytes: &[u8]) -> Option<&'static str> {
         .find(|known| name.starts_with(known))
 }
 
-/// What a page says, for a reader without a browser. Its links are made whole by its own address.
-pub(super) fn readable(html: &str, base: &Url) -> String {
+/// What a page says.
+#[derive(Debug, Default)]
+pub(super) struct Readable {
+    pub(super) text: String,
+    /// Whether it says more.
+    pub(super) is_cut: bool,
+    /// Whether links are left without their addresses.
+    pub(super) lacks_addresses: bool,
+}
+
+/// What a page says, for a reader without a browser. Its links are made whole by its own address, so a text can be longer
+/// than its page; it is cut where it becomes too long.
+pub(super) fn readable(html: &str, base: &Url) -> Readable {
     let mut page = Page {
         text: Prose::default(),
         base,
         link: None,
+        addresses: 0,
         preformatted: 0,
     };
     let mut rest = html;
     while let Some(at) = rest.find('<') {
         let (before, tag) = rest.split_at(at);
         page.say(before);
+        if page.text.said.len() > TOLD {
+            break;
+        }
         rest = page.tag(tag);
     }
-    page.say(rest);
-    page.end_link();
-    page.text.finish()
+    if page.text.said.len() <= TOLD {
+        page.say(rest);
+        page.end_link();
+    }
+    let lacks_addresses = page.addresses > ADDRESSES;
+    let (text, is_cut) = page.text.finish();
+    Readable {
+        text,
+        is_cut,
+        lacks_addresses,
+    }
 }
 
 struct Page<'p> {
@@ -118,6 +146,8 @@ struct Page<'p> {
     base: &'p Url,
     /// Where the text of an open link begins, and where it leads.
     link: Option<(usize, String)>,
+    /// How many bytes of addresses were made.
+    addresses: usize,
     preformatted: usize,
 }
 
@@ -170,9 +200,11 @@ impl Page<'_> {
                 self.end_link();
                 let href = attribute(attributes, "href");
                 let target = href.filter(|href| !href.starts_with('#'));
+                let target = target.filter(|_| self.addresses <= ADDRESSES);
                 let target = target.and_then(|href| self.base.join(&entities::decoded(href)).ok());
                 let target =
                     target.filter(|url| matches!(url.scheme(), "http" | "https" | "mailto"));
+                self.addresses += target.as_ref().map_or(0, |url| url.as_str().len());
                 if let Some(url) = target {
                     self.text.say("[");
                     self.link = Some((self.text.said.len(), url.into()));
@@ -376,13 +408,16 @@ impl Prose {
         self.has_cell = true;
     }
 
-    fn finish(mut self) -> String {
+    /// The text, and whether it is cut.
+    fn finish(mut self) -> (String, bool) {
+        let is_cut = self.said.len() > TOLD;
+        self.said.truncate(self.said.floor_char_boundary(TOLD));
         let end = self.said.trim_end().len();
         self.said.truncate(end);
         if !self.said.is_empty() {
             self.said.push('\n');
         }
-        self.said
+        (self.said, is_cut)
     }
 }
 
@@ -390,7 +425,7 @@ impl Prose {
 mod tests {
     use reqwest::Url;
 
-    use super::{decoded, readable};
+    use super::{TOLD, decoded, readable};
 
     #[test]
     fn pages() {
@@ -445,8 +480,33 @@ mod tests {
             ("a</", "a</\n"),
             ("<a = / == =x ' \" href>b</a>", "b\n"),
         ] {
-            assert_eq!(readable(html, &base), expected, "{html}");
+            let found = readable(html, &base);
+            assert_eq!(found.text, expected, "{html}");
+            assert!(!found.is_cut);
         }
+    }
+
+    /// Pages that say more than their bytes: each link with the whole address of the page.
+    #[test]
+    fn pages_that_swell() {
+        let base = Url::parse(&format!("https://example.org/{}/", "a".repeat(8_000))).unwrap();
+        for (part, is_cut, lacks_addresses) in [
+            ("<a href=x>y</a>", false, true),
+            ("<a href=x></a>", false, true),
+            ("text and text ", true, false),
+        ] {
+            let found = readable(&part.repeat((3 << 19) / part.len()), &base);
+            assert!(found.text.len() <= TOLD + 1, "{part}: {}", found.text.len());
+            assert_eq!(found.is_cut, is_cut, "{part}");
+            assert_eq!(found.lacks_addresses, lacks_addresses, "{part}");
+        }
+        let text = readable(&"<a href=x>y</a>".repeat(200), &base).text;
+        let whole = format!("[y]({base}x)");
+        assert!(
+            text.starts_with(&whole) && text.ends_with("yy\n"),
+            "{}",
+            text.len()
+        );
     }
 
     /// What is never closed, many times over, in texts in which a second look at the rest would take minutes.
