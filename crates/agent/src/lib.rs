@@ -1,4 +1,45 @@
 //! Ask any model that can write text, with tools.
+//!
+//! A question goes in; the model writes text and calls; the calls run while it writes; their results go back to it; until
+//! it answers.
+//!
+//! ```no_run
+//! use plaincall_agent::plaincall::{BoxError, Dialect, Effect, Tool, Toolbox};
+//! use plaincall_agent::{Agent, OpenAi};
+//!
+//! /// Says how the weather is.
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Weather {
+//!     /// A town.
+//!     place: String,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), BoxError> {
+//!     let weather = Tool::new("weather", |asked: Weather, _| async move {
+//!         Ok(format!("Rain in {}.", asked.place))
+//!     });
+//!     let tools = Toolbox::new([weather.effect(Effect::Read)])?;
+//!     let model = OpenAi::new("http://localhost:11434/v1", "qwen3");
+//!     // As the documents have them, if nothing is said.
+//!     let dialect = Dialect::block().start("<<<START:").end("<<<END:").arg("@param:");
+//!     let agent = Agent::builder(model).tools(tools).dialect(dialect).build()?;
+//!     let answer = agent.ask("Do I need an umbrella in Bergen?").await?;
+//!     println!("{answer}");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! - [`Agent`]: a model with its tools. [`Conversation`]: kept and continued, also over a crash
+//!   ([`Agent::session`]). [`Asking`]: a question that is worked on, its [events](AgentEvent) and its [`Answer`].
+//! - [`Model`]: what is asked. `OpenAi` and `Anthropic` ask servers (feature `http`); [`Replay`] and [`Scripted`] say
+//!   what was recorded or written down: for demos, and for tests of tools and agents.
+//! - [`AgentLimits`], [`WithoutCall`], [`Retries`]: how far it may go, and what a reply without a call means.
+//! - `mcp` (feature `mcp`): tools of MCP servers, and tools for MCP clients. `builtin` (feature `builtin`): files below a
+//!   directory, commands, pages. [`probe`]: which syntax a model writes best.
+//!
+//! Tools, gates, rules and records are those of [`plaincall`]. How the work goes is defined in the project's
+//! `spec/agent.md`.
 
 mod agent;
 mod answer;

@@ -125,6 +125,9 @@ impl fmt::Display for RejectReason {
                 formatter,
                 "the id `{id}` is already taken by an earlier call of this turn; give this call another id"
             ),
+            Self::TooManyCalls { limit: 0 } => {
+                formatter.write_str("no more calls may be made; answer with what is known")
+            }
             Self::TooManyCalls { limit } => {
                 let calls = if *limit == 1 { "call" } else { "calls" };
                 write!(

@@ -163,6 +163,7 @@ impl Reader<'_> {
             self.refuse(&name.name, node, "a table, with `command` or `url`");
             return None;
         };
+        let first = self.mistakes.len();
         let fields = self.fields(entries);
         let before = self.mistakes.len();
         let get = |key: &str| {
@@ -187,6 +188,8 @@ impl Reader<'_> {
                 self.add(&key.span, message);
                 None
             }
+            // A key that is misspelled may be the one that is missing.
+            (None, None, _) if before > first => None,
             (None, None, _) => {
                 let message = format!(
                     "the server `{}` has neither `command`, a program that is started, nor `url`, where it runs already",
@@ -212,7 +215,7 @@ impl Reader<'_> {
         };
         let (tools, exclude_tools) = (patterns("tools"), patterns("exclude_tools"));
         let timeout = get("timeout").and_then(|(key, node)| self.timeout(key, node));
-        if self.mistakes.len() > before {
+        if self.mistakes.len() > first {
             return None;
         }
         Some(McpServer {
