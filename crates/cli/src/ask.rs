@@ -16,6 +16,7 @@ use crate::config::{AgentOptions, Configuration};
 use crate::environment::Environment;
 use crate::input::Input;
 use crate::run::interrupts::Interrupts;
+use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
 use crate::status::{Failure, Outcome, Status, complain, remark};
 use crate::talk::{Built, Ended, Shown, Stage, build, play, status};
@@ -81,14 +82,8 @@ pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
     if let Some(doubt) = configuration.doubt() {
         remark(&doubt);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
-    let ended = runtime.block_on(answer(options, color, &configuration, &environment, &given));
-    // With the runtime all that still runs is dropped, and what it has started is killed.
-    drop(runtime);
-    let (status, leftover) = ended?;
+    let answer = answer(options, color, &configuration, &environment, &given);
+    let (status, leftover) = block_on(answer)?;
     if let Some(stage) = leftover {
         stage.leave();
     }

@@ -9,7 +9,6 @@ mod lines;
 mod save;
 
 use clap::Args;
-use plaincall::Tool;
 
 use crate::arguments::Color;
 use crate::chat::command::{Command, HELP};
@@ -17,9 +16,11 @@ use crate::chat::lines::{Line, Lines};
 use crate::config::{AgentOptions, Configuration};
 use crate::environment::Environment;
 use crate::run::interrupts::{Interrupt, Interrupts};
+use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
 use crate::status::{Failure, Outcome, Status, complain, remark};
 use crate::talk::{Built, Ended, Shown, build, chosen, play};
+use crate::tools::effect_word;
 use crate::visible::harmless;
 
 /// Talk with a model, with tools.
@@ -29,10 +30,10 @@ use crate::visible::harmless;
 /// the commands: `/tools`, `/model`, `/save` and others.
 ///
 /// Models, tools and rules come from the configuration and the options, as for `ask`. Lines may come through a pipe too: then
-/// each is a question, and the answers alone go to the standard output.
+/// each is a question, and the answers alone go to the standard output; there Ctrl-C ends the program.
 ///
-/// Exit status: 0; 1 if a question that came through a pipe had no answer; 2 for wrong usage or configuration; 143 after
-/// SIGTERM, 129 after a closed terminal.
+/// Exit status: 0; 1 if a question that came through a pipe had no answer; 2 for wrong usage or configuration; 130 after
+/// Ctrl-C where lines come through a pipe, 143 after SIGTERM, 129 after a closed terminal.
 #[derive(Args, Debug)]
 pub(crate) struct ChatOptions {
     #[command(flatten)]
@@ -52,14 +53,7 @@ pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
     if let Some(doubt) = configuration.doubt() {
         remark(&doubt);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
-    let ended = runtime.block_on(talk(options, color, &configuration, &environment));
-    // With the runtime all that still runs is dropped, and what it has started is killed.
-    drop(runtime);
-    ended
+    block_on(talk(options, color, &configuration, &environment))
 }
 
 /// How one line of a conversation ended.
@@ -73,6 +67,8 @@ enum Next {
 /// A conversation with all around it.
 struct Chat<'c> {
     built: Built,
+    /// Whether the lines come from somebody who types them.
+    is_typed: bool,
     options: &'c AgentOptions,
     configuration: &'c Configuration,
     environment: &'c Environment,
@@ -103,6 +99,7 @@ async fn talk(
     let is_typed = lines.is_typed();
     let mut chat = Chat {
         built,
+        is_typed,
         options: &options.agent,
         configuration,
         environment,
@@ -207,6 +204,7 @@ impl Chat<'_> {
     }
 
     async fn question(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
+        let is_typed = self.is_typed;
         let Built { talk, stage, .. } = &mut self.built;
         match play(talk.stream(text), stage, interrupts).await {
             Ended::Settled(Ok(_), _) => Next::Line { is_answered: true },
@@ -214,7 +212,10 @@ impl Chat<'_> {
                 // What is shown before comes first.
                 let _quiet = stage.desk.quiet().await;
                 match interrupt {
-                    Some(interrupt) if !interrupt.is_typed() => Next::End(Some(interrupt)),
+                    // Who gives questions through a pipe has no prompt to come back to.
+                    Some(interrupt) if !interrupt.is_typed() || !is_typed => {
+                        Next::End(Some(interrupt))
+                    }
                     Some(_) => {
                         remark("stopped");
                         Next::Line { is_answered: true }
@@ -225,7 +226,9 @@ impl Chat<'_> {
                     }
                 }
             }
-            Ended::AtOnce(interrupt) if interrupt.is_typed() && !interrupt.is_urgent() => {
+            Ended::AtOnce(interrupt)
+                if is_typed && interrupt.is_typed() && !interrupt.is_urgent() =>
+            {
                 let _quiet = stage.desk.quiet().await;
                 remark("stopped at once");
                 Next::Line { is_answered: true }
@@ -243,7 +246,7 @@ impl Chat<'_> {
         for tool in toolbox {
             let spec = tool.spec();
             let about = spec.description.lines().next().unwrap_or_default();
-            let line = format!("{} ({})  {about}", tool.name(), effect(tool));
+            let line = format!("{} ({})  {about}", tool.name(), effect_word(spec.effect));
             eprintln!("{}", harmless(line.trim_end()));
         }
     }
@@ -265,13 +268,5 @@ impl Chat<'_> {
             self.built.model
         ));
         Ok(())
-    }
-}
-
-fn effect(tool: &Tool) -> &'static str {
-    match tool.spec().effect {
-        plaincall::Effect::Read => "read",
-        plaincall::Effect::Idempotent => "idempotent",
-        plaincall::Effect::Write => "write",
     }
 }

@@ -28,6 +28,7 @@ mod reading;
 mod reference;
 mod render;
 mod run;
+mod runtime;
 mod schemas;
 mod screen;
 mod serve;
@@ -98,9 +99,10 @@ fn run(cli: Cli) -> status::Outcome {
         // It writes on a thread of its own, and heeds signals in its own way.
         Command::Run(options) => run::run(&options, color),
         Command::Serve(options) => serve::serve(&options),
-        // One of its commands heeds signals in its own way.
+        // Some of its commands heed signals in their own way.
         Command::Tools(command) => tools::tools(&command, color, || output(color)),
-        Command::Mcp(command) => mcp::mcp(&command, || output(color)),
+        // It heeds signals in its own way.
+        Command::Mcp(command) => mcp::mcp(&command, color),
     }
 }
 

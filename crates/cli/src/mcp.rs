@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use plaincall::{Effect, Rule, Tool, Toolbox};
+use plaincall::{Rule, Tool, Toolbox};
 use plaincall_agent::mcp::{McpConfig, McpOffer, McpOptions, McpServers};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
+use crate::arguments::Color;
 use crate::environment::Environment;
 use crate::output::Output;
-use crate::run::interrupts::Interrupts;
+use crate::run::interrupts::{Interrupts, until_interrupted};
+use crate::runtime::{LAST_TASKS, block_on};
 use crate::serve::quantity;
-use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::status::{Failure, Outcome, Status, complain, end_at_signals, remark};
+use crate::tools::effect_word;
 use crate::tools_file;
 use crate::visible::harmless;
-
-/// How long what still runs may take to go away when the command ends.
-const LAST_TASKS: Duration = Duration::from_secs(1);
 
 /// Offer tools to MCP clients, and look at the tools of MCP servers.
 #[derive(Args, Debug)]
@@ -79,7 +79,8 @@ pub(crate) struct McpServeOptions {
 /// It starts or reaches every server of the file that is not switched off, asks it for its tools, and ends it again. With
 /// each tool stands what it counts as, and what its server says of it if that is something else.
 ///
-/// Exit status: 0 if all servers answered; 1 if one did not, or the file could not be read.
+/// Exit status: 0 if all servers answered; 1 if one did not, or the file could not be read; 130 or 143 after a signal.
+/// Nothing that was started is left running.
 #[derive(Args, Debug)]
 pub(crate) struct McpListOptions {
     /// The file with the servers: `mcpServers` as JSON or TOML; `-` is standard input.
@@ -99,10 +100,10 @@ pub(crate) struct McpListOptions {
 ///
 /// # Errors
 /// What keeps it from doing so.
-pub(crate) fn mcp(command: &McpCommand, output: impl FnOnce() -> Output) -> Outcome {
+pub(crate) fn mcp(command: &McpCommand, color: Color) -> Outcome {
     match &command.command {
         McpAction::Serve(options) => serve(options),
-        McpAction::List(options) => list(options, &mut output()),
+        McpAction::List(options) => list(options, &mut Output::new(color)),
     }
 }
 
@@ -177,15 +178,18 @@ fn list(options: &McpListOptions, output: &mut Output) -> Outcome {
     let mut settings = McpOptions::default();
     settings.connect_timeout = options.timeout;
     settings.environment = environment.into_variables();
-    let runtime = runtime()?;
-    let (servers, listed) = runtime
-        .block_on(async {
-            let servers = McpServers::connect(config, settings).await?;
-            let tools = servers.named_tools_for(&Toolbox::default());
-            servers.close().await;
-            Ok::<_, plaincall_agent::mcp::McpError>((servers, tools))
-        })
-        .map_err(|error| Failure::Broken(error.to_string()))?;
+    let connected = block_on(until_interrupted(async {
+        let connected = McpServers::connect(config, settings).await;
+        let servers = connected.map_err(|error| Failure::Broken(error.to_string()))?;
+        let tools = servers.named_tools_for(&Toolbox::default());
+        servers.close().await;
+        Ok((servers, tools))
+    }))?;
+    let (servers, listed) = match connected {
+        Ok(listed) => listed,
+        Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
+    };
+    end_at_signals();
     let mut text = String::new();
     for name in servers.names() {
         let tools = listed.iter().filter(|(server, _)| server == name);
@@ -216,7 +220,6 @@ fn list(options: &McpListOptions, output: &mut Output) -> Outcome {
         status = Status::Wrong;
         complain(failure);
     }
-    runtime.shutdown_timeout(LAST_TASKS);
     Ok(status)
 }
 
@@ -253,20 +256,12 @@ pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, 
     Ok(config)
 }
 
-fn word(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Read => "read",
-        Effect::Idempotent => "idempotent",
-        Effect::Write => "write",
-    }
-}
-
 fn as_line(tool: &Tool) -> String {
     let spec = tool.spec();
-    let mut line = format!("{} ({}", tool.name(), word(spec.effect));
+    let mut line = format!("{} ({}", tool.name(), effect_word(spec.effect));
     match spec.hinted_effect {
         Some(hint) if hint != spec.effect => {
-            let _ = write!(line, "; its server says {}", word(hint));
+            let _ = write!(line, "; its server says {}", effect_word(hint));
         }
         _ => {}
     }
@@ -284,8 +279,8 @@ fn as_json(server: &str, tool: &Tool) -> serde_json::Value {
         "server": server,
         "name": tool.name(),
         "description": spec.description,
-        "effect": word(spec.effect),
-        "hinted_effect": spec.hinted_effect.map(word),
+        "effect": effect_word(spec.effect),
+        "hinted_effect": spec.hinted_effect.map(effect_word),
         "parameters": spec.schema().document(),
     })
 }

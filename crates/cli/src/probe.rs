@@ -22,6 +22,7 @@ use crate::environment::Environment;
 use crate::output::Output;
 use crate::probe::progress::Progress;
 use crate::run::interrupts::{Interrupt, Interrupts};
+use crate::runtime::block_on;
 use crate::serve::quantity::time;
 use crate::status::{Failure, Outcome, Status, complain};
 
@@ -127,11 +128,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         .repeat(options.repeat)
         .concurrent(options.concurrency.get())
         .time(options.timeout);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Broken(format!("cannot start: {error}")))?;
-    runtime.block_on(async {
+    block_on(async {
         let mut interrupts = Interrupts::new()
             .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
         let mut probing = probe.begin();

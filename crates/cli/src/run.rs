@@ -34,7 +34,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use plaincall::{Run, RunError, Unclosed};
-use tokio::runtime::Runtime;
 
 use crate::arguments::{Color, DialectOptions};
 use crate::environment::Environment;
@@ -44,6 +43,7 @@ use crate::run::past::Past;
 use crate::run::reply::Reply;
 use crate::run::stage::{Ended, Stage};
 pub(crate) use crate::run::terminal::Size;
+use crate::runtime::block_on;
 use crate::status::{Failure, Outcome, Status, remark};
 
 /// What the standard input is called instead of a file.
@@ -212,10 +212,7 @@ pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
         }
     };
     let environment = Environment::read();
-    let runtime = runtime()?;
-    let ended = runtime.block_on(begin(options, color, beginning, environment))?;
-    // With the runtime all that still runs is dropped, and what it has started is killed.
-    drop(runtime);
+    let ended = block_on(begin(options, color, beginning, environment))?;
     Ok(match ended {
         Ended::Settled(status) => status,
         Ended::AtOnce(leftover) => {
@@ -229,13 +226,6 @@ pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
             status
         }
     })
-}
-
-fn runtime() -> Result<Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| cannot("start", &error))
 }
 
 fn cannot(what: &str, error: &std::io::Error) -> Failure {
@@ -331,5 +321,5 @@ fn remove_empty(log: Option<&Path>) {
 fn over(options: &RunOptions, color: Color, past: Past) -> Outcome {
     let environment = Environment::read();
     remark("the run of this log was over, so nothing was run; these are its results");
-    runtime()?.block_on(stage::show(options, color, &environment, past))
+    block_on(stage::show(options, color, &environment, past))
 }

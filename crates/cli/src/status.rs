@@ -124,6 +124,16 @@ pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {
     );
 }
 
+/// Makes signals end the process where they were heeded before and nothing has to be ended any more.
+pub(crate) fn end_at_signals() {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    for signal in [SIGINT, SIGTERM] {
+        let always = Arc::new(AtomicBool::new(true));
+        // Where it cannot be, the command ends when its output is written.
+        let _ = signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always);
+    }
+}
+
 /// Makes Ctrl-C end the process with status 130.
 pub(crate) fn end_when_interrupted() {
     let always = Arc::new(AtomicBool::new(true));

@@ -12,7 +12,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use plaincall::Effect;
-use tokio::runtime::{Builder, Runtime};
 
 use crate::arguments::Color;
 use crate::config::parts::Equipment;
@@ -111,19 +110,15 @@ pub(crate) fn tools(
     output: impl FnOnce() -> Output,
 ) -> Outcome {
     match &command.action {
-        ToolsAction::List(options) => list::list(options, &mut output()),
-        // It heeds signals in its own way.
+        // They heed signals in their own way: servers have been started.
+        ToolsAction::List(options) => list::list(options, &mut Output::new(color)),
         ToolsAction::Call(options) => call::call(options, color),
         ToolsAction::Check(options) => check::check(options, &mut output()),
     }
 }
 
-fn runtime() -> Result<Runtime, Failure> {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Failure::Broken(format!("cannot start: {error}")))
-}
-
-fn effect_word(effect: Effect) -> &'static str {
+/// How an effect is called.
+pub(crate) fn effect_word(effect: Effect) -> &'static str {
     match effect {
         Effect::Read => "read",
         Effect::Idempotent => "idempotent",

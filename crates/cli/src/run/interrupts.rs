@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::status::Failure;
+
 /// The same signal once more within this time is no second one: `timeout` sends it to the command and to its group, and a
 /// shell may pass on what the terminal has sent already.
 const ECHO: Duration = Duration::from_millis(100);
@@ -89,6 +91,21 @@ impl Interrupts {
             _ = hangup => SignalKind::hangup(),
         };
         Interrupt { kind }
+    }
+}
+
+/// Does this, unless a signal comes first: then it is dropped, with all that it has started.
+///
+/// # Errors
+/// Its own, or that signals cannot be listened for.
+pub(crate) async fn until_interrupted<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<Result<T, Interrupt>, Failure> {
+    let mut interrupts = Interrupts::new()
+        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    tokio::select! {
+        done = work => done.map(Ok),
+        interrupt = interrupts.next() => Ok(Err(interrupt)),
     }
 }
 

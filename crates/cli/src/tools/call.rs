@@ -18,8 +18,9 @@ use crate::output::Output;
 use crate::run::approval::Approval;
 use crate::run::desk::Desk;
 use crate::run::interrupts::Interrupts;
+use crate::runtime::block_on;
 use crate::status::{Failure, Outcome, Status, complain};
-use crate::tools::{SourceOptions, runtime};
+use crate::tools::SourceOptions;
 use crate::visible::harmless;
 
 /// How many pieces of news wait to be passed over.
@@ -69,11 +70,7 @@ pub(super) fn call(options: &CallOptions, color: Color) -> Outcome {
         Some(_) => None,
         None => Some(one_call()?),
     };
-    let runtime = runtime()?;
-    let results = runtime.block_on(called(options, given, environment));
-    // With the runtime all that still runs is dropped, and what it has started is killed.
-    drop(runtime);
-    let results = match results? {
+    let results = match block_on(called(options, given, environment))? {
         Called::Results(results) => results,
         Called::AtOnce(status) => return Ok(Status::Interrupted(status)),
     };

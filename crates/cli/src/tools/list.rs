@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use crate::environment::Environment;
 use crate::output::Output;
-use crate::status::{Outcome, Status};
-use crate::tools::{SourceOptions, effect_word, runtime};
+use crate::run::interrupts::until_interrupted;
+use crate::runtime::block_on;
+use crate::status::{Outcome, Status, end_at_signals};
+use crate::tools::{SourceOptions, effect_word};
 use crate::visible::harmless;
 
 /// List tools: what each may do, how it is called, what it is for.
@@ -15,7 +17,8 @@ use crate::visible::harmless;
 /// How a tool is called is shown as the emoji syntax has it: what stands on the line, then what stands in the body. A `?`
 /// marks what may be left out, dots what takes the rest of the line.
 ///
-/// Exit status: 0; 1 if a file cannot be read or has mistakes; 2 for wrong usage or configuration.
+/// Exit status: 0; 1 if a file cannot be read or has mistakes; 2 for wrong usage or configuration; 130 or 143 after a
+/// signal, and no server is left running.
 #[derive(Args, Debug)]
 pub(crate) struct ListOptions {
     /// Print one JSON object a tool: `name`, `effect`, `description`, `usage`, `parameters` (its schema), and for a tool of
@@ -33,14 +36,18 @@ pub(crate) struct ListOptions {
 /// What keeps it from listing them.
 pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
-    let runtime = runtime()?;
-    let toolbox = runtime.block_on(async {
+    let listed = block_on(until_interrupted(async {
         let equipment = options.sources.equipment(&environment).await?;
         if let Some(servers) = equipment.servers {
             servers.close().await;
         }
         Ok(equipment.toolbox)
-    })?;
+    }))?;
+    let toolbox = match listed {
+        Ok(toolbox) => toolbox,
+        Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
+    };
+    end_at_signals();
     for tool in &toolbox {
         if options.json {
             output.json_line(&as_json(tool))?;

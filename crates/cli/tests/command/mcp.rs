@@ -228,14 +228,19 @@ impl Client {
     /// Calls the tool that waits, and returns its process when that is there.
     fn wait(&mut self, directory: &Path) -> String {
         self.tell(&request(7, "tools/call", &json!({"name": "wait"})));
-        let since = Instant::now();
-        loop {
-            match fs::read_to_string(directory.join("id")) {
-                Ok(id) if id.ends_with('\n') => return id.trim().to_owned(),
-                _ => assert!(since.elapsed() < PATIENCE, "no call"),
-            }
-            sleep(Duration::from_millis(2));
+        written_id(directory)
+    }
+}
+
+/// The process that has written its number into `id`, when it is there.
+fn written_id(directory: &Path) -> String {
+    let since = Instant::now();
+    loop {
+        match fs::read_to_string(directory.join("id")) {
+            Ok(id) if id.ends_with('\n') => return id.trim().to_owned(),
+            _ => assert!(since.elapsed() < PATIENCE, "no call"),
         }
+        sleep(Duration::from_millis(2));
     }
 }
 
@@ -294,6 +299,38 @@ fn a_signal_ends_calls_too() {
     assert_eq!(client.process.wait().unwrap().code(), Some(143));
     is_gone(&id);
     left(directory.path());
+}
+
+#[test]
+fn a_signal_ends_servers_that_are_listed() {
+    let server = json!({"mcpServers": {"slow": {
+        "command": "sh", "args": ["-c", "echo $$ > id; sleep 1000; exit"], "cwd": ".",
+    }}});
+    for (arguments, signal, status) in [
+        (&["mcp", "list", "mcp.json"][..], "-INT", 130),
+        (&["mcp", "list", "mcp.json"], "-TERM", 143),
+        (&["tools", "list", "--mcp", "mcp.json"], "-INT", 130),
+        (&["tools", "list", "--mcp", "mcp.json"], "-HUP", 129),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("mcp.json"), server.to_string()).unwrap();
+        let mut process = plaincall()
+            .current_dir(directory.path())
+            .env("PATH", "/usr/bin:/bin")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let id = written_id(directory.path());
+        let kill = Command::new("kill")
+            .args([signal, &process.id().to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+        let ended = process.wait().unwrap().code();
+        assert_eq!(ended, Some(status), "{arguments:?} {signal}");
+        is_gone(&id);
+    }
 }
 
 /// The temporary directory of the tools is gone.

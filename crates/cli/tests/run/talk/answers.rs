@@ -1,6 +1,8 @@
 //! What `ask` prints, and how it ends.
 
 use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -169,9 +171,20 @@ fn documents_are_given_as_texts_from_outside() {
 
 #[test]
 fn an_interrupt_cancels_at_once() {
+    // Where questions come through a pipe, the next one is not asked.
+    for (arguments, questions) in [(&["ask", "Wait."][..], ""), (&["chat"], "Wait.\nWhat?\n")] {
+        is_cancelled(arguments, questions);
+    }
+}
+
+fn is_cancelled(arguments: &[&str], questions: &str) {
     let scene = scene(&[&call("wait", &[]), "Never."]);
-    let arguments = ["ask", "Wait.", "--model", MODEL, "--tools", "tools.toml"];
-    let child = scene.plaincall(&arguments).spawn().unwrap();
+    let arguments = [arguments, &["--model", MODEL, "--tools", "tools.toml"]].concat();
+    let mut command = scene.plaincall(&arguments);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(questions.as_bytes()).unwrap();
+    drop(input);
     let waiting = scene.path("waiting");
     let pid = || {
         let text = fs::read_to_string(&waiting).ok()?;
