@@ -125,7 +125,9 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// All of them, for the files below this directory. It is opened now; what takes its place later is not seen.
+    /// All of them, for the files below this directory. It is opened now: what takes its place later is not seen by the
+    /// tools for files. `run_command` begins in whatever has the directory's path then, and the previews of changes, which a
+    /// gate may be shown, are made of that too.
     ///
     /// # Errors
     /// There is no such directory, or it cannot be opened.

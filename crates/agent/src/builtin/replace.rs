@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptionsExt as _};
+use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
+use rustix::fs::{Gid, Uid, fchown};
 
 use crate::builtin::blocking::Stop;
 use crate::builtin::place::{Place, Written, options};
@@ -15,6 +16,11 @@ const PIECE: usize = 1 << 20;
 const NEW: u32 = 0o666;
 /// What it lets others do while it is not yet in its place.
 const PRIVATE: u32 = 0o600;
+/// What a file lets its group do.
+const GROUP: u32 = 0o070;
+/// That a program runs as the owner of its file, and as its group.
+const SET_USER: u32 = 0o4000;
+const SET_GROUP: u32 = 0o2000;
 
 /// What was in the place.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +144,27 @@ struct Temporary<'d> {
     file: cap_std::fs::File,
 }
 
+/// What a file that takes the place of another has of it.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    owner: bool,
+    group: bool,
+}
+
+impl Kept {
+    /// What the file lets others do. What it let its owner or its group do must not go to another one.
+    fn narrowed(self, mode: u32) -> u32 {
+        let mut mode = mode & 0o7777;
+        if !self.owner {
+            mode &= !SET_USER;
+        }
+        if !self.group {
+            mode &= !(SET_GROUP | GROUP);
+        }
+        mode
+    }
+}
+
 enum Unfilled {
     Stopped(String),
     Failed(io::Error),
@@ -165,9 +192,29 @@ impl<'d> Temporary<'d> {
             file,
         };
         if let Some(about) = there {
-            temporary.file.set_permissions(about.permissions())?;
+            let mode = temporary.take_ownership(about)?.narrowed(about.mode());
+            let mode = PermissionsExt::from_mode(mode);
+            // Afterwards, because a change of the owner takes some of them away.
+            temporary.file.set_permissions(mode)?;
         }
         Ok(temporary)
+    }
+
+    /// Gives it the owner and the group of the file whose place it takes, as far as that is allowed.
+    fn take_ownership(&self, about: &Metadata) -> io::Result<Kept> {
+        let is = self.file.metadata()?;
+        let (user, group) = (about.uid(), about.gid());
+        let give = |user: Option<u32>, group: Option<u32>| {
+            fchown(
+                &self.file,
+                user.map(Uid::from_raw),
+                group.map(Gid::from_raw),
+            )
+            .is_ok()
+        };
+        let owner = is.uid() == user || give(Some(user), None);
+        let group = is.gid() == group || give(None, Some(group));
+        Ok(Kept { owner, group })
     }
 
     fn fill(&self, content: &[u8], stop: &Stop) -> Result<(), Unfilled> {
@@ -194,6 +241,27 @@ impl Drop for Temporary<'_> {
         if let Some(name) = &self.name {
             // There is nobody to tell.
             let _ = self.dir.remove_file(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kept;
+
+    #[test]
+    fn what_others_may_do() {
+        for (mode, owner, group, expected) in [
+            (0o100_640, true, true, 0o640),
+            (0o100_640, true, false, 0o600),
+            (0o664, true, false, 0o604),
+            (0o7777, true, true, 0o7777),
+            (0o7777, true, false, 0o5707),
+            (0o7777, false, true, 0o3777),
+            (0o600, false, false, 0o600),
+        ] {
+            let found = Kept { owner, group }.narrowed(mode);
+            assert_eq!(found, expected, "{mode:o} {owner} {group}");
         }
     }
 }

@@ -119,6 +119,25 @@ async fn permissions() {
         fs::metadata(scene.path("script")).unwrap().mode() & 0o7777,
         0o751
     );
+    // Whose a file is stays too, where a process may give files away.
+    let (user, group) = (Some(12_345), Some(23_456));
+    if std::os::unix::fs::chown(scene.path("script"), user, group).is_ok() {
+        mode("script", 0o4640);
+        scene
+            .check(
+                "edit_file",
+                &[
+                    ("path", "script"),
+                    ("old_text", "new"),
+                    ("new_text", "newer"),
+                ],
+                "changed `script`: 1 occurrence replaced, at line 1\n",
+            )
+            .await;
+        let about = fs::metadata(scene.path("script")).unwrap();
+        assert_eq!((Some(about.uid()), Some(about.gid())), (user, group));
+        assert_eq!(about.mode() & 0o7777, 0o4640);
+    }
     let refused = "error: `locked` cannot be written: its permissions do not allow it; go on without it, or ask the user";
     scene
         .check(
