@@ -4,36 +4,32 @@
 //!   HTTP works, and every certificate is refused.
 //! - The environment is never read: no proxy is used unless [`HttpSettings::proxy`] names one.
 //! - Redirects are not followed unless who asks follows them: a key must not go to a place that nobody named.
-//! - Every wait has an end, and every body a longest length. The head of an answer is bounded by `hyper`: about 400 KiB,
+//! - Every wait has an end, and every body that is read here a longest length, also that of a stream. The head of an answer is bounded by `hyper`: about 400 KiB,
 //!   100 headers.
-#![cfg_attr(
-    not(all(feature = "builtin", feature = "http", feature = "mcp")),
-    allow(dead_code, reason = "each feature uses a part of it")
-)]
+
+#[cfg(any(feature = "builtin", feature = "http"))]
+mod answer;
 
 use std::error::Error;
 use std::fmt::{self, Write as _};
-use std::future::Future;
 use std::io;
-use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use reqwest::{Client, ClientBuilder, NoProxy, RequestBuilder, Response, Url, redirect};
+use reqwest::{Client, ClientBuilder, NoProxy, Url, redirect};
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
-use tokio::time::Instant;
+
+#[cfg(any(feature = "builtin", feature = "http"))]
+pub use answer::Waits;
+#[cfg(any(feature = "builtin", feature = "http"))]
+pub(crate) use answer::{Answer, send};
 
 /// How long a connection is kept that nobody needs. Widely used servers close theirs after five seconds, and a request
 /// that is sent in that very moment is lost.
 const KEPT: Duration = Duration::from_secs(4);
 /// A proxy cannot reach what only this machine can.
 const NEVER_BY_PROXY: &str = "localhost,127.0.0.0/8,::1";
-/// How long is waited for the body of an error: the status is known already.
-const ERROR_TIME: Duration = Duration::from_secs(2);
-/// How much of such a body is read, in bytes.
-const ERROR_BYTES: usize = 64 << 10;
 
 /// How connections are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +92,7 @@ impl HttpSettings {
     ///
     /// # Errors
     /// The address of a proxy is none.
+    #[cfg(feature = "http")]
     pub(crate) fn client(&self) -> Result<Client, HttpError> {
         self.builder()?
             .build()
@@ -172,180 +169,6 @@ fn tls() -> Result<ClientConfig, HttpError> {
     }
 }
 
-/// How long is waited for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Waits {
-    /// For its head.
-    pub first: Duration,
-    /// For each piece of its body.
-    pub idle: Duration,
-    /// For all of it, from the moment of asking.
-    pub whole: Duration,
-}
-
-impl Default for Waits {
-    /// A minute for the head and for each piece, five for all.
-    fn default() -> Self {
-        Self {
-            first: Duration::from_mins(1),
-            idle: Duration::from_mins(1),
-            whole: Duration::from_mins(5),
-        }
-    }
-}
-
-impl Waits {
-    /// The same time for all.
-    pub(crate) const fn all(time: Duration) -> Self {
-        Self {
-            first: time,
-            idle: time,
-            whole: time,
-        }
-    }
-}
-
-/// An answer whose head has come.
-pub(crate) struct Answer {
-    response: Response,
-    idle: Duration,
-    whole: Duration,
-    deadline: Option<Instant>,
-}
-
-/// Sends a request, and waits for the head of the answer. Dropping the future, or the answer, closes the connection.
-///
-/// # Errors
-/// No connection came about, or no head in time. A status that is none of success is no error.
-pub(crate) async fn send(request: RequestBuilder, waits: Waits) -> Result<Answer, HttpError> {
-    // A time so far away that no clock shows it is none.
-    let deadline = Instant::now().checked_add(waits.whole);
-    let first = waits.first.min(waits.whole);
-    let sent = within(
-        first,
-        deadline,
-        waits.whole,
-        "has not begun to answer",
-        request.send(),
-    )
-    .await?;
-    Ok(Answer {
-        response: sent.map_err(|error| HttpError::sending(&error))?,
-        idle: waits.idle,
-        whole: waits.whole,
-        deadline,
-    })
-}
-
-impl Answer {
-    pub(crate) fn status(&self) -> u16 {
-        self.response.status().as_u16()
-    }
-
-    pub(crate) fn headers(&self) -> &HeaderMap {
-        self.response.headers()
-    }
-
-    /// What kind of body it has, in small letters; empty if that is not said.
-    pub(crate) fn content_type(&self) -> String {
-        let value = self.headers().get(CONTENT_TYPE);
-        let text = value.and_then(|value| value.to_str().ok());
-        text.unwrap_or_default().trim().to_ascii_lowercase()
-    }
-
-    /// Where it came from, after redirects.
-    pub(crate) fn url(&self) -> &Url {
-        self.response.url()
-    }
-
-    /// The next piece of the body. Dropping the future loses nothing.
-    ///
-    /// # Errors
-    /// Nothing came in time, or the connection broke.
-    pub(crate) async fn piece(
-        &mut self,
-    ) -> Result<Option<impl Deref<Target = [u8]> + use<>>, HttpError> {
-        let chunk = self.response.chunk();
-        let piece = within(
-            self.idle,
-            self.deadline,
-            self.whole,
-            "has fallen silent",
-            chunk,
-        )
-        .await?;
-        piece.map_err(|error| HttpError::reading(&error))
-    }
-
-    /// The whole body.
-    ///
-    /// # Errors
-    /// It is longer than this many bytes, or did not come in time, or the connection broke.
-    pub(crate) async fn body(&mut self, most: usize) -> Result<Vec<u8>, HttpError> {
-        let mut body = Vec::new();
-        while let Some(piece) = self.piece().await? {
-            if body.len() + piece.len() > most {
-                return Err(HttpError::new(
-                    HttpErrorKind::TooLong,
-                    format!("has answered with more than {most} bytes"),
-                ));
-            }
-            body.extend_from_slice(&piece);
-        }
-        Ok(body)
-    }
-
-    /// The beginning of the body of an error, as far as it comes soon.
-    pub(crate) async fn error_body(&mut self) -> Vec<u8> {
-        let mut body = Vec::new();
-        let gathered = async {
-            while body.len() < ERROR_BYTES
-                && let Ok(Some(piece)) = self.piece().await
-            {
-                body.extend_from_slice(&piece);
-            }
-        };
-        // What has come is enough.
-        let _ = tokio::time::timeout(ERROR_TIME, gathered).await;
-        body.truncate(ERROR_BYTES);
-        body
-    }
-}
-
-/// Waits this long at most, and not beyond the deadline of the whole.
-async fn within<F: Future>(
-    wait: Duration,
-    deadline: Option<Instant>,
-    whole: Duration,
-    what: &str,
-    future: F,
-) -> Result<F::Output, HttpError> {
-    let waited = tokio::time::timeout(wait, future);
-    let waited = match deadline {
-        Some(deadline) => tokio::time::timeout_at(deadline, waited).await,
-        None => Ok(waited.await),
-    };
-    let late = |what: &str, time: Duration| {
-        HttpError::new(
-            HttpErrorKind::Timeout,
-            format!("{what} for {}", seconds(time)),
-        )
-    };
-    match waited {
-        Ok(Ok(output)) => Ok(output),
-        Ok(Err(_)) => Err(late(what, wait)),
-        Err(_) => Err(late("has not finished its answer", whole)),
-    }
-}
-
-fn seconds(time: Duration) -> String {
-    match time.as_secs() {
-        _ if time < Duration::from_secs(2) => format!("{} ms", time.as_millis()),
-        seconds => format!("{seconds} seconds"),
-    }
-}
-
 /// Why there is no answer, or only a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpError {
@@ -359,12 +182,16 @@ pub(crate) enum HttpErrorKind {
     /// The settings cannot work. Its words are a sentence without a subject before it.
     Settings,
     /// No connection came about.
+    #[cfg(any(feature = "builtin", feature = "http"))]
     Connect,
     /// Something did not come in time.
+    #[cfg(any(feature = "builtin", feature = "http"))]
     Timeout,
     /// The connection broke.
+    #[cfg(any(feature = "builtin", feature = "http"))]
     Broken,
     /// The body is too long.
+    #[cfg(any(feature = "builtin", feature = "http"))]
     TooLong,
 }
 
@@ -377,6 +204,7 @@ impl HttpError {
     }
 
     /// No client could be made.
+    #[cfg(any(feature = "builtin", feature = "http"))]
     pub(crate) fn settings(error: &reqwest::Error) -> Self {
         Self::new(
             HttpErrorKind::Settings,
@@ -384,35 +212,12 @@ impl HttpError {
         )
     }
 
-    fn sending(error: &reqwest::Error) -> Self {
-        let causes = causes(error);
-        if error.is_connect() {
-            return Self::new(
-                HttpErrorKind::Connect,
-                format!("cannot be reached: {causes}"),
-            );
-        }
-        if error.is_builder() || error.is_redirect() {
-            return Self::new(HttpErrorKind::Broken, format!("cannot be asked: {causes}"));
-        }
-        Self::new(
-            HttpErrorKind::Broken,
-            format!("has closed the connection: {causes}"),
-        )
-    }
-
-    fn reading(error: &reqwest::Error) -> Self {
-        Self::new(
-            HttpErrorKind::Broken,
-            format!("has broken off its answer: {}", causes(error)),
-        )
-    }
-
     /// The error in words, of a server that is called so: `the model's server at http://…`.
     pub(crate) fn told(&self, server: &str) -> String {
-        match self.kind {
-            HttpErrorKind::Settings => self.words.clone(),
-            _ => format!("{server} {}", self.words),
+        if self.kind == HttpErrorKind::Settings {
+            self.words.clone()
+        } else {
+            format!("{server} {}", self.words)
         }
     }
 }
@@ -536,9 +341,12 @@ mod tests {
                 proxy: Some(Proxy::all(url)),
                 ..HttpSettings::default()
             };
-            let made = settings.client();
+            let made = settings.builder();
             assert_eq!(made.is_ok(), is_good, "{url}");
-            let told = format!("{settings:?} {:?}", made.map_err(|error| error.to_string()));
+            let told = format!(
+                "{settings:?} {:?}",
+                made.err().map(|error| error.to_string())
+            );
             assert!(!told.contains("word"), "{told}");
         }
     }
