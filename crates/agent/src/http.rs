@@ -4,8 +4,8 @@
 //!   HTTP works, and every certificate is refused.
 //! - The environment is never read: no proxy is used unless [`HttpSettings::proxy`] names one.
 //! - Redirects are not followed unless who asks follows them: a key must not go to a place that nobody named.
-//! - Every wait has an end, and every body that is read here a longest length, also that of a stream. The head of an answer is bounded by `hyper`: about 400 KiB,
-//!   100 headers.
+//! - Every wait has an end, and every body that is read here a longest length, also that of a stream. The head of
+//!   an answer is bounded by `hyper`: about 400 KiB, 100 headers.
 
 #[cfg(any(feature = "builtin", feature = "http"))]
 mod answer;

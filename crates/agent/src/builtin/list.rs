@@ -9,10 +9,12 @@ use serde::Deserialize;
 use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Stop, blocking};
 use crate::builtin::glob::Glob;
-use crate::builtin::place::Place;
+use crate::builtin::place::{Place, There};
 use crate::builtin::spelling::{count, last_line, named, spelled};
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
 
+/// What is done.
+const WHAT: &str = "listed";
 /// How many lines are shown.
 const LINES: usize = 1_000;
 /// How much is shown, in bytes.
@@ -55,18 +57,18 @@ pub(super) fn tool(place: Place) -> Tool {
 
 impl ListFiles {
     fn list(&self, place: &Place, stop: &Stop) -> Result<String, String> {
-        let written = place.written(&self.path)?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
-        let trouble = |error| place.trouble(&error, &written, "listed");
-        let about = place.dir().metadata(&written.path).map_err(trouble)?;
-        if !about.is_dir() {
-            let name = named(&written.text);
-            return Err(format!(
-                "{name} is no directory ({}); name a directory",
-                count(about.len(), "byte")
-            ));
-        }
-        let dir = place.dir().open_dir(&written.path).map_err(trouble)?;
+        let (written, there) = place.find(&self.path, WHAT)?;
+        let dir = match there {
+            There::Directory(dir) => dir,
+            There::Other(about) => {
+                return Err(format!(
+                    "{} is no directory ({}); name a directory",
+                    named(&written.text),
+                    count(about.len(), "byte")
+                ));
+            }
+        };
         let depth = self
             .depth
             .unwrap_or(if glob.is_some() { DEEPEST } else { 1 });
@@ -80,6 +82,7 @@ impl ListFiles {
             }
             Ok(lines.add(&line(entry)))
         };
+        let trouble = |error| place.trouble(&error, &written, WHAT);
         let left = walk(dir, &written.path, depth, stop, trouble, &mut visit)?;
         let mut notes = left.notes();
         if lines.is_full {

@@ -60,6 +60,13 @@ pub(super) struct Written {
     pub(super) path: PathBuf,
 }
 
+/// What there is at a path.
+pub(super) enum There {
+    Directory(Dir),
+    /// A file, or what is neither.
+    Other(Metadata),
+}
+
 impl Place {
     pub(super) fn dir(&self) -> &Dir {
         &self.root.dir
@@ -98,6 +105,22 @@ impl Place {
             text: text.to_owned(),
             path: path.to_owned(),
         })
+    }
+
+    /// What a model has named to be gone through. `what` is what is to be done with it: `listed`.
+    ///
+    /// # Errors
+    /// There is nothing, or it cannot be opened: a sentence for the model.
+    pub(super) fn find(&self, text: &str, what: &str) -> Result<(Written, There), String> {
+        let written = self.written(text)?;
+        let trouble = |error| self.trouble(&error, &written, what);
+        let about = self.dir().metadata(&written.path).map_err(trouble)?;
+        let there = if about.is_dir() {
+            There::Directory(self.dir().open_dir(&written.path).map_err(trouble)?)
+        } else {
+            There::Other(about)
+        };
+        Ok((written, there))
     }
 
     /// Opens a file for reading. It never waits, whatever lies there.

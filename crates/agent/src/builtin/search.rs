@@ -16,11 +16,13 @@ use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Stop, blocking};
 use crate::builtin::glob::Glob;
 use crate::builtin::list::here;
-use crate::builtin::place::{Place, open_without_waiting, read_all};
+use crate::builtin::place::{Place, There, open_without_waiting, read_all};
 use crate::builtin::spelling::{count, last_line, named, spelled};
 use crate::builtin::text::why_binary;
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
 
+/// What is done.
+const WHAT: &str = "searched";
 /// How many lines are shown.
 const LINES: usize = 200;
 /// How much is shown, in bytes.
@@ -73,12 +75,9 @@ impl SearchFiles {
     fn search(&self, place: &Place, stop: &Stop) -> Result<String, String> {
         let expression = self.expression()?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
-        let written = place.written(&self.path)?;
-        let trouble = |error| place.trouble(&error, &written, "searched");
+        let (written, there) = place.find(&self.path, WHAT)?;
         let mut hits = Hits::default();
-        let about = place.dir().metadata(&written.path).map_err(trouble)?;
-        let mut notes = if about.is_dir() {
-            let dir = place.dir().open_dir(&written.path).map_err(trouble)?;
+        let mut notes = if let There::Directory(dir) = there {
             let mut visit = |entry: &Entry<'_>| {
                 let is_searched = entry.kind == Kind::File
                     && glob.as_ref().is_none_or(|glob| glob.fits(entry.path));
@@ -92,6 +91,7 @@ impl SearchFiles {
                     Ok(Step::On)
                 }
             };
+            let trouble = |error| place.trouble(&error, &written, WHAT);
             walk(dir, &written.path, DEEPEST, stop, trouble, &mut visit)?.notes()
         } else {
             let (file, _) = place.open(&written)?;

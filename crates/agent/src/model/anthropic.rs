@@ -124,40 +124,20 @@ fn arranged(messages: &[Message]) -> (Vec<ContentBlock<'_>>, Vec<WireMessage<'_>
     (system, turns.collect())
 }
 
-impl Model for Anthropic {
-    fn name(&self) -> &str {
-        &self.0.model
-    }
-
-    fn reply(&self, request: ModelRequest) -> Reply {
-        let model = self.clone();
-        Reply::new(|out| async move {
-            model.check()?;
-            let client = &*model.0;
-            let asked = client.server.asked(PATH, &client.model);
-            let body = model.body(&request);
-            drop(request);
-            let answered = client.server.post(PATH, body, &asked).await?;
-            let answer = Answer {
-                reading: Reading::new(&asked, &out),
-                usage: WireUsage::default(),
-            };
-            let read = match answered {
-                Answered::Whole(body) => answer.whole(&body).await,
-                Answered::Stream(events) => answer.stream(*events).await,
-            };
-            read.map_err(|error| client.server.conceal(error))
-        })
-    }
-}
-
 /// An answer that is read.
 struct Answer<'r> {
     reading: Reading<'r>,
     usage: WireUsage<'static>,
 }
 
-impl Answer<'_> {
+impl<'r> Answer<'r> {
+    fn new(_: &Client, reading: Reading<'r>) -> Self {
+        Self {
+            reading,
+            usage: WireUsage::default(),
+        }
+    }
+
     async fn stream(mut self, mut events: EventStream) -> Result<Finish, ModelError> {
         loop {
             let Some(event) = self.reading.event(&mut events).await? else {

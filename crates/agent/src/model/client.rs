@@ -64,7 +64,7 @@ impl Client {
     }
 }
 
-/// The setters of a client, and how it is shown.
+/// The setters of a client, how it is shown, and how it is asked: its API has a `PATH`, a `body` and an `Answer`.
 macro_rules! settings {
     ($client:ident, $key_words:literal) => {
         impl $client {
@@ -123,6 +123,30 @@ macro_rules! settings {
             /// Says what is wrong with the address, the key, a header, a field or a proxy.
             pub fn check(&self) -> Result<(), ModelError> {
                 self.0.check()
+            }
+        }
+
+        impl Model for $client {
+            fn name(&self) -> &str {
+                &self.0.model
+            }
+
+            fn reply(&self, request: ModelRequest) -> Reply {
+                let model = self.clone();
+                Reply::new(|out| async move {
+                    model.check()?;
+                    let client = &*model.0;
+                    let asked = client.server.asked(PATH, &client.model);
+                    let body = model.body(&request);
+                    drop(request);
+                    let answered = client.server.post(PATH, body, &asked).await?;
+                    let answer = Answer::new(client, Reading::new(&asked, &out));
+                    let read = match answered {
+                        Answered::Whole(body) => answer.whole(&body).await,
+                        Answered::Stream(events) => answer.stream(*events).await,
+                    };
+                    read.map_err(|error| client.server.conceal(error))
+                })
             }
         }
 

@@ -88,42 +88,21 @@ impl OpenAi {
     }
 }
 
-impl Model for OpenAi {
-    fn name(&self) -> &str {
-        &self.0.model
-    }
-
-    fn reply(&self, request: ModelRequest) -> Reply {
-        let model = self.clone();
-        Reply::new(|out| async move {
-            model.check()?;
-            let client = &*model.0;
-            let asked = client.server.asked(PATH, &client.model);
-            let body = model.body(&request);
-            drop(request);
-            let answered = client.server.post(PATH, body, &asked).await?;
-            let answer = Answer {
-                reading: Reading::new(&asked, &out),
-                // Then a natural end may be one in the middle.
-                stops_anywhere: client.has("stop"),
-            };
-            let read = match answered {
-                Answered::Whole(body) => answer.whole(&body).await,
-                Answered::Stream(events) => answer.stream(*events).await,
-            };
-            read.map_err(|error| client.server.conceal(error))
-        })
-    }
-}
-
 /// An answer that is read.
 struct Answer<'r> {
     reading: Reading<'r>,
-    /// Whether words were set at which the model stops.
+    /// Whether words were set at which the model stops. Then a natural end may be one in the middle.
     stops_anywhere: bool,
 }
 
-impl Answer<'_> {
+impl<'r> Answer<'r> {
+    fn new(client: &Client, reading: Reading<'r>) -> Self {
+        Self {
+            reading,
+            stops_anywhere: client.has("stop"),
+        }
+    }
+
     async fn stream(mut self, mut events: EventStream) -> Result<Finish, ModelError> {
         loop {
             let Some(event) = self.reading.event(&mut events).await? else {
