@@ -80,3 +80,8 @@ pub use plaincall;
 #[cfg(all(doctest, feature = "mcp"))]
 #[doc = include_str!("../../../docs/mcp.md")]
 pub struct McpDocument;
+
+/// The programs of the document.
+#[cfg(all(doctest, feature = "http", feature = "builtin"))]
+#[doc = include_str!("../../../docs/agents-in-rust.md")]
+pub struct AgentsDocument;
