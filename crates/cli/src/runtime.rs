@@ -35,14 +35,14 @@ mod tests {
     #[test]
     fn what_cannot_be_called_off_is_not_waited_for() {
         let (end, ended) = channel::<()>();
-        let (begin, begun) = oneshot::channel();
+        let (say, said) = oneshot::channel();
         let worked = block_on(async move {
             tokio::task::spawn_blocking(move || {
-                let _ = begin.send(());
+                let _ = say.send(());
                 // It ends with the test alone.
                 let _ = ended.recv();
             });
-            let _ = begun.await;
+            let _ = said.await;
             Ok(())
         });
         assert!(worked.is_ok());

@@ -142,14 +142,7 @@ impl Session {
             .map_err(|error| {
                 Failure::Broken(format!("cannot make {}: {error}", folder.display()))
             })?;
-        // A log in which nothing was written is one that begins.
-        let is_new = fs::metadata(&path).map_or(true, |about| about.len() == 0);
-        let log = if is_new {
-            let _ = fs::remove_file(&path);
-            Log::create(&path).map_err(failed)?
-        } else {
-            Log::resume(&path).map_err(failed)?
-        };
+        let log = Log::open(&path).map_err(failed)?;
         if let Some(torn) = log.torn() {
             remark(&format!(
                 "the session `{name}` was cut off while it was written: {} bytes at its end are incomplete and were removed",
@@ -247,15 +240,13 @@ pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcom
             let found: Result<Vec<Known>, Failure> =
                 names.iter().map(|name| find(&folder, name)).collect();
             for known in found? {
-                // Whoever uses it holds it locked.
-                if let Err(LogError::InUse { .. }) = Log::resume(&known.path) {
-                    return Err(Failure::Broken(format!(
-                        "the session `{}` is used at the moment",
-                        known.name
-                    )));
-                }
-                fs::remove_file(&known.path).map_err(|error| {
-                    Failure::Broken(format!("cannot remove {}: {error}", known.path.display()))
+                Log::remove(&known.path).map_err(|error| {
+                    Failure::Broken(match error {
+                        LogError::InUse { .. } => {
+                            format!("the session `{}` is used at the moment", known.name)
+                        }
+                        error => format!("cannot remove {}: {error}", known.path.display()),
+                    })
                 })?;
                 remark(&format!("the session `{}` is removed", known.name));
             }

@@ -62,20 +62,48 @@ impl Log {
     /// If the file cannot be opened, another run uses it, or it is not a whole log; see [`read_log`].
     pub fn resume(path: impl AsRef<Path>) -> Result<Self, LogError> {
         let path = path.as_ref();
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(|error| LogError::file(path, "opened", error))?;
+        let file = locked(path, OpenOptions::new().read(true).write(true))?;
+        Self::read(file, path)
+    }
+
+    /// The log of a run that begins, if the file is not there or nothing was written in it, or else of one that is to be
+    /// taken up again. On Unix only its owner can read a file that is made.
+    ///
+    /// # Errors
+    /// As those of [`create`](Self::create) and [`resume`](Self::resume).
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, LogError> {
+        let path = path.as_ref();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = locked(path, &options)?;
+        // Not before it is locked: whoever has made it may not have written yet.
         let about = file
             .metadata()
             .map_err(|error| LogError::file(path, "opened", error))?;
-        if !about.is_file() {
-            return Err(LogError::NotALog {
-                what: "it is not a file of the usual kind".to_owned(),
-            });
+        if about.len() > 0 {
+            return Self::read(file, path);
         }
-        lock(&file, path)?;
+        sync_directory(path).map_err(|error| LogError::file(path, "brought to the disk", error))?;
+        Ok(Self::to(file))
+    }
+
+    /// Removes the file of a log, whatever is in it, unless a run uses it.
+    ///
+    /// # Errors
+    /// If a run uses it, or it cannot be opened, locked or removed.
+    pub fn remove(path: impl AsRef<Path>) -> Result<(), LogError> {
+        let path = path.as_ref();
+        let file = locked(path, OpenOptions::new().read(true).write(true))?;
+        fs::remove_file(path).map_err(|error| LogError::file(path, "removed", error))?;
+        // Until here nobody else could take it up.
+        drop(file);
+        Ok(())
+    }
+
+    /// What a locked file holds already.
+    fn read(mut file: File, path: &Path) -> Result<Self, LogError> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)
             .map_err(|error| LogError::file(path, "read", error))?;
@@ -117,6 +145,42 @@ impl fmt::Debug for Log {
             .field("torn", &self.torn)
             .finish_non_exhaustive()
     }
+}
+
+/// Opens a file, and keeps other runs out of it.
+fn locked(path: &Path, options: &OpenOptions) -> Result<File, LogError> {
+    loop {
+        let failed = |error| LogError::file(path, "opened", error);
+        let file = options.open(path).map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            return Err(LogError::NotALog {
+                what: "it is not a file of the usual kind".to_owned(),
+            });
+        }
+        lock(&file, path)?;
+        if is_in_place(&file, path).map_err(failed)? {
+            return Ok(file);
+        }
+        // It was removed between the two, and whatever would be written in it would be lost.
+    }
+}
+
+/// Whether the file is still what stands at this path.
+#[cfg(unix)]
+fn is_in_place(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let about = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (about.dev(), about.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Other systems remove no file that is open.
+#[cfg(not(unix))]
+fn is_in_place(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
 }
 
 /// Keeps other runs out as long as the file is open.

@@ -130,3 +130,58 @@ fn what_the_system_refuses_is_told() {
         "this is not the log of a run: it is not a file of the usual kind"
     );
 }
+
+#[test]
+fn a_log_is_opened_as_what_it_is() {
+    let (_directory, path) = place();
+    // It is not there; nothing was written in it; a run is to be taken up again.
+    let log = Log::open(&path).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    // That nothing was written yet lets nobody else in.
+    let in_use = format!(
+        "another run is using the log `{}`: wait for its end, or stop it",
+        path.display()
+    );
+    assert_eq!(message(Log::open(&path)), in_use);
+    assert_eq!(Log::remove(&path).unwrap_err().to_string(), in_use);
+    drop(log);
+    assert!(Log::open(&path).unwrap().history().is_empty());
+    fs::write(&path, lines(&[begin()])).unwrap();
+    assert_eq!(Log::open(&path).unwrap().history(), [begin()]);
+    fs::write(&path, "mine").unwrap();
+    let other = "this is not the log of a run: it does not begin as one";
+    assert_eq!(message(Log::open(&path)), other);
+    Log::remove(&path).unwrap();
+    assert!(!path.exists());
+    let gone = Log::remove(&path).unwrap_err().to_string();
+    assert!(gone.contains("could not be opened"), "{gone}");
+}
+
+#[test]
+fn a_log_that_is_removed_meanwhile_is_no_log_of_anybody() {
+    let (_directory, path) = place();
+    fs::write(&path, lines(&[begin()])).unwrap();
+    // Opens and removals, all at once: whoever has a log has the one that stands at the path.
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    let Ok(log) = Log::open(&path) else { continue };
+                    assert!(path.exists());
+                    drop(log);
+                }
+            });
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    // Another thread has it, or it is gone already.
+                    let _ = Log::remove(&path);
+                }
+            });
+        }
+    });
+}

@@ -2,7 +2,10 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::{MODEL, at_home, scene, two_notes};
+use crate::scene::wait_until;
 
 #[test]
 fn a_session_goes_on() {
@@ -86,4 +89,35 @@ fn what_a_crash_has_left_does_not_end_a_session() {
         ended.stderr.contains("was cut off while it was written"),
         "{ended:?}"
     );
+}
+
+#[test]
+fn a_session_belongs_to_one_command() {
+    let scene = scene(&["Apples."]);
+    let server = "{\"mcpServers\": {\"slow\": {\"command\": \"sh\", \"args\": [\"-c\", \"echo > begun; sleep 1000\"], \"cwd\": \".\"}}}";
+    fs::write(scene.path("mcp.json"), server).unwrap();
+    let options = ["ask", "What?", "--model", MODEL, "--session", "notes"];
+    // It waits for its server, and has written nothing yet.
+    let mut command = scene.plaincall(&[&options[..], &["--mcp", "mcp.json"]].concat());
+    let first = command.env("HOME", scene.path("home")).spawn().unwrap();
+    wait_until("the server is started", || scene.path("begun").exists());
+    let second = at_home(&scene, &options);
+    assert_eq!(second.status, Some(1), "{second:?}");
+    assert!(
+        second
+            .stderr
+            .contains("`notes` is used by another `plaincall`"),
+        "{second:?}"
+    );
+    let removed = at_home(&scene, &["sessions", "remove", "notes"]);
+    assert_eq!(removed.status, Some(1), "{removed:?}");
+    assert!(
+        removed.stderr.contains("`notes` is used at the moment"),
+        "{removed:?}"
+    );
+    let pid = Pid::from_raw(i32::try_from(first.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(first.wait_with_output().unwrap().status.code(), Some(143));
+    let third = at_home(&scene, &options);
+    assert_eq!(third.stdout, "Apples.\n", "{third:?}");
 }
