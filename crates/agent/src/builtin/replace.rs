@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
+use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
 use rustix::fs::{Gid, Uid, fchown};
 
 use crate::builtin::blocking::Stop;
@@ -95,19 +95,21 @@ pub(super) fn replace(
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(trouble(error)),
     };
+    let mut has_list = false;
     if let Some(about) = &there {
         place.refuse_what_is_no_file(about, written)?;
         if about.permissions().readonly() {
             return Err(trouble(refused()));
         }
         // The permissions of the directory would let it be replaced all the same.
-        above
+        let file = above
             .open_with(name, options().write(true))
             .map_err(trouble)?;
+        has_list = has_access_list(&file);
     }
     let is_as_expected =
         |about: Option<&Metadata>| expected.is_none() || about.map(State::of) == expected;
-    let temporary = Temporary::new(&above, there.as_ref()).map_err(trouble)?;
+    let temporary = Temporary::new(&above, there.as_ref(), has_list).map_err(trouble)?;
     temporary.fill(content, stop).map_err(|error| match error {
         Unfilled::Stopped(sentence) => sentence,
         Unfilled::Failed(error) => trouble(error),
@@ -133,6 +135,19 @@ fn target(place: &Place, written: &Written) -> io::Result<PathBuf> {
     }
 }
 
+/// Whether a file has a list of who may use it, besides its permissions.
+#[cfg(target_os = "linux")]
+fn has_access_list(file: &File) -> bool {
+    let mut nothing: [u8; 0] = [];
+    rustix::fs::fgetxattr(file, "system.posix_acl_access", &mut nothing).is_ok()
+}
+
+/// Elsewhere such a list gives rights of its own, and the permissions say nothing of it.
+#[cfg(not(target_os = "linux"))]
+const fn has_access_list(_: &File) -> bool {
+    false
+}
+
 fn refused() -> io::Error {
     rustix::io::Errno::ACCESS.into()
 }
@@ -141,7 +156,7 @@ fn refused() -> io::Error {
 struct Temporary<'d> {
     dir: &'d Dir,
     name: Option<String>,
-    file: cap_std::fs::File,
+    file: File,
 }
 
 /// What a file that takes the place of another has of it.
@@ -171,8 +186,8 @@ enum Unfilled {
 }
 
 impl<'d> Temporary<'d> {
-    /// One that lets others do what the file lets them do whose place it takes.
-    fn new(dir: &'d Dir, there: Option<&Metadata>) -> io::Result<Self> {
+    /// One that lets others do what the file lets them do whose place it takes, or less if that has an access list.
+    fn new(dir: &'d Dir, there: Option<&Metadata>, has_list: bool) -> io::Result<Self> {
         let mode = if there.is_some() { PRIVATE } else { NEW };
         let mut options = options();
         options.write(true).create_new(true).mode(mode);
@@ -192,7 +207,10 @@ impl<'d> Temporary<'d> {
             file,
         };
         if let Some(about) = there {
-            let mode = temporary.take_ownership(about)?.narrowed(about.mode());
+            let mut kept = temporary.take_ownership(about)?;
+            // Then what the group may do is said by the list alone, and the permissions say the most of all in it.
+            kept.group &= !has_list;
+            let mode = kept.narrowed(about.mode());
             let mode = PermissionsExt::from_mode(mode);
             // Afterwards, because a change of the owner takes some of them away.
             temporary.file.set_permissions(mode)?;

@@ -99,6 +99,42 @@ async fn whole_files() {
     assert_eq!(scene.names("dir"), ["x"]);
 }
 
+/// The permissions of a file with an access list say the most that anybody in the list may do, and the list is not kept.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn access_lists() {
+    let scene = Scene::of(&[("f", "old\n")]);
+    // Version 2; then who (owner, a user, group, the most of these, others), what, and which user.
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (who, may, user) in [
+        (1, 6, !0),
+        (2, 6, 12_345),
+        (4, 0, !0),
+        (16, 6, !0),
+        (32, 0, !0),
+    ] {
+        list.extend(u16::to_le_bytes(who));
+        list.extend(u16::to_le_bytes(may));
+        list.extend(u32::to_le_bytes(user));
+    }
+    let flags = rustix::fs::XattrFlags::empty();
+    let name = "system.posix_acl_access";
+    // Not every file system has them.
+    if rustix::fs::setxattr(scene.path("f"), name, &list, flags).is_err() {
+        return;
+    }
+    let mode = || fs::metadata(scene.path("f")).unwrap().mode() & 0o7777;
+    assert_eq!(mode(), 0o660);
+    scene
+        .check(
+            "write_file",
+            &[("path", "f"), ("content", "new\n")],
+            "replaced `f`: 4 bytes, before 4\n",
+        )
+        .await;
+    assert_eq!(mode(), 0o600);
+}
+
 /// What others may do with a file stays, and a file that is not to be written is not replaced either.
 #[tokio::test]
 async fn permissions() {
