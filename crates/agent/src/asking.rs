@@ -109,7 +109,7 @@ struct Work<'c> {
 
 impl<'c> Work<'c> {
     fn new(talk: &'c mut Conversation, out: Sender<AgentEvent>, cancel: CancellationToken) -> Self {
-        let limits = talk.settings.limits;
+        let limits = talk.limits;
         let now = Instant::now();
         let deadline = now.checked_add(limits.time).unwrap_or(now + FAR_AWAY);
         Self {

@@ -12,6 +12,7 @@ use crate::agent::Settings;
 use crate::answer::{AgentError, Answer};
 use crate::asking::Asking;
 use crate::history::History;
+use crate::limits::AgentLimits;
 use crate::model::{Message, Model, Retrying, Usage};
 
 /// Up to so many tokens the words around a message count for more than its text.
@@ -45,6 +46,7 @@ const BYTES_PER_TOKEN: f64 = 4.0;
 /// ```
 pub struct Conversation {
     pub(crate) settings: Arc<Settings>,
+    pub(crate) limits: AgentLimits,
     pub(crate) model: Retrying<Arc<dyn Model>>,
     pub(crate) dialect: Dialect,
     pub(crate) run: Run,
@@ -71,6 +73,7 @@ impl Conversation {
         Self {
             model: Retrying::new(Arc::clone(&settings.model), settings.retries),
             written: String::new(),
+            limits: settings.limits,
             settings,
             events: run.events(),
             run,
@@ -125,6 +128,11 @@ impl Conversation {
         self.bytes_per_token = BYTES_PER_TOKEN;
         // It may read more at once. The dialect was tried when the agent was built.
         let _ = self.history.restore();
+    }
+
+    /// Sets how much each question may cost from now on.
+    pub fn set_limits(&mut self, limits: AgentLimits) {
+        self.limits = limits;
     }
 
     /// The name of the model that answers.

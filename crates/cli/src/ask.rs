@@ -19,7 +19,7 @@ use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
 use crate::status::{Failure, Outcome, Status, complain, remark};
-use crate::talk::{Built, Ended, Shown, Stage, build, play, status};
+use crate::talk::{Built, Ended, Shown, Stage, build, doubt, play, status};
 
 /// Ask a model a question, with tools.
 ///
@@ -141,7 +141,12 @@ async fn answer(
     }
     let status = match (interrupt, ended) {
         (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
-        (None, Ok(_)) => Status::Good,
+        (None, Ok(answer)) => {
+            if let Some(doubt) = doubt(&answer) {
+                remark(&doubt);
+            }
+            Status::Good
+        }
         (None, Err(error)) => {
             if !matches!(error.kind, AgentErrorKind::Cancelled) {
                 complain(&error);

@@ -19,7 +19,7 @@ use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
 use crate::status::{Failure, Outcome, Status, complain, remark};
-use crate::talk::{Built, Ended, Shown, build, chosen, play};
+use crate::talk::{Built, Ended, Shown, build, chosen, doubt, play};
 use crate::tools::effect_word;
 use crate::visible::harmless;
 
@@ -207,7 +207,13 @@ impl Chat<'_> {
         let is_typed = self.is_typed;
         let Built { talk, stage, .. } = &mut self.built;
         match play(talk.stream(text), stage, interrupts).await {
-            Ended::Settled(Ok(_), _) => Next::Line { is_answered: true },
+            Ended::Settled(Ok(answer), _) => {
+                if let Some(doubt) = doubt(&answer) {
+                    let _quiet = stage.desk.quiet().await;
+                    remark(&doubt);
+                }
+                Next::Line { is_answered: true }
+            }
             Ended::Settled(Err(error), interrupt) => {
                 // What is shown before comes first.
                 let _quiet = stage.desk.quiet().await;
@@ -262,6 +268,8 @@ impl Chat<'_> {
         let chosen = chosen(Some(name), None, self.options, self.configuration)?;
         let ready = self.configuration.model(&chosen, self.environment)?;
         self.built.talk.set_model(ready.model);
+        let limits = self.configuration.limits(&chosen.entry);
+        self.built.talk.set_limits(limits);
         self.built.model = ready.name;
         remark(&format!(
             "from now on {} answers; the conversation stays in the syntax in which it began",

@@ -6,12 +6,14 @@ pub(crate) mod check;
 pub(crate) mod contents;
 mod layer;
 mod mistakes;
+pub(crate) mod model;
 mod options;
 pub(crate) mod parts;
 mod print;
 mod project;
 mod reference;
 mod schema;
+mod servers;
 mod settle;
 mod texts;
 mod trust;
@@ -180,6 +182,7 @@ impl Configuration {
             ("limits.calls", limits.calls.into()),
             ("limits.time", format!("{}s", limits.time.as_secs()).into()),
             ("limits.repairs", limits.repairs.into()),
+            ("limits.reminders", limits.reminders.into()),
             ("limits.concurrent", DEFAULT_CONCURRENT.into()),
         ];
         if let Some(sessions) = self.sessions() {
@@ -306,7 +309,7 @@ fn variable_keys(schema: &Value) -> Vec<(String, Vec<String>, Part<'_>)> {
 fn is_single(part: Part<'_>) -> bool {
     matches!(
         part.shape(),
-        Shape::Text | Shape::Path | Shape::Time | Shape::Count(_)
+        Shape::Text | Shape::Words(_) | Shape::Path | Shape::Time | Shape::Count(_)
     )
 }
 

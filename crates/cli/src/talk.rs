@@ -12,5 +12,5 @@ mod verbatim;
 
 pub(crate) use build::{Built, build, chosen, status};
 pub(crate) use person::Person;
-pub(crate) use play::{Ended, play};
+pub(crate) use play::{Ended, doubt, play};
 pub(crate) use stage::{Shown, Stage};

@@ -200,6 +200,17 @@ pub(crate) struct Builtin {
 
     /// Which of them there are. Without it: all.
     pub(crate) tools: Option<Vec<String>>,
+
+    /// The hosts from which `fetch_url` may fetch pages; `*.example.org` means all below `example.org`. With it, fetching
+    /// counts as reading, which needs nobody's yes. Without it, pages may come from anywhere, and somebody is asked.
+    pub(crate) fetch_hosts: Option<Vec<String>>,
+
+    /// How long a command of `run_command` may run; without it 2 minutes.
+    pub(crate) command_timeout: Option<Time>,
+
+    /// The names of variables of this environment that commands of `run_command` may see, besides the usual ones.
+    #[schemars(extend("x-project" = "never"))]
+    pub(crate) command_environment: Vec<String>,
 }
 
 /// Where tools of MCP servers come from.
@@ -303,6 +314,12 @@ pub(crate) struct Limits {
     #[schemars(range(min = 1))]
     pub(crate) same_failure: Option<u32>,
 
+    /// How often the model is told that its reply is empty, or that a call is missing.
+    pub(crate) reminders: Option<u32>,
+
+    /// What a reply without a call means.
+    pub(crate) without_call: WithoutCall,
+
     /// How many tokens the model can read. When a conversation comes near, the oldest large results are shortened, with a
     /// note in their place.
     #[schemars(range(min = 1))]
@@ -310,6 +327,19 @@ pub(crate) struct Limits {
 
     /// How many calls may run at the same time; 0 is any number.
     pub(crate) concurrent: Option<u32>,
+}
+
+/// What a reply without a call means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WithoutCall {
+    /// It is the answer.
+    #[default]
+    Answer,
+    /// It is a question to you, and your answer goes back to the model; only a tool that finishes the work ends it.
+    Ask,
+    /// The model has forgotten to call: it is reminded that only a tool that finishes ends the work.
+    Remind,
 }
 
 /// What is said about calls of some tools.

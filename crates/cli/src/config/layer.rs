@@ -185,6 +185,10 @@ pub(crate) fn from_text(part: Part<'_>, text: &str, paths: Paths<'_>) -> Result<
     let value = match part.shape() {
         Shape::Path => Some(path_value(&paths.whole(text))),
         Shape::Text => Some(text.into()),
+        Shape::Words(words) => {
+            let is_one = words.iter().any(|word| name_of(word) == text);
+            is_one.then(|| text.into())
+        }
         Shape::Time => quantity::time(text).ok().map(|_| text.into()),
         Shape::Count(least) => {
             let number = text.parse::<u32>().ok();

@@ -4,7 +4,8 @@ use plaincall_agent::mcp::McpServers;
 use plaincall_agent::{Agent, AgentError, AgentErrorKind, Conversation};
 
 use crate::arguments::Color;
-use crate::config::parts::{Chosen, Equipment, Ready};
+use crate::config::model::{Chosen, Ready};
+use crate::config::parts::Equipment;
 use crate::config::{AgentOptions, Configuration, From};
 use crate::environment::Environment;
 use crate::run::approval::Approval;
@@ -73,9 +74,13 @@ pub(crate) async fn build(
         .rules(rules)
         .gate(gate.clone())
         .policy(policy)
-        .limits(configuration.limits())
+        .limits(configuration.limits(&chosen.entry))
+        .without_call(configuration.without_call())
         .directory_in(environment.temporary_directory())
         .environment(environment.clone().into_variables());
+    if let Some(person) = person {
+        builder = builder.user(person);
+    }
     if is_keyed {
         builder = builder.keyed();
     }

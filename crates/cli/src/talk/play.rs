@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use plaincall::Stop;
 use plaincall_agent::{AgentError, Answer, Asking};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -80,4 +81,15 @@ pub(crate) async fn play(
         stage.show(totals).await;
     }
     Ended::Settled(ended, first)
+}
+
+/// What is to be said about an answer whose reply had no natural end.
+pub(crate) fn doubt(answer: &Answer) -> Option<String> {
+    let how = match (answer.finish.stop, &answer.finish.reason) {
+        (Stop::Natural, _) => return None,
+        (Stop::Length, _) => "was cut off by its limit of length".to_owned(),
+        (Stop::Broken, None) => "ended without a reason".to_owned(),
+        (Stop::Broken, Some(reason)) => format!("ended with the reason `{reason}`"),
+    };
+    Some(format!("the reply {how}, so it may not be whole"))
 }

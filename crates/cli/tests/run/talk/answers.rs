@@ -201,3 +201,34 @@ fn is_cancelled(arguments: &[&str], questions: &str) {
     });
     assert!(scene.is_clean());
 }
+
+#[test]
+fn an_end_that_is_none_is_remarked() {
+    let finish = call("finish", &[("answer", "All is done.")]);
+    for (reason, remark) in [
+        ("stop", None),
+        (
+            "length",
+            Some("note: the reply was cut off by its limit of length, so it may not be whole"),
+        ),
+        (
+            "odd",
+            Some("note: the reply ended with the reason `odd`, so it may not be whole"),
+        ),
+    ] {
+        let scene = scene(&[]);
+        let reply = serde_json::json!({"content": finish, "finish_reason": reason});
+        fs::write(scene.path("replies.jsonl"), format!("{reply}\n")).unwrap();
+        for command in ["ask", "chat"] {
+            let arguments = [command, "--model", MODEL, "--builtin", "."];
+            let ended = with_input(&scene, &arguments, "Do it.\n");
+            assert_eq!(ended.status, Some(0), "{ended:?}");
+            assert_eq!(ended.stdout, "All is done.\n", "{ended:?}");
+            let found = ended
+                .stderr
+                .lines()
+                .find(|line| line.contains("may not be whole"));
+            assert_eq!(found, remark, "{ended:?}");
+        }
+    }
+}

@@ -419,3 +419,99 @@ fn a_key_goes_to_the_server_that_it_is_for() {
         assert!(ended.stderr.contains(part), "{part:?}: {ended:?}");
     }
 }
+
+#[test]
+fn settings_of_the_built_in_tools() {
+    let scene = scene(&[]);
+    user(
+        &scene,
+        "[builtin]\ndirectory = '.'\ncommand_timeout = '300ms'\nfetch_hosts = ['a.example']\ncommand_environment = ['SEEN']\n",
+    );
+    let listed = at_home(&scene, &["tools", "list", "--json"]);
+    let effect = |name: &str| {
+        let tools = listed.stdout.lines().map(serde_json::from_str);
+        let tools: Vec<serde_json::Value> = tools.map(Result::unwrap).collect();
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        tool["effect"].clone()
+    };
+    assert_eq!(effect("fetch_url"), "read", "{listed:?}");
+    let call = |command: &str| -> Ended {
+        let arguments = ["tools", "call", "run_command", command, "--yes"];
+        let mut command = scene.plaincall(&arguments);
+        command.env("HOME", scene.path("home"));
+        command.env("SEEN", "to be seen").env("UNSEEN", "hidden");
+        command.output().unwrap().into()
+    };
+    let ended = call("command=echo \"$SEEN-$UNSEEN\"");
+    assert!(ended.stdout.contains("to be seen-\n"), "{ended:?}");
+    let ended = call("command=sleep 60");
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    // A project hands on no variables.
+    project(&scene, "[builtin]\ncommand_environment = ['SEEN']\n");
+    let ended = at_home(&scene, &["config"]);
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    let refused = "a project's file may not say `command_environment`";
+    assert!(ended.stderr.contains(refused), "{ended:?}");
+}
+
+#[test]
+fn what_a_reply_without_a_call_means() {
+    let finish = call("finish", &[("answer", "All is done.")]);
+    let ask = |limits: &str, variable: Option<&str>| {
+        let scene = scene(&["I think about it.", "I still do.", &finish]);
+        let text = format!("[builtin]\ndirectory = '.'\n[limits]\n{limits}\n");
+        user(&scene, &text);
+        let mut command = scene.plaincall(&["ask", "Do it.", "--model", MODEL]);
+        command.env("HOME", scene.path("home"));
+        command.envs(variable.map(|word| ("PLAINCALL_LIMITS_WITHOUT_CALL", word)));
+        let ended: Ended = command.output().unwrap().into();
+        (ended.stdout.trim_end().to_owned(), ended)
+    };
+    for (limits, variable, expected) in [
+        ("", None, "I think about it."),
+        ("without_call = 'remind'", None, "All is done."),
+        ("", Some("remind"), "All is done."),
+        (
+            "without_call = 'remind'\nreminders = 1",
+            None,
+            "I still do.",
+        ),
+        (
+            "without_call = 'remind'",
+            Some("answer"),
+            "I think about it.",
+        ),
+    ] {
+        let (answer, ended) = ask(limits, variable);
+        assert_eq!(answer, expected, "{limits}: {ended:?}");
+    }
+    // Nobody is there to be asked.
+    let (_, ended) = ask("without_call = 'ask'", None);
+    assert!(
+        ended.stderr.contains("nobody who can be asked"),
+        "{ended:?}"
+    );
+    let (_, ended) = ask("", Some("reminded"));
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("it must be `answer`"), "{ended:?}");
+}
+
+#[test]
+fn room_is_kept_for_as_long_a_reply_as_the_model_may_write() {
+    let count = call("count", &[]);
+    for (tokens, is_shortened) in [("100", false), ("19000", true)] {
+        let scene = scene(&[&count, &count, "Done."]);
+        let tools = "[tools.count]\ncommand = ['seq', '2000']\neffect = 'read'\n";
+        fs::write(scene.path("tools.toml"), tools).unwrap();
+        let replies = scene.path("replies.jsonl");
+        let text = format!(
+            "model = 'a'\n[limits]\ncontext = 20000\n[models.a]\nreplay = '{}'\nmax_tokens = {tokens}\n",
+            replies.display()
+        );
+        user(&scene, &text);
+        let ended = at_home(&scene, &["ask", "Count.", "--tools", "tools.toml"]);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let found = ended.stderr.contains("shortened");
+        assert_eq!(found, is_shortened, "{tokens}: {ended:?}");
+    }
+}
