@@ -114,13 +114,13 @@ impl fmt::Display for AgentError {
             AgentErrorKind::Time => formatter.write_str("the time for the question is over"),
             AgentErrorKind::Turns => write!(
                 formatter,
-                "the model has written {} replies, which is the limit, and has not answered",
-                self.progress.turns
+                "the model has written {}, which is the limit, and has not answered",
+                counted(self.progress.turns, "reply", "replies")
             ),
             AgentErrorKind::Calls => write!(
                 formatter,
-                "the model has written {} calls, which is the limit, and has not answered",
-                self.progress.calls.total()
+                "the model has written {}, more than the limit, and has not answered",
+                counted(self.progress.calls.total(), "call", "calls")
             ),
             AgentErrorKind::Tokens => write!(
                 formatter,
@@ -153,6 +153,10 @@ impl fmt::Display for AgentError {
             AgentErrorKind::User(error) => write!(formatter, "the user could not be asked: {error}"),
         }
     }
+}
+
+fn counted(count: u32, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 impl std::error::Error for AgentError {

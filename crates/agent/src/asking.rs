@@ -3,6 +3,7 @@
 
 mod judging;
 mod mending;
+pub(crate) mod other_forms;
 mod reading;
 mod request;
 mod turn;
@@ -104,6 +105,8 @@ struct Work<'c> {
     /// In how many turns in a row calls were rejected and none ended well.
     wrong: u32,
     reminders: u32,
+    /// How many replies in a row were cut off by their length.
+    cut: u32,
     failures: Failures,
 }
 
@@ -121,6 +124,7 @@ impl<'c> Work<'c> {
             said: String::new(),
             wrong: 0,
             reminders: 0,
+            cut: 0,
             failures: Failures::default(),
         }
     }

@@ -11,6 +11,7 @@ use plaincall::{CallResult, CloseError, Dialect, Run, RunEvents, Teller, Toolbox
 use crate::agent::Settings;
 use crate::answer::{AgentError, Answer};
 use crate::asking::Asking;
+use crate::asking::other_forms::speaks_of_calls;
 use crate::history::History;
 use crate::limits::AgentLimits;
 use crate::model::{Message, Model, Retrying, Usage};
@@ -64,6 +65,8 @@ pub struct Conversation {
     pub(crate) told: u32,
     /// Whether a text from outside looks like a call, so that a near miss may be a quotation.
     pub(crate) is_quotable: bool,
+    /// Whether one speaks of calls in other forms.
+    pub(crate) is_form_quotable: bool,
     /// How many bytes the model's server takes for a token, as far as it has said.
     pub(crate) bytes_per_token: f64,
 }
@@ -84,6 +87,7 @@ impl Conversation {
             opened: 0,
             told: 0,
             is_quotable: false,
+            is_form_quotable: false,
             bytes_per_token: BYTES_PER_TOKEN,
         }
     }
@@ -267,6 +271,7 @@ impl Conversation {
 
     /// Notices a text from outside that looks like a call, or speaks of one: with markers, also such without the key.
     pub(crate) fn heed(&mut self, text: &str) {
+        self.is_form_quotable = self.is_form_quotable || speaks_of_calls(text);
         self.is_quotable = self.is_quotable
             || near_misses(text, &self.dialect).map_or(true, |near| !near.is_empty())
             || escape(text, &self.settings.dialect).map_or(true, |escaped| escaped != text);

@@ -3,17 +3,24 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use plaincall::call::{Foreign, ModelText, Passage, PassageBuilder, repair_reply};
+use plaincall::call::{
+    Foreign, ModelText, Passage, PassageBuilder, PromptOptions, PromptPart, ToolSpec, prompt,
+    repair_reply,
+};
 use plaincall::{Effect, Status, Stop, Teller, Tool};
 use plaincall_wire::openai::is_natural_end;
 use tokio::select;
 
 use crate::answer::{AgentErrorKind, Answer};
 use crate::asking::Work;
+use crate::asking::other_forms::is_other_form;
 use crate::asking::turn::Turned;
 use crate::event::AgentEvent;
 use crate::limits::WithoutCall;
 use crate::model::Finish;
+
+/// How many replies with calls may be cut off by their length, one after the other.
+const MOST_CUT: u32 = 2;
 
 /// Calls that have failed: in how many turns, by the tool and the text behind the header.
 #[derive(Debug, Default)]
@@ -91,14 +98,31 @@ impl Work<'_> {
             // What failed before may succeed now.
             self.failures = Failures::default();
         }
-        let repeated = self.failures.count(turned, self.limits.same_failure);
+        let mut said = self.complaints(turned);
+        // A call was cut off with its reply.
+        let is_cut = turned.finish.stop == Stop::Length && !said.is_empty();
+        self.cut = if is_cut { self.cut + 1 } else { 0 };
+        if self.cut > MOST_CUT {
+            return Err(AgentErrorKind::Length);
+        }
+        // A call that was cut off has not failed for what it is.
+        let repeated = if is_cut {
+            None
+        } else {
+            self.failures.count(turned, self.limits.same_failure)
+        };
         if let Some(Repeated::End(name)) = repeated {
             return Err(AgentErrorKind::SameFailure { name });
         }
         if self.wrong > self.limits.repairs {
             return Err(AgentErrorKind::Repairs);
         }
-        let mut said = self.complaints(turned);
+        if is_cut {
+            said.insert_str(
+                0,
+                "Your reply was cut off by a limit of its length. Write less in one reply: a long value in parts.\n\n",
+            );
+        }
         if !said.is_empty() {
             self.progress.repairs += 1;
         }
@@ -136,6 +160,10 @@ impl Work<'_> {
         }
         let may_remind = self.reminders < self.limits.reminders;
         let said = turned.said.trim();
+        if may_remind && let Some(complaint) = self.other_form(said) {
+            self.progress.repairs += 1;
+            return self.remind(&complaint).await;
+        }
         if said.is_empty() {
             if !may_remind {
                 return Err(AgentErrorKind::Empty);
@@ -179,6 +207,19 @@ impl Work<'_> {
         let written = ModelText::new(turned.written.as_str());
         let passage = repair_reply(&written, &specs, &self.talk.dialect);
         passage.ok().flatten().map(Passage::into_text)
+    }
+
+    /// What is to be said about a reply that holds a call in a form that is not ours.
+    fn other_form(&self, said: &str) -> Option<String> {
+        let tools = self.talk.run.toolbox();
+        if self.talk.is_form_quotable || tools.is_empty() || !is_other_form(said, tools) {
+            return None;
+        }
+        let taught = prompt(None::<&ToolSpec>, &self.talk.dialect, &PromptOptions::new()).ok()?;
+        let form = taught.part(PromptPart::Form)?;
+        Some(format!(
+            "Your reply looks as if it held a call in another form. Nothing was run. {form}"
+        ))
     }
 
     /// Tells the model something that the program has to say.
