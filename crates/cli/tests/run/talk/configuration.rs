@@ -515,3 +515,27 @@ fn room_is_kept_for_as_long_a_reply_as_the_model_may_write() {
         assert_eq!(found, is_shortened, "{tokens}: {ended:?}");
     }
 }
+
+#[test]
+fn what_was_trusted_is_what_is_used() {
+    let tools = |word: &str| {
+        format!("[tools.say]\ncommand = ['echo', 'it says {word}']\neffect = 'read'\n")
+    };
+    let scene = scene(&[&call("say", &[]), "Done."]);
+    fs::write(scene.path("tools.toml"), tools("one")).unwrap();
+    project(&scene, "tools = ['tools.toml']");
+    trust(&scene);
+    let pipe = scene.path("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let arguments = ["ask", "Say.", "--model", MODEL, "--json", "--file", "pipe"];
+    let mut command = scene.plaincall(&arguments);
+    let child = command.env("HOME", scene.path("home")).spawn().unwrap();
+    // When the document is read the configuration has been, and no tool is made yet.
+    let document = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    fs::write(scene.path("tools.toml"), tools("two")).unwrap();
+    drop(document);
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("it says one"), "{ended:?}");
+    assert!(!ended.stdout.contains("it says two"), "{ended:?}");
+}
