@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plaincall::call::{Foreign, OwnText, PassageBuilder, PromptOptions, prompt};
+use plaincall::call::{OwnText, PassageBuilder, PromptOptions, prompt};
 use plaincall::syntax::DialectError;
 use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunEvent, Tool, Toolbox};
 
@@ -58,8 +58,6 @@ pub(crate) struct Settings {
     /// Where the directory of a conversation is made.
     pub(crate) directory_in: Option<PathBuf>,
     pub(crate) retries: Retries,
-    /// What servers say of their tools, by the tools' names: texts from outside, which the model reads.
-    described: Vec<(String, String)>,
 }
 
 impl Agent {
@@ -81,7 +79,6 @@ impl Agent {
                 environment: BTreeMap::new(),
                 directory_in: None,
                 retries: Retries::default(),
-                described: Vec::new(),
             },
             #[cfg(feature = "mcp")]
             servers: Vec::new(),
@@ -178,11 +175,7 @@ impl Agent {
             Some(key) => settings.dialect.clone().keyed(key),
             None => settings.dialect.clone(),
         };
-        let mut run = run.dialect(dialect.clone()).build()?;
-        for (tool, description) in &settings.described {
-            let name = format!("the description of the tool {tool}");
-            run.hear(&name, &Foreign::new(description.as_str()));
-        }
+        let run = run.dialect(dialect.clone()).build()?;
         let system = settings.system_message(&dialect)?;
         Ok(Conversation::new(
             Arc::clone(settings),
@@ -255,8 +248,9 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds the tools of MCP servers, which were connected before. A tool whose name is taken already is called by the
-    /// name of its server, `_` and its own. What a server says of its tools relaxes nothing: they count as tools that
+    /// Adds the tools of MCP servers, which were connected before. If there are several servers, or the name of a tool is
+    /// taken already, it is called by the name of its server, `_` and its own
+    /// ([`McpServers::tools_for`]). What a server says of its tools relaxes nothing: they count as tools that
     /// [write](plaincall::Effect::Write) unless the user has said otherwise
     /// ([`McpServer::effects`](crate::mcp::McpServer::effects)).
     #[cfg(feature = "mcp")]
@@ -350,10 +344,15 @@ impl AgentBuilder {
     /// a question, and nobody can be asked, or no tool can finish the work. If two tools have one name.
     pub fn build(mut self) -> Result<Agent, AgentError> {
         #[cfg(feature = "mcp")]
+        let configured: Vec<String> = {
+            let servers = self.servers.iter();
+            servers
+                .flat_map(|servers| servers.configured().iter().cloned())
+                .collect()
+        };
+        #[cfg(feature = "mcp")]
         for servers in &self.servers {
-            for tool in servers.tools_for(&self.settings.tools) {
-                let described = (tool.name().to_owned(), tool.spec().description.clone());
-                self.settings.described.push(described);
+            for (_, tool) in servers.tools_among(&configured, &self.settings.tools) {
                 let added = self.settings.tools.add(tool);
                 added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
             }

@@ -16,6 +16,8 @@ mod definitions;
 mod lines;
 mod names;
 mod offer;
+mod requests;
+mod secrets;
 mod server;
 mod told;
 
@@ -104,6 +106,8 @@ impl Default for McpOptions {
 pub struct McpServers {
     servers: Arc<[(Arc<Server>, Offer)]>,
     failures: Arc<[McpFailure]>,
+    /// The names of all servers of the configuration, also of those that are not here.
+    configured: Arc<[String]>,
 }
 
 /// A server that cannot be used.
@@ -165,6 +169,8 @@ impl McpServers {
     /// them, and [`failures`](Self::failures) says why.
     pub async fn connect(config: McpConfig, options: McpOptions) -> Result<Self, McpError> {
         let options = Arc::new(options);
+        let names = config.servers.iter().map(|server| server.name.clone());
+        let configured = names.collect();
         let mut connecting = JoinSet::new();
         let wanted = config.servers.into_iter().filter(|server| !server.disabled);
         for (place, server) in wanted.enumerate() {
@@ -191,6 +197,7 @@ impl McpServers {
         Ok(Self {
             servers: servers.into(),
             failures: failures.into(),
+            configured,
         })
     }
 
@@ -218,9 +225,11 @@ impl McpServers {
 
     /// The tools of all servers, in their order, for a model that has the tools of this box too.
     ///
-    /// A tool keeps the name that its server gives it, if calls can spell that and no other tool is called so: neither
-    /// one of the box, nor one of another server, nor `read_result`. Otherwise it is called by its server's name, `_`
-    /// and its own.
+    /// What a tool is called is decided by the configuration, and not by which servers could be reached, so that a rule for
+    /// a name never means a tool of another server. If the configuration has one server, its tools keep their names, as
+    /// far as calls can spell them and nothing else is called so: neither a tool of the box, nor one of the built-in tools,
+    /// whether they are there or not, nor `read_result`. Otherwise, and if it has several, a tool is called by its server's
+    /// name, `_` and its own.
     pub fn tools_for(&self, own: &Toolbox) -> Vec<Tool> {
         self.named_tools_for(own)
             .into_iter()
@@ -230,20 +239,29 @@ impl McpServers {
 
     /// The same, each with the name of its server.
     pub fn named_tools_for(&self, own: &Toolbox) -> Vec<(String, Tool)> {
+        self.tools_among(&self.configured, own)
+    }
+
+    /// The same, where there are these servers in all.
+    pub(crate) fn tools_among(&self, configured: &[String], own: &Toolbox) -> Vec<(String, Tool)> {
         let offered = || {
             let servers = self.servers.iter();
             servers.flat_map(|(server, offer)| offer.tools.iter().map(move |tool| (server, tool)))
         };
-        let reserved = Tool::read_result();
-        let taken = own.iter().map(Tool::name).chain([reserved.name()]);
+        let taken = own.iter().map(Tool::name);
         let called: Vec<(&str, &str)> = offered()
             .map(|(server, tool)| (server.name(), tool.name.as_str()))
             .collect();
-        let names = names::names(taken, &called);
+        let names = names::names(taken, configured, &called);
         offered()
             .zip(names)
             .map(|((server, offered), name)| (server.name().to_owned(), server.tool(name, offered)))
             .collect()
+    }
+
+    /// The names of all servers that were wanted, also of those that could not be reached or are switched off.
+    pub(crate) fn configured(&self) -> &[String] {
+        &self.configured
     }
 
     /// Ends all connections in order: each server that was started finds its input closed, and has a moment to end by
@@ -264,6 +282,7 @@ impl fmt::Debug for McpServers {
             .debug_struct("McpServers")
             .field("servers", &self.names().collect::<Vec<_>>())
             .field("failures", &self.failures)
+            .field("configured", &self.configured)
             .finish()
     }
 }
@@ -273,10 +292,16 @@ fn clipped(text: &str) -> String {
     let mut clipped: String = text
         .chars()
         .take(CLIPPED)
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .map(|c| if is_unseen(c) { ' ' } else { c })
         .collect();
     if text.chars().nth(CLIPPED).is_some() {
         clipped.push('…');
     }
     clipped
+}
+
+/// Whether a character is not seen, or moves what is: controls, ends of lines, and those that turn the direction of a text.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

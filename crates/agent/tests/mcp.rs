@@ -246,8 +246,16 @@ async fn servers_that_cannot_be_reached() {
             "could not be started: the program `no-such-program` was not found; is it installed, and is its folder in PATH?",
         ),
         (
-            McpServer::stdio("short", "sh", ["-c", "echo $SECRET wrong key >&2; exit 3"]),
-            "ended with exit status 3 before it had answered; it said last: wrong key",
+            McpServer::stdio(
+                "short",
+                "sh",
+                [
+                    "-c",
+                    "printf '%s\\nnote: wrong \\033[1m\\n%s\\n' \"$SECRET\" \"$KEY\" >&2; exit 3",
+                ],
+            )
+            .with("KEY", "very-secret"),
+            "ended with exit status 3 before it had answered; it said last: note: wrong [1m [key]",
         ),
         (
             McpServer::stdio("silent", "sleep", ["1000"]),
@@ -282,7 +290,7 @@ async fn servers_that_cannot_be_reached() {
     let servers = servers.expect("failures are no error");
     assert_eq!(reasons(&servers), [missing.1]);
     let mut run = run(servers.tools_for(&Toolbox::default()));
-    check(&mut run, "loud", Ok("it was loud")).await;
+    check(&mut run, "odd_loud", Ok("it was loud")).await;
 
     let mut strict = options();
     strict.all = true;
@@ -297,20 +305,34 @@ async fn servers_that_cannot_be_reached() {
 #[tokio::test]
 async fn over_http() {
     let responder = Responder::start().await;
-    let server =
-        |path: &str| McpServer::http("web", responder.url(path)).with("Authorization", "Bearer k");
+    let server = |path: &str| {
+        McpServer::http("web", responder.url(path)).with("Authorization", "Bearer very-secret")
+    };
     let mut run = run(connect([server("/mcp")])
         .await
         .tools_for(&Toolbox::default()));
-    check(&mut run, "json", Ok("Bearer k said json")).await;
-    check(&mut run, "events", Ok("Bearer k said events")).await;
-    check(&mut run, "moved", Ok("Bearer k said moved")).await;
+    check(&mut run, "json", Ok("[key] said json")).await;
+    check(&mut run, "events", Ok("[key] said events")).await;
+    check(&mut run, "moved", Ok("[key] said moved")).await;
     check(
         &mut run,
         "busy",
         Err("the MCP server `web` answers with the status 503"),
     )
     .await;
+    // A call is made once, and its key goes nowhere else.
+    let gone = Err(
+        "the MCP server `web` answers that this session is over; nothing is made again by itself",
+    );
+    check(&mut run, "gone", gone).await;
+    assert_eq!(responder.calls("gone"), 1);
+    let other = Responder::start().await;
+    responder.lead_to(&other);
+    let away = Err("the MCP server `web` answers unexpectedly: HTTP 307 Temporary Redirect: ");
+    check(&mut run, "away", away).await;
+    assert_eq!(other.calls("away"), 0);
+    let quoted = Err("the MCP server `web` refuses the call: wrong key [key], [key]***");
+    check(&mut run, "quote", quoted).await;
     check(&mut run, "cut", Err("the MCP server `web` has closed the connection: client error (SendRequest): connection closed before message completed")).await;
 
     for (path, reason) in [
@@ -327,6 +349,93 @@ async fn over_http() {
         let servers = servers.expect("failures are no error");
         assert_eq!(servers.failures()[0].reason, reason, "{path}");
     }
+}
+
+/// A call that does not wait any more takes the new start from no other, and a server that hangs is not started for each.
+#[tokio::test]
+async fn a_server_that_hangs_is_started_once_more() {
+    let starts = |odd: &Odd| {
+        let notes = std::fs::read_to_string(odd.notes()).expect("the notes");
+        notes.matches("started").count()
+    };
+    // Calls side by side wait for one start.
+    let odd = Odd::new();
+    let servers = connect([odd.server("odd")]).await;
+    let mut all = run(servers.tools_for(&Toolbox::default()));
+    call(&mut all, "die").await;
+    let mut turn = all.turn();
+    turn.feed("!!!GADGET_START:who\n!!!GADGET_END\n!!!GADGET_START:who\n!!!GADGET_END\n");
+    let results = turn.finish(Stop::Natural).await;
+    assert!(results[0].output.is_some(), "{results:?}");
+    assert_eq!(results[0].output, results[1].output);
+    assert_eq!(starts(&odd), 2);
+
+    let odd = Odd::new();
+    let mut server = odd.server("odd");
+    server.timeout = Some(Duration::from_millis(100));
+    let mut hasty = options();
+    hasty.connect_timeout = Duration::from_millis(1500);
+    let servers = McpServers::connect(config([server]), hasty).await;
+    let servers = servers.expect("it is there");
+    let mut run = run(servers.tools_for(&Toolbox::default()));
+    call(&mut run, "die").await;
+    std::fs::write(odd.directory.path().join("notes.hang"), "").expect("a file");
+    let over =
+        "the MCP server `odd` has not answered within 1.5 s; its tools cannot be called any more";
+    let since = Instant::now();
+    while call(&mut run, "who").await.error.as_deref() != Some(over) {
+        assert!(since.elapsed() < PATIENCE);
+    }
+    assert_eq!(starts(&odd), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_offers_too_much() {
+    let responder = Responder::start().await;
+    for (path, taken, skipped) in [
+        (
+            "/pages",
+            100,
+            &["the server's list of tools has more than 100 pages"][..],
+        ),
+        (
+            "/again",
+            2,
+            &["the server's list of tools begins again after its last page"],
+        ),
+        ("/many", 1000, &["the server has more than 1000 tools"]),
+        (
+            "/giant",
+            1,
+            &["its definition has 40064 bytes, and at most 32768 are taken"],
+        ),
+        (
+            "/much",
+            8,
+            &["the definitions of the server have more than 262144 bytes together; name those that are wanted in `tools`";
+                2],
+        ),
+    ] {
+        let servers = connect([McpServer::http("web", responder.url(path))]).await;
+        assert_eq!(
+            servers.tools_for(&Toolbox::default()).len(),
+            taken,
+            "{path}"
+        );
+        let told: Vec<_> = servers
+            .skipped()
+            .into_iter()
+            .map(|tool| tool.reason)
+            .collect();
+        assert_eq!(told, skipped, "{path}");
+    }
+    let servers = connect([McpServer::http("web", responder.url("/wrong"))]).await;
+    let skipped = servers.skipped();
+    assert_eq!(skipped.len(), 101);
+    assert_eq!(
+        skipped[100].reason,
+        "200 more tools of the server are not taken"
+    );
 }
 
 #[tokio::test]

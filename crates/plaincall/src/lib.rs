@@ -46,6 +46,7 @@ mod command;
 mod conductor;
 mod context;
 mod cut;
+mod definition;
 mod driver;
 mod echo;
 mod event;

@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use crate::conductor::{Conductor, Ears};
 use crate::context::Surroundings;
 use crate::cut::{READ_RESULT, cut_of};
+use crate::definition::definitions;
 use crate::driver::{Driver, Equipment, Message};
 use crate::event::{RunBegin, Teller};
 use crate::events::{Observer, RunEvents, observe};
@@ -188,7 +189,8 @@ impl Run {
     /// ([`Request::echo`](crate::Request::echo), `spec/running.md`, "Echoes"). `name` says what it is, for people and the
     /// model: a file, an address.
     ///
-    /// Results of the run's own tools need not be said: they are heard when the next turn begins.
+    /// Results of the run's own tools need not be said: they are heard when the next turn begins. Nor need the definitions
+    /// of tools [from outside](crate::Tool::from_outside).
     ///
     /// ```
     /// use plaincall::call::Foreign;
@@ -478,6 +480,10 @@ impl RunBuilder {
         let guard = EchoGuard::new(std::slice::from_ref(&self.dialect))?;
         let ears = Ears::new(guard.clone(), &policy);
         let listening = (policy.echoes == Echoes::Held).then_some(guard);
+        let definitions = listening
+            .as_ref()
+            .map(|guard| definitions(&toolbox, guard, history))
+            .unwrap_or_default();
         let mut conductor = Conductor::new(Arc::clone(&toolbox), policy, ears);
         let mut reader = Reader::new(
             Arc::clone(&toolbox),
@@ -536,6 +542,10 @@ impl RunBuilder {
         let (inbox, messages) = unbounded_channel();
         for listener in listeners {
             let _ = inbox.send(Message::Listen(listener));
+        }
+        for (name, text) in definitions {
+            let text = Some(text);
+            let _ = inbox.send(Message::Hear { name, text });
         }
         let driver = Driver::new(equipment, conductor);
         Ok(Run {

@@ -24,7 +24,8 @@ use tokio::time::timeout;
 use super::client::Client;
 use super::config::McpReach;
 use super::lines::{LONGEST_MESSAGE, Lines};
-use super::{McpOptions, clipped};
+use super::requests::{MOST_REQUESTS, Requests};
+use super::{McpOptions, clipped, is_unseen};
 use crate::http::causes;
 
 /// How much of a server's standard error is kept, in bytes.
@@ -51,6 +52,8 @@ pub(super) struct Connection {
     program: Mutex<Option<Resident>>,
     /// Whether the server wrote a message that was too long.
     is_over: Arc<AtomicBool>,
+    /// Whether it did not read the answers to what it asked.
+    is_deaf: Arc<AtomicBool>,
 }
 
 impl Connection {
@@ -96,13 +99,17 @@ impl Connection {
     pub(super) async fn end(&self) -> Ending {
         let program = self.take_program();
         let too_long = self.is_over.load(Ordering::Relaxed);
-        let patience = if too_long { Duration::ZERO } else { PATIENCE };
+        let is_told = too_long || self.is_deaf.load(Ordering::Relaxed);
+        let patience = if is_told { Duration::ZERO } else { PATIENCE };
         let mut ending = match program {
             Some(program) => ended(program, patience).await,
             None => Ending::of("has closed the connection"),
         };
         if too_long {
             ending.how = format!("wrote a message of more than {LONGEST_MESSAGE} bytes");
+        }
+        if self.is_deaf.load(Ordering::Relaxed) {
+            ending.how = deaf();
         }
         ending
     }
@@ -145,6 +152,8 @@ async fn start(program: &Program, options: &McpOptions) -> Result<Connection, St
     let lines = Lines::new(stdout, LONGEST_MESSAGE, Arc::clone(&is_over));
     let transport =
         AsyncRwTransport::new_client(lines, stdin).with_max_line_length(LONGEST_MESSAGE);
+    let is_deaf = Arc::default();
+    let transport = Requests::new(transport, Arc::clone(&is_deaf));
     let served = timeout(
         options.connect_timeout,
         serve_client(Client::default(), transport),
@@ -154,11 +163,15 @@ async fn start(program: &Program, options: &McpOptions) -> Result<Connection, St
             service,
             program: Mutex::new(Some(resident)),
             is_over,
+            is_deaf,
         }),
         Ok(Err(
             ClientInitializeError::ConnectionClosed(_)
             | ClientInitializeError::TransportError { .. },
         )) => {
+            if is_deaf.load(Ordering::Relaxed) {
+                return Err(deaf());
+            }
             let Ending { how, words } = ended(resident, PATIENCE).await;
             Err(format!("{how} before it had answered{words}"))
         }
@@ -195,8 +208,13 @@ async fn reach_out(
         value.set_sensitive(true);
         heads.insert(head, value);
     }
-    let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(heads);
+    // In a new session a call would be made twice, of which nobody knows how far it came.
+    let config = StreamableHttpClientTransportConfig::with_uri(url)
+        .custom_headers(heads)
+        .reinit_on_expired_session(false);
     let transport = StreamableHttpClientTransport::with_client(client, config);
+    let is_deaf = Arc::default();
+    let transport = Requests::new(transport, Arc::clone(&is_deaf));
     let served = timeout(
         options.connect_timeout,
         serve_client(Client::default(), transport),
@@ -206,6 +224,7 @@ async fn reach_out(
             service,
             program: Mutex::new(None),
             is_over: Arc::default(),
+            is_deaf,
         }),
         Ok(Err(error)) => Err(not_begun(&error)),
         Err(_) => {
@@ -269,9 +288,15 @@ async fn ended(program: Resident, patience: Duration) -> Ending {
     }
 }
 
-/// The end of what it said, if it said anything.
+fn deaf() -> String {
+    format!("asked {MOST_REQUESTS} things and read no answer")
+}
+
+/// The end of what it said, if it said anything. It stands on one line: lines of its own would look like ours.
 fn last_words(words: &str) -> String {
-    let words = words.trim();
+    let words = words.split(|c: char| c.is_whitespace() || is_unseen(c));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let words = words.join(" ");
     if words.is_empty() {
         return String::new();
     }
@@ -338,6 +363,9 @@ fn over_http(error: &StreamableHttpError<reqwest::Error>) -> String {
         }
         Http::UnexpectedContentType(_) => {
             "answers with something else than JSON or an event stream; is this the address of its MCP endpoint?".to_owned()
+        }
+        Http::SessionExpired => {
+            "answers that this session is over; nothing is made again by itself".to_owned()
         }
         Http::UnexpectedServerResponse(said) => format!("answers unexpectedly: {}", clipped(said)),
         other => format!("does not answer as an MCP server does: {}", clipped(&other.to_string())),

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::clipped;
 use super::config::McpServer;
 use super::connection::not_answered;
+use super::secrets::Secrets;
 
 /// How many tools of one server are taken.
 const MOST_TOOLS: usize = 1000;
@@ -26,7 +27,13 @@ const MOST_PAGES: usize = 100;
 const LONGEST_NAME: usize = 128;
 
 /// How long a definition is at most as JSON, in bytes: all of it stands in the prompt.
-const LONGEST_DEFINITION: usize = 64 << 10;
+const LONGEST_DEFINITION: usize = 32 << 10;
+
+/// How long all definitions of a server are at most together, in bytes: they stand in the prompt of every turn.
+const LONGEST_OFFER: usize = 256 << 10;
+
+/// How many tools that are not taken are named.
+const MOST_SKIPPED: usize = 100;
 
 /// A tool as its server defines it.
 pub(super) struct Offered {
@@ -42,22 +49,64 @@ pub(super) struct Offer {
     pub(super) tools: Vec<Offered>,
     /// The names of tools that are not taken, and why.
     pub(super) skipped: Vec<(String, String)>,
+    /// How many tools more are not taken, which are not named.
+    unnamed: usize,
+    /// How long the definitions are together, in bytes.
+    length: usize,
+}
+
+impl Offer {
+    fn skip(&mut self, name: &str, why: String) {
+        if self.skipped.len() < MOST_SKIPPED {
+            self.skipped.push((clipped(name), why));
+        } else {
+            self.unnamed += 1;
+        }
+    }
+
+    fn take(&mut self, name: String, tool: Value, server: &McpServer, secrets: &Secrets) {
+        let (spec, length) = match read(&name, tool, server, secrets) {
+            Ok(read) => read,
+            Err(why) => return self.skip(&name, why),
+        };
+        if self.length + length > LONGEST_OFFER {
+            let why = format!(
+                "the definitions of the server have more than {LONGEST_OFFER} bytes together; name those that are wanted in `tools`"
+            );
+            return self.skip(&name, why);
+        }
+        self.length += length;
+        self.tools.push(Offered { name, spec });
+    }
+
+    /// Says how many were not named.
+    fn ended(mut self) -> Self {
+        if self.unnamed > 0 {
+            let why = format!("{} more tools of the server are not taken", self.unnamed);
+            self.skipped.push(("…".to_owned(), why));
+        }
+        self
+    }
 }
 
 /// Asks a server for its tools, page by page.
 ///
 /// # Errors
 /// Why it does not say them, in words that go behind its name.
-pub(super) async fn offer(peer: &Peer<RoleClient>, server: &McpServer) -> Result<Offer, String> {
+pub(super) async fn offer(
+    peer: &Peer<RoleClient>,
+    server: &McpServer,
+    secrets: &Secrets,
+) -> Result<Offer, String> {
     let mut offer = Offer::default();
-    let mut names = HashSet::new();
+    let mut cursors = HashSet::new();
     let mut cursor = None;
     for _ in 0..MOST_PAGES {
         let (tools, next) = match page(peer, cursor.take()).await {
             Ok(page) => page,
             // It has tools or it has not; some say so in this way.
             Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-                return Ok(offer);
+                return Ok(offer.ended());
             }
             Err(error) => {
                 let why = not_answered(&error);
@@ -67,32 +116,34 @@ pub(super) async fn offer(peer: &Peer<RoleClient>, server: &McpServer) -> Result
         };
         for tool in tools {
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-            let name = name.to_owned();
+            let name = secrets.conceal(name.to_owned());
             if !server.takes(&name) {
                 continue;
             }
             if offer.tools.len() == MOST_TOOLS {
                 let why = format!("the server has more than {MOST_TOOLS} tools");
-                offer.skipped.push((clipped(&name), why));
-                return Ok(offer);
+                offer.skip(&name, why);
+                return Ok(offer.ended());
             }
-            match read(&name, tool, server) {
-                Ok(_) if !names.insert(name.clone()) => {
-                    let why = "the server has another tool of this name".to_owned();
-                    offer.skipped.push((name, why));
-                }
-                Ok(spec) => offer.tools.push(Offered { name, spec }),
-                Err(why) => offer.skipped.push((clipped(&name), why)),
+            if offer.tools.iter().any(|known| known.name == name) {
+                offer.skip(&name, "the server has another tool of this name".to_owned());
+            } else {
+                offer.take(name, tool, server, secrets);
             }
         }
         cursor = next;
-        if cursor.is_none() {
-            return Ok(offer);
+        let Some(cursor) = &cursor else {
+            return Ok(offer.ended());
+        };
+        if !cursors.insert(cursor.clone()) {
+            let why = "the server's list of tools begins again after its last page".to_owned();
+            offer.skip("…", why);
+            return Ok(offer.ended());
         }
     }
     let why = format!("the server's list of tools has more than {MOST_PAGES} pages");
-    offer.skipped.push(("…".to_owned(), why));
-    Ok(offer)
+    offer.skip("…", why);
+    Ok(offer.ended())
 }
 
 type Page = (Vec<Value>, Option<String>);
@@ -128,11 +179,16 @@ async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Page, S
     }
 }
 
-/// What a model is told of a tool.
+/// What a model is told of a tool, and how long its definition is, in bytes.
 ///
 /// # Errors
 /// Why the tool is not taken.
-fn read(name: &str, mut tool: Value, server: &McpServer) -> Result<ToolSpec, String> {
+fn read(
+    name: &str,
+    mut tool: Value,
+    server: &McpServer,
+    secrets: &Secrets,
+) -> Result<(ToolSpec, usize), String> {
     if name.is_empty() {
         return Err("it has no name".to_owned());
     }
@@ -144,7 +200,7 @@ fn read(name: &str, mut tool: Value, server: &McpServer) -> Result<ToolSpec, Str
     };
     // It is called otherwise if calls cannot spell its name.
     fields.insert("name".to_owned(), "tool".into());
-    let json = tool.to_string();
+    let json = secrets.conceal(tool.to_string());
     if json.len() > LONGEST_DEFINITION {
         return Err(format!(
             "its definition has {} bytes, and at most {LONGEST_DEFINITION} are taken",
@@ -155,5 +211,5 @@ fn read(name: &str, mut tool: Value, server: &McpServer) -> Result<ToolSpec, Str
     let spec = specs.into_iter().next();
     let mut spec = spec.ok_or_else(|| "it is no definition of a tool".to_owned())?;
     spec.effect = server.effect_of(name, spec.hinted_effect);
-    Ok(spec)
+    Ok((spec, json.len()))
 }

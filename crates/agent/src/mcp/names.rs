@@ -1,26 +1,41 @@
 //! What tools of servers are called.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-/// The names of tools, for a model that has tools of these names already.
+/// Names that mean tools of this program, whether a conversation has them or not: a rule for one of them is about that.
+const RESERVED: [&str; 10] = [
+    "list_files",
+    "read_file",
+    "search_files",
+    "write_file",
+    "edit_file",
+    "run_command",
+    "fetch_url",
+    "ask_user",
+    "finish",
+    "read_result",
+];
+
+/// The names of tools, each given as the name of its server and its own, for a model that has tools of the names that are
+/// taken.
 ///
-/// A tool keeps its own name if calls can spell it and nothing else is called so. Otherwise the name of its server stands
-/// before it. Of two servers with tools of one name neither keeps it, so that what a name means does not depend on which
-/// was written first.
+/// What a name means depends on nothing that a server can choose but the part behind its own name: `configured` are all
+/// servers, also those that are not there. The tools of one that is alone keep their names where they can.
 pub(super) fn names<'t>(
     taken: impl IntoIterator<Item = &'t str>,
+    configured: &[String],
     tools: &[(&str, &str)],
 ) -> Vec<String> {
-    let mut used: HashSet<String> = taken.into_iter().map(str::to_owned).collect();
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    for (_, tool) in tools {
-        *counts.entry(tool).or_default() += 1;
-    }
+    let mut used: HashSet<String> = RESERVED
+        .into_iter()
+        .chain(taken)
+        .map(str::to_owned)
+        .collect();
+    let prefixes = prefixes(configured);
+    let is_alone = configured.len() <= 1;
     let is_free: Vec<bool> = tools
         .iter()
-        .map(|(_, tool)| {
-            counts.get(tool) == Some(&1) && spelled(tool) == *tool && !used.contains(*tool)
-        })
+        .map(|(_, tool)| is_alone && spelled(tool) == *tool && !used.contains(*tool))
         .collect();
     let free = tools.iter().zip(&is_free).filter(|(_, is_free)| **is_free);
     used.extend(free.map(|((_, tool), _)| (*tool).to_owned()));
@@ -30,9 +45,9 @@ pub(super) fn names<'t>(
             names.push((*tool).to_owned());
             continue;
         }
-        let prefixed = spelled(&format!("{server}_{tool}"));
-        let numbered = (2..).map(|number| format!("{prefixed}_{number}"));
-        let name = std::iter::once(prefixed.clone())
+        let long = prefixed(server, tool, &prefixes);
+        let numbered = (2..).map(|number| format!("{long}_{number}"));
+        let name = std::iter::once(long.clone())
             .chain(numbered)
             .find(|name| !used.contains(name))
             .unwrap_or_default();
@@ -42,13 +57,58 @@ pub(super) fn names<'t>(
     names
 }
 
+/// What stands before the names of the tools of each server.
+fn prefixes(configured: &[String]) -> Vec<(&str, String)> {
+    let mut prefixes: Vec<(&str, String)> = Vec::new();
+    for server in configured {
+        if prefixes.iter().any(|(known, _)| known == server) {
+            continue;
+        }
+        let plain = spelled(server);
+        let numbered = (2..).map(|number| format!("{plain}_{number}"));
+        let is_taken = |prefix: &String| {
+            let mut known = prefixes.iter();
+            known.any(|(_, known)| known == prefix)
+                || configured
+                    .iter()
+                    .any(|other| other != server && other == prefix)
+        };
+        let mut candidates = std::iter::once(plain.clone()).chain(numbered);
+        let prefix = candidates.find(|prefix| !is_taken(prefix));
+        prefixes.push((server, prefix.unwrap_or_default()));
+    }
+    prefixes
+}
+
+/// The name of a tool behind that of its server, with as many `_` between them as it takes that it does not read as a tool
+/// of another server: `a` with a tool `b_c` is not `a_b` with a tool `c`.
+fn prefixed(server: &str, tool: &str, prefixes: &[(&str, String)]) -> String {
+    let known = prefixes.iter().find(|(known, _)| *known == server);
+    let prefix = known.map_or_else(|| spelled(server), |(_, prefix)| prefix.clone());
+    let mut name = prefix.clone();
+    loop {
+        name.push('_');
+        let whole = spelled(&format!("{name}{tool}"));
+        // A number may come behind it.
+        let numbered = format!("{whole}_");
+        let is_others = |(_, other): &(&str, String)| {
+            let rest = numbered.strip_prefix(other.as_str());
+            other.len() > prefix.len() && rest.is_some_and(|rest| rest.starts_with('_'))
+        };
+        if !prefixes.iter().any(is_others) {
+            return whole;
+        }
+    }
+}
+
 /// The name with `_` in the place of everything that the name of a tool may not hold.
 fn spelled(name: &str) -> String {
     let mut spelled: String = name
         .chars()
         .map(|c| match c {
-            c if c.is_whitespace() || c.is_control() || "\"'`:[]".contains(c) => '_',
-            c => c,
+            c if c.is_alphanumeric() || c.is_ascii_graphic() && !"\"'`:[]".contains(c) => c,
+            // Also what nobody sees, or what turns the direction of the text around it.
+            _ => '_',
         })
         .collect();
     if !spelled.starts_with(|first: char| first.is_alphanumeric() || first == '_') {
@@ -61,10 +121,11 @@ fn spelled(name: &str) -> String {
 mod tests {
     use plaincall::ToolSpec;
 
-    use super::names;
+    use super::{RESERVED, names};
 
-    fn check(taken: &[&str], tools: &[(&str, &str)], expected: &[&str]) {
-        let given = names(taken.iter().copied(), tools);
+    fn check(configured: &[&str], taken: &[&str], tools: &[(&str, &str)], expected: &[&str]) {
+        let configured: Vec<String> = configured.iter().map(|&name| name.to_owned()).collect();
+        let given = names(taken.iter().copied(), &configured, tools);
         assert_eq!(given, expected);
         for name in &given {
             assert!(ToolSpec::new(name).check().is_ok(), "{name}");
@@ -72,29 +133,56 @@ mod tests {
     }
 
     #[test]
-    fn clashes() {
-        check(
-            &[],
-            &[("a", "x"), ("b", "y"), ("b", "get/it.now-1")],
-            &["x", "y", "get/it.now-1"],
-        );
-        check(
-            &[],
-            &[("a", "x"), ("b", "x"), ("b", "y")],
-            &["a_x", "b_x", "y"],
-        );
-        check(&["x"], &[("a", "x")], &["a_x"]);
+    fn one_server() {
+        let check = |taken: &[&str], tools: &[&str], expected: &[&str]| {
+            let tools: Vec<_> = tools.iter().map(|&tool| ("a", tool)).collect();
+            check(&["a"], taken, &tools, expected);
+        };
+        check(&[], &["y", "get/it.now-1"], &["y", "get/it.now-1"]);
+        check(&["x"], &["x"], &["a_x"]);
         // What is called so already stays so.
-        check(
-            &["a_x"],
-            &[("a", "x"), ("b", "x"), ("c", "b_x")],
-            &["a_x_2", "b_x_2", "b_x"],
-        );
-        check(&[], &[("a", "x"), ("a", "x")], &["a_x", "a_x_2"]);
+        check(&["x"], &["x", "a_x"], &["a_x_2", "a_x"]);
+        check(&["a_x", "x"], &["x"], &["a_x_2"]);
+        check(&[], &["a b", "a:b"], &["a_a_b", "a_a_b_2"]);
+        check(&[], &["é[1]", ":", ""], &["a_é_1_", "a__", "a_"]);
+        // Characters that nobody sees, and such that turn what stands behind them.
         check(
             &[],
-            &[("my server", "a b"), ("s", "é[1]"), ("-s", ":"), ("s", "")],
-            &["my_server_a_b", "s_é_1_", "_-s__", "s_"],
+            &["wri\u{200b}te", "\u{202e}etirw", "write"],
+            &["a_wri_te", "a__etirw", "write"],
         );
+        for name in RESERVED {
+            check(&[], &[name], &[&format!("a_{name}")]);
+        }
+    }
+
+    #[test]
+    fn several_servers() {
+        // It makes no difference which of them are there.
+        for (server, tool, name) in [
+            ("a", "x", "a_x"),
+            ("b", "x", "b_x"),
+            ("a", "b_x", "a__b_x"),
+            ("a_b", "x", "a_b_x"),
+            ("a", "b", "a__b"),
+            ("a", "_b", "a__b"),
+            ("my server", "x", "my_server_2_x"),
+            ("my_server", "x", "my_server_x"),
+            ("my_server", "2_x", "my_server__2_x"),
+            ("-s", ":", "_-s__"),
+            ("read", "file", "read_file_2"),
+        ] {
+            let servers = ["a", "b", "a_b", "my server", "my_server", "-s", "read"];
+            check(&servers, &[], &[(server, tool)], &[name]);
+        }
+        check(&["a", "b"], &["a_x"], &[("a", "x")], &["a_x_2"]);
+    }
+
+    #[cfg(feature = "builtin")]
+    #[test]
+    fn the_names_of_built_in_tools_are_reserved() {
+        for tool in crate::builtin::BuiltinTool::ALL {
+            assert!(RESERVED.contains(&tool.name()), "{}", tool.name());
+        }
     }
 }

@@ -1,23 +1,28 @@
 //! One server: its connection, and a new one when that has ended.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 
-use plaincall::{Tool, ToolResult};
+use plaincall::{BoxError, Tool, ToolResult};
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::task::AbortHandle;
 
 use super::McpOptions;
-use super::config::McpServer;
+use super::config::{McpReach, McpServer};
 use super::connection::{Connection, Ending, not_answered};
 use super::definitions::{Offer, Offered, offer};
+use super::secrets::Secrets;
 use super::told::{failure, told};
 
 /// A server that was reached.
 pub(super) struct Server {
     config: McpServer,
     options: Arc<McpOptions>,
-    state: Mutex<State>,
+    secrets: Secrets,
+    state: Arc<Mutex<State>>,
+    /// What starts it again, while it does.
+    starting: Lock<Option<AbortHandle>>,
 }
 
 struct State {
@@ -37,28 +42,19 @@ impl Server {
         config: McpServer,
         options: Arc<McpOptions>,
     ) -> Result<(Self, Offer), String> {
-        let connection = Connection::open(&config.reach, &options).await?;
-        let asked = offer(connection.peer(), &config);
-        let offered = match tokio::time::timeout(options.connect_timeout, asked).await {
-            Ok(Ok(offered)) => offered,
-            Ok(Err(_)) if connection.is_gone() => {
-                let Ending { how, words } = connection.end().await;
-                return Err(format!("{how} when it was asked for its tools{words}"));
-            }
-            Ok(Err(why)) => return Err(why),
-            Err(_) => {
-                let time = options.connect_timeout.as_secs_f32();
-                return Err(format!("has not said within {time} s which tools it has"));
-            }
-        };
+        let secrets = Secrets::of(&config);
+        let reached = reach(&config, &options, &secrets).await;
+        let (connection, offered) = reached.map_err(|why| secrets.conceal(why))?;
         let server = Self {
-            state: Mutex::new(State {
+            state: Arc::new(Mutex::new(State {
                 connection: Some(Arc::new(connection)),
                 restarts: options.restarts,
                 end: Ending::of("has ended"),
-            }),
+            })),
+            starting: Lock::default(),
             config,
             options,
+            secrets,
         };
         Ok((server, offered))
     }
@@ -86,19 +82,23 @@ impl Server {
             }
         })
         .timeout(timeout)
+        .from_outside(format!("the MCP server {}", self.name()))
     }
 
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
     async fn call(&self, tool: &str, arguments: Map<String, Value>) -> ToolResult {
-        let connection = self.connection().await.map_err(failure)?;
+        let connection = self.connection().await;
+        let connection = connection.map_err(|why| self.failure(why))?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let name = self.name();
         match connection.peer().call_tool_once(params).await {
-            Ok(CallToolResponse::Complete(result)) => told(&result, self.options.output_limit),
-            Ok(_) => Err(failure(format!(
+            Ok(CallToolResponse::Complete(result)) => {
+                told(&result, self.options.output_limit, &self.secrets)
+            }
+            Ok(_) => Err(self.failure(format!(
                 "the MCP server `{name}` asks back instead of answering, which nobody here can answer"
             ))),
-            Err(error) => Err(failure(match not_answered(&error) {
+            Err(error) => Err(self.failure(match not_answered(&error) {
                 Some(why) if !connection.is_gone() => {
                     let changed = if connection.has_changed() {
                         "; it says that its tools are others by now, and this conversation keeps those that it began with"
@@ -110,6 +110,11 @@ impl Server {
                 _ => self.broke_off(&connection).await,
             })),
         }
+    }
+
+    /// What the model reads of it: without what this server was told in confidence.
+    fn failure(&self, message: String) -> BoxError {
+        failure(self.secrets.conceal(message))
     }
 
     /// The connection ended while a call was waiting for its answer.
@@ -134,7 +139,7 @@ impl Server {
     /// Why there is none, in words for the model.
     async fn connection(&self) -> Result<Arc<Connection>, String> {
         // Whoever comes while it is started again waits for that; the time of each call bounds its wait.
-        let mut state = self.state.lock().await;
+        let mut state = Arc::clone(&self.state).lock_owned().await;
         if let Some(connection) = state.connection.clone() {
             if !connection.is_gone() {
                 return Ok(connection);
@@ -142,39 +147,97 @@ impl Server {
             state.forget(&connection).await;
         }
         let name = self.name();
-        let end = &state.end;
+        let end = state.end.to_string();
         if state.restarts == 0 {
             return Err(format!(
                 "the MCP server `{name}` {end}; its tools cannot be called any more"
             ));
         }
-        let opened = Connection::open(&self.config.reach, &self.options).await;
-        // Not before: a call that was cancelled meanwhile has taken nothing from the others.
+        // It counts from here on: a server that hangs would otherwise be started again with every call.
         state.restarts -= 1;
-        match opened {
-            Ok(connection) => {
-                let connection = Arc::new(connection);
-                state.connection = Some(Arc::clone(&connection));
-                Ok(connection)
-            }
-            Err(why) => {
-                let message = format!(
-                    "the MCP server `{name}` {}; starting it again did not work: it {why}",
-                    state.end
-                );
-                state.end = Ending::of(&why);
-                Err(message)
-            }
+        // A call that does not wait any more takes the start with it from no other.
+        let starting = tokio::spawn(start(
+            state,
+            self.config.reach.clone(),
+            Arc::clone(&self.options),
+        ));
+        self.set_starting(Some(starting.abort_handle()));
+        let started = starting.await;
+        let why = match started {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(why)) => why,
+            Err(_) => "was closed".to_owned(),
+        };
+        Err(format!(
+            "the MCP server `{name}` {end}; starting it again did not work: it {why}"
+        ))
+    }
+
+    fn set_starting(&self, starting: Option<AbortHandle>) {
+        let mut place = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = std::mem::replace(&mut *place, starting) {
+            before.abort();
         }
     }
 
     /// Ends the connection in order, for good.
     pub(super) async fn close(&self) {
+        self.set_starting(None);
         let mut state = self.state.lock().await;
         state.restarts = 0;
         state.end = Ending::of("was closed");
         if let Some(connection) = state.connection.take() {
             connection.close().await;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.set_starting(None);
+    }
+}
+
+/// A connection, and the tools that the server offers.
+async fn reach(
+    config: &McpServer,
+    options: &McpOptions,
+    secrets: &Secrets,
+) -> Result<(Connection, Offer), String> {
+    let connection = Connection::open(&config.reach, options).await?;
+    let asked = offer(connection.peer(), config, secrets);
+    match tokio::time::timeout(options.connect_timeout, asked).await {
+        Ok(Ok(offered)) => Ok((connection, offered)),
+        Ok(Err(_)) if connection.is_gone() => {
+            let Ending { how, words } = connection.end().await;
+            Err(format!("{how} when it was asked for its tools{words}"))
+        }
+        Ok(Err(why)) => Err(why),
+        Err(_) => {
+            let time = options.connect_timeout.as_secs_f32();
+            Err(format!("has not said within {time} s which tools it has"))
+        }
+    }
+}
+
+/// Starts a server again, while nobody else can look at its state.
+///
+/// # Errors
+/// Why that did not work, in words that go behind its name.
+async fn start(
+    mut state: OwnedMutexGuard<State>,
+    reach: McpReach,
+    options: Arc<McpOptions>,
+) -> Result<Arc<Connection>, String> {
+    match Connection::open(&reach, &options).await {
+        Ok(connection) => {
+            let connection = Arc::new(connection);
+            state.connection = Some(Arc::clone(&connection));
+            Ok(connection)
+        }
+        Err(why) => {
+            state.end = Ending::of(&why);
+            Err(why)
         }
     }
 }

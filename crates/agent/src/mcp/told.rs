@@ -6,11 +6,14 @@ use plaincall::{BoxError, Failure, ToolResult};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
+use super::secrets::Secrets;
+
 /// How long the text of an error is at most that is told as an error, and not as what the tool returned.
 const LONGEST_ERROR: usize = 2 << 10;
 
-/// The result of a call: its texts, and what else there is in short notes. So many bytes of it are kept.
-pub(super) fn told(result: &CallToolResult, limit: usize) -> ToolResult {
+/// The result of a call: its texts, and what else there is in short notes, without what its server was told in confidence.
+/// So many bytes of it are kept.
+pub(super) fn told(result: &CallToolResult, limit: usize, secrets: &Secrets) -> ToolResult {
     let mut parts: Vec<String> = result.content.iter().map(block).collect();
     if let Some(structured) = &result.structured_content
         && !is_told(structured, &result.content)
@@ -24,7 +27,7 @@ pub(super) fn told(result: &CallToolResult, limit: usize) -> ToolResult {
         }
         text.push_str(&part);
     }
-    let text = cut(text, limit);
+    let text = cut(secrets.conceal(text), limit);
     if result.is_error != Some(true) {
         return Ok(text);
     }
@@ -123,11 +126,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::told;
+    use crate::mcp::secrets::Secrets;
 
     /// The output, or the error and the output.
     fn check(result: Value, expected: Result<&str, (&str, Option<&str>)>) {
         let result: CallToolResult = serde_json::from_value(result).expect("a result");
-        let told = told(&result, 60).map_err(|error| *error.downcast::<Failure>().expect("words"));
+        let told = told(&result, 60, &Secrets::default());
+        let told = told.map_err(|error| *error.downcast::<Failure>().expect("words"));
         let told = match &told {
             Ok(text) => Ok(text.as_str()),
             Err(failure) => Err((failure.message.as_str(), failure.output.as_deref())),

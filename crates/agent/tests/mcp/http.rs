@@ -1,5 +1,7 @@
 //! A small MCP server over HTTP, with odd habits.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -8,19 +10,45 @@ use tokio::task::JoinHandle;
 /// It listens until it is dropped.
 pub(crate) struct Responder {
     address: String,
+    heard: Arc<Mutex<Heard>>,
     listening: JoinHandle<()>,
+}
+
+/// What it has heard, and what it answers.
+#[derive(Default)]
+struct Heard {
+    calls: Vec<String>,
+    elsewhere: String,
 }
 
 impl Responder {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
+        let heard = Arc::<Mutex<Heard>>::default();
+        let notes = Arc::clone(&heard);
         let listening = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream));
+                tokio::spawn(serve(stream, Arc::clone(&notes)));
             }
         });
-        Self { address, listening }
+        Self {
+            address,
+            heard,
+            listening,
+        }
+    }
+
+    /// How often a tool was called.
+    pub(crate) fn calls(&self, tool: &str) -> usize {
+        let heard = self.heard.lock().expect("nobody panics");
+        heard.calls.iter().filter(|called| *called == tool).count()
+    }
+
+    /// Sends calls of `away` there.
+    pub(crate) fn lead_to(&self, other: &Self) {
+        let mut heard = self.heard.lock().expect("nobody panics");
+        heard.elsewhere = other.url("/mcp");
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -35,7 +63,7 @@ impl Drop for Responder {
 }
 
 /// Answers one request, and closes the connection.
-async fn serve(stream: TcpStream) {
+async fn serve(stream: TcpStream, heard: Arc<Mutex<Heard>>) {
     let mut stream = BufReader::new(stream);
     let (mut first, mut key, mut length) = (String::new(), String::new(), 0);
     if stream.read_line(&mut first).await.is_err() {
@@ -60,7 +88,7 @@ async fn serve(stream: TcpStream) {
     if stream.read_exact(&mut body).await.is_err() {
         return;
     }
-    let answer = answer(&first, &key, &body);
+    let answer = answer(&first, &key, &body, &heard);
     // Who asked may be gone.
     let _ = stream.write_all(answer.as_bytes()).await;
     let _ = stream.shutdown().await;
@@ -73,7 +101,7 @@ fn response(status: &str, head: &str, body: &str) -> String {
     )
 }
 
-fn answer(first: &str, key: &str, body: &[u8]) -> String {
+fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
     const JSON: &str = "Content-Type: application/json\r\n";
     let mut words = first.split_whitespace();
     let (method, path) = (
@@ -81,7 +109,10 @@ fn answer(first: &str, key: &str, body: &[u8]) -> String {
         words.next().unwrap_or_default(),
     );
     match (method, path) {
-        ("POST", "/mcp" | "/other") => {}
+        (
+            "POST",
+            "/mcp" | "/other" | "/pages" | "/again" | "/many" | "/giant" | "/much" | "/wrong",
+        ) => {}
         ("POST", "/nobody") => {
             return response("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "");
         }
@@ -99,16 +130,31 @@ fn answer(first: &str, key: &str, body: &[u8]) -> String {
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "web", "version": "1"},
             });
-            response("200 OK", JSON, &with(result))
+            // It has sessions.
+            let with_session = format!("{JSON}Mcp-Session-Id: one\r\n");
+            response("200 OK", &with_session, &with(result))
+        }
+        Some("tools/list") if path != "/mcp" => {
+            let page = message["params"]["cursor"].as_str().unwrap_or("0");
+            let page: u32 = page.parse().expect("a number");
+            response("200 OK", JSON, &with(page_of(path, page)))
         }
         Some("tools/list") => {
-            let tools = ["json", "events", "moved", "busy", "cut"].map(|name| {
+            let names = [
+                "json", "events", "moved", "busy", "cut", "gone", "away", "quote",
+            ];
+            let tools = names.map(|name| {
                 json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": {}}}})
             });
             response("200 OK", JSON, &with(json!({"tools": tools})))
         }
         Some("tools/call") => {
             let name = message["params"]["name"].as_str().expect("a name");
+            let elsewhere = {
+                let mut heard = heard.lock().expect("nobody panics");
+                heard.calls.push(name.to_owned());
+                heard.elsewhere.clone()
+            };
             let text = format!("{key} said {name}");
             let result = with(json!({"content": [{"type": "text", "text": text}]}));
             match name {
@@ -119,11 +165,46 @@ fn answer(first: &str, key: &str, body: &[u8]) -> String {
                 "moved" if path == "/mcp" => {
                     response("307 Temporary Redirect", "Location: /other\r\n", "")
                 }
+                "gone" => response("404 Not Found", "", ""),
+                "away" => {
+                    let location = format!("Location: {elsewhere}\r\n");
+                    response("307 Temporary Redirect", &location, "")
+                }
+                "quote" => {
+                    let beginning = key.get(..14).unwrap_or_default();
+                    let error = json!({"code": -32000, "message": format!("wrong key {key}, {beginning}***")});
+                    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+                    response("200 OK", JSON, &answer.to_string())
+                }
                 "busy" => response("503 Service Unavailable", "", "please wait"),
                 "cut" => String::new(),
                 _ => response("200 OK", JSON, &result),
             }
         }
         _ => response("202 Accepted", "", ""),
+    }
+}
+
+/// What servers offer that offer too much.
+fn page_of(path: &str, page: u32) -> Value {
+    let tool = |name: String, length: usize| json!({"name": name, "description": "x".repeat(length), "inputSchema": {"type": "object"}});
+    let tools = |count: u32, length: usize| -> Vec<Value> {
+        let names = (0..count).map(|number| format!("t{page}_{number}"));
+        names.map(|name| tool(name, length)).collect()
+    };
+    let next = (page + 1).to_string();
+    match path {
+        "/pages" => json!({"tools": tools(1, 0), "nextCursor": next}),
+        "/again" => json!({"tools": tools(1, 0), "nextCursor": "1"}),
+        "/many" => json!({"tools": tools(600, 0), "nextCursor": next}),
+        "/giant" => {
+            json!({"tools": [tool("small".to_owned(), 0), tool("giant".to_owned(), 40_000)]})
+        }
+        "/much" => json!({"tools": tools(10, 32_000)}),
+        _ => {
+            let wrong =
+                |number| json!({"name": format!("w{number}"), "inputSchema": {"type": "array"}});
+            json!({"tools": (0..300).map(wrong).collect::<Vec<_>>()})
+        }
     }
 }

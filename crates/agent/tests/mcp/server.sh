@@ -1,5 +1,8 @@
 # A small MCP server with odd habits. `$NOTES` is a file in which it writes down what it hears.
 
+printf 'started\n' >>"$NOTES"
+[ -e "$NOTES.hang" ] && exec sleep 1000
+
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 text() { answer '{"content":[{"type":"text","text":"'"$1"'"}]}'; }
 tool() { printf '{"name":"%s","inputSchema":{"type":"object","properties":{"a":{"type":"integer"}}}%s}' "$1" "$2"; }

@@ -1,0 +1,214 @@
+//! What a server asks of its client, and how much of that may be unanswered at a time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{JsonRpcMessage, RequestId, ServerNotification};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+/// How many requests of a server may wait for an answer, or for the server to read it.
+pub(super) const MOST_REQUESTS: usize = 64;
+
+/// How long a server that has asked so much may take to read an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A transport on which a server is not heard while too many of its requests are unanswered, and that ends if that stays
+/// so. A server that asks and never reads would otherwise fill the memory with answers.
+pub(super) struct Requests<T> {
+    transport: T,
+    unanswered: Arc<Unanswered>,
+    /// Set when nothing is sent any more: a server that does not read would hold up the end, too.
+    ended: CancellationToken,
+    /// Since when there are too many of them.
+    since: Option<Instant>,
+    /// Whether the server has not read its answers.
+    is_over: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct Unanswered {
+    /// The requests, and whether an answer is on its way.
+    requests: Mutex<Vec<(RequestId, bool)>>,
+    changed: Notify,
+}
+
+impl Unanswered {
+    fn with<R>(&self, change: impl FnOnce(&mut Vec<(RequestId, bool)>) -> R) -> R {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut requests)
+    }
+
+    fn are_too_many(&self) -> bool {
+        self.with(|requests| requests.len() >= MOST_REQUESTS)
+    }
+
+    fn answering(&self, id: &RequestId) {
+        self.with(|requests| {
+            let mut open = requests.iter_mut();
+            if let Some(request) = open.find(|(open, is_answered)| open == id && !is_answered) {
+                request.1 = true;
+            }
+        });
+    }
+
+    /// A request is answered, or was called off before.
+    fn remove(&self, id: &RequestId, was_answered: bool) {
+        self.with(|requests| {
+            let mut open = requests.iter();
+            let is_it = |request: &(RequestId, bool)| request.0 == *id && request.1 == was_answered;
+            if let Some(place) = open.position(is_it) {
+                requests.swap_remove(place);
+            }
+        });
+        self.changed.notify_one();
+    }
+}
+
+impl<T> Requests<T> {
+    pub(super) fn new(transport: T, is_over: Arc<AtomicBool>) -> Self {
+        Self {
+            transport,
+            unanswered: Arc::default(),
+            ended: CancellationToken::new(),
+            since: None,
+            is_over,
+        }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Requests<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        if let Some(id) = &id {
+            self.unanswered.answering(id);
+        }
+        let unanswered = Arc::clone(&self.unanswered);
+        let sending = self.transport.send(item);
+        let ended = self.ended.clone();
+        async move {
+            let sent = tokio::select! {
+                sent = sending => sent,
+                () = ended.cancelled() => Ok(()),
+            };
+            if let Some(id) = id {
+                unanswered.remove(&id, true);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        while self.unanswered.are_too_many() {
+            // Whoever waits here may be dropped and ask again.
+            let since = *self.since.get_or_insert_with(Instant::now);
+            let changed = self.unanswered.changed.notified();
+            if timeout_at(since + PATIENCE, changed).await.is_err() {
+                self.is_over.store(true, Ordering::Relaxed);
+                self.ended.cancel();
+                return None;
+            }
+        }
+        self.since = None;
+        let Some(received) = self.transport.receive().await else {
+            self.ended.cancel();
+            return None;
+        };
+        match &received {
+            JsonRpcMessage::Request(request) => {
+                let request = (request.id.clone(), false);
+                self.unanswered.with(|requests| requests.push(request));
+            }
+            JsonRpcMessage::Notification(notification) => {
+                // It gets no answer any more.
+                if let ServerNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.unanswered.remove(id, false);
+                }
+            }
+            _ => {}
+        }
+        Some(received)
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.ended.cancel();
+        self.transport.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rmcp::service::serve_client;
+    use rmcp::transport::async_rw::AsyncRwTransport;
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+    use super::Requests;
+    use crate::mcp::client::Client;
+
+    /// A server that asks so much, and reads the answers or does not: whether it asked in vain.
+    async fn is_deaf(pings: usize, reads: bool) -> bool {
+        let (ours, theirs) = tokio::io::duplex(512);
+        let server = tokio::spawn(async move {
+            let (read, mut write) = tokio::io::split(theirs);
+            let mut lines = BufReader::new(read).lines();
+            let _ = lines.next_line().await;
+            let begun = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"a","version":"1"}}}"#;
+            let mut written = write
+                .write_all(format!("{begun}\n").as_bytes())
+                .await
+                .is_ok();
+            for number in 0..pings {
+                let ping = format!("{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"ping\"}}\n");
+                written = written && write.write_all(ping.as_bytes()).await.is_ok();
+                if reads {
+                    let _ = lines.next_line().await;
+                }
+            }
+            // Where it stops reading, it stays there.
+            while reads && lines.next_line().await.is_ok_and(|line| line.is_some()) {}
+            if !reads {
+                std::future::pending::<()>().await;
+            }
+        });
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (read, write) = tokio::io::split(ours);
+        let transport = AsyncRwTransport::new_client(read, write);
+        let transport = Requests::new(transport, Arc::clone(&is_over));
+        let service = serve_client(Client::default(), transport).await;
+        let service = service.expect("it begins");
+        let peer = service.peer().clone();
+        let minute = std::time::Duration::from_mins(1);
+        tokio::time::sleep(minute).await;
+        let has_ended = peer.is_transport_closed();
+        assert_eq!(has_ended, is_over.load(Ordering::Relaxed));
+        server.abort();
+        has_ended
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_read_its_answers() {
+        assert!(is_deaf(10_000, false).await);
+        assert!(!is_deaf(10_000, true).await);
+        assert!(!is_deaf(20, false).await);
+    }
+}

@@ -1,0 +1,155 @@
+//! What a server is told in confidence, and what may not be read in what it says.
+
+use crate::model::Key;
+
+use super::config::{McpReach, McpServer};
+
+/// Parts of the names of variables, headers, options and parts of an address that hold secrets.
+const TELLING: [&str; 10] = [
+    "key", "token", "secret", "pass", "auth", "cred", "cookie", "session", "private", "pwd",
+];
+
+/// From so many characters on, letters and digits without a blank or a slash between them look like a key.
+const LIKE_A_KEY: usize = 16;
+
+/// The secrets of one server.
+#[derive(Default)]
+pub(super) struct Secrets {
+    keys: Vec<Key>,
+    /// Files and addresses that are called like a secret. Their beginnings stand everywhere.
+    places: Vec<String>,
+}
+
+impl Secrets {
+    /// What of a server's configuration is secret: values of variables, headers, options of its command line and parts of
+    /// its address that are called like one or look like one. Ordinary words stay readable, which stand in results too.
+    pub(super) fn of(server: &McpServer) -> Self {
+        let mut secrets = Self::default();
+        match &server.reach {
+            McpReach::Stdio { args, env, .. } => {
+                for (name, value) in env {
+                    secrets.add(name, value);
+                }
+                let mut option = "";
+                for argument in args {
+                    if let Some((name, value)) = argument.split_once('=') {
+                        secrets.add(name, value);
+                        option = "";
+                    } else {
+                        secrets.add(option, argument);
+                        option = if argument.starts_with('-') {
+                            argument
+                        } else {
+                            ""
+                        };
+                    }
+                }
+            }
+            McpReach::Http { url, headers } => {
+                for (name, value) in headers {
+                    secrets.add(name, value);
+                }
+                if let Ok(url) = reqwest::Url::parse(url) {
+                    secrets.add("password", url.password().unwrap_or_default());
+                    for (name, value) in url.query_pairs() {
+                        secrets.add(&name, &value);
+                    }
+                }
+                // As it is written, too.
+                let query = url.split_once('?').map_or("", |(_, query)| query);
+                for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+                    secrets.add(name, value);
+                }
+            }
+        }
+        // One may begin with another.
+        secrets
+            .keys
+            .sort_by_key(|key| std::cmp::Reverse(key.secret().len()));
+        secrets
+    }
+
+    fn add(&mut self, name: &str, value: &str) {
+        let name = name.to_ascii_lowercase();
+        let is_secret = TELLING.iter().any(|part| name.contains(part));
+        let is_place = value.starts_with(['/', '~', '.']) || value.contains("://");
+        if is_secret && is_place {
+            self.places.push(value.to_owned());
+        } else if is_secret {
+            // Servers quote a key with and without the word before it, as in `Bearer …`.
+            self.keys.push(Key::new(value));
+            self.keys.extend(value.split_whitespace().map(Key::new));
+        } else {
+            let words = value.split_whitespace().filter(|word| is_like_a_key(word));
+            self.keys.extend(words.map(Key::new));
+        }
+        if let Some((_, rest)) = value.split_once("://")
+            && let Some((user, _)) = rest.split_once('@')
+            && let Some((_, password)) = user.split_once(':')
+        {
+            self.keys.push(Key::new(password));
+        }
+    }
+
+    /// The text without them.
+    pub(super) fn conceal(&self, text: String) -> String {
+        let mut text = text;
+        for key in &self.keys {
+            text = key.conceal(&text);
+        }
+        for place in &self.places {
+            text = text.replace(place, "[key]");
+        }
+        text
+    }
+}
+
+fn is_like_a_key(word: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| word.bytes().any(|byte| is(&byte));
+    word.len() >= LIKE_A_KEY
+        && !word.contains(['/', '\\', '@', ':', ','])
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Secrets;
+    use crate::mcp::McpServer;
+
+    #[test]
+    fn what_is_left_out() {
+        let stdio = |args: &[&str]| McpServer::stdio("a", "a", args.iter().copied());
+        let check = |server: &McpServer, said: &str, expected: &str| {
+            assert_eq!(Secrets::of(server).conceal(said.to_owned()), expected);
+        };
+        let server = stdio(&[
+            "--api-key",
+            "tulip-rose",
+            "--token=garden-rose",
+            "production",
+        ])
+        .with("SECRET", "lily rose")
+        .with("MODE", "production")
+        .with("KEY_FILE", "/home/me/keys")
+        .with("FOLDER", "/home/me/folder-1234567890")
+        .with("X", "sk-proj-1234567890abc")
+        .with("DATABASE", "postgres://me:dandelion@host/name");
+        check(
+            &server,
+            "tulip-rose garden-rose lily rose production /home/me/key /home/me/keys /home/me/folder-1234567890 sk-proj-1234567890abc dandelion",
+            "[key] [key] [key] production /home/me/key [key] /home/me/folder-1234567890 [key] [key]",
+        );
+        let server = McpServer::http(
+            "a",
+            "https://me:dandelion@host/mcp?api_key=dande%20tulip&q=weather",
+        )
+        .with("Authorization", "Bearer chrysanthemum")
+        .with("X-Place", "production");
+        check(
+            &server,
+            "Bearer chrysanthemum: chrysanthemum dandelion dande tulip dande%20tulip weather production",
+            "[key]: [key] [key] [key] [key] weather production",
+        );
+    }
+}
