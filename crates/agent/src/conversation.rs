@@ -171,6 +171,9 @@ impl Conversation {
 
     /// Ends the conversation as dropping it does, and waits until nothing of it is left.
     ///
+    /// A log is free to be taken up again ([`Agent::session`](crate::Agent::session)) when this has returned. After a mere
+    /// drop, its file may still be in use for a moment, and [`Log::resume`](plaincall::Log::resume) refuses it.
+    ///
     /// # Errors
     /// If the run's directory cannot be removed.
     pub async fn close(self) -> Result<(), CloseError> {

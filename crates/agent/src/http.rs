@@ -184,6 +184,9 @@ pub(crate) enum HttpErrorKind {
     /// No connection came about.
     #[cfg(any(feature = "builtin", feature = "http"))]
     Connect,
+    /// A machine answers, and nothing listens there.
+    #[cfg(any(feature = "builtin", feature = "http"))]
+    NobodyListens,
     /// Something did not come in time.
     #[cfg(any(feature = "builtin", feature = "http"))]
     Timeout,

@@ -339,6 +339,9 @@ pub struct ModelError {
 pub enum ModelErrorKind {
     /// No connection came about.
     Connect,
+    /// Nothing listens at an address of this machine: the server was not started. It is asked once more, since it may just
+    /// be starting.
+    NotRunning,
     /// The server is busy, or has failed by itself: the same request may succeed later.
     Busy,
     /// The server refuses the request: the key, the name of the model, what is asked.
@@ -355,7 +358,7 @@ impl ModelErrorKind {
     /// Whether the same request may succeed a little later.
     pub const fn may_pass(self) -> bool {
         match self {
-            Self::Connect | Self::Busy | Self::Timeout | Self::Broken => true,
+            Self::Connect | Self::NotRunning | Self::Busy | Self::Timeout | Self::Broken => true,
             Self::Refused | Self::TooLong => false,
         }
     }

@@ -316,7 +316,7 @@ impl Probing {
         self.failures += 1;
         let is_final = matches!(
             error.kind,
-            ModelErrorKind::Refused | ModelErrorKind::Connect
+            ModelErrorKind::Refused | ModelErrorKind::Connect | ModelErrorKind::NotRunning
         );
         if is_final || self.failures >= FAILURES {
             self.waiting.clear();

@@ -19,7 +19,7 @@ use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
 use crate::status::{Failure, Outcome, Status, complain, remark};
-use crate::talk::{Built, Ended, Shown, Stage, build, doubt, play, status};
+use crate::talk::{Built, Ended, Shown, Stage, build, doubt, explained, play, status};
 
 /// Ask a model a question, with tools.
 ///
@@ -105,6 +105,7 @@ async fn answer(
         Shown::Answer
     };
     let session = Session::open(&options.session, configuration)?;
+    let is_kept = session.is_some();
     let building = build(
         &options.agent,
         shown,
@@ -149,7 +150,16 @@ async fn answer(
         }
         (None, Err(error)) => {
             if !matches!(error.kind, AgentErrorKind::Cancelled) {
-                complain(&error);
+                complain(&explained(&error));
+                if let AgentErrorKind::Model(_) = error.kind
+                    && error.progress.turns > 0
+                {
+                    remark(if is_kept {
+                        "what was said and done is kept: `plaincall ask --continue \"Go on.\"` goes on with it"
+                    } else {
+                        "with `--session NAME` a conversation is kept, and can go on after such an error"
+                    });
+                }
             }
             status(&error.kind)
         }

@@ -19,7 +19,7 @@ use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
 use crate::status::{Failure, Outcome, Status, complain, remark};
-use crate::talk::{Built, Ended, Shown, build, chosen, doubt, play};
+use crate::talk::{Built, Ended, Shown, build, chosen, doubt, explained, play};
 use crate::tools::effect_word;
 use crate::visible::harmless;
 
@@ -227,7 +227,7 @@ impl Chat<'_> {
                         Next::Line { is_answered: true }
                     }
                     None => {
-                        complain(&error);
+                        complain(&explained(&error));
                         Next::Line { is_answered: false }
                     }
                 }

@@ -22,6 +22,8 @@ use crate::tool::BoxError;
 /// impl Gate for OnlyIn {
 ///     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
 ///         Box::pin(async move {
+///             // What a person reads: the arguments as one JSON object.
+///             println!("{} {}", request.name, request.arguments.to_value());
 ///             Ok(match request.arguments.get("path") {
 ///                 Some(path) if path.starts_with(self.0) => Decision::Allow,
 ///                 _ => Decision::deny(format!("only paths below {} are allowed", self.0)),

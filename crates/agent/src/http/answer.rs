@@ -1,6 +1,8 @@
 //! A request that is sent, and the answer piece by piece.
 
+use std::error::Error;
 use std::future::Future;
+use std::io;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -209,6 +211,19 @@ fn seconds(time: Duration) -> String {
     }
 }
 
+/// Whether a machine answers, and no program there.
+fn is_refused(error: &dyn Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<io::Error>();
+        if io.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
 impl HttpError {
     fn too_long(most: usize) -> Self {
         Self::new(
@@ -219,6 +234,12 @@ impl HttpError {
 
     fn sending(error: &reqwest::Error) -> Self {
         let causes = causes(error);
+        if error.is_connect() && is_refused(error) {
+            return Self::new(
+                HttpErrorKind::NobodyListens,
+                "cannot be reached: the connection is refused",
+            );
+        }
         if error.is_connect() {
             return Self::new(
                 HttpErrorKind::Connect,

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use super::Finish;
 use super::{
-    Model, ModelError, ModelRequest, Piece, Reply, ReplyNext, ReplyWriter, RetryTold, Usage,
+    Model, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyNext, ReplyWriter,
+    RetryTold, Usage,
 };
 
 /// How often, and after how long, a model is asked again that has not begun to answer.
 ///
 /// The pauses grow: the first, then twice as long, and so on, each shortened by chance by up to a half, so that many
 /// who failed together do not come again together. A server that says when to come again is obeyed, if that can be
-/// waited for.
+/// waited for. One on this machine that is [not running](ModelErrorKind::NotRunning) is asked once more, and no oftener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     /// How often it is asked again at most. By default 4 times; 0 for never.
@@ -49,9 +50,17 @@ impl Retries {
         }
     }
 
+    /// How often it is asked again at most after such an error.
+    fn most(&self, error: &ModelError) -> u32 {
+        match error.kind {
+            ModelErrorKind::NotRunning => self.most.min(1),
+            _ => self.most,
+        }
+    }
+
     /// How long to wait before the next request, if there is to be one.
     fn pause(&self, number: u32, error: &ModelError, chance: f64) -> Option<Duration> {
-        if number >= self.most || !error.kind.may_pass() {
+        if number >= self.most(error) || !error.kind.may_pass() {
             return None;
         }
         let doubled = 2_u32.saturating_pow(number);
@@ -117,11 +126,17 @@ impl<M: Model> Model for Retrying<M> {
             let mut number = 0;
             loop {
                 let mut begun = Begun::default();
-                let error = match begun.pass_on(model.reply(request.clone()), &out).await {
+                let mut error = match begun.pass_on(model.reply(request.clone()), &out).await {
                     Err(error) if !begun.has_begun => error,
                     ended => return ended,
                 };
                 let Some(pause) = retries.pause(number, &error, chance()) else {
+                    if let Some(wait) = error.retry_after
+                        && wait > retries.longest_wait
+                    {
+                        let asks = format!("; it asks to be left alone for {}", in_words(wait));
+                        error.message.push_str(&asks);
+                    }
                     return Err(error);
                 };
                 if asked.elapsed().saturating_add(pause) > retries.within {
@@ -130,7 +145,7 @@ impl<M: Model> Model for Retrying<M> {
                 number += 1;
                 let told = RetryTold {
                     number,
-                    most: retries.most,
+                    most: retries.most(&error),
                     pause,
                     error,
                 };
@@ -172,7 +187,7 @@ impl Begun {
         }
         // No reply does that.
         Err(ModelError::new(
-            super::ModelErrorKind::Broken,
+            ModelErrorKind::Broken,
             "the reply has no end",
         ))
     }
@@ -182,6 +197,16 @@ impl Begun {
         if let Some(usage) = self.usage.take() {
             out.usage(usage).await;
         }
+    }
+}
+
+/// A long time, in whole units, rounded up.
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    match seconds {
+        ..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h", seconds.div_ceil(3600)),
     }
 }
 

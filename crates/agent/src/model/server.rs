@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -253,7 +254,10 @@ pub(super) fn failed(error: &HttpError, asked: &Asked<'_>) -> ModelError {
     let message = error.told(&asked.server());
     let (kind, advice) = match error.kind {
         HttpErrorKind::Settings => (ModelErrorKind::Refused, ""),
-        HttpErrorKind::Connect => (
+        HttpErrorKind::NobodyListens if is_this_machine(asked.base.as_str()) => {
+            (ModelErrorKind::NotRunning, "; is it running?")
+        }
+        HttpErrorKind::Connect | HttpErrorKind::NobodyListens => (
             ModelErrorKind::Connect,
             "; is it running, and is the address right?",
         ),
@@ -261,6 +265,20 @@ pub(super) fn failed(error: &HttpError, asked: &Asked<'_>) -> ModelError {
         HttpErrorKind::Broken | HttpErrorKind::TooLong => (ModelErrorKind::Broken, ""),
     };
     ModelError::new(kind, format!("{message}{advice}"))
+}
+
+/// Whether an address is one of this machine.
+fn is_this_machine(address: &str) -> bool {
+    let Ok(address) = address.parse::<Url>() else {
+        return false;
+    };
+    let host = address.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// An answer of success.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::heard::ask;
 
-use ModelErrorKind::{Broken, Busy, Connect, Refused, Timeout, TooLong};
+use ModelErrorKind::{Broken, Busy, Connect, NotRunning, Refused, Timeout, TooLong};
 
 /// The error of an answer, and the address that it names left out.
 async fn error(script: Script) -> ModelError {
@@ -270,21 +270,22 @@ async fn wrong_addresses_of_a_server() {
     }
     let heard = ask(&OpenAi::new(format!("http://{nobody}/v1"), "m")).await;
     let error = heard.error();
-    assert_eq!(error.kind, Connect);
-    assert!(
-        error.message.starts_with(&format!(
-            "the model's server at http://{nobody}/v1 cannot be reached: "
-        )),
-        "{error}"
+    assert_eq!(error.kind, NotRunning);
+    assert_eq!(
+        error.message,
+        format!(
+            "the model's server at http://{nobody}/v1 cannot be reached: the connection is refused; is it running?"
+        )
     );
+    let heard = ask(&OpenAi::new("http://no-such-host.invalid/v1", "m")).await;
+    let error = heard.error();
+    assert_eq!(error.kind, Connect);
     assert!(
         error
             .message
             .ends_with("; is it running, and is the address right?"),
         "{error}"
     );
-    let heard = ask(&OpenAi::new("http://no-such-host.invalid/v1", "m")).await;
-    assert_eq!(heard.error().kind, Connect);
 }
 
 #[tokio::test]

@@ -106,6 +106,12 @@ async fn it_gives_up() {
     assert_eq!(heard.error().message, "no");
     let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
     let never = ask(&Retrying::new(script.clone(), Retries::none())).await;
+    // One that was not started will not come; but it may just be starting.
+    let absent = Scripted::with(|_, _| fails(ModelErrorKind::NotRunning));
+    let heard = ask(&Retrying::new(absent.clone(), Retries::default())).await;
+    assert_eq!(absent.requests().len(), 2);
+    let told: Vec<(u32, u32)> = heard.retries.iter().map(|t| (t.number, t.most)).collect();
+    assert_eq!(told, [(1, 1)]);
     assert_eq!((script.requests().len(), never.retries.len()), (1, 0));
     // Each takes its time, and at some moment that is too much.
     let slow = fails(ModelErrorKind::Busy).latency(Duration::from_mins(4), Duration::ZERO);
@@ -117,7 +123,14 @@ async fn it_gives_up() {
 #[tokio::test(start_paused = true)]
 async fn a_server_says_when_to_come_again() {
     let seconds = Duration::from_secs;
-    for (after, is_obeyed) in [(0, true), (7, true), (60, true), (61, false)] {
+    for (after, is_obeyed, words) in [
+        (0, true, ""),
+        (7, true, ""),
+        (60, true, ""),
+        (61, false, "; it asks to be left alone for 61 s"),
+        (3600, false, "; it asks to be left alone for 60 min"),
+        (86_300, false, "; it asks to be left alone for 24 h"),
+    ] {
         let first = ScriptedReply::error(busy().retry_after(seconds(after)));
         let script = Scripted::new([first, "Hello.".into()]);
         let begin = Instant::now();
@@ -135,6 +148,8 @@ async fn a_server_says_when_to_come_again() {
             );
         } else {
             assert_eq!(heard.error().retry_after, Some(seconds(after)));
+            let told = &heard.error().message;
+            assert!(told.ends_with(words), "{told}");
         }
     }
 }

@@ -72,7 +72,7 @@ pub(crate) struct ModelEntry {
     /// object with `content` and perhaps `finish_reason`.
     pub(crate) replay: Option<FilePath>,
 
-    /// What its server speaks.
+    /// What its server speaks. Ollama, llama.cpp, LM Studio and vLLM speak `openai`.
     pub(crate) kind: Kind,
 
     /// What its server calls it. Without it: the name of the table.
@@ -91,11 +91,12 @@ pub(crate) struct ModelEntry {
     #[schemars(range(min = 0, max = 2))]
     pub(crate) temperature: Option<f64>,
 
-    /// How many tokens a reply may have.
+    /// How many tokens a reply may have, reasoning too. By itself: what its server allows.
     #[schemars(range(min = 1))]
     pub(crate) max_tokens: Option<u32>,
 
-    /// Fields that are added to each request as they are, for what a server knows besides.
+    /// Fields that are added to each request as they are, for what a server knows besides. `num_ctx` is none that Ollama reads
+    /// here: docs/local-models.md says how to let a model read more.
     pub(crate) extra: Map<String, Value>,
 
     /// The syntax in which it is taught to write calls.
@@ -292,40 +293,42 @@ pub(crate) enum McpEffect {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Limits {
-    /// How many replies the model may write.
+    /// How many replies the model may write. By itself: 50.
     #[schemars(range(min = 1))]
     pub(crate) turns: Option<u32>,
 
-    /// How many calls it may write.
+    /// How many calls it may write. By itself: 500.
     #[schemars(range(min = 1))]
     pub(crate) calls: Option<u32>,
 
-    /// How long it may take, tools and questions to you too.
+    /// How long it may take, tools and questions to you too. By itself: an hour.
     pub(crate) time: Option<Time>,
 
-    /// How many tokens may be read and written, all replies together.
+    /// How many tokens may be read and written, all replies together. By itself: any number.
     #[schemars(range(min = 1))]
     pub(crate) tokens: Option<u32>,
 
-    /// How often the model is told what is wrong with its calls before it is given up.
+    /// In how many replies one after the other calls may be wrong or not allowed, and none end well, before the model is given
+    /// up. It is told each time what is wrong. By itself: 5.
     pub(crate) repairs: Option<u32>,
 
-    /// How often the very same call may fail before the model is given up.
+    /// How often the very same call may fail before the model is given up. By itself: 3.
     #[schemars(range(min = 1))]
     pub(crate) same_failure: Option<u32>,
 
-    /// How often the model is told that its reply is empty, or that a call is missing.
+    /// How often the model is told that its reply is empty, or that a call is missing. By itself: 2.
     pub(crate) reminders: Option<u32>,
 
     /// What a reply without a call means.
     pub(crate) without_call: WithoutCall,
 
     /// How many tokens the model can read. When a conversation comes near, the oldest large results are shortened, with a
-    /// note in their place.
+    /// note in their place. By itself: not known, and they are shortened only when its server says that the conversation is
+    /// too long. Servers on your own machine often do not say so: docs/local-models.md.
     #[schemars(range(min = 1))]
     pub(crate) context: Option<u32>,
 
-    /// How many calls may run at the same time; 0 is any number.
+    /// How many calls may run at the same time; 0 is any number. By itself: 32, or what `[run]` of a file of tools says.
     pub(crate) concurrent: Option<u32>,
 }
 

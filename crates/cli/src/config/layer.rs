@@ -301,7 +301,14 @@ impl Reader<'_, '_> {
                     let names = words.iter().map(name_of);
                     let near = nearest_name(text, names);
                     let near = near.map(|near| format!("; perhaps `{near}` is meant"));
-                    let near = near.unwrap_or_default();
+                    let near = match text.to_ascii_lowercase().as_str() {
+                        "ollama" | "llama.cpp" | "llamacpp" | "lmstudio" | "vllm" | "gemini"
+                            if key == "kind" =>
+                        {
+                            format!("; `openai` is what {text} speaks")
+                        }
+                        _ => near.unwrap_or_default(),
+                    };
                     let message =
                         format!("`{key}` cannot be `{text}`{near}; write {}", part.wanted());
                     self.wrong(value.span(), message);
@@ -367,6 +374,22 @@ fn fits(part: Part<'_>, count: usize) -> bool {
 
 /// There is no such key; which one may be meant.
 pub(crate) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
+    // What other programs have in the table of a model.
+    if known.clone().any(|known| known == "key_env") {
+        match name {
+            "api_key" | "apiKey" | "key" | "token" => {
+                return format!(
+                    "there is no key `{name}`, since a configuration holds no secrets; write `key_env = \"VARIABLE\"` or `key_file = \"FILE\"`"
+                );
+            }
+            "num_ctx" | "context" | "context_length" => {
+                return format!(
+                    "there is no key `{name}`: how much the model can read is set at its server, and told by `context` in `[limits]`; docs/local-models.md says how"
+                );
+            }
+            _ => {}
+        }
+    }
     if let Some(near) = nearest_name(name, known.clone()) {
         return format!("there is no key `{name}`; perhaps `{near}` is meant");
     }

@@ -1,5 +1,6 @@
 //! The model that a configuration asks for.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use plaincall::call::nearest_name;
@@ -98,7 +99,14 @@ impl Configuration {
     }
 
     fn unknown_model(&self, name: &str) -> Failure {
-        let near = nearest_name(name, self.model_names());
+        let near = match nearest_name(name, self.model_names()) {
+            Some(near) => Some(near.to_owned()),
+            None if Path::new(name).is_file() => Some(format!("{REPLAY}{name}")),
+            None if !name.is_empty() && !name.contains([':', '/']) => {
+                Some(format!("ollama:{name}"))
+            }
+            None => None,
+        };
         let near = near.map(|near| format!("; perhaps `{near}` is meant"));
         Failure::Configuration(format!(
             "there is no model `{name}`{}; a model has a table `[models.NAME]`, or is one of `ollama:ID`, `openai:ID`, `anthropic:ID` and `{REPLAY}FILE`, or is named with `--url`",

@@ -132,6 +132,20 @@ pub(crate) fn failure(error: &AgentError) -> Failure {
 }
 
 /// How a command ends whose question has no answer.
+/// What is to be done about a reply that was too long.
+pub(crate) const LONGER: &str = "`max_tokens` in the table `[models.NAME]` of the configuration says how long a reply may be; reasoning counts too";
+
+/// Says what went wrong, and what of the configuration can help.
+pub(crate) fn explained(error: &AgentError) -> String {
+    match &error.kind {
+        AgentErrorKind::Length => format!("{error}: {LONGER}"),
+        AgentErrorKind::TooLong => format!(
+            "{error}; `context` in the table `[limits]` of the configuration says how much the model can read"
+        ),
+        _ => error.to_string(),
+    }
+}
+
 pub(crate) fn status(kind: &AgentErrorKind) -> Status {
     match kind {
         AgentErrorKind::Time => Status::TimedOut,

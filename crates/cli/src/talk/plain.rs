@@ -133,11 +133,20 @@ impl Plain {
 pub(crate) fn said(event: &AgentEvent) -> Option<Line> {
     let text = match event {
         AgentEvent::Retry(retry) => {
-            format!(
-                "{}; asked again in {}",
-                retry.error,
-                words::time(retry.pause)
-            )
+            let again = format!(
+                "asked again in {} ({} of {})",
+                words::time(retry.pause),
+                retry.number,
+                retry.most
+            );
+            // The reason is told once, and again at the end if it stays so.
+            if retry.number == 1 {
+                let error = retry.error.to_string();
+                let sign = if error.ends_with('?') { "" } else { ";" };
+                format!("{error}{sign} {again}")
+            } else {
+                again
+            }
         }
         AgentEvent::Told { text } => {
             let first = text.trim().lines().next().unwrap_or_default();

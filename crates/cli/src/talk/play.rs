@@ -8,6 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::run::news::News;
+use crate::talk::build::LONGER;
 use crate::talk::stage::Stage;
 
 /// How often the display is drawn anew.
@@ -91,5 +92,9 @@ pub(crate) fn doubt(answer: &Answer) -> Option<String> {
         (Stop::Broken, None) => "ended without a reason".to_owned(),
         (Stop::Broken, Some(reason)) => format!("ended with the reason `{reason}`"),
     };
-    Some(format!("the reply {how}, so it may not be whole"))
+    let advice = match answer.finish.stop {
+        Stop::Length => format!("; {LONGER}"),
+        _ => String::new(),
+    };
+    Some(format!("the reply {how}, so it may not be whole{advice}"))
 }

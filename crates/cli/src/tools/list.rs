@@ -1,9 +1,12 @@
 //! `plaincall tools list`: which tools there are.
 
+use std::fmt::Write as _;
+
 use clap::Args;
-use plaincall::Tool;
+use plaincall::{Tool, ToolSpec};
 use serde_json::{Value, json};
 
+use crate::config::SyntaxOption;
 use crate::environment::Environment;
 use crate::output::Output;
 use crate::run::interrupts::until_interrupted;
@@ -14,17 +17,22 @@ use crate::visible::harmless;
 
 /// List tools: what each may do, how it is called, what it is for.
 ///
-/// How a tool is called is shown as the emoji syntax has it: what stands on the line, then what stands in the body. A `?`
-/// marks what may be left out, dots what takes the rest of the line.
+/// Behind the name stand the parameters with their kinds; a `?` marks what may be left out. With `--syntax emoji` the tool
+/// is shown as that syntax calls it: what stands on the line, then what stands in the body, and dots mark what takes the
+/// rest of the line.
 ///
 /// Exit status: 0; 1 if a file cannot be read or has mistakes; 2 for wrong usage or configuration; 130 or 143 after a
 /// signal, and no server is left running.
 #[derive(Args, Debug)]
 pub(crate) struct ListOptions {
-    /// Print one JSON object a tool: `name`, `effect`, `description`, `usage`, `parameters` (its schema), and for a tool of
+    /// Print one JSON object a tool: `name`, `effect`, `description`, `usage` (how the emoji syntax calls it), `parameters` (its schema), and for a tool of
     /// an MCP server `hinted_effect`.
     #[arg(long)]
     json: bool,
+
+    /// The syntax whose calls are shown.
+    #[arg(long, value_name = "SYNTAX", default_value = "block")]
+    syntax: SyntaxOption,
 
     #[command(flatten)]
     sources: SourceOptions,
@@ -52,7 +60,7 @@ pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
         if options.json {
             output.json_line(&as_json(tool))?;
         } else {
-            output.text(format_args!("{}", as_lines(tool)))?;
+            output.text(format_args!("{}", as_lines(tool, options.syntax)))?;
         }
     }
     output.flush()?;
@@ -74,7 +82,7 @@ fn as_json(tool: &Tool) -> Value {
     value
 }
 
-fn as_lines(tool: &Tool) -> String {
+fn as_lines(tool: &Tool, syntax: SyntaxOption) -> String {
     let spec = tool.spec();
     let effect = effect_word(spec.effect);
     let sentence = first_sentence(&spec.description);
@@ -83,8 +91,24 @@ fn as_lines(tool: &Tool) -> String {
     } else {
         sentence
     };
-    let usage = spec.usage().to_string().replace('\n', " ");
+    let usage = match syntax {
+        SyntaxOption::Block => parameters(spec),
+        SyntaxOption::Emoji => spec.usage().to_string(),
+    };
+    let usage = usage.replace('\n', " ");
     harmless(&format!("{effect:<10}  {usage}\n{:<10}  {sentence}\n", ""))
+}
+
+/// The name and the parameters, as a list of tools in a prompt has them, but in one line.
+fn parameters(spec: &ToolSpec) -> String {
+    let mut text = spec.name.clone();
+    for (index, parameter) in spec.parameters().iter().enumerate() {
+        let gap = if index == 0 { "  " } else { ", " };
+        let mark = if parameter.required { "" } else { "?" };
+        let kind = parameter.kind.name();
+        let _ = write!(text, "{gap}{}{mark}: {kind}", parameter.name);
+    }
+    text
 }
 
 /// The first sentence of a description, no longer than its first line.

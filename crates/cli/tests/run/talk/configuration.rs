@@ -175,6 +175,35 @@ fn a_project_cannot_open_what_is_closed() {
 }
 
 #[test]
+fn what_other_programs_call_otherwise_is_told() {
+    let scene = scene(&["Hello."]);
+    for (text, part) in [
+        (
+            "api_key = 's'",
+            "holds no secrets; write `key_env = \"VARIABLE\"` or `key_file",
+        ),
+        ("num_ctx = 9", "told by `context` in `[limits]`"),
+        (
+            "kind = 'ollama'",
+            "`kind` cannot be `ollama`; `openai` is what ollama speaks",
+        ),
+    ] {
+        project(&scene, &format!("[models.a]\nurl = 'http://a'\n{text}"));
+        let ended = run(&scene, &["config"]);
+        assert_eq!(ended.status, Some(2), "{text}: {ended:?}");
+        assert!(ended.stderr.contains(part), "{text}: {}", ended.stderr);
+    }
+    for (name, part) in [
+        ("qwen3", "perhaps `ollama:qwen3` is meant"),
+        ("replies.jsonl", "perhaps `replay:replies.jsonl` is meant"),
+    ] {
+        let ended = run(&scene, &["ask", "--no-project", "--model", name, "Hi."]);
+        assert_eq!(ended.status, Some(2), "{name}: {ended:?}");
+        assert!(ended.stderr.contains(part), "{name}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn mistakes_are_shown_where_they_stand() {
     let scene = scene(&["Hello."]);
     for (text, parts) in [
