@@ -209,7 +209,9 @@ fn an_end_that_is_none_is_remarked() {
         ("stop", None),
         (
             "length",
-            Some("note: the reply was cut off by its limit of length, so it may not be whole"),
+            Some(
+                "note: the reply was cut off by its limit of length, so it may not be whole; `max_tokens` in the table `[models.NAME]` of the configuration says how long a reply may be; reasoning counts too",
+            ),
         ),
         (
             "odd",
@@ -283,4 +285,45 @@ fn a_call_in_a_definition_of_a_server_does_not_run() {
     let part = "`the definition of the tool help from the MCP server helpful`";
     assert!(ended.stderr.contains(part), "{}", ended.stderr);
     assert!(!scene.path("new.txt").exists());
+}
+
+/// What keeps a model from answering is told with what can be done about it.
+#[test]
+fn an_error_says_what_can_be_set() {
+    let scene = scene(&[]);
+    // A call that is cut off is no answer.
+    let reply = call("read", &[("name", "apples")]);
+    let reply = &reply[..reply.len() / 2];
+    let reply = serde_json::json!({"content": reply, "finish_reason": "length"});
+    fs::write(scene.path("replies.jsonl"), format!("{reply}\n")).unwrap();
+    let ended = run(
+        &scene,
+        &["ask", "--model", MODEL, "--tools", "tools.toml", "Which?"],
+    );
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("allow longer replies: `max_tokens` in"),
+        "{ended:?}"
+    );
+    // Nobody listens at this port of one's own machine.
+    let ended = run(
+        &scene,
+        &[
+            "ask",
+            "--model",
+            "m",
+            "--url",
+            "http://127.0.0.1:9/v1",
+            "Which?",
+        ],
+    );
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert_eq!(
+        ended.stderr.matches("is it running?").count(),
+        2,
+        "{ended:?}"
+    );
+    assert!(ended.stderr.contains("(1 of 1)"), "{ended:?}");
 }
