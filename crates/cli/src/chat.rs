@@ -8,7 +8,11 @@ mod command;
 mod lines;
 mod save;
 
+use std::pin::pin;
+use std::time::Duration;
+
 use clap::Args;
+use tokio::time::sleep;
 
 use crate::arguments::Color;
 use crate::chat::command::{Command, HELP};
@@ -22,6 +26,9 @@ use crate::status::{Failure, Outcome, Status, complain, remark};
 use crate::talk::{Built, Ended, Shown, build, chosen, doubt, explained, play};
 use crate::tools::effect_word;
 use crate::visible::harmless;
+
+/// How long the end may take before something is said of it.
+const SOON: Duration = Duration::from_millis(500);
 
 /// Talk with a model, with tools.
 ///
@@ -134,23 +141,10 @@ async fn talk(
         }
     };
     lines.close();
-    let Built {
-        talk,
-        stage,
-        servers,
-        model: _,
-    } = chat.built;
-    let written = stage.close().await;
-    if let Err(error) = talk.close().await {
-        complain(&error);
-    }
-    if let Some(servers) = servers {
-        servers.close().await;
-    }
-    match (interrupt, written) {
+    let ended = chat.end(&mut interrupts).await;
+    match (interrupt, ended) {
         (Some(interrupt), _) => Ok(Status::Interrupted(interrupt.status())),
-        (None, Some(failure)) => Err(failure),
-        (None, None) => Ok(status),
+        (None, ended) => ended.map(|()| status),
     }
 }
 
@@ -236,11 +230,46 @@ impl Chat<'_> {
                 if is_typed && interrupt.is_typed() && !interrupt.is_urgent() =>
             {
                 let _quiet = stage.desk.quiet().await;
-                remark("stopped at once");
+                remark(
+                    "stopped; a tool that was running may still take the time that it has to end",
+                );
                 Next::Line { is_answered: true }
             }
             Ended::AtOnce(interrupt) => Next::End(Some(interrupt)),
         }
+    }
+
+    /// Ends all that is left. A tool that takes its time is waited for, until somebody does not want to.
+    async fn end(self, interrupts: &mut Interrupts) -> Result<(), Failure> {
+        let Built {
+            talk,
+            stage,
+            servers,
+            model: _,
+        } = self.built;
+        let written = stage.close().await;
+        let closing = async {
+            if let Err(error) = talk.close().await {
+                complain(&error);
+            }
+            if let Some(servers) = servers {
+                servers.close().await;
+            }
+        };
+        let mut closing = pin!(closing);
+        tokio::select! {
+            () = &mut closing => {}
+            () = sleep(SOON) => {
+                remark("waiting for what was stopped to end; Ctrl-C ends it at once");
+                tokio::select! {
+                    () = closing => {}
+                    // With the runtime all that still runs is killed.
+                    _ = interrupts.next() => {}
+                }
+            }
+            _ = interrupts.next() => {}
+        }
+        written.map_or(Ok(()), Err)
     }
 
     fn tools(&self) {

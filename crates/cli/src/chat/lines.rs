@@ -1,6 +1,7 @@
 //! Lines from whoever talks: edited at a terminal, or from a pipe. They are read on a thread of their own, and only while
 //! one is wanted.
 
+use std::cell::Cell;
 use std::fs::DirBuilder;
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -8,9 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
-use rustyline::{Behavior, Config, Editor};
+use rustyline::validate::Validator;
+use rustyline::{Behavior, Config, Context, Editor, Helper};
 use tokio::sync::mpsc;
 
 use crate::run::terminal::{Controlling, HandedOver};
@@ -163,9 +168,32 @@ fn refuse_longer(text: &str) -> io::Result<()> {
 
 /// A terminal on which lines are edited.
 struct Typed {
-    editor: Editor<(), FileHistory>,
+    editor: Editor<Watcher, FileHistory>,
     history: Option<PathBuf>,
 }
+
+/// Sees whether something stands on the line: the editor does not say what a Ctrl-C has cleared.
+#[derive(Debug, Default)]
+struct Watcher {
+    has_text: Cell<bool>,
+}
+
+impl Hinter for Watcher {
+    type Hint = String;
+
+    fn hint(&self, line: &str, _: usize, _: &Context<'_>) -> Option<String> {
+        self.has_text.set(!line.is_empty());
+        None
+    }
+}
+
+impl Completer for Watcher {
+    type Candidate = String;
+}
+
+impl Highlighter for Watcher {}
+impl Validator for Watcher {}
+impl Helper for Watcher {}
 
 impl Typed {
     fn open(state: Option<&Path>) -> Result<Self, ReadlineError> {
@@ -178,12 +206,19 @@ impl Typed {
             .build();
         let history = FileHistory::with_config(&config);
         let mut editor = Editor::with_history(config, history)?;
+        editor.set_helper(Some(Watcher::default()));
         let history = state.map(|state| state.join(HISTORY));
         if let Some(file) = &history {
             // Without one there is nothing to remember yet.
             let _ = editor.load_history(file);
         }
         Ok(Self { editor, history })
+    }
+
+    /// Whether something stands on the line, or on those that it goes on from.
+    fn has_text(&self, before: &str) -> bool {
+        let watcher = self.editor.helper();
+        !before.is_empty() || watcher.is_some_and(|watcher| watcher.has_text.get())
     }
 
     /// A line, and those that go on from it. Ctrl-C forgets what stands there; on an empty line the second ends.
@@ -210,10 +245,13 @@ impl Typed {
                     self.remember(&text);
                     return Ok(Line::Text(text));
                 }
+                Err(ReadlineError::Interrupted) if self.has_text(&text) => {
+                    was_interrupted = false;
+                    text.clear();
+                }
                 Err(ReadlineError::Interrupted) if was_interrupted => return Ok(Line::End),
                 Err(ReadlineError::Interrupted) => {
                     was_interrupted = true;
-                    text.clear();
                     remark("Ctrl-C again, or Ctrl-D, ends");
                 }
                 Err(ReadlineError::Eof) => return Ok(Line::End),

@@ -132,6 +132,16 @@ impl Canvas {
         }
         out.push_str("\x1b[J");
         self.row_width = 0;
+        self.frame.clear();
+    }
+
+    /// Writes what waits and takes the region away, if there is any of it. Whatever else writes on the terminal is left
+    /// alone.
+    pub(crate) fn rest(&mut self, out: &mut String) {
+        self.prose.end_started_row();
+        if self.prose.waiting_rows() > 0 || !self.frame.is_empty() {
+            self.clear(out);
+        }
     }
 
     /// Draws the next frame whole: something else has written on the terminal.

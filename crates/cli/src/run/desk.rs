@@ -181,14 +181,6 @@ impl Desk {
         // Whoever asked before has an answer, or gives up within a tenth of a second, and gives the terminal back.
         self.close();
         let keys = terminal.into_keys(Arc::clone(&wish.is_wanted))?;
-        if !self.is_shown {
-            let mut text = String::new();
-            for line in question.lines.iter().chain([&prompt]) {
-                line.write(&mut text, false);
-                text.push('\n');
-            }
-            keys.terminal.write(&text)?;
-        }
         let asking = News::Asking {
             call: question.call,
             about: question.about,
@@ -200,6 +192,20 @@ impl Desk {
             .send(asking)
             .await
             .map_err(|_| ErrorKind::BrokenPipe)?;
+        if !self.is_shown {
+            if self.is_on_terminal {
+                // What stands on the terminal ends its line first.
+                let (tell, is_told) = oneshot::channel();
+                let _ = self.news.send(News::Written(tell)).await;
+                let _ = is_told.await;
+            }
+            let mut text = String::new();
+            for line in question.lines.iter().chain([&prompt]) {
+                line.write(&mut text, false);
+                text.push('\n');
+            }
+            keys.terminal.write(&text)?;
+        }
         let (tell, answer) = oneshot::channel();
         let conversation = Conversation {
             call: question.call,

@@ -246,6 +246,7 @@ impl Display for Live {
             News::Quiet { .. }
             | News::Written(_)
             | News::Begin
+            | News::Left
             | News::Agent(_)
             | News::Answer(_)
             | News::Totals { .. } => {}

@@ -54,6 +54,8 @@ pub(crate) enum News {
         is_quiet: oneshot::Sender<()>,
         is_back: Receiver<()>,
     },
+    /// Nobody waits for the answer any more.
+    Left,
     /// The run is being called off.
     Stopping,
     /// Time has passed.

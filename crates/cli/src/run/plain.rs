@@ -153,6 +153,7 @@ impl Display for Plain {
             | News::Quiet { .. }
             | News::Written(_)
             | News::Begin
+            | News::Left
             | News::Agent(_)
             | News::Answer(_)
             | News::Totals { .. } => {}

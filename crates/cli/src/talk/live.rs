@@ -36,9 +36,18 @@ pub(crate) struct Live {
     asked: Option<Instant>,
     turn: u32,
     question: Option<Asked>,
-    is_stopping: bool,
+    phase: Phase,
     /// When the run began, for the times of its events.
     run_begun: Instant,
+}
+
+/// What is going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No question is worked on: nothing stands below the text, and others may write there.
+    Idle,
+    Working,
+    Stopping,
 }
 
 impl Live {
@@ -61,7 +70,7 @@ impl Live {
             asked: None,
             turn: 0,
             question: None,
-            is_stopping: false,
+            phase: Phase::Idle,
             run_begun,
         }
     }
@@ -153,7 +162,7 @@ impl Live {
             }
         }
         line.push(DIM, &dot);
-        if self.is_stopping {
+        if self.phase == Phase::Stopping {
             line.push(ASKING, "stopping; Ctrl-C again ends it at once");
         } else if let Some(since) = self.asked {
             let waited = since.elapsed();
@@ -171,6 +180,7 @@ impl Live {
         let width = self.canvas.width();
         let mut below = match &self.question {
             Some(question) => question.rows(width),
+            None if self.phase == Phase::Idle => Vec::new(),
             None => vec![self.status_line().cut(width, self.glyphs.cut)],
         };
         let room = self.canvas.room();
@@ -195,6 +205,11 @@ impl Live {
     }
 
     fn draw(&mut self, out: &mut String) {
+        if self.phase == Phase::Idle && self.question.is_none() {
+            self.flush(true);
+            self.canvas.rest(out);
+            return;
+        }
         let frame = self.canvas.begin_frame();
         if let Some(question) = &mut self.question {
             question.place(&mut self.canvas);
@@ -202,6 +217,14 @@ impl Live {
         self.canvas.fit();
         let region = self.region();
         self.canvas.end_frame(&frame, &region, out);
+    }
+
+    /// Nothing is worked on any more.
+    fn rest(&mut self) {
+        self.phase = Phase::Idle;
+        self.asked = None;
+        self.question = None;
+        self.calls.clear();
     }
 
     fn end_question(&mut self, call: u32) {
@@ -259,7 +282,7 @@ impl Display for Live {
                 self.draw(out);
             }
             News::Stopping => {
-                self.is_stopping = true;
+                self.phase = Phase::Stopping;
                 self.draw(out);
             }
             News::Tick => self.draw(out),
@@ -284,14 +307,20 @@ impl Display for Live {
                     row.write(out, self.has_color);
                     out.push('\n');
                 }
-                self.canvas.forget();
+                self.rest();
+            }
+            News::Left => {
+                self.let_go();
+                self.flush(true);
+                self.canvas.clear(out);
+                self.rest();
             }
             News::Begin => {
                 self.begun = Instant::now();
                 self.asked = Some(self.begun);
                 self.calls = Calls::default();
                 self.held.clear();
-                self.is_stopping = false;
+                self.phase = Phase::Working;
             }
             News::Over => {
                 self.canvas.measure();

@@ -1,5 +1,7 @@
 //! An answer in lines: for pipes and files, for terminals that cannot do more, and for people who want it so.
 
+use std::time::{Duration, Instant};
+
 use plaincall_agent::AgentEvent;
 
 use crate::picture::glyphs::Glyphs;
@@ -13,6 +15,9 @@ use crate::visible::harmless;
 
 /// How many characters of what the model was told are shown.
 const SHOWN: usize = 160;
+
+/// How long nobody hears that the model is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Writes the text, a line for each call that has ended, and what it took.
 #[derive(Debug)]
@@ -32,10 +37,19 @@ pub(crate) struct Plain {
     /// Whether the line end that follows belongs to a call.
     is_behind_call: bool,
     waiting: Vec<Line>,
+    /// Whether it is written on a terminal, where people wait, and where questions are written, too.
+    is_on_terminal: bool,
+    /// Since when the model is waited for, as long as nobody was told.
+    asked: Option<Instant>,
 }
 
 impl Plain {
-    pub(crate) fn new(glyphs: &'static Glyphs, has_color: bool, is_streamed: bool) -> Self {
+    pub(crate) fn new(
+        glyphs: &'static Glyphs,
+        has_color: bool,
+        is_streamed: bool,
+        is_on_terminal: bool,
+    ) -> Self {
         Self {
             glyphs,
             has_color,
@@ -45,6 +59,8 @@ impl Plain {
             is_in_line: false,
             is_behind_call: false,
             waiting: Vec::new(),
+            is_on_terminal,
+            asked: None,
         }
     }
 
@@ -93,15 +109,38 @@ impl Plain {
         }
     }
 
+    /// Nothing is worked on any more.
+    fn rest(&mut self) {
+        self.asked = None;
+        self.calls.clear();
+    }
+
     fn let_go(&mut self, out: &mut String) {
         let held = std::mem::take(&mut self.held);
         self.text(held.trim_end(), out);
         self.end_line(out);
     }
 
+    /// Says once that the model is waited for.
+    fn tick(&mut self, now: Instant, out: &mut String) {
+        let is_long = |since: &mut Instant| now.saturating_duration_since(*since) >= PATIENCE;
+        if self.is_on_terminal && self.asked.take_if(is_long).is_some() {
+            self.flush(true, out);
+            self.line(&Line::of(DIM, "waiting for the model"), out);
+        }
+    }
+
     fn event(&mut self, event: &AgentEvent, out: &mut String) {
         match event {
+            AgentEvent::Text(_)
+            | AgentEvent::Reasoning(_)
+            | AgentEvent::Call { .. }
+            | AgentEvent::TurnEnd { .. } => self.asked = None,
+            _ => {}
+        }
+        match event {
             AgentEvent::TurnBegin { .. } => {
+                self.asked = Some(Instant::now());
                 self.let_go(out);
                 self.flush(true, out);
             }
@@ -172,6 +211,10 @@ impl Display for Plain {
             News::Agent(event) => self.event(&event, out),
             News::Asking { call, about, .. } => {
                 self.flush(true, out);
+                // The question itself is written there.
+                if self.is_on_terminal {
+                    return;
+                }
                 let mut line = self.about(call);
                 let is_call = !line.is_empty();
                 line.push(
@@ -185,13 +228,14 @@ impl Display for Plain {
                 self.line(&line, out);
             }
             News::Answered { call, answer } => {
-                if let Some(answer) = answer {
+                if let Some(answer) = answer.filter(|_| !self.is_on_terminal) {
                     let mut line = self.about(call);
                     line.push(ASKING, &answer);
                     self.line(&line, out);
                 }
             }
             News::Stopping => {
+                self.asked = None;
                 self.end_line(out);
                 self.line(&Line::of(ASKING, "stopping"), out);
             }
@@ -208,8 +252,15 @@ impl Display for Plain {
                     self.let_go(out);
                 }
                 self.flush(true, out);
+                self.rest();
                 self.line(&totals(&progress, time, self.glyphs), out);
             }
+            News::Left => {
+                self.rest();
+                self.let_go(out);
+                self.flush(true, out);
+            }
+            News::Tick => self.tick(Instant::now(), out),
             News::Begin => {
                 self.calls = Calls::default();
                 self.held.clear();
@@ -217,7 +268,6 @@ impl Display for Plain {
             News::Over => self.end_line(out),
             News::Reply(_)
             | News::Event(_)
-            | News::Tick
             | News::Prompt { .. }
             | News::Quiet { .. }
             | News::Written(_) => {}
@@ -226,5 +276,38 @@ impl Display for Plain {
 
     fn abandon(&mut self, out: &mut String) {
         self.end_line(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use plaincall_agent::AgentEvent;
+
+    use super::Plain;
+    use crate::picture::glyphs::ASCII;
+    use crate::run::news::{Display as _, News};
+
+    #[test]
+    fn who_waits_hears_of_it_once() {
+        let check = |is_on_terminal: bool, text: Option<&str>, expected: &str| {
+            let mut plain = Plain::new(&ASCII, false, true, is_on_terminal);
+            let mut out = String::new();
+            plain.take(News::Begin, &mut out);
+            let mut event = |event| plain.take(News::Agent(Box::new(event)), &mut out);
+            event(AgentEvent::TurnBegin { turn: 0 });
+            if let Some(text) = text {
+                event(AgentEvent::Text(text.to_owned()));
+            }
+            plain.tick(Instant::now(), &mut out);
+            for seconds in [2, 4] {
+                plain.tick(Instant::now() + Duration::from_secs(seconds), &mut out);
+            }
+            assert_eq!(out, expected);
+        };
+        check(true, None, "waiting for the model\n");
+        check(true, Some("Hello"), "Hello");
+        check(false, None, "");
     }
 }

@@ -1,18 +1,16 @@
 //! One question, from its first event to its answer or to the signal that calls it off.
 
-use std::time::{Duration, Instant};
+use std::future::pending;
+use std::time::Instant;
 
 use plaincall::Stop;
 use plaincall_agent::{AgentError, Answer, Asking};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::run::news::News;
 use crate::talk::build::LONGER;
 use crate::talk::stage::Stage;
-
-/// How often the display is drawn anew.
-const FRAME: Duration = Duration::from_millis(40);
 
 /// How a question ended.
 pub(crate) enum Ended {
@@ -33,14 +31,18 @@ pub(crate) async fn play(
     let quit = cancel.clone();
     stage.desk.set_quit(move || quit.cancel());
     stage.show(News::Begin).await;
-    let mut frames = interval(FRAME);
-    frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut frames = stage.frame.map(|frame| {
+        let mut frames = interval(frame);
+        frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        frames
+    });
     let mut first: Option<Interrupt> = None;
     loop {
         tokio::select! {
             biased;
             interrupt = interrupts.next() => {
                 if first.is_some() || interrupt.is_urgent() {
+                    stage.left();
                     return Ended::AtOnce(interrupt);
                 }
                 first = Some(interrupt);
@@ -51,7 +53,7 @@ pub(crate) async fn play(
                 Some(event) => stage.tell(event).await,
                 None => break,
             },
-            _ = frames.tick(), if stage.is_live => stage.tick(),
+            () = next(&mut frames) => stage.tick(),
         }
     }
     let ended = asking.answer().await;
@@ -97,4 +99,14 @@ pub(crate) fn doubt(answer: &Answer) -> Option<String> {
         _ => String::new(),
     };
     Some(format!("the reply {how}, so it may not be whole{advice}"))
+}
+
+/// Waits for the next frame, if there are any.
+async fn next(frames: &mut Option<Interval>) {
+    match frames {
+        Some(frames) => {
+            frames.tick().await;
+        }
+        None => pending().await,
+    }
 }

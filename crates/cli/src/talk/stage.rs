@@ -6,7 +6,7 @@
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plaincall::RunEvent;
 use plaincall_agent::{AgentEvent, Answer};
@@ -26,6 +26,12 @@ use crate::talk::live::Live;
 use crate::talk::plain::Plain;
 use crate::talk::verbatim::Verbatim;
 
+/// How often what is drawn is drawn anew.
+const FRAME: Duration = Duration::from_millis(40);
+
+/// How often it is looked whether something has to be said of the time.
+const SELDOM: Duration = Duration::from_millis(500);
+
 /// What is wanted on the standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
@@ -41,7 +47,9 @@ pub(crate) struct Stage {
     /// The answer or the record, if it is not seen anyway.
     output: Option<(Sender<News>, Printer)>,
     pub(crate) desk: Arc<Desk>,
-    pub(crate) is_live: bool,
+    is_live: bool,
+    /// How often the display hears that time has passed, if somebody sits there.
+    pub(crate) frame: Option<Duration>,
 }
 
 impl Stage {
@@ -95,7 +103,7 @@ impl Stage {
                 measure,
             ))
         } else {
-            Box::new(Plain::new(glyphs, has_color, is_shared))
+            Box::new(Plain::new(glyphs, has_color, is_shared, is_terminal))
         };
         let (news, printer) = printer::start(display, target)?;
         let output: Option<Box<dyn Display>> = match shown {
@@ -114,6 +122,11 @@ impl Stage {
             output,
             desk: Arc::new(desk),
             is_live,
+            frame: match (is_live, is_terminal) {
+                (true, _) => Some(FRAME),
+                (false, true) => Some(SELDOM),
+                (false, false) => None,
+            },
         })
     }
 
@@ -173,6 +186,14 @@ impl Stage {
     /// The signal that all is called off.
     pub(crate) fn stopping(&self) {
         crate::run::telling::post(&self.news, News::Stopping);
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(crate) fn left(&self) {
+        crate::run::telling::post(&self.news, News::Left);
+        if let Some((output, _)) = &self.output {
+            crate::run::telling::post(output, News::Left);
+        }
     }
 
     /// Waits until all is written. What went wrong with the answer's writing.

@@ -60,7 +60,7 @@ impl Display for Verbatim {
                 }
                 self.end_line(out);
             }
-            News::Over => self.end_line(out),
+            News::Over | News::Left => self.end_line(out),
             _ => {}
         }
     }

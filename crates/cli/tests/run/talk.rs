@@ -48,6 +48,12 @@ parameters = {}
 shell = 'echo $$ > {directory:tools}/waiting; sleep 60'
 effect = "read"
 
+[tools.stay]
+parameters = {}
+shell = 'trap "" TERM; echo $$ > {directory:tools}/waiting; while :; do sleep 1; done'
+effect = "read"
+grace = "1h"
+
 [tools.count]
 parameters = {}
 command = ["seq", "200"]

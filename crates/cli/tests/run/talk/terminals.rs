@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{MODEL, scene, two_notes};
 use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::call;
+use crate::scene::{Scene, call};
 
 const TOOLS: [&str; 4] = ["--model", MODEL, "--tools", "tools.toml"];
 
@@ -69,6 +69,113 @@ fn without_colours_there_are_lines() {
     assert_eq!(status, Some(0), "{shown}");
     assert!(shown.contains("I look into the notes.\n"), "{shown}");
     assert!(shown.contains("Done.\n2 turns"), "{shown}");
+}
+
+#[test]
+fn without_colours_a_question_is_put_once() {
+    let write = call("write", &[("name", "new"), ("text", "one")]);
+    let scene = scene(&[&format!("I write.{write}"), "Done."]);
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            command: "ask",
+            arguments: &[&["What?"], &TOOLS[..]].concat(),
+            environment: &[("NO_COLOR", "1")],
+            ..Options::default()
+        },
+    );
+    terminal.wait_for("May it run?");
+    terminal.answer('y');
+    let raw = terminal.raw();
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(!raw.contains('\u{1b}'), "{raw:?}");
+    assert!(shown.contains("I write.\n? "), "{shown}");
+    assert!(!shown.contains("asks whether"), "{shown}");
+    assert_eq!(shown.matches("may run\n").count(), 1, "{shown}");
+}
+
+/// A conversation on a terminal, with its prompt.
+fn chat(scene: &Scene, options: &[&str]) -> Terminal {
+    let home = scene.path("home").display().to_string();
+    let terminal = Terminal::start(
+        scene,
+        Options {
+            command: "chat",
+            arguments: &[&TOOLS, options].concat(),
+            environment: &[("HOME", &home)],
+            ..Options::default()
+        },
+    );
+    terminal.wait_for("/help lists the commands");
+    terminal.wait_for("\n>");
+    terminal
+}
+
+#[test]
+fn nothing_of_a_stopped_answer_is_left_below() {
+    let scene = scene(&[&call("wait", &[])]);
+    let terminal = chat(&scene, &[]);
+    terminal.type_keys("Wait!\r");
+    terminal.wait_for("1 running");
+    terminal.type_keys("\u{3}");
+    terminal.wait_for("note: stopped\n>");
+    terminal.type_keys("/tools\r");
+    terminal.wait_for("count (read)");
+    terminal.wait_for("read_result (read)");
+    terminal.type_keys("/help\r");
+    terminal.wait_for("Ctrl-C stops an answer.\n>");
+    // What stands on a line only goes; after that the first of two is one.
+    terminal.type_keys("half a question");
+    terminal.wait_for("> half a question");
+    terminal.type_keys("\u{3}");
+    terminal.wait_for("> half a question\n>");
+    assert!(!terminal.screen().contains("again, or Ctrl-D"));
+    terminal.type_keys("\u{3}");
+    terminal.wait_for("again, or Ctrl-D, ends\n>");
+    terminal.type_keys("\u{3}");
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(!shown.contains("stopping;"), "{shown}");
+    assert!(
+        shown.contains("> /tools\nread (read)  Reads a note.\nwrite (write)"),
+        "{shown}"
+    );
+    assert!(shown.contains("> /help\n/help "), "{shown}");
+}
+
+#[test]
+fn lines_that_come_at_once_are_all_asked() {
+    let scene = scene(&["First.", "Second.", "Third."]);
+    let terminal = chat(&scene, &[]);
+    terminal.type_keys("one\rtwo\rthree\r");
+    terminal.wait_for("Third.");
+    terminal.wait_for("> three");
+    terminal.type_keys("/exit\r");
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(scene.is_clean());
+}
+
+#[test]
+fn a_tool_that_does_not_end_holds_up_nobody() {
+    let scene = scene(&[&call("stay", &[])]);
+    let terminal = chat(&scene, &[]);
+    terminal.type_keys("Stay!\r");
+    terminal.wait_for("1 running");
+    terminal.type_keys("\u{3}");
+    terminal.wait_for("Ctrl-C again ends it at once");
+    // Two signals within a moment are one.
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    terminal.type_keys("\u{3}");
+    terminal.wait_for("note: stopped;");
+    terminal.wait_for("\n>");
+    terminal.type_keys("/exit\r");
+    terminal.wait_for("waiting for what was stopped to end");
+    terminal.type_keys("\u{3}");
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(0), "{shown}");
+    assert!(scene.is_clean());
 }
 
 #[test]
