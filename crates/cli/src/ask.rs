@@ -4,12 +4,13 @@
     reason = "help has no markup that would be read, so a proper name stands in it as it is"
 )]
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall_agent::AgentErrorKind;
+use plaincall_agent::{AgentError, AgentErrorKind, Answer};
 use rustix::fs::{FileType, fstat};
+use serde_json::json;
 
 use crate::arguments::Color;
 use crate::config::{AgentOptions, Configuration};
@@ -19,7 +20,7 @@ use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
 use crate::status::{Failure, Outcome, Status, complain, remark};
-use crate::talk::{Built, Ended, Shown, Stage, build, doubt, explained, play, status};
+use crate::talk::{Built, Ended, Shown, Stage, build, doubt, explained, kind, play, status};
 
 /// Ask a model a question, with tools.
 ///
@@ -42,17 +43,24 @@ use crate::talk::{Built, Ended, Shown, Stage, build, doubt, explained, play, sta
 /// usage or configuration; 124 if the time was over; 130 after Ctrl-C, 143 after SIGTERM.
 #[derive(Args, Debug)]
 pub(crate) struct AskOptions {
-    /// The question; without it, it is read from the standard input.
+    /// The question; several words are one question. Without it, it is read from the standard input.
     #[arg(value_name = "QUESTION")]
-    question: Option<String>,
+    question: Vec<String>,
 
     /// A file that is given to the model beside the question; may be repeated.
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
 
     /// Print the record in the place of the answer: one JSON object for everything that happens.
+    ///
+    /// The last line is none of the record: an object with `"event": "answer"`, `text`, `turns` and `usage`, or one with
+    /// `"event": "failed"`, `kind` and `message`.
     #[arg(long)]
     json: bool,
+
+    /// Show what each tool returns, up to 20 lines of it.
+    #[arg(long, short)]
+    verbose: bool,
 
     #[command(flatten)]
     session: SessionOptions,
@@ -109,6 +117,7 @@ async fn answer(
     let building = build(
         &options.agent,
         shown,
+        options.verbose,
         color,
         configuration,
         environment,
@@ -136,6 +145,11 @@ async fn answer(
         Ended::Settled(ended, interrupt) => (ended, interrupt),
     };
     let written = stage.close().await;
+    let told = if options.json {
+        last_line(&ended, configuration)
+    } else {
+        Ok(())
+    };
     let closed = talk.close().await;
     if let Some(servers) = servers {
         servers.close().await;
@@ -150,7 +164,7 @@ async fn answer(
         }
         (None, Err(error)) => {
             if !matches!(error.kind, AgentErrorKind::Cancelled) {
-                complain(&explained(&error));
+                complain(&explained(&error, configuration));
                 if let AgentErrorKind::Model(_) = error.kind
                     && error.progress.turns > 0
                 {
@@ -167,10 +181,32 @@ async fn answer(
     if let Err(error) = closed {
         complain(&error);
     }
+    let written = written.or(told.err());
     match (status, written) {
         (Status::Good, Some(failure)) => Err(failure),
         (status, _) => Ok((status, None)),
     }
+}
+
+/// Writes how it ended, behind the record (spec/agent.md, 8).
+fn last_line(
+    ended: &Result<Answer, AgentError>,
+    configuration: &Configuration,
+) -> Result<(), Failure> {
+    let line = match ended {
+        Ok(answer) => json!({
+            "event": "answer",
+            "text": answer.text,
+            "turns": answer.progress.turns,
+            "usage": answer.progress.usage,
+        }),
+        Err(error) => json!({
+            "event": "failed",
+            "kind": kind(&error.kind),
+            "message": explained(error, configuration),
+        }),
+    };
+    writeln!(io::stdout(), "{line}").map_err(|error| Failure::output(&error))
 }
 
 /// What the model is given: the question, and the documents beside it.
@@ -186,18 +222,18 @@ fn given(options: &AskOptions) -> Result<Given, Failure> {
         documents.push((name, text(input)?));
     }
     let reads_standard_input = options.file.iter().any(|path| path == Path::new("-"));
-    let question = match &options.question {
-        Some(question) => {
+    let question = match options.question.as_slice() {
+        question @ [_, ..] => {
             if !reads_standard_input && has_document() {
                 let text = text(Input::open(Path::new("-"))?)?;
                 if !text.trim().is_empty() {
                     documents.push((STANDARD_INPUT.to_owned(), text));
                 }
             }
-            question.clone()
+            question.join(" ")
         }
-        None if reads_standard_input => String::new(),
-        None => text(Input::open(Path::new("-"))?)?,
+        [] if reads_standard_input => String::new(),
+        [] => text(Input::open(Path::new("-"))?)?,
     };
     if question.trim().is_empty() {
         return Err(Failure::Usage(

@@ -19,6 +19,7 @@ use crate::chat::command::{Command, HELP};
 use crate::chat::lines::{Line, Lines};
 use crate::config::{AgentOptions, Configuration};
 use crate::environment::Environment;
+use crate::picture::call_line::verb;
 use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
@@ -34,7 +35,7 @@ const SOON: Duration = Duration::from_millis(500);
 ///
 /// Each line is a question; a pasted text stays one, and a line that ends with a backslash goes on in the next. While the
 /// model answers, Ctrl-C stops the answer and not the program. At the prompt Ctrl-C twice, or Ctrl-D, ends it. `/help` lists
-/// the commands: `/tools`, `/model`, `/save` and others.
+/// the commands: `/tools`, `/model`, `/show`, `/save` and others.
 ///
 /// Models, tools and rules come from the configuration and the options, as for `ask`. Lines may come through a pipe too: then
 /// each is a question, and the answers alone go to the standard output; there Ctrl-C ends the program.
@@ -43,6 +44,10 @@ const SOON: Duration = Duration::from_millis(500);
 /// Ctrl-C where lines come through a pipe, 143 after SIGTERM, 129 after a closed terminal.
 #[derive(Args, Debug)]
 pub(crate) struct ChatOptions {
+    /// Show what each tool returns, up to 20 lines of it.
+    #[arg(long, short)]
+    verbose: bool,
+
     #[command(flatten)]
     session: SessionOptions,
 
@@ -93,6 +98,7 @@ async fn talk(
     let building = build(
         &options.agent,
         Shown::Answer,
+        options.verbose,
         color,
         configuration,
         environment,
@@ -141,7 +147,7 @@ async fn talk(
         }
     };
     lines.close();
-    let ended = chat.end(&mut interrupts).await;
+    let ended = Box::pin(chat.end(&mut interrupts)).await;
     match (interrupt, ended) {
         (Some(interrupt), _) => Ok(Status::Interrupted(interrupt.status())),
         (None, ended) => ended.map(|()| status),
@@ -186,6 +192,7 @@ impl Chat<'_> {
                     return Next::Line { is_answered: false };
                 }
             }
+            Some(Ok(Command::Show(back))) => return self.show(back),
             Some(Ok(Command::Save(path))) => match save::save(&path, &self.built.talk.messages()) {
                 Ok(()) => remark(&format!("saved to {}", path.display())),
                 Err(message) => {
@@ -221,7 +228,7 @@ impl Chat<'_> {
                         Next::Line { is_answered: true }
                     }
                     None => {
-                        complain(&explained(&error));
+                        complain(&explained(&error, self.configuration));
                         Next::Line { is_answered: false }
                     }
                 }
@@ -286,9 +293,29 @@ impl Chat<'_> {
         }
     }
 
+    /// Shows a result whole.
+    fn show(&self, back: usize) -> Next {
+        let Some(result) = self.built.stage.result(back) else {
+            complain(
+                "there is no such result: `/show` shows the last, `/show 2` the one before it",
+            );
+            return Next::Line { is_answered: false };
+        };
+        eprintln!("{}  {}", harmless(&result.name), verb(&result));
+        for text in [&result.output, &result.error, &result.note]
+            .into_iter()
+            .flatten()
+        {
+            eprintln!("{}", harmless(text.trim_end_matches('\n')));
+        }
+        Next::Line { is_answered: true }
+    }
+
     fn models(&self) {
         remark(&format!("the model is {}", self.built.model));
-        for name in self.configuration.model_names() {
+        let names = self.configuration.model_names();
+        // That one was said.
+        for name in names.filter(|name| *name != self.built.model) {
             eprintln!("{}", harmless(name));
         }
     }

@@ -291,10 +291,15 @@ fn listed(known: &Known) -> Listed {
         RunEvent::Run(begin) => Note::of(begin),
         _ => None,
     });
-    let question = events.iter().find_map(|event| match event {
+    // Documents stand before the question that they came with.
+    let before = events
+        .iter()
+        .take_while(|event| !matches!(event, RunEvent::Turn(_)));
+    let question = before.filter_map(|event| match event {
         RunEvent::Told(told) if told.by == Teller::User => Some(told.text.to_string()),
         _ => None,
     });
+    let question = question.last();
     let is_turn = |event: &&RunEvent| matches!(event, RunEvent::Turn(_));
     let used = known
         .used

@@ -10,7 +10,7 @@ mod stage;
 mod totals;
 mod verbatim;
 
-pub(crate) use build::{Built, build, chosen, explained, status};
+pub(crate) use build::{Built, build, chosen, explained, kind, status};
 pub(crate) use person::Person;
 pub(crate) use play::{Ended, doubt, play};
 pub(crate) use stage::{Shown, Stage};

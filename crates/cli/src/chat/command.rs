@@ -10,12 +10,13 @@ pub(super) const HELP: &str = "\
 /tools         the tools, and what they may do
 /model         the model, and those of the configuration
 /model NAME    another model from now on
+/show [N]      what the last tool returned, or the Nth from the last
 /save FILE     the conversation as text, or as JSON messages if FILE ends with .json
 /exit          end (so does Ctrl-D)
 A line that ends with \\ goes on in the next. Ctrl-C stops an answer.
 ";
 
-const NAMES: [&str; 5] = ["help", "tools", "model", "save", "exit"];
+const NAMES: [&str; 6] = ["help", "tools", "model", "show", "save", "exit"];
 
 /// A command.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(super) enum Command {
     Help,
     Tools,
     Model(Option<String>),
+    /// Which result, counted from the last one, which is 1.
+    Show(usize),
     Save(PathBuf),
     End,
 }
@@ -50,6 +53,14 @@ impl Command {
             "tools" => alone(Self::Tools),
             "exit" | "quit" => alone(Self::End),
             "model" => Ok(Self::Model((!rest.is_empty()).then(|| rest.to_owned()))),
+            "show" if rest.is_empty() => Ok(Self::Show(1)),
+            "show" => match rest.parse() {
+                Ok(back @ 1..) => Ok(Self::Show(back)),
+                _ => Err(
+                    "write a number behind it: `/show 2` shows the result before the last"
+                        .to_owned(),
+                ),
+            },
             "save" if rest.is_empty() => Err("write a file behind it: `/save talk.txt`".to_owned()),
             "save" => Ok(Self::Save(PathBuf::from(rest))),
             _ => Err(match nearest_name(name, NAMES) {
@@ -86,6 +97,9 @@ mod tests {
             Some(Ok(Command::Model(Some("a b".to_owned())))),
         );
         check("/save a b.txt", Some(Ok(Command::Save("a b.txt".into()))));
+        check("/show", Some(Ok(Command::Show(1))));
+        check("/show 3", Some(Ok(Command::Show(3))));
+        check("/show 0", Some(Err("write a number")));
         check("/save", Some(Err("write a file")));
         check("/tool", Some(Err("perhaps `/tools`")));
         check("/xyzzy", Some(Err("`/help` lists them")));

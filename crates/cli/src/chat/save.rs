@@ -1,7 +1,7 @@
 //! A conversation in a file.
 
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -25,7 +25,12 @@ pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
     } else {
         as_text(messages)
     };
-    let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            format!("{} is there already; name another file", path.display())
+        }
+        _ => format!("cannot write {}: {error}", path.display()),
+    };
     OpenOptions::new()
         .write(true)
         .create_new(true)

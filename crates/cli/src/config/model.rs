@@ -124,8 +124,14 @@ impl Configuration {
         environment: &Environment,
     ) -> Result<Ready, Failure> {
         let entry = &chosen.entry;
+        // What is named with options has no name of its own.
+        let name = match (&entry.model, &entry.url) {
+            (Some(id), Some(url)) if chosen.name == GIVEN => format!("{id} at {url}"),
+            (None, Some(url)) if chosen.name == GIVEN => url.clone(),
+            _ => chosen.name.clone(),
+        };
         let ready = |model| Ready {
-            name: chosen.name.clone(),
+            name: name.clone(),
             model,
             dialect: dialect(entry),
             is_keyed: entry.keyed,

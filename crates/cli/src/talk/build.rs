@@ -1,13 +1,14 @@
 //! An agent as the configuration and the options describe it, with everything around it.
 
 use plaincall_agent::mcp::McpServers;
-use plaincall_agent::{Agent, AgentError, AgentErrorKind, Conversation};
+use plaincall_agent::{Agent, AgentError, AgentErrorKind, AgentLimits, Conversation};
 
 use crate::arguments::Color;
 use crate::config::model::{Chosen, Ready};
 use crate::config::parts::Equipment;
 use crate::config::{AgentOptions, Configuration, From};
 use crate::environment::Environment;
+use crate::picture::words;
 use crate::run::approval::Approval;
 use crate::sessions::{Note, Session};
 use crate::status::{Failure, Status};
@@ -30,6 +31,7 @@ pub(crate) struct Built {
 pub(crate) async fn build(
     options: &AgentOptions,
     shown: Shown,
+    is_verbose: bool,
     color: Color,
     configuration: &Configuration,
     environment: &Environment,
@@ -56,7 +58,7 @@ pub(crate) async fn build(
     if let Some(begin) = session.as_ref().and_then(|session| session.past.begin()) {
         policy = begin.policy;
     }
-    let stage = Stage::new(shown, !toolbox.is_empty(), color, environment)?;
+    let stage = Stage::new(shown, is_verbose, !toolbox.is_empty(), color, environment)?;
     if let Some(person) = &person {
         person.set_desk(&stage.desk);
     }
@@ -131,13 +133,46 @@ pub(crate) fn failure(error: &AgentError) -> Failure {
     }
 }
 
-/// How a command ends whose question has no answer.
+/// What the reason is called in the record.
+pub(crate) fn kind(kind: &AgentErrorKind) -> &'static str {
+    match kind {
+        AgentErrorKind::Model(_) => "model",
+        AgentErrorKind::Run(_) => "run",
+        AgentErrorKind::Dialect(_) => "dialect",
+        AgentErrorKind::Log(_) => "log",
+        AgentErrorKind::Random => "random",
+        AgentErrorKind::Cancelled => "cancelled",
+        AgentErrorKind::Time => "time",
+        AgentErrorKind::Turns => "turns",
+        AgentErrorKind::Calls => "calls",
+        AgentErrorKind::Tokens => "tokens",
+        AgentErrorKind::Length => "length",
+        AgentErrorKind::Repairs => "repairs",
+        AgentErrorKind::SameFailure { .. } => "same_failure",
+        AgentErrorKind::Empty => "empty",
+        AgentErrorKind::TooLong => "too_long",
+        AgentErrorKind::Ended(_) => "ended",
+        AgentErrorKind::Settings(_) => "settings",
+        AgentErrorKind::User(_) => "user",
+        _ => "other",
+    }
+}
+
 /// What is to be done about a reply that was too long.
 pub(crate) const LONGER: &str = "`max_tokens` in the table `[models.NAME]` of the configuration says how long a reply may be; reasoning counts too";
 
 /// Says what went wrong, and what of the configuration can help.
-pub(crate) fn explained(error: &AgentError) -> String {
+pub(crate) fn explained(error: &AgentError, configuration: &Configuration) -> String {
     match &error.kind {
+        AgentErrorKind::Time => {
+            let limit = configuration.contents.limits.time;
+            let time = words::time(limit.map_or(AgentLimits::default().time, |time| time.0));
+            let name = match configuration.origin("limits.time").from {
+                From::Options => "`--timeout`",
+                _ => "`time` in the table `[limits]` of the configuration, or `--timeout`",
+            };
+            format!("stopped: the time ({time}, {name}) was over")
+        }
         AgentErrorKind::Length => format!("{error}: {LONGER}"),
         AgentErrorKind::TooLong => format!(
             "{error}; `context` in the table `[limits]` of the configuration says how much the model can read"
@@ -146,6 +181,7 @@ pub(crate) fn explained(error: &AgentError) -> String {
     }
 }
 
+/// How a command ends whose question has no answer.
 pub(crate) fn status(kind: &AgentErrorKind) -> Status {
     match kind {
         AgentErrorKind::Time => Status::TimedOut,

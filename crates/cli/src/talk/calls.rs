@@ -13,6 +13,7 @@ use crate::picture::line::Line;
 use crate::picture::palette::{self, ASKING, BOLD, DIM, PLAIN, RUNNING};
 use crate::picture::words;
 use crate::run::news::About;
+use crate::run::question::indented;
 
 /// How much of the arguments of a call is kept to be shown, in characters.
 const KEPT: usize = 400;
@@ -21,12 +22,17 @@ const SHOWN: usize = 60;
 /// How many columns what is said of a failed call takes at most where lines are not broken.
 const LONGEST: usize = 300;
 
+/// How many lines of a result are shown where results are.
+const LINES: usize = 20;
+
 /// The calls that have not ended, in order of appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     open: Vec<Doing>,
     pub(crate) ok: usize,
     pub(crate) not_ok: usize,
+    /// Whether the beginnings of results are shown.
+    is_verbose: bool,
 }
 
 /// A call that has not ended.
@@ -94,6 +100,18 @@ impl Arguments {
 }
 
 impl Calls {
+    pub(crate) fn new(is_verbose: bool) -> Self {
+        Self {
+            is_verbose,
+            ..Self::default()
+        }
+    }
+
+    /// Forgets all that was.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::new(self.is_verbose);
+    }
+
     /// Takes note of what has happened. Returns the lines of a call that has ended, for this many columns.
     pub(crate) fn take(
         &mut self,
@@ -140,7 +158,11 @@ impl Calls {
                 } else {
                     self.not_ok += 1;
                 }
-                return Some(ended(doing.as_ref(), result, glyphs, width));
+                let mut lines = ended(doing.as_ref(), result, glyphs, width);
+                if self.is_verbose {
+                    lines.extend(beginning(result, glyphs, width));
+                }
+                return Some(lines);
             }
             RunEvent::Waiting(_) | RunEvent::Ready(_) | RunEvent::Retry(_) => State::Waiting,
             RunEvent::Start(started) => State::Running(started.at),
@@ -281,7 +303,32 @@ fn ended(
             line.push(PLAIN, " ");
             line.push(PLAIN, rows.next().unwrap_or_default().trim());
         }
+        if rows.next().is_some() {
+            line.push(PLAIN, glyphs.cut);
+        }
         lines.push(line.cut(width.unwrap_or(LONGEST), glyphs.cut));
+    }
+    lines
+}
+
+/// What a tool returned, or wrote before it failed: its first lines.
+fn beginning(result: &CallResult, glyphs: &Glyphs, width: Option<usize>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    // An error of one line was shown whole.
+    let error = result.error.as_ref();
+    let error = error.filter(|error| error.trim().lines().count() > 1);
+    for text in result.output.iter().chain(error) {
+        let mut rows = text.trim_end().lines();
+        for row in rows.by_ref().take(LINES) {
+            lines.push(indented(DIM, row).cut(width.unwrap_or(LONGEST), glyphs.cut));
+        }
+        let more = rows.count();
+        if more > 0 {
+            lines.push(indented(
+                ASKING,
+                &format!("({} more)", words::count(more, "line")),
+            ));
+        }
     }
     lines
 }

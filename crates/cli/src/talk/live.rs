@@ -55,6 +55,7 @@ impl Live {
         glyphs: &'static Glyphs,
         has_color: bool,
         is_streamed: bool,
+        is_verbose: bool,
         run_begun: Instant,
         measure: Box<dyn Fn() -> Size + Send>,
     ) -> Self {
@@ -62,7 +63,7 @@ impl Live {
             canvas: Canvas::new(has_color, measure),
             glyphs,
             has_color,
-            calls: Calls::default(),
+            calls: Calls::new(is_verbose),
             waiting: Vec::new(),
             is_streamed,
             held: String::new(),
@@ -318,7 +319,7 @@ impl Display for Live {
             News::Begin => {
                 self.begun = Instant::now();
                 self.asked = Some(self.begun);
-                self.calls = Calls::default();
+                self.calls.reset();
                 self.held.clear();
                 self.phase = Phase::Working;
             }

@@ -64,6 +64,12 @@ impl Plain {
         }
     }
 
+    /// Whether the beginnings of results are shown.
+    pub(crate) fn verbose(mut self, is_verbose: bool) -> Self {
+        self.calls = Calls::new(is_verbose);
+        self
+    }
+
     fn line(&self, line: &Line, out: &mut String) {
         line.write(out, self.has_color);
         out.push('\n');
@@ -262,7 +268,7 @@ impl Display for Plain {
             }
             News::Tick => self.tick(Instant::now(), out),
             News::Begin => {
-                self.calls = Calls::default();
+                self.calls.reset();
                 self.held.clear();
             }
             News::Over => self.end_line(out),

@@ -4,11 +4,12 @@
 //! text before calls is none of the answer. So the text is held back until that is known, unless both are the same
 //! terminal, where people read along, or there are no tools, so that all text is the answer.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use plaincall::RunEvent;
+use plaincall::{CallResult, RunEvent};
 use plaincall_agent::{AgentEvent, Answer};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -39,6 +40,9 @@ pub(crate) enum Shown {
     Record,
 }
 
+/// How many results are kept to be shown again.
+const KEPT: usize = 100;
+
 /// Who writes what, and who is asked.
 pub(crate) struct Stage {
     /// Everything but the answer.
@@ -48,6 +52,8 @@ pub(crate) struct Stage {
     output: Option<(Sender<News>, Printer)>,
     pub(crate) desk: Arc<Desk>,
     is_live: bool,
+    /// The last results, the newest at the end.
+    results: Mutex<VecDeque<CallResult>>,
     /// How often the display hears that time has passed, if somebody sits there.
     pub(crate) frame: Option<Duration>,
 }
@@ -59,6 +65,7 @@ impl Stage {
     /// If no thread can be started.
     pub(crate) fn new(
         shown: Shown,
+        is_verbose: bool,
         has_tools: bool,
         color: Color,
         environment: &Environment,
@@ -99,11 +106,12 @@ impl Stage {
                 glyphs,
                 has_color,
                 is_shared,
+                is_verbose,
                 Instant::now(),
                 measure,
             ))
         } else {
-            Box::new(Plain::new(glyphs, has_color, is_shared, is_terminal))
+            Box::new(Plain::new(glyphs, has_color, is_shared, is_terminal).verbose(is_verbose))
         };
         let (news, printer) = printer::start(display, target)?;
         let output: Option<Box<dyn Display>> = match shown {
@@ -122,6 +130,7 @@ impl Stage {
             output,
             desk: Arc::new(desk),
             is_live,
+            results: Mutex::default(),
             frame: match (is_live, is_terminal) {
                 (true, _) => Some(FRAME),
                 (false, true) => Some(SELDOM),
@@ -132,6 +141,15 @@ impl Stage {
 
     /// Tells what happens, and waits while nobody keeps up with writing it.
     pub(crate) async fn tell(&self, event: AgentEvent) {
+        if let AgentEvent::Run(event) = &event
+            && let RunEvent::Result(result) = &**event
+        {
+            let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+            if results.len() == KEPT {
+                results.pop_front();
+            }
+            results.push_back(CallResult::clone(result));
+        }
         if let Some((output, _)) = &self.output {
             let news = match &event {
                 AgentEvent::Run(event) => Some(News::Event(RunEvent::clone(event))),
@@ -144,6 +162,13 @@ impl Stage {
             }
         }
         let _ = self.news.send(News::Agent(Box::new(event))).await;
+    }
+
+    /// A result that has come, counted from the last one, which is 1.
+    pub(crate) fn result(&self, back: usize) -> Option<CallResult> {
+        let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = results.len().checked_sub(back)?;
+        results.get(place).cloned()
     }
 
     /// Whether what is drawn has to go before the answer is written elsewhere.

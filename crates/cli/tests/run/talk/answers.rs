@@ -88,7 +88,10 @@ fn without_an_answer_the_status_says_why() {
         &on(&["--timeout", "300ms"]),
         124,
         "",
-        &["wait  cancelled", "error: the time"],
+        &[
+            "wait  cancelled",
+            "error: stopped: the time (0.3 s, `--timeout`) was over\n",
+        ],
     );
     for (options, message) in [
         (&["--model", "nothing"][..], "there is no model `nothing`"),
@@ -163,10 +166,56 @@ fn documents_are_given_as_texts_from_outside() {
     );
     assert_eq!(*question, "Who writes?");
     assert_eq!(events[0]["event"], "run");
-    assert_eq!(events.last().unwrap()["event"], "end");
+    let [.., end, answer] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(end["event"], "end");
+    assert_eq!(answer["event"], "answer");
+    assert_eq!(answer["text"], "Hello.");
+    assert_eq!(answer["turns"], 1);
+    assert!(answer["usage"]["input"].is_u64(), "{answer}");
     // Without a question the standard input is it.
     let ended = with_input(&scene, &["ask", "--model", MODEL], "What is up?");
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "Hello.\n"));
+}
+
+#[test]
+fn a_record_without_an_answer_says_so_at_its_end() {
+    let scene = scene(&[&two_notes(), "Never."]);
+    let limits = ["--tools", "tools.toml", "--max-turns", "1", "--json"];
+    let question = ["ask", "how", "are", "you", "--model", MODEL];
+    let ended = run(&scene, &[&question[..], &limits].concat());
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    // Words without quotes are one question.
+    assert!(ended.stdout.contains(r#""how are you""#), "{ended:?}");
+    let last: serde_json::Value =
+        serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(last["event"], "failed");
+    assert_eq!(last["kind"], "turns");
+    assert!(
+        last["message"]
+            .as_str()
+            .unwrap()
+            .contains("which is the limit"),
+        "{last}"
+    );
+}
+
+#[test]
+fn what_tools_return_is_seen_if_it_is_wanted() {
+    let calls = two_notes() + &call("count", &[]);
+    check(
+        &[&calls, "Done."],
+        &["--model", MODEL, "--tools", "tools.toml", "-v"],
+        0,
+        "Done.\n",
+        &[
+            "+ read  name=apples  ok",
+            "\n    note apples\n",
+            "\n    20\n    (180 lines more)\n",
+            "\n    gone\n",
+        ],
+    );
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn each_line_is_a_question() {
     // A file that is there is not written over.
     let ended = with_input(&scene, &arguments, "/save talk.txt\n");
     assert!(
-        ended.stderr.contains("cannot write talk.txt"),
+        ended.stderr.contains("talk.txt is there already"),
         "{}",
         ended.stderr
     );
@@ -59,4 +59,27 @@ fn another_model_answers_from_now_on() {
             .contains("from now on replay:other.jsonl answers")
     );
     assert!(ended.stderr.contains("there is no model `nothing`"));
+}
+
+#[test]
+fn what_is_said_to_the_program() {
+    let scene = scene(&[&two_notes(), "Done."]);
+    let arguments = ["chat", "--model", MODEL, "--tools", "tools.toml"];
+    let input = "What?\n/show\n/show 2\n/show 3\n/model\n/save talk.txt\n/save talk.txt\n";
+    let ended = with_input(&scene, &arguments, input);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    for part in [
+        "read  failed\n",
+        "read  ok\nnote apples\n",
+        "there is no such result",
+        "saved to talk.txt",
+        "talk.txt is there already; name another file",
+    ] {
+        assert!(
+            ended.stderr.contains(part),
+            "{part:?} is not in\n{}",
+            ended.stderr
+        );
+    }
+    assert_eq!(ended.stderr.matches(MODEL).count(), 1, "{}", ended.stderr);
 }

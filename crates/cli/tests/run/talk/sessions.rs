@@ -22,7 +22,12 @@ fn a_session_goes_on() {
         "{nothing:?}"
     );
     let first = ask(
-        &[&tools[..], &["--model", MODEL, "--session", "notes"]].concat(),
+        &[
+            &tools[..],
+            &["--model", MODEL, "--session", "notes"],
+            &["--file", "tools.toml"],
+        ]
+        .concat(),
         0,
     );
     assert_eq!(first.stdout, "Apples.\n");

@@ -1,10 +1,11 @@
 //! Questions and conversations on a terminal.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::{MODEL, scene, two_notes};
 use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::{Scene, call};
+use crate::scene::{Scene, call, pause};
 
 const TOOLS: [&str; 4] = ["--model", MODEL, "--tools", "tools.toml"];
 
@@ -166,7 +167,7 @@ fn a_tool_that_does_not_end_holds_up_nobody() {
     terminal.type_keys("\u{3}");
     terminal.wait_for("Ctrl-C again ends it at once");
     // Two signals within a moment are one.
-    std::thread::sleep(std::time::Duration::from_millis(150));
+    pause(Duration::from_millis(150));
     terminal.type_keys("\u{3}");
     terminal.wait_for("note: stopped;");
     terminal.wait_for("\n>");
