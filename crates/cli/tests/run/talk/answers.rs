@@ -1,12 +1,14 @@
 //! What `ask` prints, and how it ends.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener};
 use std::process::Stdio;
+use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{MODEL, run, scene, two_notes, with_input};
+use super::{MODEL, at_home, run, scene, two_notes, with_input};
 use crate::scene::{call, wait_until};
 
 /// A question with these replies and options: what comes of it.
@@ -375,4 +377,40 @@ fn an_error_says_what_can_be_set() {
         "{ended:?}"
     );
     assert!(ended.stderr.contains("(1 of 1)"), "{ended:?}");
+}
+
+/// A reply that breaks off is no end of a conversation that is kept.
+#[test]
+fn how_to_go_on_after_a_broken_connection() {
+    let scene = scene(&[]);
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", server.local_addr().unwrap());
+    let serving = thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut connection, _) = server.accept().unwrap();
+            let mut asked = Vec::new();
+            while !asked.windows(8).any(|found| found == b"\"stream\"") {
+                let mut piece = [0; 4096];
+                let length = connection.read(&mut piece).unwrap();
+                assert_ne!(length, 0, "the request is not whole");
+                asked.extend_from_slice(&piece[..length]);
+            }
+            let begun = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
+            connection.write_all(begun.as_bytes()).unwrap();
+            connection.shutdown(Shutdown::Write).unwrap();
+            // Until the other side has gone, so that nothing is taken back.
+            let _ = connection.read_to_end(&mut Vec::new());
+        }
+    });
+    for (session, told) in [
+        (&[][..], "with `--session NAME` a conversation is kept"),
+        (&["--session", "a"][..], "`plaincall ask --continue"),
+    ] {
+        let ask = ["ask", "--model", "m", "--url", &url, "Hi?"];
+        let ended = at_home(&scene, &[&ask[..], session].concat());
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("broken off"), "{ended:?}");
+        assert!(ended.stderr.contains(told), "{ended:?}");
+    }
+    serving.join().unwrap();
 }
