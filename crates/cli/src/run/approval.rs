@@ -17,7 +17,7 @@ use crate::run::editor::{self, Edited};
 use crate::run::news::About;
 use crate::run::past::{CutOff, Past};
 use crate::run::question::{self, AGAIN, ALL, DONE, Details, EDIT, LEAVE, NO, NOT_DONE, QUIT, YES};
-use crate::run::terminal::Controlling;
+use crate::run::terminal::{Controlling, Size};
 use crate::run::word::{Word, Words};
 
 /// The gate of a run.
@@ -125,7 +125,7 @@ impl Approval {
                 Ok(terminal) => terminal,
                 Err(reason) => return Ok(Decision::deny(nobody_to_ask(request, is_ruled, reason))),
             };
-            let details = self.details(request, &arguments, is_ruled);
+            let details = self.details(request, &arguments, is_ruled, terminal.size());
             let lines = question::lines(details, edited.is_some(), remark.take()).await;
             let mut answers = vec![&YES, &NO, &EDIT, &ALL, &QUIT];
             if is_single || edited.is_some() {
@@ -189,7 +189,7 @@ impl Approval {
         let Ok(terminal) = Controlling::open() else {
             return Ok(Settlement::Unknown);
         };
-        let details = self.details(request, &request.arguments, false);
+        let details = self.details(request, &request.arguments, false, terminal.size());
         let mut answers = vec![&AGAIN, &DONE, &NOT_DONE, &LEAVE, &QUIT];
         if self.was_called_off {
             answers.retain(|answer| answer.key != AGAIN.key);
@@ -224,6 +224,7 @@ impl Approval {
         request: &'a Request,
         arguments: &'a Arguments,
         is_ruled: bool,
+        size: Size,
     ) -> Details<'a> {
         Details {
             id: &request.id,
@@ -234,6 +235,7 @@ impl Approval {
             arguments,
             tool: self.toolbox.get(&request.name),
             run_directory: self.run_directory.get().map(PathBuf::as_path),
+            rows: size.rows,
         }
     }
 }

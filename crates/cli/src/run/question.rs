@@ -12,6 +12,9 @@ use crate::picture::words;
 use crate::run::address;
 use crate::run::replacement;
 
+/// Of one text so many lines are shown even on a low terminal.
+const FEW: usize = 8;
+
 /// How many lines of all arguments together are shown.
 const LINES: usize = 60;
 
@@ -91,6 +94,15 @@ pub(crate) struct Details<'a> {
     pub(crate) tool: Option<&'a Tool>,
     /// The run's own directory.
     pub(crate) run_directory: Option<&'a Path>,
+    /// How many rows the terminal has.
+    pub(crate) rows: usize,
+}
+
+impl Details<'_> {
+    /// How many lines of one text are shown: a part of the height, so that what is asked about stays in sight.
+    pub(crate) fn share(&self) -> usize {
+        (self.rows / 3).max(FEW)
+    }
 }
 
 /// A call that wants to run: its arguments and what would be run, where that would be, what it would reach and replace.
@@ -167,8 +179,14 @@ fn add_call(lines: &mut Vec<Line>, details: Details<'_>) {
     for argument in details.arguments.iter() {
         if argument.text.contains('\n') {
             arguments.push((PLAIN, format!("{}:", argument.pointer)));
-            let text = argument.text.split('\n');
-            arguments.extend(text.map(|line| (DIM, format!("  {line}"))));
+            let text = argument.text.strip_suffix('\n').unwrap_or(argument.text);
+            let mut text = text.split('\n');
+            let shown = text.by_ref().take(details.share());
+            arguments.extend(shown.map(|line| (DIM, format!("  {line}"))));
+            if let more @ 1.. = text.count() {
+                let more = words::count(more, "line");
+                arguments.push((ASKING, format!("  ({more} more of {})", argument.pointer)));
+            }
         } else {
             arguments.push((PLAIN, format!("{} = {}", argument.pointer, argument.text)));
         }

@@ -32,7 +32,7 @@ const CONTENTS: [&str; 7] = [
     "newcontent",
 ];
 
-/// How many lines of the diff are shown.
+/// How many lines of the diff are shown at most.
 const LINES: usize = 40;
 
 /// How long a file may be that is compared, in bytes.
@@ -54,8 +54,9 @@ pub(crate) async fn lines(details: Details<'_>) -> Vec<Line> {
         .and_then(|tool| tool.command_directory(details.run_directory));
     let path = directory.unwrap_or_default().join(path);
     let text = text.to_owned();
+    let most = LINES.min(details.share());
     // Reading waits for the disk.
-    let compared = tokio::task::spawn_blocking(move || compare(&path, &text)).await;
+    let compared = tokio::task::spawn_blocking(move || compare(&path, &text, most)).await;
     compared.unwrap_or_default()
 }
 
@@ -73,7 +74,7 @@ fn named(arguments: &Arguments) -> Option<(&str, &str)> {
     Some((path, text)).filter(|(path, _)| !path.is_empty() && !path.contains('\0'))
 }
 
-fn compare(path: &Path, text: &str) -> Vec<Line> {
+fn compare(path: &Path, text: &str, most: usize) -> Vec<Line> {
     // What is no usual file may never come to an end.
     let Some(length) = fs::metadata(path)
         .ok()
@@ -99,7 +100,7 @@ fn compare(path: &Path, text: &str) -> Vec<Line> {
         Ok(before) if before == text => said(format!("{name} is there already, with this text")),
         Ok(before) => {
             let mut lines = said(format!("{name} is there already; with this text instead:"));
-            add_bounded(&mut lines, &difference(&before, text), LINES, "difference");
+            add_bounded(&mut lines, &difference(&before, text), most, "difference");
             lines
         }
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -140,7 +141,7 @@ fn difference(before: &str, now: &str) -> Vec<(Style, String)> {
 mod tests {
     use plaincall::Arguments;
 
-    use super::{compare, difference, named};
+    use super::{LINES, compare, difference, named};
 
     #[test]
     fn which_file_and_which_text() {
@@ -184,7 +185,7 @@ mod tests {
             if let Some(content) = content {
                 std::fs::write(&path, content).unwrap();
             }
-            let lines = compare(&path, "new\n");
+            let lines = compare(&path, "new\n", LINES);
             let text: Vec<String> = lines.iter().map(super::Line::to_plain).collect();
             match expected {
                 Some(part) => assert!(text.concat().contains(part), "{name}: {text:?}"),

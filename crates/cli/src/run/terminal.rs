@@ -67,6 +67,11 @@ impl Controlling {
         }
     }
 
+    /// How large it is.
+    pub(crate) fn size(&self) -> Size {
+        Size::of(&self.file)
+    }
+
     /// Writes a text for the person who sits there.
     pub(crate) fn write(&self, text: &str) -> io::Result<()> {
         (&self.file).write_all(text.as_bytes())

@@ -96,6 +96,36 @@ fn without_colours_a_question_is_put_once() {
     assert_eq!(shown.matches("may run\n").count(), 1, "{shown}");
 }
 
+#[test]
+fn a_long_text_leaves_what_is_asked_in_sight() {
+    let text: String = (0..100).fold(String::new(), |mut text, number| {
+        let _ = writeln!(text, "row {number}");
+        text
+    });
+    let write = call("write_file", &[("path", "new.txt"), ("content", &text)]);
+    let scene = scene(&[&write, "Done."]);
+    let terminal = Terminal::start(
+        &scene,
+        Options {
+            command: "ask",
+            arguments: &["What?", "--model", MODEL, "--builtin", "."],
+            ..Options::default()
+        },
+    );
+    terminal.wait_for("May it run?");
+    let screen = terminal.screen();
+    for part in [
+        "wants to run write_file",
+        "path = new.txt",
+        "row 7\n",
+        "92 lines more of ",
+    ] {
+        assert!(screen.contains(part), "{part:?} is not on\n{screen}");
+    }
+    terminal.answer('y');
+    assert_eq!(terminal.finish().0, Some(0));
+}
+
 /// A conversation on a terminal, with its prompt.
 fn chat(scene: &Scene, options: &[&str]) -> Terminal {
     let home = scene.path("home").display().to_string();
