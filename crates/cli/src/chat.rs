@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use crate::arguments::Color;
 use crate::chat::command::{Command, HELP};
 use crate::chat::lines::{Line, Lines};
-use crate::config::{AgentOptions, Configuration};
+use crate::config::{AgentOptions, Configuration, GIVEN};
 use crate::environment::Environment;
 use crate::picture::call_line::verb;
 use crate::run::interrupts::{Interrupt, Interrupts};
@@ -315,7 +315,7 @@ impl Chat<'_> {
         remark(&format!("the model is {}", self.built.model));
         let names = self.configuration.model_names();
         // That one was said.
-        for name in names.filter(|name| *name != self.built.model) {
+        for name in names.filter(|name| *name != self.built.model && *name != GIVEN) {
             eprintln!("{}", harmless(name));
         }
     }

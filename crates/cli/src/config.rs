@@ -30,7 +30,7 @@ use serde_json::{Map, Value};
 use crate::config::contents::Contents;
 use crate::config::layer::{Author, Paths, from_text};
 pub(crate) use crate::config::layer::{Layer, Place};
-pub(crate) use crate::config::options::{AgentOptions, KindOption, SyntaxOption};
+pub(crate) use crate::config::options::{AgentOptions, GIVEN, KindOption, SyntaxOption};
 pub(crate) use crate::config::print::{ConfigOptions, FileOptions, config};
 pub(crate) use crate::config::project::Project;
 pub use crate::config::reference::reference;

@@ -126,8 +126,10 @@ impl Configuration {
         let entry = &chosen.entry;
         // What is named with options has no name of its own.
         let name = match (&entry.model, &entry.url) {
-            (Some(id), Some(url)) if chosen.name == GIVEN => format!("{id} at {url}"),
-            (None, Some(url)) if chosen.name == GIVEN => url.clone(),
+            (Some(id), Some(url)) if chosen.name == GIVEN => {
+                format!("{id} at {}", without_secrets(url))
+            }
+            (None, Some(url)) if chosen.name == GIVEN => without_secrets(url),
             _ => chosen.name.clone(),
         };
         let ready = |model| Ready {
@@ -246,6 +248,11 @@ fn secure_host(url: &str) -> Option<&str> {
         return None;
     }
     Some(authority.strip_suffix(":443").unwrap_or(authority))
+}
+
+/// An address as it may be shown: behind a question mark may stand a key.
+fn without_secrets(url: &str) -> String {
+    url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -83,3 +83,13 @@ fn what_is_said_to_the_program() {
     }
     assert_eq!(ended.stderr.matches(MODEL).count(), 1, "{}", ended.stderr);
 }
+
+#[test]
+fn a_model_of_the_options_is_called_what_it_is() {
+    let scene = scene(&[]);
+    let url = "http://127.0.0.1:9/v1?key=secret";
+    let arguments = ["chat", "--model", "some", "--url", url];
+    let ended = with_input(&scene, &arguments, "/model\n");
+    let expected = "note: the model is some at http://127.0.0.1:9/v1\n";
+    assert_eq!(ended.stderr, expected, "{ended:?}");
+}
