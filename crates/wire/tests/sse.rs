@@ -135,6 +135,8 @@ fn fields_and_lines() {
         &["-|a||"],
     );
     check(b"\xEF\xBB\xBF\ndata: a\n\n", &["-|a||"]);
+    check(b"\xEF\xBB\xBFdata: a", &["unfinished: -|a||"]);
+    check(b"\xEF\xBB\xBF", &[]);
     check(
         b"data: \xF0\x9F\x9A\x80\n\ndata: \xFFx\xF0\x9F\n\n",
         &["-|\u{1F680}||", "-|\u{FFFD}x\u{FFFD}||"],

@@ -156,8 +156,9 @@ impl Decoder {
         }
         let line = std::mem::take(&mut self.line);
         let mut events = self.feed(&[]);
+        let line = events.without_mark(Cow::Owned(line));
         if !line.is_empty() {
-            events.line(Cow::Owned(line))?;
+            events.line(line)?;
         }
         let event = events.dispatch();
         Ok(event.map(|event| Event {
@@ -226,20 +227,23 @@ impl<'c> Events<'_, 'c> {
         };
         decoder.is_after_carriage_return = *end == b'\r';
         self.rest = rest;
-        let mut line = if decoder.line.is_empty() {
+        let line = if decoder.line.is_empty() {
             Cow::Borrowed(piece)
         } else {
             let mut line = std::mem::take(&mut decoder.line);
             line.extend_from_slice(piece);
             Cow::Owned(line)
         };
-        if !decoder.has_begun {
-            decoder.has_begun = true;
-            if line.starts_with(BYTE_ORDER_MARK) {
-                line = cut(line, BYTE_ORDER_MARK.len());
-            }
+        Ok(Some(self.without_mark(line)))
+    }
+
+    /// The line, if it is the first one without the byte order mark.
+    fn without_mark(&mut self, line: Cow<'c, [u8]>) -> Cow<'c, [u8]> {
+        let has_begun = std::mem::replace(&mut self.decoder.has_begun, true);
+        if !has_begun && line.starts_with(BYTE_ORDER_MARK) {
+            return cut(line, BYTE_ORDER_MARK.len());
         }
-        Ok(Some(line))
+        line
     }
 
     /// Takes in a line that is not empty.
