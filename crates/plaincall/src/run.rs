@@ -154,7 +154,7 @@ impl Run {
     }
 
     /// A result of an earlier turn with at most `limit` bytes of its output, for a conversation that would be too long
-    /// with more; `None` if it has no more. If the model has the tool [`read_result`](Tool::read_result), it can read on.
+    /// with more; `None` if it has no more. If the model has the tool [`read_result`](crate::Tool::read_result), it can read on.
     pub fn shortened(&self, result: &CallResult, limit: usize) -> Option<CallResult> {
         let output = result
             .output
