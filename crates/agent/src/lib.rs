@@ -67,8 +67,10 @@ pub use asking::Asking;
 pub use conversation::Conversation;
 pub use event::AgentEvent;
 pub use limits::{AgentLimits, WithoutCall};
+#[cfg(any(feature = "http", feature = "mcp"))]
+pub use model::Key;
 #[cfg(feature = "http")]
-pub use model::{Anthropic, Key, OpenAi};
+pub use model::{Anthropic, OpenAi};
 pub use model::{
     Finish, Message, Model, ModelError, ModelErrorKind, Replay, Retries, Role, Scripted, Usage,
 };

@@ -6,7 +6,7 @@ mod client;
 
 #[cfg(feature = "http")]
 mod anthropic;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "mcp"))]
 mod key;
 #[cfg(feature = "http")]
 mod openai;
@@ -22,7 +22,7 @@ mod server;
 
 #[cfg(feature = "http")]
 pub use anthropic::Anthropic;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "http", feature = "mcp"))]
 pub use key::Key;
 #[cfg(feature = "http")]
 pub use openai::OpenAi;
