@@ -321,9 +321,8 @@ async fn over_http() {
     )
     .await;
     // A call is made once, and its key goes nowhere else.
-    let gone = Err(
-        "the MCP server `web` answers that this session is over; nothing is made again by itself",
-    );
+    let gone =
+        Err("the MCP server `web` says that its session is over; nothing is made again by itself");
     check(&mut run, "gone", gone).await;
     assert_eq!(responder.calls("gone"), 1);
     let other = Responder::start().await;

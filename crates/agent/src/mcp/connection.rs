@@ -365,7 +365,7 @@ fn over_http(error: &StreamableHttpError<reqwest::Error>) -> String {
             "answers with something else than JSON or an event stream; is this the address of its MCP endpoint?".to_owned()
         }
         Http::SessionExpired => {
-            "answers that this session is over; nothing is made again by itself".to_owned()
+            "says that its session is over; nothing is made again by itself".to_owned()
         }
         Http::UnexpectedServerResponse(said) => format!("answers unexpectedly: {}", clipped(said)),
         other => format!("does not answer as an MCP server does: {}", clipped(&other.to_string())),
