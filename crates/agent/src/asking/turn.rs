@@ -83,17 +83,17 @@ impl Work<'_> {
             collector,
             written,
             opened,
+            settings,
             ..
         } = &mut *self.talk;
         *opened += 1;
-        let toolbox = run.toolbox().clone();
         let canceller = run.canceller();
         let reading = Mutex::new(Reading::new(collector));
         let mut telling = Telling {
             out: &self.out,
             reading: &reading,
             waiting: VecDeque::new(),
-            toolbox,
+            toolbox: &settings.tools,
             finished: None,
         };
         let turn = run.turn_of(calls_left);
@@ -244,7 +244,7 @@ struct Telling<'w, 'c> {
     out: &'w Sender<AgentEvent>,
     reading: &'w Mutex<Reading<'c>>,
     waiting: VecDeque<AgentEvent>,
-    toolbox: Toolbox,
+    toolbox: &'w Toolbox,
     /// The tool that has finished the work, and its output before it was cut for the model.
     finished: Option<(Arc<str>, Arc<str>)>,
 }
