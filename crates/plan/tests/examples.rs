@@ -138,6 +138,7 @@ impl Example {
             ["unknown", number] => plan.ended(call(number), Outcome::Unknown),
             ["back", "off", number] => plan.back_off(call(number)),
             ["retry", number] => plan.retry(call(number)),
+            ["aside", number] => plan.set_aside(call(number)),
             [header] => {
                 let (id, tool) = header.split_once('@').unwrap_or((header, ""));
                 let call = plan.declare(id)?;

@@ -1,0 +1,157 @@
+//! What people and models read: every sentence and word of the crate.
+
+use std::sync::Arc;
+
+use crate::{CallIndex, Counts, Outcome, Refusal, RejectReason, State, Status};
+
+fn check(found: &dyn ToString, expected: &str) {
+    assert_eq!(found.to_string(), expected);
+}
+
+fn ids(count: usize) -> Vec<Arc<str>> {
+    let ids = (0..count).map(|number| format!("i{number}").into());
+    ids.collect()
+}
+
+fn ring(count: usize) -> Arc<[(CallIndex, Arc<str>)]> {
+    let calls = (0..).map(CallIndex::new);
+    calls.zip(ids(count)).collect()
+}
+
+#[test]
+fn why_a_call_was_rejected() {
+    let id: Arc<str> = "a".into();
+    let first = CallIndex::new(3);
+    let unknown = |count| RejectReason::UnknownIds { ids: ids(count) };
+    let too_many = |limit| RejectReason::TooManyCalls { limit };
+    for (reason, expected) in [
+        (
+            RejectReason::DuplicateId {
+                id: Arc::clone(&id),
+                first,
+            },
+            "the id `a` is already taken by an earlier call of this turn; give this call another id",
+        ),
+        (
+            too_many(0),
+            "no more calls may be made; answer with what is known",
+        ),
+        (
+            too_many(1),
+            "a turn may hold 1 call; make this call in the next turn",
+        ),
+        (
+            too_many(2),
+            "a turn may hold 2 calls; make this call in the next turn",
+        ),
+        (
+            RejectReason::SelfDependency { id },
+            "the call depends on itself (`a`)",
+        ),
+        (unknown(1), "no call has the id `i0`"),
+        (
+            unknown(8),
+            "no call has the id `i0`, `i1`, `i2`, `i3`, `i4`, `i5`, `i6`, `i7`",
+        ),
+        (
+            unknown(10),
+            "no call has the id `i0`, `i1`, `i2`, `i3`, `i4`, `i5`, `i6`, `i7` and 2 more",
+        ),
+        (
+            RejectReason::Cycle { ring: ring(2) },
+            "these calls wait for each other: `i0`, `i1`",
+        ),
+        (
+            RejectReason::Unfinished,
+            "the turn was closed before the call was complete",
+        ),
+        (
+            RejectReason::ReplyCut,
+            "the reply broke off; calls that change something wait for its end; make the call again",
+        ),
+        (RejectReason::Wrong("no such tool".into()), "no such tool"),
+        (RejectReason::Denied("not today".into()), "not today"),
+    ] {
+        check(&reason, expected);
+    }
+}
+
+#[test]
+fn why_an_input_was_refused() {
+    for (refusal, expected) in [
+        (Refusal::TurnOpen, "a turn is open; end it first"),
+        (Refusal::NoTurn, "no turn is open; begin one first"),
+        (Refusal::UnknownCall, "there is no such call"),
+        (Refusal::UnknownTool, "there is no such tool"),
+        (
+            Refusal::NotNow(State::Ended(Status::Ok)),
+            "the call has already ended with the status ok",
+        ),
+        (
+            Refusal::NotNow(State::BackOff),
+            "the call is backing off, where this does not apply",
+        ),
+        (Refusal::Full, "the plan cannot number any more entries"),
+    ] {
+        check(&refusal, expected);
+    }
+}
+
+#[test]
+fn where_a_call_stands() {
+    for (state, expected) in [
+        (State::Writing, "writing"),
+        (State::Waiting, "waiting"),
+        (State::Ready, "ready"),
+        (State::Admitted, "admitted"),
+        (State::Running, "running"),
+        (State::BackOff, "backing off"),
+    ] {
+        check(&state, expected);
+        assert_eq!(state.status(), None);
+    }
+    let words = ["ok", "error", "skipped", "rejected", "cancelled", "unknown"];
+    for (status, expected) in Status::ALL.into_iter().zip(words) {
+        check(&status, expected);
+        check(&State::Ended(status), expected);
+        assert_eq!(State::Ended(status).status(), Some(status));
+    }
+    // In a column, as tables write them.
+    assert_eq!(
+        format!("{:>8}|{:<8}|", State::Ready, Status::Ok),
+        "   ready|ok      |"
+    );
+    assert_eq!(format!("{:>3}", CallIndex::new(7)), "  7");
+    assert_eq!(CallIndex::new(7).get(), 7);
+}
+
+#[test]
+fn every_outcome_is_a_status() {
+    for (outcome, expected) in [
+        (Outcome::Ok, Status::Ok),
+        (Outcome::Error, Status::Error),
+        (Outcome::Cancelled, Status::Cancelled),
+        (Outcome::Unknown, Status::Unknown),
+    ] {
+        assert_eq!(Status::from(outcome), expected);
+    }
+}
+
+#[test]
+fn each_call_counts_once() {
+    let counts = Counts {
+        writing: 1,
+        waiting: 2,
+        ready: 4,
+        admitted: 8,
+        running: 16,
+        back_off: 32,
+        ok: 64,
+        error: 128,
+        skipped: 256,
+        rejected: 512,
+        cancelled: 1024,
+        unknown: 2048,
+    };
+    assert_eq!((counts.unended(), counts.ended()), (63, 4032));
+}
