@@ -1,5 +1,9 @@
 //! What a program may rely on beside the events.
 
+#![allow(clippy::expect_used, reason = "a test fails by a panic")]
+
+mod memory;
+
 use std::fmt::Debug;
 
 use plaincall_syntax::{
