@@ -334,10 +334,7 @@ fn what_is_held_is_bounded() {
         .keyed("k".repeat(32))
         .reasoning("r".repeat(MARKER_LIMIT), "s".repeat(MARKER_LIMIT))
         .escaped();
-    let dialects = dialects()
-        .into_iter()
-        .map(|(name, dialect, syntax)| (name, dialect, syntax));
-    let dialects = dialects.chain([
+    let dialects = dialects().into_iter().chain([
         ("the longest markers, block", longest.clone(), Syntax::Block),
         ("the longest markers, emoji", longest, Syntax::Emoji),
     ]);
