@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::{release, step, target};
+use crate::{TRIED, command, step, target};
 
 /// The programs that use a client, and what runs them.
 const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
@@ -69,11 +69,9 @@ impl Drop for Gateway {
 
 /// Lets every client do its task, and one have generated conversations.
 pub(crate) fn test(root: &Path) -> Result<(), String> {
-    release()?;
-    let target = target();
-    let program = target.join("release/plaincall");
+    let program = command(TRIED)?.join("plaincall");
     let clients = root.join("crates/gateway/clients");
-    let installed = target.join("clients");
+    let installed = target().join("clients");
     let python = install(&clients, &installed)?;
 
     let right = Gateway::start(&program, &clients.join("replies.jsonl"))?;

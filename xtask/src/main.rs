@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+/// The profile of the command where it is tried, not measured.
+const TRIED: &str = "tried";
+
 const USAGE: &str = "\
 cargo xtask TASK
 
@@ -176,29 +179,28 @@ fn bench(arguments: &[&str]) -> Result<(), String> {
 }
 
 fn bench_gateway(arguments: &[&str]) -> Result<(), String> {
-    release()?;
-    let measured = target().join("release/plaincall-bench-gateway");
+    let measured = command("release")?.join("plaincall-bench-gateway");
     step("bench gateway", Command::new(measured).args(arguments))
 }
 
 fn soak(seconds: &str) -> Result<(), String> {
-    release()?;
-    let target = target().join("release");
-    let mut soak = Command::new(target.join("plaincall-bench-gateway"));
-    soak.arg("soak").arg(target.join("plaincall")).arg(seconds);
+    let folder = command(TRIED)?;
+    let mut soak = Command::new(folder.join("plaincall-bench-gateway"));
+    soak.arg("soak").arg(folder.join("plaincall")).arg(seconds);
     step("soak", &mut soak)
 }
 
-/// Builds the command and what measures it as users have them.
-fn release() -> Result<(), String> {
+/// Builds the command and what measures it by a profile, and returns where they are.
+fn command(profile: &str) -> Result<PathBuf, String> {
     let both = [
         "--package",
         "plaincall-cli",
         "--package",
         "plaincall-bench-gateway",
     ];
-    let mut build = cargo(&["build", "--release"]);
-    step("release", build.args(both))
+    let mut build = cargo(&["build", "--profile", profile]);
+    step(&format!("build of plaincall, {profile}"), build.args(both))?;
+    Ok(target().join(profile))
 }
 
 fn docs() -> Result<(), String> {

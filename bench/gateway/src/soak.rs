@@ -19,8 +19,11 @@ use crate::process::Server;
 const CLIENTS: u64 = 16;
 /// How long any answer may take. The gateway waits for the model's server much less.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How much memory may grow after the first third, in bytes: allocators keep what they have got.
-const GROWTH: u64 = 8 << 20;
+/// Into how many rounds the time is cut. Between two there is no request, and memory is looked at.
+const ROUNDS: u32 = 6;
+/// How much more memory both of the last rounds may leave than any of those before them, in bytes. What one round leaves
+/// goes up and down by more than this, as allocators keep what they have got; what leaks only goes up.
+const GROWTH: u64 = 4 << 20;
 /// How much it may have at most, in bytes. Answers may be long here, and many are made at one time.
 const MOST: u64 = 128 << 20;
 /// How long the gateway is given in the end to let go of what it has.
@@ -33,6 +36,15 @@ struct Had {
     errors: u64,
     calls: usize,
     left: u64,
+}
+
+impl Had {
+    fn add(&mut self, more: Self) {
+        self.answers += more.answers;
+        self.errors += more.errors;
+        self.calls += more.calls;
+        self.left += more.left;
+    }
 }
 
 /// Runs the gateway for so long.
@@ -57,43 +69,54 @@ pub(crate) async fn soak(program: &str, time: Duration) -> Result<(), String> {
     })?;
     let begun = Instant::now();
     let files = gateway.files();
-    let clients: Vec<_> = (0..CLIENTS)
-        .map(|number| {
-            let model = Arc::clone(&model);
-            tokio::spawn(client(number, gateway.address, model, begun + time))
-        })
-        .collect();
-    tokio::time::sleep(time / 3).await;
-    let (warm, _) = gateway.memory();
     let mut had = Had::default();
-    for client in clients {
-        let one = client.await.map_err(|error| error.to_string())?;
-        had.answers += one.answers;
-        had.errors += one.errors;
-        had.calls += one.calls;
-        had.left += one.left;
+    let mut left = Vec::new();
+    for round in 0..u64::from(ROUNDS) {
+        let end = Instant::now() + time / ROUNDS;
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|number| {
+                let seed = round * CLIENTS + number;
+                tokio::spawn(client(seed, gateway.address, Arc::clone(&model), end))
+            })
+            .collect();
+        for client in clients {
+            had.add(client.await.map_err(|error| error.to_string())?);
+        }
+        until_nothing_is_left(&gateway, files).await?;
+        left.push(gateway.memory().0);
     }
-    until_nothing_is_left(&gateway, files).await?;
-    let (end, most) = gateway.memory();
+    let (_, most) = gateway.memory();
+    let memory: Vec<String> = left.iter().map(|bytes| (bytes >> 10).to_string()).collect();
     println!(
-        "soak: {} s, {} answers with {} calls, {} errors, {} clients that went away; memory {} KiB after a third, {} KiB \
-         in the end, {} KiB at most",
+        "soak: {} s, {} answers with {} calls, {} errors, {} clients that went away; memory after each round {} KiB, {} \
+         KiB at most",
         begun.elapsed().as_secs(),
         had.answers,
         had.calls,
         had.errors,
         had.left,
-        warm >> 10,
-        end >> 10,
+        memory.join(", "),
         most >> 10
     );
     if had.calls == 0 || had.errors == 0 || had.left == 0 {
         return Err("the soak has not met what it is to meet".to_owned());
     }
-    if end > warm + GROWTH || most > MOST {
-        return Err(format!("memory grows: {warm}, {end}, at most {most} bytes"));
+    if grows(&left) {
+        return Err("memory grows".to_owned());
+    }
+    if most > MOST {
+        return Err(format!("it had more than {} KiB at one time", MOST >> 10));
     }
     Ok(())
+}
+
+/// Whether the last two rounds have both left more than all those between them and the first, which fills the caches.
+fn grows(left: &[u64]) -> bool {
+    let (before, last) = left.split_at(left.len().saturating_sub(2));
+    let before = before.iter().skip(1).max();
+    let last = last.iter().min();
+    last.zip(before)
+        .is_some_and(|(last, before)| *last > before + GROWTH)
 }
 
 /// Asks until the end.
@@ -198,5 +221,26 @@ async fn until_nothing_is_left(gateway: &Server, files: usize) -> Result<(), Str
             ));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grows;
+
+    #[test]
+    fn a_leak_is_told_from_what_goes_up_and_down() {
+        let check = |megabytes: [u64; 6], expected: bool| {
+            assert_eq!(
+                grows(&megabytes.map(|size| size << 20)),
+                expected,
+                "{megabytes:?}"
+            );
+        };
+        check([20, 40, 58, 43, 57, 52], false);
+        check([20, 42, 42, 42, 58, 43], false);
+        check([90, 50, 50, 50, 54, 54], false);
+        check([20, 30, 40, 50, 60, 70], true);
+        check([60, 50, 50, 50, 55, 56], true);
     }
 }
