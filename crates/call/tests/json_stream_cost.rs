@@ -18,6 +18,8 @@ use serde_json::json;
 static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
 
 const MIB: usize = 1 << 20;
+/// How often a piece comes where allocations are counted.
+const PIECES: usize = 100_000;
 
 fn tool() -> ToolSpec {
     [
@@ -54,7 +56,7 @@ fn allocations(run: impl FnOnce()) -> u64 {
     counts.sum()
 }
 
-/// A piece comes a million times; the stream asks at most `most` times for memory.
+/// A piece comes [`PIECES`] times; the stream asks at most `most` times for memory.
 fn check_allocations(key: &str, piece: &str, written: usize, most: u64) {
     let text = format!("!!!GADGET_START:A\n!!!ARG:{key}\n{piece}");
     let events = opened(&text);
@@ -67,7 +69,7 @@ fn check_allocations(key: &str, piece: &str, written: usize, most: u64) {
     }
     let mut bytes = 0;
     let count = allocations(|| {
-        for _ in 0..MIB {
+        for _ in 0..PIECES {
             out.clear();
             stream.push(delta, &mut out);
             bytes += out.len();
@@ -79,14 +81,14 @@ fn check_allocations(key: &str, piece: &str, written: usize, most: u64) {
 
 #[test]
 fn a_delta_asks_for_no_memory_of_its_own() {
-    check_allocations("text", "x", MIB, 0);
-    check_allocations("text", "\u{1}", 6 * MIB, 0);
-    check_allocations("text", "\"𝄞\\", 8 * MIB, 0);
+    check_allocations("text", "x", PIECES, 0);
+    check_allocations("text", "\u{1}", 6 * PIECES, 0);
+    check_allocations("text", "\"𝄞\\", 8 * PIECES, 0);
     // With the first piece the text is known to be a string; its quote comes with it.
-    check_allocations("any", "x", MIB + 1, 8);
+    check_allocations("any", "x", PIECES + 1, 8);
     // In doubt to the end: the text that is held grows by doubling.
     check_allocations("any", " ", 0, 40);
-    check_allocations("any", "0", MIB + 1, 8);
+    check_allocations("any", "0", PIECES + 1, 8);
     check_allocations("number", "1", 0, 40);
 }
 
@@ -298,7 +300,7 @@ fn a_delta_by_a_schema_asks_for_no_memory_of_its_own() {
         stream.push(event, &mut out);
     }
     let count = allocations(|| {
-        for _ in 0..MIB {
+        for _ in 0..PIECES {
             out.clear();
             stream.push(delta, &mut out);
             assert_eq!(out, "x");
