@@ -1,5 +1,6 @@
 //! How the bytes of the fuzzer become dialects, texts, requests and replies.
 
+mod drawn;
 #[path = "../../crates/gateway/tests/replies/model.rs"]
 #[allow(dead_code, reason = "tests use all of it")]
 mod model;
@@ -7,6 +8,7 @@ mod reply;
 mod request;
 mod settings;
 
+pub use drawn::{Drawn, cut_bytes};
 pub use reply::check_reply;
 pub use request::check_request;
 

@@ -1,8 +1,9 @@
 //! Guided fuzzing: builds every target of `fuzz/` and lets each run for some seconds.
 //!
 //! It passes the compiler what `cargo fuzz build -s none` passes, so that nothing must be installed but a compiler of C++
-//! for libFuzzer itself. Each target begins with what the last run found, and with seeds made of the specification's
-//! examples and the payloads of `wire`.
+//! for libFuzzer itself. Each target begins with what is kept in `fuzz/corpus`, with what earlier runs here found, and
+//! with seeds made of the specification's examples and the payloads of `wire`. What a run finds stays in the build's
+//! folder; `--keep` puts it, minimised, into the corpus.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,10 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 /// How long each target runs if nothing is said, in seconds.
-const SECONDS: u64 = 8;
+const SECONDS: u64 = 6;
+
+/// The longest input that is kept, in bytes. Longer ones are cut: what is new in them mostly stands in their beginning.
+const LONGEST_KEPT: usize = 1024;
 
 /// What tells libFuzzer where a program has been.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
@@ -20,11 +24,45 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
                      -Cllvm-args=-sanitizer-coverage-pc-table \
                      -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Builds and runs the targets that are named, or all.
+/// The folders of one target.
+struct Folders {
+    /// What is kept, in the repository.
+    corpus: PathBuf,
+    /// What runs here have found.
+    found: PathBuf,
+    seeds: PathBuf,
+    artifacts: PathBuf,
+}
+
+impl Folders {
+    fn new(root: &Path, target: &str) -> Result<Self, String> {
+        let folders = Self {
+            corpus: root.join("fuzz/corpus").join(target),
+            found: crate::target().join("fuzz-found").join(target),
+            seeds: crate::target().join("fuzz-seeds").join(target),
+            artifacts: root.join("fuzz/artifacts").join(target),
+        };
+        for folder in [
+            &folders.corpus,
+            &folders.found,
+            &folders.seeds,
+            &folders.artifacts,
+        ] {
+            make(folder)?;
+        }
+        Ok(folders)
+    }
+}
+
+/// Builds and runs the targets that are named, or all. After `--keep` what they found goes into the corpus.
 ///
 /// # Errors
 /// Names every target that found something, and the file with the input.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
+    let (keeps, words) = match words.split_first() {
+        Some((&"--keep", rest)) => (true, rest),
+        _ => (false, words),
+    };
     let (seconds, wanted) = match words.split_first() {
         Some((first, rest)) if first.parse::<u64>().is_ok() => {
             (first.parse().unwrap_or(SECONDS), rest)
@@ -50,15 +88,24 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     let programs = build(root, &targets)?;
     println!("== fuzz: {} targets, {seconds} s each", targets.len());
     let begun = Instant::now();
-    let seeds = crate::target().join("fuzz-seeds");
-    seed(root, &seeds)?;
+    seed(root, &crate::target().join("fuzz-seeds"))?;
+    let dictionary = folder.join("markers.dict");
     let queue = Mutex::new(targets.iter());
     let found = Mutex::new(Vec::new());
     let work = || {
         loop {
             let next = queue.lock().map_or(None, |mut queue| queue.next());
             let Some(name) = next else { return };
-            let ran = fuzz(&programs.join(name), name, &folder, &seeds, seconds);
+            let program = programs.join(name);
+            let ran = Folders::new(root, name).and_then(|folders| {
+                let said = fuzz(&program, name, &folders, &dictionary, seconds)?;
+                let kept = if keeps {
+                    keep(&program, &folders)?
+                } else {
+                    String::new()
+                };
+                Ok(format!("{said}{kept}"))
+            });
             match ran {
                 Ok(said) => println!("   {name}: {said}"),
                 Err(error) => {
@@ -132,24 +179,19 @@ fn build(root: &Path, targets: &[String]) -> Result<PathBuf, String> {
 fn fuzz(
     program: &Path,
     name: &str,
-    folder: &Path,
-    seeds: &Path,
+    folders: &Folders,
+    dictionary: &Path,
     seconds: u64,
 ) -> Result<String, String> {
-    let corpus = folder.join("corpus").join(name);
-    let artifacts = folder.join("artifacts").join(name);
-    let seeds = seeds.join(name);
-    for made in [&corpus, &artifacts, &seeds] {
-        make(made)?;
-    }
     let mut command = Command::new(program);
     command
-        .arg(&corpus)
+        // New finds go into the first.
+        .args([&folders.found, &folders.corpus, &folders.seeds])
         // What was found once is played each time.
-        .args([&seeds, &artifacts])
+        .arg(&folders.artifacts)
         .arg(format!("-max_total_time={seconds}"))
-        .arg(format!("-dict={}", folder.join("markers.dict").display()))
-        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .arg(format!("-dict={}", dictionary.display()))
+        .arg(format!("-artifact_prefix={}/", folders.artifacts.display()))
         .args(["-timeout=30", "-rss_limit_mb=1024", "-print_final_stats=1"])
         .stdin(Stdio::null());
     if seconds == SECONDS {
@@ -172,8 +214,39 @@ fn fuzz(
         "{}\n   {name} failed; play the input again with `{} {}/<file>`",
         end.join("\n"),
         program.display(),
-        artifacts.display()
+        folders.artifacts.display()
     ))
+}
+
+/// Writes the corpus anew: the fewest inputs that reach what all known ones reach; how many they are.
+///
+/// How often a place is reached does not count, else there would be ten times as many.
+fn keep(program: &Path, folders: &Folders) -> Result<String, String> {
+    let kept = folders.found.with_extension("kept");
+    let failed = |error| format!("{}: {error}", kept.display());
+    if kept.exists() {
+        fs::remove_dir_all(&kept).map_err(failed)?;
+    }
+    make(&kept)?;
+    let merged = Command::new(program)
+        .args(["-set_cover_merge=1", "-use_counters=0"])
+        .arg(format!("-max_len={LONGEST_KEPT}"))
+        .args([&kept, &folders.corpus, &folders.found, &folders.seeds])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    if !merged.status.success() {
+        return Err(String::from_utf8_lossy(&merged.stderr).into_owned());
+    }
+    fs::remove_dir_all(&folders.corpus).map_err(failed)?;
+    make(&folders.corpus)?;
+    let (mut count, mut bytes) = (0, 0);
+    for path in entries(&kept)? {
+        let to = folders.corpus.join(path.file_name().unwrap_or_default());
+        bytes += fs::copy(&path, &to).map_err(|error| format!("{}: {error}", to.display()))?;
+        count += 1;
+    }
+    Ok(format!(", {count} inputs kept, {bytes} bytes"))
 }
 
 /// Writes what the targets begin with: the examples of the specification and what servers and clients send.
@@ -192,9 +265,23 @@ fn seed(root: &Path, seeds: &Path) -> Result<(), String> {
         for (number, fence) in fences.enumerate() {
             let name = format!("{stem}-{number}");
             let fence = fence.split_once('\n').map_or(fence, |(_, text)| text);
-            for target in ["parse_foreign", "escape_round_trip", "chunking"] {
-                write(target, &name, &[0; 6], fence)?;
+            // The first byte chooses the dialect, and this one is of the emoji syntax.
+            for (target, emoji) in [
+                ("agrees_with_oracle", 1),
+                ("chunking_does_not_matter", 7),
+                ("escape_is_reversible", 7),
+                ("parse_foreign", 7),
+                ("spans_tile", 1),
+            ] {
+                let dialect = if stem == "emoji" { emoji } else { 0 };
+                write(target, &name, &[dialect, 0, 0, 0, 0, 0], fence)?;
             }
+            write(
+                "render_then_parse",
+                &name,
+                &[0; 6],
+                &format!("A\0i\0d\0x\0{fence}"),
+            )?;
             for (target, choice) in [
                 ("gateway_reply", &[0, 0, 0, 7, 3][..]),
                 ("gateway_reply", &[8 + 128, 4, 0, 7, 3]),

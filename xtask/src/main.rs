@@ -27,7 +27,8 @@ cargo xtask TASK
   clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
   mcp           MCP's reference server and a published client against ours; installs them, so it needs Node and a network
   soak          the gateway for a while before a model's server that does everything wrong: nothing grows: [SECONDS]
-  fuzz          fuzzes every target of fuzz/, or those that are named, each for some seconds: [SECONDS] [TARGET…]
+  fuzz          fuzzes every target of fuzz/, or those that are named, each for some seconds: [--keep] [SECONDS] [TARGET…];
+                with --keep what they found goes into fuzz/corpus
   bench         the parser's table of speed; arguments are passed on
   bench gateway what the gateway costs beside a bare proxy; arguments are passed on
   promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it

@@ -50,6 +50,23 @@ const PROMISES: &[Promise] = &[
         figure: &["with", "plan:"],
     },
     Promise {
+        sentence: "Guided fuzzing of five minutes for each property finds nothing: chunking does not matter, spans tile, \
+                   the oracle agrees, what is rendered is read as the same call, the escape is reversible, no digit is \
+                   lost, the deltas of JSON are its value",
+        environment: &[],
+        command: "cargo xtask fuzz 300 agrees_with_oracle chunking_does_not_matter coercion_loses_no_digit \
+                  escape_is_reversible json_stream_equals_value render_then_parse spans_tile",
+        figure: &[
+            "agrees_with_oracle:",
+            "chunking_does_not_matter:",
+            "coercion_loses_no_digit:",
+            "escape_is_reversible:",
+            "json_stream_equals_value:",
+            "render_then_parse:",
+            "spans_tile:",
+        ],
+    },
+    Promise {
         sentence: "Runs with tools that write are killed at 200 random moments and taken up again: nothing that was \
                    told is lost, nothing is started twice, every log opens",
         environment: &[("KILLS", "200")],

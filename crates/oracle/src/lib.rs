@@ -13,5 +13,6 @@ pub mod examples;
 pub mod merged;
 pub mod oracle;
 pub mod plan_oracle;
+pub mod rendering;
 pub mod soup;
 pub mod split;

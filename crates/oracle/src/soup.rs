@@ -42,7 +42,7 @@ impl Random {
 
 /// Start, end and argument markers that overlap themselves, begin or hold one another, or look like blanks, fences or
 /// the other syntax.
-const MARKERS: &[[&str; 3]] = &[
+pub const MARKERS: &[[&str; 3]] = &[
     ["<s>", "<e>", "<a>"],
     ["##", "####", "###"],
     ["<<", "<<<", "<<<<"],
@@ -70,7 +70,8 @@ const MARKERS: &[[&str; 3]] = &[
     [",,", "::", ",:"],
 ];
 
-const REASONING: &[(&str, &str)] = &[
+/// Open and close markers of reasoning that overlap other markers.
+pub const REASONING: &[(&str, &str)] = &[
     ("<think>", "</think>"),
     ("<think>", "</think>"),
     ("<<", "<<<"),
@@ -83,7 +84,8 @@ const REASONING: &[(&str, &str)] = &[
     ("<s>t", "s>"),
 ];
 
-const KEYS: &[&str] = &["k", "k3v9q2x8", "1", "END", "aA0"];
+/// Keys.
+pub const KEYS: &[&str] = &["k", "k3v9q2x8", "1", "END", "aA0"];
 
 /// Random options. About one in a hundred makes no dialect.
 pub fn options(random: &mut Random) -> Options {

@@ -1,0 +1,147 @@
+//! A dialect, a text and the ways to cut it, made of the fuzzer's bytes.
+
+use plaincall_syntax::Syntax;
+use plaincall_testkit::oracle::Options;
+use plaincall_testkit::soup;
+
+/// How many letters one control character stands for: four of them and some more make a line at its limit.
+const LETTERS: usize = 1022;
+
+/// How the next marker is written.
+enum Mode {
+    Whole,
+    /// With a backslash before its last character.
+    Escaped,
+    /// Without its last character.
+    Begun,
+}
+
+/// What a target is about.
+pub struct Drawn {
+    /// Options that make a dialect.
+    pub options: Options,
+    /// Sizes of chunks, in turn.
+    pub sizes: [usize; 2],
+    /// All that is left of the bytes.
+    rest: Vec<u8>,
+}
+
+impl Drawn {
+    /// Six bytes choose; with the last set of markers, those in front of the first three NULs of the rest are the
+    /// markers of the block syntax. `None` if there are too few bytes or the options make no dialect.
+    ///
+    /// # Panics
+    /// When the options make no dialect and the parser takes it, or the other way round.
+    pub fn new(data: &[u8]) -> Option<Self> {
+        let (choice, mut rest) = data.split_first_chunk::<6>()?;
+        let [form, flags, markers, others, one, two] = *choice;
+        let syntax = [Some(Syntax::Block), Some(Syntax::Emoji), None][usize::from(form) % 3];
+        let is_set = |bit: u8| flags >> bit & 1 == 1;
+        let mut options = Options {
+            syntax,
+            escaped: is_set(0),
+            anywhere: is_set(1) && syntax != Some(Syntax::Emoji),
+            strict: is_set(2) && syntax != Some(Syntax::Block),
+            self_closing: is_set(3) && syntax != Some(Syntax::Block),
+            key: pick(soup::KEYS, others & 15).map(|key| (*key).to_owned()),
+            ..Options::default()
+        };
+        if let Some((open, close)) = pick(soup::REASONING, others >> 4) {
+            options.reasoning = Some(((*open).to_owned(), (*close).to_owned()));
+            options.in_reasoning = is_set(4);
+        }
+        if syntax != Some(Syntax::Emoji) {
+            let mut own = pick(soup::MARKERS, markers).map(|own| own.map(str::to_owned));
+            if markers == u8::MAX {
+                let mut part = || {
+                    let end = rest.iter().position(|byte| *byte == 0)?;
+                    let marker = String::from_utf8_lossy(&rest[..end]).into_owned();
+                    rest = &rest[end + 1..];
+                    Some(marker)
+                };
+                own = Some([part()?, part()?, part()?]);
+            }
+            if let Some([start, end, arg]) = own {
+                options.start = Some(start);
+                options.end = Some(end).filter(|_| !is_set(5));
+                options.arg = Some(arg).filter(|_| !is_set(6));
+            }
+        }
+        let is_refused = options.dialect().check().is_err();
+        assert_eq!(is_refused, options.are_refused(), "{options:?}");
+        let sizes = [usize::from(one) % 61 + 1, usize::from(two) % 7 + 1];
+        (!is_refused).then(|| Self {
+            options,
+            sizes,
+            rest: rest.to_vec(),
+        })
+    }
+
+    /// The rest with markers in the place of control characters, so that the fuzzer need not find those of each
+    /// dialect. Three more make the next marker an escaped one or its beginning, or stand for many letters.
+    pub fn bytes(&self) -> Vec<u8> {
+        let markers = self.options.marker_texts();
+        let mut bytes = Vec::new();
+        let mut mode = Mode::Whole;
+        for &byte in &self.rest {
+            let index = match byte {
+                1..=8 => usize::from(byte) - 1,
+                0x0E..=0x13 => usize::from(byte) - 6,
+                0x14 => {
+                    mode = Mode::Escaped;
+                    continue;
+                }
+                0x15 => {
+                    mode = Mode::Begun;
+                    continue;
+                }
+                0x16 => {
+                    bytes.resize(bytes.len() + LETTERS, b'x');
+                    continue;
+                }
+                _ => usize::MAX,
+            };
+            let Some(marker) = markers.get(index) else {
+                bytes.push(byte);
+                continue;
+            };
+            let last = marker.char_indices().next_back().map_or(0, |(at, _)| at);
+            let (stem, end) = marker.split_at(last);
+            bytes.extend_from_slice(stem.as_bytes());
+            match std::mem::replace(&mut mode, Mode::Whole) {
+                Mode::Whole => bytes.extend_from_slice(end.as_bytes()),
+                Mode::Escaped => {
+                    bytes.push(b'\\');
+                    bytes.extend_from_slice(end.as_bytes());
+                }
+                Mode::Begun => {}
+            }
+        }
+        bytes
+    }
+
+    /// The same as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes()).into_owned()
+    }
+}
+
+/// An entry of a table; none, which is what most bytes say, leaves the default.
+fn pick<T>(table: &'static [T], byte: u8) -> Option<&'static T> {
+    table.get(usize::from(byte).checked_sub(1)?)
+}
+
+/// The parts of `bytes`, cut after each of `sizes` bytes in turn.
+pub fn cut_bytes<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
+    let mut parts = Vec::new();
+    let mut rest = bytes;
+    for &size in sizes.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (part, behind) = rest.split_at(size.min(rest.len()));
+        parts.push(part);
+        rest = behind;
+    }
+    parts
+}
