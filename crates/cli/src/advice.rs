@@ -8,6 +8,8 @@ pub(crate) const NEAR_MISS: &str = "near_miss";
 pub(crate) const NOT_CLOSED: &str = "not_closed";
 /// The code of the remark that the bytes of the text are not all UTF-8.
 pub(crate) const NOT_UTF8: &str = "not_utf8";
+/// The code of the error that a text says something else where it comes in other chunks.
+pub(crate) const CHUNKS_MATTER: &str = "chunks_matter";
 
 /// What to do about a finding, in one sentence. `end_marker` is the one in force.
 pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Option<String> {
@@ -52,6 +54,9 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
             return Some(format!(
                 "close the call with `{end_marker}`: without it, it is run only if the text is known to be whole"
             ));
+        }
+        CHUNKS_MATTER => {
+            "this is a mistake in Plaincall, not in the text: please report it with the file and these options"
         }
         NOT_UTF8 => "save the text as UTF-8",
         "stray_reasoning_close" => {

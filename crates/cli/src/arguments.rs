@@ -223,7 +223,10 @@ pub(crate) enum ParseFormat {
 /// the text cut, and what to do about each. With `--schema` also calls of tools that are not there, and arguments that
 /// are missing or not what the definition of the tool asks for.
 ///
-/// Exit status: 0 without errors, warnings or not; 1 with errors, or if a file could not be read.
+/// With `--every-split` it also proves for this text that it does not matter in which chunks it arrives.
+///
+/// Exit status: 0 without errors, warnings or not; 1 with errors, if chunks matter, or if a file could not be read; 130
+/// after Ctrl-C.
 #[derive(Args, Debug)]
 pub(crate) struct CheckOptions {
     /// The texts to check; `-` or none is standard input.
@@ -238,6 +241,23 @@ pub(crate) struct CheckOptions {
     #[arg(long)]
     pub(crate) deny_warnings: bool,
 
+    /// Read the text again in many ways of chunks, and hold the events and calls of each against those of the whole.
+    ///
+    /// One byte at a time, and split in two at every byte, inside of characters too. Up to 512 bytes also at every pair of
+    /// bytes; above that at random places as well. Where every split would take too long (above 32 KiB), splits are spread
+    /// evenly, and chunks of 64 bytes begin once at every byte. What was tried is printed.
+    #[arg(long)]
+    pub(crate) every_split: bool,
+
+    /// Where the random places of `--every-split` begin: another number gives others.
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0,
+        requires = "every_split"
+    )]
+    pub(crate) seed: u64,
+
     #[command(flatten)]
     pub(crate) schema: SchemaOption,
 
@@ -251,7 +271,9 @@ pub(crate) enum CheckFormat {
     /// The source with what was found underlined.
     Text,
     /// One JSON object a text: `file`, `calls`, `errors`, `warnings`, and `diagnostics` with `code`, `severity`, `span`,
-    /// `line`, `column`, `message`, and where there is one `pointer`, `help` and `meant`.
+    /// `line`, `column`, `message`, and where there is one `pointer`, `help` and `meant`. `every_split`, if it was asked for,
+    /// has `agrees`, `interrupted`, `ways`, `cuts` (each with `cut`, `ways` and `all`), and `disagreement` with `way`,
+    /// `place`, `whole` and `cut`.
     Json,
 }
 

@@ -1,27 +1,50 @@
 //! `plaincall check`: what is wrong in a text, and what to do about it.
 
+mod every_split;
+mod progress;
+mod sameness;
+
 use plaincall_call::{Document, Finding, Problem, Severity, Span, Syntax, Termination, ToolSet};
 use plaincall_syntax::{Code, Dialect, near_misses};
 use serde::Serialize;
 
-use crate::advice::{NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
-use crate::arguments::{CheckFormat, CheckOptions};
+use crate::advice::{CHUNKS_MATTER, NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
+use crate::arguments::{CheckFormat, CheckOptions, Color};
+use crate::check::every_split::{Disagreement, Effort, Group, Proof};
+use crate::check::progress::Progress;
+use crate::check::sameness::Difference;
+use crate::environment::Environment;
 use crate::excerpt::{Excerpts, Remark};
 use crate::input::{Input, or_standard};
 use crate::output::Output;
 use crate::reading::refused;
 use crate::source::{Counter, Source};
-use crate::status::{Failure, Outcome, Status, complain};
+use crate::status::{Failure, Interruption, Outcome, Status, complain};
 
-pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
+pub(crate) fn check(options: &CheckOptions, color: Color) -> Outcome {
+    let interruption = Interruption::new();
+    let output = &mut Output::new(color);
+    let mut progress = Progress::new(color, &Environment::read());
     let dialect = options.dialect.dialect()?;
     let tools = options.schema.load(&options.files)?;
     let mut status = Status::Good;
     for file in or_standard(&options.files) {
         let report = Input::open(&file).and_then(|input| {
             let name = input.name.clone();
-            let source = Source::new(name, input.into_bytes()?);
-            Report::new(source, &dialect, tools.as_ref())
+            let bytes = input.into_bytes()?;
+            let proof = options.every_split.then(|| {
+                Proof::attempt(
+                    &bytes,
+                    &dialect,
+                    Effort::USUAL,
+                    options.seed,
+                    &mut progress,
+                    &interruption,
+                )
+            });
+            let proof = proof.transpose()?;
+            let source = Source::new(name, bytes);
+            Report::new(source, &dialect, tools.as_ref(), proof)
         });
         let report = match report {
             Ok(report) => report,
@@ -32,7 +55,10 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
             }
             Err(failure) => return Err(failure),
         };
-        if report.errors > 0 || (options.deny_warnings && report.warnings > 0) {
+        if report.errors > 0
+            || (options.deny_warnings && report.warnings > 0)
+            || report.is_disproved()
+        {
             status = Status::Wrong;
         }
         let written = match options.format {
@@ -43,6 +69,9 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
             // Nobody reads on, but what was found still decides the exit status.
             Err(Failure::ClosedPipe) => return Ok(status),
             other => other?,
+        }
+        if interruption.has_come() {
+            return Ok(Interruption::status());
         }
     }
     Ok(status)
@@ -56,6 +85,8 @@ struct Report {
     remarks: Vec<Found>,
     errors: usize,
     warnings: usize,
+    /// What came of reading it in many ways, if that was asked for.
+    proof: Option<Proof>,
 }
 
 struct Found {
@@ -68,7 +99,12 @@ struct Found {
 }
 
 impl Report {
-    fn new(source: Source, dialect: &Dialect, tools: Option<&ToolSet>) -> Result<Self, Failure> {
+    fn new(
+        source: Source,
+        dialect: &Dialect,
+        tools: Option<&ToolSet>,
+        proof: Option<Proof>,
+    ) -> Result<Self, Failure> {
         let document = Document::parse(&source.text, dialect).map_err(|error| refused(&error))?;
         let chosen = match document.syntax {
             Some(syntax) => dialect.for_syntax(syntax),
@@ -165,7 +201,14 @@ impl Report {
             warnings: remarks.len() - errors,
             remarks,
             source,
+            proof,
         })
+    }
+
+    /// Whether the text says something else where it comes in other chunks.
+    fn is_disproved(&self) -> bool {
+        let proof = self.proof.as_ref();
+        proof.is_some_and(|proof| proof.disagreement.is_some())
     }
 
     /// For people.
@@ -196,7 +239,49 @@ impl Report {
             counted(calls, "call"),
             counted(errors, "error"),
             counted(warnings, "warning"),
-        ))
+        ))?;
+        match &self.proof {
+            Some(proof) => self.write_proof(proof, output),
+            None => Ok(()),
+        }
+    }
+
+    /// What was proven, for people.
+    fn write_proof(&self, proof: &Proof, output: &mut Output) -> Result<(), Failure> {
+        let name = &self.source.name;
+        let ways = proof.ways();
+        if let Some(Disagreement { difference, way }) = &proof.disagreement {
+            let place = self.source.in_text(difference.place);
+            let help = advice(CHUNKS_MATTER, None, "");
+            let message = "this is read differently where the text comes in other chunks";
+            let remark = Remark {
+                severity: Severity::Error,
+                code: Some(CHUNKS_MATTER),
+                message,
+                help: help.as_deref(),
+                span: place..place,
+                position: Counter::new(self.source.text.as_bytes()).position(place),
+            };
+            let text = Excerpts::new(output.has_color).render(name, &self.source.text, &remark);
+            let Difference { whole, cut, .. } = difference;
+            return output.text(format_args!(
+                "\n{text}\n\nas a whole: {whole}\n{way}: {cut}\n{ways} ways before this one were read the same\n"
+            ));
+        }
+        let took = proof.took.as_secs_f64();
+        let what = match ways {
+            _ if proof.is_interrupted => {
+                "interrupted; so far all ways to cut it into chunks were read the same"
+            }
+            0 => "there is no way to cut it into chunks",
+            _ => "how it is cut into chunks does not matter",
+        };
+        output.text(format_args!("{name}: {what} ({took:.1} s)\n"))?;
+        for group in &proof.groups {
+            let ways = grouped(group.ways);
+            output.text(format_args!("{ways:>12}  {}\n", group.words()))?;
+        }
+        Ok(())
     }
 
     /// For programs.
@@ -223,6 +308,7 @@ impl Report {
             errors: self.errors,
             warnings: self.warnings,
             diagnostics: diagnostics.collect(),
+            every_split: self.proof.as_ref().map(JsonProof::new),
         }
     }
 }
@@ -259,6 +345,45 @@ struct JsonReport<'a> {
     errors: usize,
     warnings: usize,
     diagnostics: Vec<JsonRemark<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    every_split: Option<JsonProof<'a>>,
+}
+
+/// What reading the text in many ways came to.
+#[derive(Serialize)]
+struct JsonProof<'a> {
+    agrees: bool,
+    interrupted: bool,
+    ways: usize,
+    cuts: &'a [Group],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disagreement: Option<JsonDisagreement<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonDisagreement<'a> {
+    way: &'a str,
+    place: usize,
+    whole: &'a str,
+    cut: &'a str,
+}
+
+impl<'a> JsonProof<'a> {
+    fn new(proof: &'a Proof) -> Self {
+        let disagreement = proof.disagreement.as_ref();
+        Self {
+            agrees: disagreement.is_none(),
+            interrupted: proof.is_interrupted,
+            ways: proof.ways(),
+            cuts: &proof.groups,
+            disagreement: disagreement.map(|Disagreement { difference, way }| JsonDisagreement {
+                way,
+                place: difference.place,
+                whole: &difference.whole,
+                cut: &difference.cut,
+            }),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -283,4 +408,17 @@ fn counted(count: usize, noun: &str) -> String {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
     }
+}
+
+/// A number with its digits in groups of three.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }

@@ -85,7 +85,8 @@ fn run(cli: Cli) -> status::Outcome {
     let color = cli.color;
     match cli.command {
         Command::Parse(options) => parse::parse(&options, &mut output(color)),
-        Command::Check(options) => check::check(&options, &mut output(color)),
+        // Its proof heeds signals in its own way.
+        Command::Check(options) => check::check(&options, color),
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Convert(options) => convert::convert(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),
