@@ -21,7 +21,7 @@ struct Suite {
 
 /// Programs that take long, and so begin first: the last to end would else run alone.
 const LONG: &[&str] = &[
-    "oracle/tests/oracle.rs",
+    "oracle/tests/oracle/main.rs",
     "cli/tests/run/main.rs",
     "plaincall/tests/resume/main.rs",
     "examples in documents",

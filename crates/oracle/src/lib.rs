@@ -9,6 +9,8 @@
     reason = "this crate is test code: a panic is how a test fails"
 )]
 
+pub mod agreement;
+pub mod effort;
 pub mod examples;
 pub mod merged;
 pub mod oracle;

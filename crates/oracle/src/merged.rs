@@ -52,6 +52,25 @@ pub enum Kind {
     Diagnostic(&'static str),
 }
 
+impl Kind {
+    /// Whether both are of one kind, whatever they say.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+impl Merged {
+    /// The text of content, which comes in pieces.
+    pub(crate) fn content(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) | Kind::Reasoning(text) | Kind::Value(text) | Kind::Ignored(text) => {
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Puts adjacent pieces of one kind together.
 ///
 /// # Panics

@@ -54,29 +54,52 @@ struct Found {
     role: Role,
 }
 
+/// A reader of texts with one set of options.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    options: Options,
+    markers: Vec<(String, Role)>,
+}
+
+impl Oracle {
+    /// The options must be ones that the parser accepts.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            options: options.clone(),
+            markers: options.markers(),
+        }
+    }
+
+    /// The merged events of a text.
+    pub fn read(&self, text: &str) -> Vec<Merged> {
+        let mut reader = Reader::new(text, self);
+        reader.outside();
+        reader.events
+    }
+}
+
+/// The merged events of one text.
+///
+/// The options must be ones that the parser accepts.
+pub fn oracle(text: &str, options: &Options) -> Vec<Merged> {
+    Oracle::new(options).read(text)
+}
+
 /// The text, the markers in force and the events so far.
 struct Reader<'t> {
     text: &'t str,
     options: &'t Options,
-    markers: Vec<(String, Role)>,
+    markers: Vec<(&'t str, Role)>,
     events: Vec<Merged>,
 }
 
-/// The merged events of a text.
-///
-/// The options must be ones that the parser accepts.
-pub fn oracle(text: &str, options: &Options) -> Vec<Merged> {
-    let mut reader = Reader::new(text, options);
-    reader.outside();
-    reader.events
-}
-
 impl<'t> Reader<'t> {
-    fn new(text: &'t str, options: &'t Options) -> Self {
+    fn new(text: &'t str, oracle: &'t Oracle) -> Self {
+        let markers = oracle.markers.iter();
         Self {
             text,
-            options,
-            markers: options.markers(),
+            options: &oracle.options,
+            markers: markers.map(|(marker, role)| (&**marker, *role)).collect(),
             events: Vec::new(),
         }
     }

@@ -229,35 +229,41 @@ const OTHERS: &[&str] = &[
     "</think>",
 ];
 
-/// A random text for these options, of 40 to 80 bytes on average; seldom one with a line near the limit.
-pub fn text(random: &mut Random, options: &Options) -> String {
-    let kitchen = Kitchen {
-        markers: options.marker_texts(),
-        options,
-    };
-    let mut text = String::new();
-    if random.one_in(300) {
-        kitchen.tokens(3, random, &mut text);
-        kitchen.long_line(random, &mut text);
-        kitchen.tokens(6, random, &mut text);
-        return text;
-    }
-    let most = match random.below(16) {
-        0..2 => 3,
-        2..14 => 12,
-        14 => 20,
-        _ => 40,
-    };
-    kitchen.tokens(most, random, &mut text);
-    text
-}
-
-struct Kitchen<'o> {
+/// What texts are made of for some options.
+#[derive(Clone, Debug)]
+pub struct Kitchen<'o> {
     markers: Vec<String>,
     options: &'o Options,
 }
 
-impl Kitchen<'_> {
+impl<'o> Kitchen<'o> {
+    /// A kitchen for these options.
+    pub fn new(options: &'o Options) -> Self {
+        Self {
+            markers: options.marker_texts(),
+            options,
+        }
+    }
+
+    /// A random text, of 40 to 80 bytes on average; seldom one with a line near the limit.
+    pub fn text(&self, random: &mut Random) -> String {
+        let mut text = String::new();
+        if random.one_in(300) {
+            self.tokens(3, random, &mut text);
+            self.long_line(random, &mut text);
+            self.tokens(6, random, &mut text);
+            return text;
+        }
+        let most = match random.below(16) {
+            0..2 => 3,
+            2..14 => 12,
+            14 => 20,
+            _ => 40,
+        };
+        self.tokens(most, random, &mut text);
+        text
+    }
+
     /// Fewer tokens than `limit`.
     fn tokens(&self, limit: usize, random: &mut Random, text: &mut String) {
         for _ in 0..random.below(limit) {

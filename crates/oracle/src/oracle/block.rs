@@ -231,21 +231,24 @@ fn between(reader: &mut Reader<'_>, stretch: &Stretch) {
     let mut first_other = None;
     for (piece, code) in &stretch.pieces {
         let mut from = piece.start;
+        let begins_line = |at: usize| {
+            let line = line_of(at);
+            piece.start <= line && text[line..at].trim_matches(BLANKS).is_empty()
+        };
         for at in piece.clone().filter(|at| text.is_char_boundary(*at)) {
             let rest = &text[at..piece.end];
-            let line = line_of(at);
-            let blanks = piece.start <= line && text[line..at].trim_matches(BLANKS).is_empty();
             let fence = rest.starts_with("```") || rest.starts_with("~~~");
-            if code.is_none() && fence_line.is_none() && blanks && fence {
-                fence_line = Some(line);
+            if code.is_none() && fence_line.is_none() && fence && begins_line(at) {
+                fence_line = Some(line_of(at));
                 reader.piece(Kind::Ignored, from..at + 3);
                 reader.say("fence_before_argument", at..at + 3);
                 from = at + 3;
             }
             let white =
                 rest.starts_with(BLANKS) || rest.starts_with('\n') || rest.starts_with("\r\n");
-            if code.is_some() || !white && fence_line != Some(line) {
-                first_other = first_other.or(Some(at));
+            let in_fence_line = || fence_line == Some(line_of(at));
+            if first_other.is_none() && (code.is_some() || !white && !in_fence_line()) {
+                first_other = Some(at);
             }
         }
         reader.piece(Kind::Ignored, from..piece.end);

@@ -1,10 +1,10 @@
 //! The escape (`spec/common.md` 6).
 
-use super::{Options, Reader, Role};
+use super::{Options, Oracle, Reader, Role};
 use crate::merged::{Kind, Merged};
 
 /// The places of the backslashes that the escape takes out of a run, in order.
-pub(super) fn escaping(run: &str, markers: &[(String, Role)]) -> Vec<usize> {
+pub(super) fn escaping(run: &str, markers: &[(&str, Role)]) -> Vec<usize> {
     let takes_out = |(at, here): (usize, char)| {
         let next = run[at + here.len_utf8()..].chars().next()?;
         let before = run[..at].trim_end_matches('\\');
@@ -15,7 +15,8 @@ pub(super) fn escaping(run: &str, markers: &[(String, Role)]) -> Vec<usize> {
 
 /// Writes a text so that it holds no whole marker.
 pub fn escape(text: &str, options: &Options) -> String {
-    let markers = options.markers();
+    let oracle = Oracle::new(options);
+    let markers = Reader::new(text, &oracle).markers;
     let mut written = String::new();
     for next in text.chars() {
         if ends_with_marker(written.trim_end_matches('\\'), next, &markers) {
@@ -32,7 +33,8 @@ pub fn unescape(text: &str, options: &Options) -> String {
         escaped: true,
         ..options.clone()
     };
-    let mut reader = Reader::new(text, &options);
+    let oracle = Oracle::new(&options);
+    let mut reader = Reader::new(text, &oracle);
     let mut at = 0;
     while let Some(found) = reader.next_marker(at, |_| true) {
         reader.run(Kind::Text, at..found.span.start);
@@ -47,7 +49,9 @@ pub fn unescape(text: &str, options: &Options) -> String {
     reader.events.into_iter().map(said).collect()
 }
 
-fn ends_with_marker(before: &str, next: char, markers: &[(String, Role)]) -> bool {
-    let whole = format!("{before}{next}");
-    markers.iter().any(|(marker, _)| whole.ends_with(marker))
+fn ends_with_marker(before: &str, next: char, markers: &[(&str, Role)]) -> bool {
+    let mut stems = markers
+        .iter()
+        .filter_map(|(marker, _)| marker.strip_suffix(next));
+    stems.any(|stem| before.ends_with(stem))
 }

@@ -204,6 +204,6 @@ impl Options {
     /// The marker with the key before its last `:` or `[`, else at its end.
     fn keyed(&self, marker: &str) -> String {
         let (before, after) = marker.split_at(marker.rfind([':', '[']).unwrap_or(marker.len()));
-        format!("{before}{}{after}", self.key.as_deref().unwrap_or_default())
+        [before, self.key.as_deref().unwrap_or_default(), after].concat()
     }
 }

@@ -3,7 +3,7 @@
 use plaincall_call::{Foreign, Origin, PassageBuilder};
 use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::oracle::Options;
-use plaincall_testkit::soup::{self, Random};
+use plaincall_testkit::soup::{self, Kitchen, Random};
 use proptest::prelude::*;
 
 use plaincall_testkit::foreign::{
@@ -158,7 +158,7 @@ fn nothing_counts_with_markers_of_all_sorts() {
             .map(|_| {
                 let origins = [Origin::Own, Origin::Model, Origin::Foreign, Origin::Foreign];
                 let origin = origins[random.below(origins.len())];
-                let text = soup::text(&mut random, first);
+                let text = Kitchen::new(first).text(&mut random);
                 Text { origin, text }
             })
             .collect();

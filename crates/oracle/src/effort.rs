@@ -1,0 +1,23 @@
+//! How much a test computes: the ordinary share, or what the environment says.
+
+/// A number from the environment.
+///
+/// # Panics
+/// When the variable holds something else.
+#[expect(clippy::disallowed_methods, reason = "this crate is test code")]
+pub fn setting(name: &str, ordinary: u64) -> u64 {
+    std::env::var(name).map_or(ordinary, |value| {
+        let number = value.parse();
+        number.unwrap_or_else(|_| panic!("{name} is no number: {value:?}"))
+    })
+}
+
+/// How many random cases a test takes that never takes more than usual, but fewer where `ORACLE_CASES` says so.
+pub fn at_most(ordinary: u64) -> u64 {
+    setting("ORACLE_CASES", ordinary).min(ordinary)
+}
+
+/// How many threads compute at the same time.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,82 @@
+//! The doors of the parser: texts, the same without its fast path, and bytes.
+
+use std::cell::OnceCell;
+
+use plaincall_oracle::agreement::{Agreement, agrees, bytes_agree};
+use plaincall_oracle::merged::Merged;
+use plaincall_oracle::oracle::Options;
+use plaincall_syntax::{ByteParser, Dialect, Parser};
+
+/// A door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    Text,
+    Bytes,
+}
+
+impl Door {
+    pub(crate) const ALL: [Self; 2] = [Self::Text, Self::Bytes];
+
+    /// Where a text can be cut for this door.
+    pub(crate) fn edges(self, text: &str) -> Vec<usize> {
+        let is_edge = |at: &usize| self == Self::Bytes || text.is_char_boundary(*at);
+        (0..text.len()).filter(is_edge).collect()
+    }
+}
+
+/// Parsers that have read nothing yet, made once for many texts.
+pub(crate) struct Readers {
+    dialect: Dialect,
+    pub(crate) text: Parser,
+    bytes: OnceCell<ByteParser>,
+}
+
+impl Readers {
+    /// The options must be ones that the parser accepts.
+    pub(crate) fn new(options: &Options) -> Self {
+        let dialect = options.dialect();
+        Self {
+            text: Parser::new(&dialect).unwrap(),
+            dialect,
+            bytes: OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &ByteParser {
+        self.bytes
+            .get_or_init(|| ByteParser::new(&self.dialect).unwrap())
+    }
+
+    /// Whether the text, cut at these places, is read as expected. A panic goes on.
+    pub(crate) fn agree(
+        &self,
+        door: Door,
+        text: &str,
+        cuts: &[usize],
+        expected: &[Merged],
+    ) -> bool {
+        let agreement = Agreement::new(expected, text);
+        match door {
+            Door::Text => agrees(agreement, self.text.clone(), chunks(text, cuts)),
+            Door::Bytes => bytes_agree(
+                agreement,
+                self.bytes().clone(),
+                byte_chunks(text.as_bytes(), cuts),
+            ),
+        }
+    }
+}
+
+/// The text cut at these places, which are in order.
+pub(crate) fn chunks<'t>(text: &'t str, cuts: &[usize]) -> impl Iterator<Item = &'t str> {
+    let mut from = 0;
+    let ends = cuts.iter().copied().chain([text.len()]);
+    ends.map(move |to| &text[std::mem::replace(&mut from, to)..to])
+}
+
+/// The bytes cut at these places, which are in order.
+pub(crate) fn byte_chunks<'t>(bytes: &'t [u8], cuts: &[usize]) -> impl Iterator<Item = &'t [u8]> {
+    let mut from = 0;
+    let ends = cuts.iter().copied().chain([bytes.len()]);
+    ends.map(move |to| &bytes[std::mem::replace(&mut from, to)..to])
+}

@@ -1,0 +1,274 @@
+//! Every short text over small alphabets, whole and cut in two at every place.
+//!
+//! The texts over an alphabet are a tree: below a text stand those with one more token. What the parser is like after
+//! the beginning of a text is computed once and used for all texts below.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plaincall_oracle::agreement::{Agreement, agrees};
+use plaincall_oracle::effort::{cores, setting};
+use plaincall_oracle::merged::{Merged, merge};
+use plaincall_oracle::oracle::{Options, Oracle};
+use plaincall_syntax::Parser;
+
+use crate::disagreement::{Disagreements, agree};
+use crate::readers::{Door, Readers};
+
+/// A dialect in the words of `spec/README.md`, and the tokens of the texts that are tried in it.
+type Alphabet = (&'static str, &'static [&'static str]);
+
+const PLAIN_BLOCK: &[Alphabet] = &[
+    (
+        "block start=<s> end=<e> arg=<a>",
+        &["<s>", "<e>", "<a>", "\n", " ", "x"],
+    ),
+    (
+        "block start=<s> end=<e> arg=<a>",
+        &["<s>x\n", "<e>", "<a>x\n", "\r", "\n", "x"],
+    ),
+    (
+        "block start=<s> end=<e> arg=<a>",
+        &["<s>", "<e>\n", ":", ",", "x", "\""],
+    ),
+    (
+        "block start=<s> end=<e> arg=<a>",
+        &["<s>x\n", "```", " ", "\n", "<a>", "<e>", "x"],
+    ),
+    (
+        "block start=## end=#### arg=###",
+        &["##", "#", "x", "\n", " ", "#x\n"],
+    ),
+    (
+        "block start=\t\t end=\tx arg=x\t",
+        &["\t", "x", "\n", "\t\tx\n", "```", " "],
+    ),
+];
+
+const OTHER_DIALECTS: &[Alphabet] = &[
+    (
+        "block start=<s> end=<e> arg=<a> anywhere",
+        &["<s>", "<e>", "<a>", "\n", " ", "x"],
+    ),
+    (
+        "block start=<s> end=<e> arg=<a> escaped",
+        &["<s>x\n", "<a>x\n", "\n<e>", "<a", "\\", ">"],
+    ),
+    (
+        "block start=## end=#### arg=### escaped",
+        &["##", "#", "\\", "x", "\n", " "],
+    ),
+    (
+        "block start=aba end=abab arg=ab reasoning=ba,bab",
+        &["aba", "b", "a", "x\n", "\n"],
+    ),
+    (
+        "block start=<s> end=<e> arg=<a> reasoning=<t>,</t>",
+        &["<s>", "<e>", "<t>", "</t>", "x", "\n"],
+    ),
+    (
+        "emoji",
+        &[
+            "\u{1F6E0}\u{FE0F}[",
+            "\u{1F6E0}[/end]",
+            "\u{1F6E0}",
+            "[/end]",
+            "x",
+            "]",
+            "\n",
+        ],
+    ),
+    (
+        "emoji self-closing",
+        &["\u{1F6E0}[x", "\u{1F6E0}[/end]", "/", " ", "]", "\r\n"],
+    ),
+    (
+        "emoji escaped",
+        &[
+            "\u{1F6E0}\u{FE0F}[x]",
+            "\u{1F6E0}",
+            "[",
+            "/end]",
+            "\\",
+            "\u{FE0F}",
+        ],
+    ),
+    (
+        "auto start=<s> end=<e> arg=<a>",
+        &[
+            "<s>",
+            "<e>",
+            "\u{1F6E0}[",
+            "\u{1F6E0}[/end]",
+            "x",
+            "]",
+            "\n",
+        ],
+    ),
+];
+
+/// Of so many texts, one is read through every door.
+const SHARE: usize = 16;
+
+/// What the parser is like after the beginning of a text, which came in one chunk.
+struct Begun {
+    len: usize,
+    parser: Parser,
+    said: Vec<Merged>,
+}
+
+/// One path down the tree.
+struct Climber<'a> {
+    tokens: &'a [&'a str],
+    most: u64,
+    options: &'a Options,
+    oracle: Oracle,
+    readers: Readers,
+    disagreements: &'a Disagreements,
+    text: String,
+    /// One for each place where the text can be cut, and for its end.
+    begun: Vec<Begun>,
+    texts: usize,
+    parses: usize,
+}
+
+impl Climber<'_> {
+    /// Puts a token behind the text, and hands it on.
+    fn with(&mut self, token: &str, go_on: impl FnOnce(&mut Self)) {
+        let (len, begun) = (self.text.len(), self.begun.len());
+        self.text.push_str(token);
+        for end in len + 1..=self.text.len() {
+            if self.text.is_char_boundary(end) {
+                let mut parser = self.readers.text.clone();
+                let said = merge(parser.feed(&self.text[..end]));
+                self.begun.push(Begun {
+                    len: end,
+                    parser,
+                    said,
+                });
+            }
+        }
+        go_on(self);
+        self.text.truncate(len);
+        self.begun.truncate(begun);
+    }
+
+    /// The text, and all below it.
+    fn climb(&mut self, tokens: u64) {
+        self.check();
+        if tokens < self.most && !self.disagreements.are_enough() {
+            for token in self.tokens {
+                self.with(token, |climber| climber.climb(tokens + 1));
+            }
+        }
+    }
+
+    fn check(&mut self) {
+        let expected = self.oracle.read(&self.text);
+        self.texts += 1;
+        if self.texts.is_multiple_of(SHARE) {
+            self.check_other_doors(&expected);
+        }
+        self.parses += self.begun.len();
+        let all = || self.begun.iter().all(|begun| self.agrees(begun, &expected));
+        if !catch_unwind(AssertUnwindSafe(all)).unwrap_or(false) {
+            let each = |begun: &&Begun| {
+                !catch_unwind(AssertUnwindSafe(|| self.agrees(begun, &expected))).unwrap_or(false)
+            };
+            let cut = self.begun.iter().find(each).map_or(0, |begun| begun.len);
+            self.note(Door::Text, &[cut]);
+        }
+    }
+
+    /// The same through the other doors, and in the smallest pieces through all.
+    fn check_other_doors(&mut self, expected: &[Merged]) {
+        for door in Door::ALL {
+            let edges = door.edges(&self.text);
+            let mut ways = vec![edges.clone()];
+            if door != Door::Text {
+                ways.extend(edges.iter().map(|&edge| vec![edge]));
+            }
+            self.parses += ways.len();
+            for cuts in ways {
+                if !agree(&self.readers, door, &self.text, &cuts, expected) {
+                    self.note(door, &cuts);
+                }
+            }
+        }
+    }
+
+    fn note(&self, door: Door, cuts: &[usize]) {
+        let place = "a short text";
+        self.disagreements
+            .note(&self.text, self.options, door, cuts, place);
+    }
+
+    /// Whether the text, cut there, is read as expected.
+    fn agrees(&self, begun: &Begun, expected: &[Merged]) -> bool {
+        let parser = begun.parser.clone();
+        let rest = Some(&self.text[begun.len..]).filter(|rest| !rest.is_empty());
+        Agreement::after(expected, &self.text, &begun.said)
+            .is_some_and(|agreement| agrees(agreement, parser, rest))
+    }
+}
+
+/// Tries every text of up to `most` tokens.
+fn check_short_texts((words, tokens): &Alphabet, most: u64, disagreements: &Disagreements) {
+    let options = Options::of_words(words.split(' '));
+    let next = AtomicUsize::new(0);
+    let count = Mutex::new((0, 0));
+    let climb = || {
+        let mut climber = Climber {
+            tokens,
+            most,
+            options: &options,
+            oracle: Oracle::new(&options),
+            readers: Readers::new(&options),
+            disagreements,
+            text: String::new(),
+            begun: Vec::new(),
+            texts: 0,
+            parses: 0,
+        };
+        loop {
+            // The texts below each text of two tokens, by turns.
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let (first, second) = (number / tokens.len(), number % tokens.len());
+            let Some(token) = tokens.get(first) else {
+                break;
+            };
+            if number == 0 {
+                climber.check();
+            }
+            climber.with(token, |climber| {
+                if second == 0 && most > 0 {
+                    climber.check();
+                }
+                if most > 1 {
+                    climber.with(tokens[second], |climber| climber.climb(2));
+                }
+            });
+        }
+        let (texts, parses) = &mut *count.lock().unwrap();
+        *texts += climber.texts;
+        *parses += climber.parses;
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..cores() {
+            scope.spawn(climb);
+        }
+    });
+    let (texts, parses) = count.into_inner().unwrap();
+    println!("short texts: {words}: {texts} texts of up to {most} tokens, {parses} parses");
+}
+
+#[test]
+fn every_short_text_is_read_as_the_oracle_reads_it() {
+    let most = setting("ORACLE_TOKENS", 6);
+    let disagreements = Disagreements::default();
+    for alphabet in PLAIN_BLOCK.iter().chain(OTHER_DIALECTS) {
+        check_short_texts(alphabet, most, &disagreements);
+    }
+    disagreements.done();
+}

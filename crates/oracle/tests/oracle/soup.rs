@@ -1,0 +1,175 @@
+//! Marker soup: random options, markers, texts and chunks.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use plaincall_oracle::agreement::{Agreement, bytes_agree};
+use plaincall_oracle::effort::{cores, setting};
+use plaincall_oracle::merged::{Kind, Merged};
+use plaincall_oracle::oracle::{Options, Oracle};
+use plaincall_oracle::soup::{self as kitchen, Kitchen, Random};
+
+use plaincall_syntax::ByteParser;
+
+use crate::accepted_options;
+use crate::disagreement::{Disagreements, agree};
+use crate::readers::{Door, Readers, byte_chunks};
+
+/// The codes of `spec/common.md` 3.
+const CODES: usize = 18;
+/// The ways in which a call ends.
+const TERMINATIONS: usize = 3;
+
+/// How many soups one thread cooks from one seed.
+const BATCH: u64 = 1_000;
+/// Of so many soups, one is also read as bytes, not all of them UTF-8.
+const BYTES: u64 = 8;
+
+/// What was read.
+#[derive(Default)]
+struct Tally {
+    texts: u64,
+    size: usize,
+    /// Byte strings, and how many of them were not UTF-8.
+    byte_strings: u64,
+    invalid: u64,
+    /// How often each diagnostic and each end of a call was expected.
+    codes: BTreeMap<&'static str, u64>,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.texts += other.texts;
+        self.size += other.size;
+        self.byte_strings += other.byte_strings;
+        self.invalid += other.invalid;
+        for (code, times) in other.codes {
+            *self.codes.entry(code).or_default() += times;
+        }
+    }
+}
+
+/// Reads the soups of one batch.
+fn read_batch(seed: u64, batch: u64, disagreements: &Disagreements) -> Tally {
+    let mut random = Random::new(seed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(batch));
+    let place = format!("ORACLE_SEED={seed} ORACLE_BATCH={batch}");
+    let mut tally = Tally::default();
+    let mut options = Options::default();
+    let mut oracle = Oracle::new(&options);
+    let mut readers = Readers::new(&options);
+    for case in 0..BATCH {
+        if case % 4 == 0 {
+            options = accepted_options(&mut random);
+            oracle = Oracle::new(&options);
+            readers = Readers::new(&options);
+        }
+        let text = Kitchen::new(&options).text(&mut random);
+        let cuts = kitchen::cuts(&mut random, &text);
+        let expected = oracle.read(&text);
+        if !agree(&readers, Door::Text, &text, &cuts, &expected) {
+            disagreements.note(&text, &options, Door::Text, &cuts, &place);
+        }
+        if case % BYTES == 0 {
+            let bytes = kitchen::bytes(&mut random, &text);
+            tally.byte_strings += 1;
+            tally.invalid += u64::from(std::str::from_utf8(&bytes).is_err());
+            check_bytes(&bytes, &mut random, &oracle, &options);
+        }
+        tally.texts += 1;
+        tally.size += text.len();
+        for event in expected {
+            if let Kind::Diagnostic(name) | Kind::CallEnd(name) = event.kind {
+                *tally.codes.entry(name).or_default() += 1;
+            }
+        }
+    }
+    tally
+}
+
+/// Bytes are read as the text is in which U+FFFD stands for each invalid part; spans count the bytes.
+fn check_bytes(bytes: &[u8], random: &mut Random, oracle: &Oracle, options: &Options) {
+    let text = String::from_utf8_lossy(bytes);
+    let places = places_in_bytes(bytes);
+    let mut expected = oracle.read(&text);
+    for Merged { span, .. } in &mut expected {
+        *span = places[span.start]..places[span.end];
+    }
+    let cuts = random.below(6);
+    let mut cuts: Vec<usize> = (0..cuts).map(|_| random.below(bytes.len() + 1)).collect();
+    cuts.sort_unstable();
+    let agreement = Agreement::of_bytes(&expected);
+    let parser = ByteParser::new(&options.dialect()).unwrap();
+    let run = || bytes_agree(agreement, parser, byte_chunks(bytes, &cuts));
+    assert!(
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or(false),
+        "{bytes:?}, {text:?}, cut at {cuts:?}, with {}\noracle {expected:#?}",
+        options.words(),
+    );
+}
+
+/// For each place of the text that replaces invalid bytes by U+FFFD, the place in the bytes.
+fn places_in_bytes(bytes: &[u8]) -> Vec<usize> {
+    let mut places = vec![0];
+    let mut from = 0;
+    for chunk in bytes.utf8_chunks() {
+        places.extend(from + 1..=from + chunk.valid().len());
+        from += chunk.valid().len() + chunk.invalid().len();
+        if !chunk.invalid().is_empty() {
+            places.extend([from; '\u{FFFD}'.len_utf8()]);
+        }
+    }
+    places
+}
+
+#[test]
+fn soup_is_read_as_the_oracle_reads_it() {
+    let least = setting("ORACLE_CASES", 1_000_000);
+    let time = Duration::from_mins(setting("ORACLE_MINUTES", 0));
+    let seed = setting("ORACLE_SEED", 1);
+    let begun = Instant::now();
+    let first = setting("ORACLE_BATCH", 0);
+    let next = AtomicU64::new(first);
+    let total = Mutex::new((Tally::default(), Duration::ZERO));
+    let disagreements = Disagreements::default();
+    eprintln!("soups of seed {seed}");
+    let read = || {
+        while !disagreements.are_enough() {
+            let batch = next.fetch_add(1, Ordering::Relaxed);
+            if (batch - first) * BATCH >= least && begun.elapsed() >= time {
+                return;
+            }
+            let tally = read_batch(seed, batch, &disagreements);
+            let (total, told) = &mut *total.lock().unwrap();
+            total.add(tally);
+            if begun.elapsed() > *told + Duration::from_mins(1) {
+                *told = begun.elapsed();
+                eprintln!("{} texts in {} s", total.texts, told.as_secs());
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..cores() {
+            scope.spawn(read);
+        }
+    });
+    let (total, _) = total.into_inner().unwrap();
+    println!(
+        "soup: {} texts of {} bytes on average, each cut at random, {} of them as bytes ({} not UTF-8), seed {seed}, {} s",
+        total.texts,
+        total.size as u64 / total.texts.max(1),
+        total.byte_strings,
+        total.invalid,
+        begun.elapsed().as_secs(),
+    );
+    println!("{:#?}", total.codes);
+    disagreements.done();
+    let rare = total.codes.values().filter(|times| **times < 100).count();
+    assert!(
+        (total.codes.len(), rare) == (CODES + TERMINATIONS, 0) || total.texts < 1_000_000,
+        "the soup is too thin"
+    );
+    assert!(total.invalid > total.byte_strings / 2);
+}
