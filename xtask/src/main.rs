@@ -8,6 +8,7 @@ mod clients;
 mod fuzz;
 mod house;
 mod mcp;
+mod mutants;
 mod promises;
 mod suites;
 
@@ -29,6 +30,7 @@ cargo xtask TASK
   soak          the gateway for a while before a model's server that does everything wrong: nothing grows: [SECONDS]
   fuzz          fuzzes every target of fuzz/, or those that are named, each for some seconds: [--keep] [SECONDS] [TARGET…];
                 with --keep what they found goes into fuzz/corpus
+  mutants       changes `plan` and `syntax` in one place after another; a test must notice each: [plan|syntax] [ARGUMENTS…]
   bench         the parser's table of speed; arguments are passed on
   bench gateway what the gateway costs beside a bare proxy; arguments are passed on
   promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         ["soak"] => soak("60"),
         ["soak", seconds] => soak(seconds),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
+        ["mutants", rest @ ..] => mutants::run(&root(), rest),
         ["bench", "gateway", rest @ ..] => bench_gateway(rest),
         ["bench", rest @ ..] => bench(rest),
         ["promises"] => promises::keep(&root(), None),

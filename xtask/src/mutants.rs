@@ -1,0 +1,179 @@
+//! Mutation testing: changes the code in one small place after another, and looks whether a test notices.
+//!
+//! The work is done by `cargo-mutants`. `.cargo/mutants.toml` names the changes that make no difference, each with its
+//! reason; every other change must be noticed. A change that builds no program, or one that never ends, is noticed too.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A crate; its own tests decide about a change to it, and some of the oracle's.
+struct Subject {
+    name: &'static str,
+    package: &'static str,
+    /// Which tests of the oracle.
+    oracle: &'static [&'static str],
+    /// How much the tests with random inputs draw: as much as finds a change, and no more.
+    environment: &'static [(&'static str, &'static str)],
+}
+
+const SUBJECTS: &[Subject] = &[
+    Subject {
+        name: "plan",
+        package: "plaincall-plan",
+        oracle: &["plan"],
+        environment: &[("PLAN_CASES", "4000")],
+    },
+    Subject {
+        name: "syntax",
+        package: "plaincall-syntax",
+        oracle: &["contract", "oracle"],
+        environment: &[("ORACLE_TOKENS", "4"), ("ORACLE_CASES", "10000")],
+    },
+];
+
+impl Subject {
+    /// What is built and run for each change, as cargo's arguments. What does not run need not be built either.
+    fn tests(&self, root: &Path) -> Result<Vec<String>, String> {
+        let folder = root.join("crates").join(self.name).join("tests");
+        let failed = |error| format!("{}: {error}", folder.display());
+        let mut names: Vec<String> = self.oracle.iter().map(|&name| name.to_owned()).collect();
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").is_file() {
+                let stem = path.file_stem().unwrap_or_default();
+                names.push(stem.to_string_lossy().into_owned());
+            }
+        }
+        let tests = names.iter().map(|name| format!("--test={name}"));
+        let packages = ["--package=plaincall-oracle", "--lib"].map(str::to_owned);
+        Ok(packages.into_iter().chain(tests).collect())
+    }
+}
+
+/// What a program may take of the memory, in KiB: a change can make it take all there is.
+const MEMORY: u32 = 6 << 20;
+
+const EXCEPTIONS: &str = ".cargo/mutants.toml";
+
+/// Tries the changes to the crate that is named, or to all. What else is said is passed on to `cargo-mutants`.
+///
+/// # Errors
+/// If a change was not noticed, or an exception stands for no change any more.
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
+    let named = |subject: &&Subject| words.first() == Some(&subject.name);
+    let (subjects, rest) = match SUBJECTS.iter().find(named) {
+        Some(subject) => (std::slice::from_ref(subject), &words[1..]),
+        None => (SUBJECTS, words),
+    };
+    let version = crate::cargo(&["mutants", "--version"]).output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        return Err("there is no cargo-mutants: cargo install --locked cargo-mutants".to_owned());
+    }
+    check_exceptions(root)?;
+    let mut unnoticed = Vec::new();
+    for subject in subjects {
+        unnoticed.extend(try_changes(root, subject, rest)?);
+    }
+    if unnoticed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
+            "no test notices these changes; add a test, remove the code, or say in {EXCEPTIONS} why they make no \
+             difference:\n{}",
+            unnoticed.join("\n")
+        ))
+    }
+}
+
+/// The changes to one crate that nothing noticed.
+fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
+    let output = crate::target().join("mutants").join(subject.name);
+    fs::create_dir_all(&output).map_err(|error| format!("{}: {error}", output.display()))?;
+    let folder = output.display().to_string();
+    let scope = ["--package", subject.package, "--output", &folder];
+    let tried = listed(&[&scope[..], rest].concat())?.len();
+    let all = listed(&[&scope[..], rest, &["--no-config"]].concat())?.len();
+
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -v {MEMORY} 2>/dev/null; exec \"$@\"");
+    let cargo = crate::cargo(&["mutants", "--colors=never"]);
+    command.args(["-c", &script, "sh"]).arg(cargo.get_program());
+    command
+        .args(cargo.get_args())
+        .args(scope)
+        // With `--test-package` for the oracle, the unchanged code would be tried without it.
+        .args(
+            subject
+                .tests(root)?
+                .iter()
+                .map(|one| format!("--cargo-arg={one}")),
+        )
+        .args(rest)
+        .envs(subject.environment.iter().copied())
+        // It builds in a copy of the tree, in several at the same time if it is told to.
+        .env_remove("CARGO_TARGET_DIR")
+        .current_dir(root);
+    let ended = crate::step(&format!("mutants of {}", subject.name), &mut command);
+    let of = |name: &str| -> Vec<String> {
+        let path = output.join("mutants.out").join(name);
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    };
+    let missed = of("missed.txt");
+    let [caught, unviable, timeout] =
+        ["caught.txt", "unviable.txt", "timeout.txt"].map(|name| of(name).len());
+    println!(
+        "mutants of {}: {tried} tried, {caught} noticed, {timeout} never ended, {unviable} do not build, {} survived; \
+         {} make no difference",
+        subject.name,
+        missed.len(),
+        all - tried,
+    );
+    // It also fails where a change was not noticed or did not end; then all have been tried.
+    if caught + unviable + timeout + missed.len() < tried {
+        ended?;
+        return Err(format!("of {tried} changes not all were tried"));
+    }
+    Ok(missed)
+}
+
+/// The names of the changes that these arguments choose.
+fn listed(arguments: &[&str]) -> Result<Vec<String>, String> {
+    let output = crate::cargo(&["mutants", "--list", "--colors=never"])
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("cargo mutants: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Each exception must have its reason above it and stand for some change.
+fn check_exceptions(root: &Path) -> Result<(), String> {
+    let path = root.join(EXCEPTIONS);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{EXCEPTIONS}: {error}"))?;
+    let mut has_reason = false;
+    for (line, number) in text.lines().map(str::trim).zip(1..) {
+        let pattern = line
+            .strip_prefix('\'')
+            .and_then(|rest| rest.strip_suffix("',"));
+        let Some(pattern) = pattern else {
+            has_reason = line.starts_with('#');
+            continue;
+        };
+        if !has_reason {
+            return Err(format!(
+                "{EXCEPTIONS}:{number}: an exception without its reason above it"
+            ));
+        }
+        if listed(&["--workspace", "--no-config", "--re", pattern])?.is_empty() {
+            return Err(format!(
+                "{EXCEPTIONS}:{number}: there is no such change any more: {pattern}"
+            ));
+        }
+    }
+    Ok(())
+}
