@@ -106,6 +106,20 @@ const PROMISES: &[Promise] = &[
         figure: &["output"],
     },
     Promise {
+        sentence: "A reply of 10 GiB is read in each syntax, every byte of its text and values comes back, and the whole \
+                   program takes less than 8 MiB",
+        environment: &[],
+        command: "cargo run --release --quiet --package plaincall-bench --bin load -- stream",
+        figure: &["stream"],
+    },
+    Promise {
+        sentence: "No piece of text, reasoning or a value makes the parser ask for memory, a call at most once for each of its \
+                   lines; and what a parser holds is bounded",
+        environment: &[],
+        command: "cargo test --release --quiet --package plaincall-syntax --test parser memory -- --nocapture",
+        figure: &["a parser holds"],
+    },
+    Promise {
         sentence: "1,000 streams stop in the middle of a call for ever; their turns end in their time all the same",
         environment: &[],
         command: "cargo run --release --quiet --package plaincall-bench --bin load -- stalled",

@@ -4,7 +4,10 @@
 //! Without arguments it plays all of them at a size that fits a test run.
 
 mod memory;
+#[path = "../../prose.rs"]
+mod prose;
 mod scenarios;
+mod stream;
 
 use std::process::{Command, ExitCode};
 
@@ -17,6 +20,7 @@ load [SCENARIO [SIZE]]
   runs       so many runs of ten calls each at the same time
   output     a command that prints so many MiB
   stalled    so many streams that stop in the middle of a call and never go on
+  stream     a stream of so many MiB in each syntax, all of which is compared with what was written
 ";
 
 fn main() -> ExitCode {

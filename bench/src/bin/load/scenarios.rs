@@ -28,7 +28,7 @@ pub(crate) struct Scenario {
     pub(crate) play: fn(usize) -> Playing,
 }
 
-pub(crate) const SCENARIOS: [Scenario; 4] = [
+pub(crate) const SCENARIOS: [Scenario; 5] = [
     Scenario {
         name: "sleeping",
         full: 10_000,
@@ -56,6 +56,13 @@ pub(crate) const SCENARIOS: [Scenario; 4] = [
         small: 100,
         most_memory: 128 << 20,
         play: |size| Box::pin(stalled(size)),
+    },
+    Scenario {
+        name: "stream",
+        full: 10 << 10,
+        small: 24,
+        most_memory: 4 << 20,
+        play: |size| Box::pin(async move { Ok(crate::stream::play(size)?) }),
     },
 ];
 
