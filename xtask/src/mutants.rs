@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// A crate; its own tests decide about a change to it, and some of the oracle's.
 struct Subject {
@@ -51,8 +50,10 @@ impl Subject {
     }
 }
 
-/// What a program may take of the memory, in KiB: a change can make it take all there is.
-const MEMORY: u32 = 6 << 20;
+/// What starts each test program. A change can make it run for ever, or take all memory there is: it gets some seconds of
+/// the processor, which a busy machine does not shorten, and 4 GiB.
+const RUNNER: &str = "target.'cfg(all())'.runner=['sh', '-c', \
+                      'ulimit -t 10; ulimit -v 4194304 2>/dev/null; exec \"$@\"', 'sh']";
 
 const EXCEPTIONS: &str = ".cargo/mutants.toml";
 
@@ -95,12 +96,8 @@ fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<Stri
     let tried = listed(&[&scope[..], rest].concat())?.len();
     let all = listed(&[&scope[..], rest, &["--no-config"]].concat())?.len();
 
-    let mut command = Command::new("sh");
-    let script = format!("ulimit -v {MEMORY} 2>/dev/null; exec \"$@\"");
-    let cargo = crate::cargo(&["mutants", "--colors=never"]);
-    command.args(["-c", &script, "sh"]).arg(cargo.get_program());
+    let mut command = crate::cargo(&["mutants", "--colors=never"]);
     command
-        .args(cargo.get_args())
         .args(scope)
         // With `--test-package` for the oracle, the unchanged code would be tried without it.
         .args(
@@ -109,11 +106,11 @@ fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<Stri
                 .iter()
                 .map(|one| format!("--cargo-arg={one}")),
         )
+        .arg(format!("--cargo-arg=--config={RUNNER}"))
         .args(rest)
         .envs(subject.environment.iter().copied())
         // It builds in a copy of the tree, in several at the same time if it is told to.
-        .env_remove("CARGO_TARGET_DIR")
-        .current_dir(root);
+        .env_remove("CARGO_TARGET_DIR");
     let ended = crate::step(&format!("mutants of {}", subject.name), &mut command);
     let of = |name: &str| -> Vec<String> {
         let path = output.join("mutants.out").join(name);

@@ -17,6 +17,7 @@ mod readers;
 mod render;
 mod short_texts;
 mod soup;
+mod specification;
 
 use plaincall_oracle::effort::at_most;
 use plaincall_oracle::examples;
