@@ -1,36 +1,40 @@
 //! Measures the streaming parser: `cargo run --release -p plaincall-bench`.
 //!
-//! For each payload and chunk size the parser and a copy loop take turns on the same chunks; one table says how fast
-//! they were, how often memory was asked for, and that nothing was lost. `README.md` says how to read it.
+//! For each payload and chunk size the parser and a copy loop take turns on the same chunks, and for a text in one chunk
+//! the search for the start marker; one table says how fast they were, how often memory was asked for, and that nothing
+//! was lost. `README.md` says how to read it.
 
 mod chunks;
 mod clock;
 mod copy_loop;
 mod kept;
+mod lengths;
 mod measure;
 mod options;
 mod payload;
+mod promised;
 mod prose;
 mod reading;
 mod table;
 
+use std::cell::Cell;
 use std::error::Error;
+use std::hint::black_box;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use memchr::memmem;
 use plaincall_syntax::Parser;
 
 use crate::kept::Kept;
+use crate::lengths::Values;
 use crate::measure::{Effort, allocations, interleaved, median};
 use crate::options::{HELP, Options};
 use crate::payload::Payload;
+use crate::promised::Verdict;
 use crate::reading::Mode;
-use crate::table::{Line, Row, head, size_title};
-
-/// What `--check` asks of block payloads at chunks of [`PROMISED_SIZE`]: so much of the copy loop's speed.
-const PROMISED_RATIO: f64 = 0.2;
-const PROMISED_SIZE: Option<usize> = Some(4);
+use crate::table::{Flatness, Line, Row, head, lengths_head, size_title};
 
 const FULL: Effort = Effort {
     sample: Duration::from_millis(10),
@@ -83,45 +87,30 @@ fn main() -> ExitCode {
 fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn Error>> {
     let effort = if options.quick { QUICK } else { FULL };
     let mut complaints = Vec::new();
+    let mut verdicts = Vec::new();
     // The rows of the second mode are measured with those of the first, and printed after them.
     let mut later = Vec::new();
     writeln!(out, "{}", head())?;
     writeln!(out, "-- {}", Mode::Events.title())?;
     for payload in payload::all(options.quick) {
-        if options
-            .payload
-            .as_deref()
-            .is_some_and(|name| name != payload.name)
-        {
+        if !options.wants(payload.name) {
             continue;
         }
         let parser = Parser::new(&payload.dialect)?;
         for size in chunks::SIZES {
-            if options
-                .chunk
-                .as_ref()
-                .is_some_and(|chunk| *chunk != size_title(size))
-            {
+            if !options.wants_size(size) {
                 continue;
             }
             let chunks = chunks::cut(&payload.text, size);
             let kept = Kept::compare(&payload.parts, &reading::parts(&parser, &chunks));
             let [events, values] = measure(&payload, size, &chunks, &parser, effort);
             writeln!(out, "{}", Line(&events, &kept))?;
-            let place = format!("{}, chunks of {}", payload.title, size_title(size));
             if let Some(difference) = &kept.difference {
-                complaints.push(format!("LOST: {place}: {difference}"));
+                let size = size_title(size);
+                let title = payload.title;
+                complaints.push(format!("LOST: {title}, chunks of {size}: {difference}"));
             }
-            if options.check
-                && payload.is_block()
-                && size == PROMISED_SIZE
-                && events.ratio < PROMISED_RATIO
-            {
-                complaints.push(format!(
-                    "TOO SLOW: {place}: {:.3} of the copy loop, at least {PROMISED_RATIO} is promised",
-                    events.ratio
-                ));
-            }
+            verdicts.extend(Verdict::of_row(payload.name, &events));
             later.push((values, kept));
         }
     }
@@ -129,7 +118,77 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
     for (row, kept) in &later {
         writeln!(out, "{}", Line(row, kept))?;
     }
+    if options.wants(options::LENGTHS) {
+        let rows = print_lengths(options, effort, out, &mut complaints)?;
+        verdicts.extend(rows.iter().map(Verdict::of_lengths));
+    }
+    if options.check {
+        for verdict in &verdicts {
+            writeln!(out, "{verdict}")?;
+        }
+        let broken = verdicts.iter().filter(|verdict| !verdict.is_kept);
+        complaints.extend(broken.map(Verdict::to_string));
+    }
     Ok(complaints)
+}
+
+/// Prints the rows of values of growing length, events consumed and nothing assembled.
+fn print_lengths(
+    options: &Options,
+    effort: Effort,
+    out: &mut impl Write,
+    complaints: &mut Vec<String>,
+) -> Result<Vec<Flatness>, Box<dyn Error>> {
+    let lengths = if options.quick {
+        lengths::QUICK_LENGTHS
+    } else {
+        lengths::LENGTHS
+    };
+    let effort = Effort {
+        rounds: effort.rounds / 2,
+        ..effort
+    };
+    writeln!(out, "-- MB/s by the length of a value, nothing assembled")?;
+    writeln!(out, "{}", lengths_head(&lengths))?;
+    let mut rows = Vec::new();
+    for (name, dialect, syntax) in lengths::dialects() {
+        let values = lengths.map(|length| Values::new(&dialect, syntax, length));
+        let values = values.into_iter().collect::<Result<Vec<_>, _>>()?;
+        for size in lengths::SIZES {
+            if !options.wants_size(size) {
+                continue;
+            }
+            let chunks = values.iter().map(|values| values.chunks(size));
+            let chunks: Vec<_> = chunks.collect();
+            let is_whole = Cell::new(true);
+            let runs: Vec<_> = values
+                .iter()
+                .zip(&chunks)
+                .map(|(values, chunks)| {
+                    let is_whole = &is_whole;
+                    move || is_whole.set(values.read(chunks) && is_whole.get())
+                })
+                .collect();
+            let runs: Vec<&dyn Fn()> = runs.iter().map(|run| run as &dyn Fn()).collect();
+            let times = interleaved(effort, &runs);
+            let speeds = values
+                .iter()
+                .zip(&times)
+                .map(|(values, times)| speed(values.len(), times));
+            let row = Flatness {
+                dialect: name,
+                size,
+                speeds: speeds.collect(),
+            };
+            writeln!(out, "{row}")?;
+            rows.push(row);
+            if !is_whole.get() {
+                let size = size_title(size);
+                complaints.push(format!("LOST: values in {name}, chunks of {size}"));
+            }
+        }
+    }
+    Ok(rows)
 }
 
 /// One row for each mode.
@@ -142,33 +201,54 @@ fn measure(
 ) -> [Row; 2] {
     let copy = || copy_loop::read(chunks, payload.first_byte);
     let [events, values] = Mode::ALL.map(|mode| move || reading::read(parser, chunks, mode));
-    let mut times = interleaved(effort, &[&copy, &events, &values]).into_iter();
-    let bytes = float(payload.text.len());
-    let speed = |times: &[Duration]| {
-        median(
-            times
-                .iter()
-                .map(|time| bytes / time.as_secs_f64() / 1e6)
-                .collect(),
-        )
+    let finder = memmem::Finder::new(payload.start);
+    let search = || {
+        black_box(finder.find_iter(payload.text.as_bytes()).count());
     };
+    let mut runs: Vec<&dyn Fn()> = vec![&copy, &events, &values];
+    if size.is_none() {
+        runs.push(&search);
+    }
+    let mut times = interleaved(effort, &runs).into_iter();
     let copy_times = times.next().unwrap_or_default();
+    let mode_times = Mode::ALL.map(|_| times.next().unwrap_or_default());
+    let search_times = times.next();
+    let bytes = payload.text.len();
+    let mut mode_times = mode_times.into_iter();
     Mode::ALL.map(|mode| {
-        let times = times.next().unwrap_or_default();
-        let ratios = copy_times
-            .iter()
-            .zip(&times)
-            .map(|(copy, time)| copy.div_duration_f64(*time));
+        let times = mode_times.next().unwrap_or_default();
         let count = allocations(|| reading::read(parser, chunks, mode));
         Row {
             payload: payload.title,
             size,
-            speed: speed(&times),
-            loop_speed: speed(&copy_times),
-            ratio: median(ratios.collect()),
-            allocations: float(usize::try_from(count).unwrap_or(usize::MAX)) * 1000.0 / bytes,
+            speed: speed(bytes, &times),
+            loop_speed: speed(bytes, &copy_times),
+            ratio: share(&copy_times, &times),
+            search: search_times
+                .as_ref()
+                .map(|search| (speed(bytes, search), share(search, &times))),
+            allocations: float(usize::try_from(count).unwrap_or(usize::MAX)) * 1000.0
+                / float(bytes),
         }
     })
+}
+
+/// Millions of bytes a second.
+fn speed(bytes: usize, times: &[Duration]) -> f64 {
+    let speeds = times
+        .iter()
+        .map(|time| float(bytes) / time.as_secs_f64() / 1e6);
+    median(speeds.collect())
+}
+
+/// How much of the speed of the one the other has, round by round.
+fn share(of: &[Duration], times: &[Duration]) -> f64 {
+    let shares = of.iter().zip(times);
+    median(
+        shares
+            .map(|(of, time)| of.div_duration_f64(*time))
+            .collect(),
+    )
 }
 
 #[allow(

@@ -1,5 +1,7 @@
 //! The command line.
 
+use crate::table::size_title;
+
 /// What is printed for `--help`.
 pub(crate) const HELP: &str = "\
 Measures the streaming parser and prints one table.
@@ -7,9 +9,10 @@ Measures the streaming parser and prints one table.
 cargo run --release -p plaincall-bench -- [OPTIONS]
 
   --quick         smaller payloads and fewer samples: a few seconds
-  --check         exit with status 1 if a block payload at 4-byte chunks is
-                  below 0.2 of the copy loop
-  --payload NAME  only this payload: prose, value, tiny, heavy, emoji
+  --check         say of each promise whether it is kept, and exit with
+                  status 1 if one is not
+  --payload NAME  only this payload: words, prose, value, tiny, heavy, emoji;
+                  or only the values of growing length: lengths
   --chunk SIZE    only this chunk size: whole, 4096, 64, 4
   --help          this text
 
@@ -28,6 +31,17 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether the payload or section of this name is asked for.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.payload.as_deref().is_none_or(|wanted| wanted == name)
+    }
+
+    /// Whether chunks of this size are asked for.
+    pub(crate) fn wants_size(&self, size: Option<usize>) -> bool {
+        let wanted = self.chunk.as_deref();
+        wanted.is_none_or(|wanted| wanted == size_title(size))
+    }
+
     /// Reads the arguments; what it refuses, it names in a sentence.
     pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut options = Self::default();
@@ -52,7 +66,10 @@ impl Options {
     }
 }
 
-const PAYLOADS: [&str; 5] = ["prose", "value", "tiny", "heavy", "emoji"];
+/// The name of the section with values of growing length.
+pub(crate) const LENGTHS: &str = "lengths";
+
+const PAYLOADS: [&str; 7] = ["words", "prose", "value", "tiny", "heavy", "emoji", LENGTHS];
 const CHUNKS: [&str; 4] = ["whole", "4096", "64", "4"];
 
 fn one_of(option: &str, value: Option<String>, allowed: &[&str]) -> Result<String, String> {
@@ -66,7 +83,7 @@ fn one_of(option: &str, value: Option<String>, allowed: &[&str]) -> Result<Strin
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNKS, Options, PAYLOADS};
+    use super::{CHUNKS, LENGTHS, Options, PAYLOADS};
     use crate::chunks::SIZES;
     use crate::payload;
     use crate::table::size_title;
@@ -106,6 +123,7 @@ mod tests {
         let names: Vec<&str> = payload::all(true)
             .iter()
             .map(|payload| payload.name)
+            .chain([LENGTHS])
             .collect();
         assert_eq!(names, PAYLOADS);
     }

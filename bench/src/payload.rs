@@ -34,22 +34,20 @@ pub(crate) struct Payload {
     pub(crate) dialect: Dialect,
     /// The first byte of the dialect's canonical markers: what the copy loop looks for.
     pub(crate) first_byte: u8,
+    /// The marker that begins a call: what the search for a whole marker looks for.
+    pub(crate) start: &'static str,
     pub(crate) text: String,
     pub(crate) parts: Vec<Part>,
 }
 
 impl Payload {
-    /// Whether the promised ratio applies to it.
-    pub(crate) fn is_block(&self) -> bool {
-        self.dialect == Dialect::block()
-    }
-
     fn block(name: &'static str, title: &'static str) -> Self {
         Self {
             name,
             title,
             dialect: Dialect::block(),
             first_byte: b'!',
+            start: Dialect::BLOCK_START,
             text: String::new(),
             parts: Vec::new(),
         }
@@ -107,12 +105,20 @@ impl Payload {
 pub(crate) fn all(quick: bool) -> Vec<Payload> {
     let share = if quick { 4 } else { 1 };
     vec![
+        words(2_000_000 / share),
         prose(2_000_000 / share),
         value(5_000_000 / share),
         tiny(100_000 / share),
-        heavy(500),
+        heavy(100),
         emoji(2_000_000 / share),
     ]
+}
+
+/// Prose alone.
+pub(crate) fn words(len: usize) -> Payload {
+    let mut payload = Payload::block("words", "prose, no calls");
+    payload.text(paragraphs(&mut Writer::plain(1), len));
+    payload
 }
 
 /// Prose, 5 % of whose bytes are calls.
@@ -176,6 +182,7 @@ pub(crate) fn emoji(len: usize) -> Payload {
     let mut payload = Payload {
         dialect: Dialect::emoji(),
         first_byte: 0xF0,
+        start: "🛠️[",
         ..Payload::block("emoji", "emoji prose, calls")
     };
     let mut writer = Writer::emoji(4);

@@ -183,6 +183,7 @@ mod tests {
 
     #[test]
     fn payloads_hold_what_they_say() {
+        check(&payload::words(40_000));
         check(&payload::prose(40_000));
         check(&payload::value(40_000));
         check(&payload::tiny(500));

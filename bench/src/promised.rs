@@ -1,0 +1,137 @@
+//! What the table is held to by `--check`.
+
+use std::fmt;
+
+use crate::table::{Flatness, Row, size_title};
+
+/// How much of the copy loop's speed a payload is to have, by its name and the size of the chunks.
+const OF_LOOP: &[(&str, usize, f64)] = &[("heavy", 4, 0.4), ("heavy", 64, 0.4)];
+
+/// The payloads that are to be read in one chunk at [`SPEED`], or at [`OF_SEARCH`] of the search for the start marker
+/// if that is less.
+const PROSE: &[&str] = &["words", "prose"];
+/// Millions of bytes a second.
+const SPEED: f64 = 5_000.0;
+const OF_SEARCH: f64 = 0.25;
+
+/// How much of the fastest speed the slowest is to have, over values of all lengths in chunks of 4 bytes.
+const SLOWEST: f64 = 0.6;
+/// The same of the longest value, in chunks of 64 bytes: there the markers of a short value's call take most of the time.
+const LONGEST: f64 = 0.7;
+
+/// A promise and whether it is kept.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    pub(crate) is_kept: bool,
+    sentence: String,
+}
+
+impl Verdict {
+    /// The promises about the row of the payload of this name, in the mode that assembles nothing.
+    pub(crate) fn of_row(name: &str, row: &Row) -> Vec<Self> {
+        let place = format!("{}, chunks of {}", row.payload, size_title(row.size));
+        let mut verdicts = Vec::new();
+        let wanted = OF_LOOP
+            .iter()
+            .find(|(payload, size, _)| *payload == name && Some(*size) == row.size);
+        if let Some((_, _, floor)) = wanted {
+            verdicts.push(Self {
+                is_kept: row.ratio >= *floor,
+                sentence: format!(
+                    "{place}: {:.3} of the copy loop, at least {floor}",
+                    row.ratio
+                ),
+            });
+        }
+        if let Some((search, share)) = row.search.filter(|_| PROSE.contains(&name)) {
+            verdicts.push(Self {
+                is_kept: row.speed >= SPEED || share >= OF_SEARCH,
+                sentence: format!(
+                    "{place}: {:.1} GB/s, {share:.2} of memmem's {:.1}, at least {:.0} GB/s or {OF_SEARCH}",
+                    row.speed / 1e3,
+                    search / 1e3,
+                    SPEED / 1e3,
+                ),
+            });
+        }
+        verdicts
+    }
+
+    /// The promise about values of growing length.
+    pub(crate) fn of_lengths(row: &Flatness) -> Self {
+        let (which, share, floor) = if row.size == Some(4) {
+            ("slowest", row.slowest(), SLOWEST)
+        } else {
+            ("longest", row.longest(), LONGEST)
+        };
+        let size = size_title(row.size);
+        Self {
+            is_kept: share >= floor,
+            sentence: format!(
+                "values in {}, chunks of {size}: the {which} has {share:.2} of the speed of the fastest, at least {floor}",
+                row.dialect
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.is_kept { "kept" } else { "BROKEN" };
+        write!(formatter, "{word}: {}", self.sentence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict;
+    use crate::table::{Flatness, Row};
+
+    fn check(name: &str, size: Option<usize>, figures: [f64; 3], expected: &[bool]) {
+        let [speed, ratio, share] = figures;
+        let row = Row {
+            payload: "a payload",
+            size,
+            speed,
+            loop_speed: 1.0,
+            ratio,
+            search: size.is_none().then_some((speed / share, share)),
+            allocations: 0.0,
+        };
+        let found: Vec<bool> = Verdict::of_row(name, &row)
+            .iter()
+            .map(|verdict| verdict.is_kept)
+            .collect();
+        assert_eq!(found, expected, "{row:?}");
+    }
+
+    #[test]
+    fn each_promise_can_be_kept_and_broken() {
+        check("heavy", Some(4), [200.0, 0.4, 0.0], &[true]);
+        check("heavy", Some(4), [200.0, 0.39, 0.0], &[false]);
+        check("heavy", Some(64), [200.0, 0.1, 0.0], &[false]);
+        check("heavy", None, [200.0, 0.1, 0.1], &[]);
+        check("tiny", Some(4), [200.0, 0.1, 0.0], &[]);
+        check("words", None, [5_000.0, 0.1, 0.1], &[true]);
+        check("words", None, [4_000.0, 0.1, 0.3], &[true]);
+        check("prose", None, [4_000.0, 0.1, 0.2], &[false]);
+    }
+
+    #[test]
+    fn speed_must_not_fall_with_length() {
+        let check = |size: usize, speeds: &[f64], expected: bool| {
+            let row = Flatness {
+                dialect: "block",
+                size: Some(size),
+                speeds: speeds.to_vec(),
+            };
+            let verdict = Verdict::of_lengths(&row);
+            assert_eq!(verdict.is_kept, expected, "{verdict}");
+        };
+        check(4, &[100.0, 150.0, 120.0], true);
+        check(4, &[10.0, 150.0, 120.0], false);
+        check(4, &[100.0, 150.0, 20.0], false);
+        check(64, &[10.0, 150.0, 120.0], true);
+        check(64, &[100.0, 150.0, 100.0], false);
+    }
+}
