@@ -212,7 +212,7 @@ pub fn fences(text: &str) -> Vec<Fence> {
 }
 
 /// Reads `\n`, `\r`, `\t`, `\\` and `\u{…}`.
-fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

@@ -10,6 +10,7 @@
 )]
 
 pub mod agreement;
+pub mod captures;
 pub mod effort;
 pub mod examples;
 pub mod merged;

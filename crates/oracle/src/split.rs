@@ -1,85 +1,160 @@
-//! Every way to cut a text into chunks that is worth trying.
+//! Every way to cut a text into chunks that is worth trying: its events must be the same for all.
 
-use std::collections::BTreeSet;
+use plaincall_syntax::{ByteParser, Dialect, Parser};
 
-use plaincall_syntax::{ByteParser, Dialect};
+use crate::agreement::{Agreement, agrees, bytes_agree};
+use crate::merged::{Merged, merge, merged};
+use crate::soup::Random;
 
-use crate::merged::{merge, merged, merged_of_chunks};
+/// Up to this length a text is cut at pairs of places, in bytes; longer ones are cut at random.
+pub const LONG: usize = 512;
 
-/// Up to this length every pair of splits is tried, in bytes.
-const PAIRS: usize = 160;
-/// Texts longer than this are also cut at random.
-const LONG: usize = 512;
+/// How many of the ways are tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// Of the pairs of places of a short text, one of so many; 1 is each.
+    pub pairs: usize,
+    /// Of the places of a long text, one of so many.
+    pub places: usize,
+    /// Random ways to cut a long text.
+    pub random: usize,
+}
 
-/// Checks that the merged events of a text are the same for every single split, for chunks of one character, for
-/// every pair of splits of a short text, and for `random` random ways to cut a long one. Returns the number of ways.
+/// How many ways to cut a text were tried.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ways {
+    /// In two, at each place between characters.
+    pub single: usize,
+    /// In two, at each byte, through the byte door.
+    pub bytes: usize,
+    /// In three.
+    pub pairs: usize,
+    /// In some or many, at random; and in single characters.
+    pub random: usize,
+}
+
+impl Ways {
+    /// Both together.
+    pub fn add(&mut self, other: Self) {
+        self.single += other.single;
+        self.bytes += other.bytes;
+        self.pairs += other.pairs;
+        self.random += other.random;
+    }
+}
+
+/// Checks that a text gives the same events for every way to cut it, of each kind as many as `share` says.
 ///
 /// # Panics
 /// When they are not the same, or when spans do not tile.
-pub fn check(text: &str, dialect: &Dialect, random: usize) -> usize {
+pub fn check(text: &str, dialect: &Dialect, share: Share) -> Ways {
+    let fresh = Parser::new(dialect).unwrap_or_else(|error| panic!("{error}: {dialect:?}"));
     let whole = merged(text, dialect).unwrap_or_else(|error| panic!("{error}: {dialect:?}"));
-    let edges: Vec<usize> = (0..=text.len())
-        .filter(|&at| text.is_char_boundary(at))
-        .collect();
-    let mut count = 0;
-    let mut check_cuts = |cuts: &[usize]| {
-        let mut from = 0;
-        let chunks: Vec<&str> = cuts
-            .iter()
-            .chain([&text.len()])
-            .map(|&to| &text[std::mem::replace(&mut from, to)..to])
-            .collect();
-        let found = merged_of_chunks(chunks.iter().copied(), dialect)
-            .unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(found, whole, "cut as {chunks:?} with {dialect:?}");
-        count += 1;
+    let cutter = Cutter {
+        text,
+        dialect,
+        fresh,
+        whole,
+        edges: (0..=text.len())
+            .filter(|&at| text.is_char_boundary(at))
+            .collect(),
     };
-    check_cuts(&edges);
-    for (index, &edge) in edges.iter().enumerate() {
-        check_cuts(&[edge]);
-        if text.len() <= PAIRS {
-            for &second in &edges[index + 1..] {
-                check_cuts(&[edge, second]);
-            }
-        }
+    let step = if text.len() > LONG { share.places } else { 1 };
+    let mut ways = Ways {
+        bytes: cutter.check_bytes(step),
+        ..Ways::default()
+    };
+    cutter.check_at(&cutter.edges);
+    ways.random += 1;
+    for index in (0..cutter.edges.len()).step_by(step) {
+        ways.single += 1;
+        ways.pairs += cutter.check_behind(index, share.pairs);
     }
     if text.len() > LONG {
-        let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-        for _ in 0..random {
-            let mut cuts = BTreeSet::new();
-            for _ in 0..=next(&mut state) % 12 {
-                let at = usize::try_from(next(&mut state)).unwrap_or_default() % edges.len();
-                cuts.insert(edges[at]);
-            }
-            check_cuts(&cuts.into_iter().collect::<Vec<_>>());
+        let mut random = Random::new(text.len() as u64);
+        for _ in 0..share.random {
+            let most = if random.one_in(16) {
+                text.len() / 8
+            } else {
+                12
+            };
+            let count = 1 + random.below(most);
+            let mut cuts: Vec<usize> = (0..count)
+                .map(|_| cutter.edges[random.below(cutter.edges.len())])
+                .collect();
+            cuts.sort_unstable();
+            cutter.check_at(&cuts);
+            ways.random += 1;
         }
     }
-    count + check_bytes(text, dialect)
+    ways
 }
 
-/// The same through the byte door, at every single byte.
-fn check_bytes(text: &str, dialect: &Dialect) -> usize {
-    let whole = merged(text, dialect).unwrap_or_else(|error| panic!("{error}"));
-    let bytes = text.as_bytes();
-    for at in 0..=bytes.len() {
-        let mut parser = ByteParser::new(dialect).unwrap_or_else(|error| panic!("{error}"));
-        let mut events = Vec::new();
-        for chunk in [&bytes[..at], &bytes[at..]] {
-            events.extend(parser.feed(chunk));
-        }
-        events.extend(parser.finish());
-        assert_eq!(
-            merge(events),
-            whole,
-            "bytes cut at {at} with {dialect:?}: {text:?}"
-        );
+struct Cutter<'t> {
+    text: &'t str,
+    dialect: &'t Dialect,
+    fresh: Parser,
+    whole: Vec<Merged>,
+    /// Where a text can be cut, its beginning and its end too.
+    edges: Vec<usize>,
+}
+
+impl Cutter<'_> {
+    /// Cuts at these places, which are in order.
+    fn check_at(&self, cuts: &[usize]) {
+        let mut from = 0;
+        let ends = cuts.iter().copied().chain([self.text.len()]);
+        let chunks = ends.map(|to| &self.text[std::mem::replace(&mut from, to)..to]);
+        let agreement = Agreement::new(&self.whole, self.text);
+        let is_same = agrees(agreement, self.fresh.clone(), chunks);
+        assert!(is_same, "{}", self.place(cuts));
     }
-    bytes.len() + 1
-}
 
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state >> 16
+    /// Cuts at this place, and at this and another one behind it. Returns the number of pairs.
+    fn check_behind(&self, index: usize, share: usize) -> usize {
+        let first = self.edges[index];
+        let mut parser = self.fresh.clone();
+        let said = merge(parser.feed(&self.text[..first]));
+        let begun = Agreement::after(&self.whole, self.text, &said);
+        let begun = begun.unwrap_or_else(|| panic!("{}", self.place(&[first])));
+        let rest = [&self.text[first..]];
+        let is_same = agrees(begun.clone(), parser.clone(), rest);
+        assert!(is_same, "{}", self.place(&[first]));
+        if self.text.len() > LONG {
+            return 0;
+        }
+        let mut count = 0;
+        // A prime, so that with a share other pairs are tried at each place.
+        for &second in self.edges[index..]
+            .iter()
+            .skip(index * 7919 % share)
+            .step_by(share)
+        {
+            let rest = [&self.text[first..second], &self.text[second..]];
+            let is_same = agrees(begun.clone(), parser.clone(), rest);
+            assert!(is_same, "{}", self.place(&[first, second]));
+            count += 1;
+        }
+        count
+    }
+
+    /// The same through the byte door, at one byte of so many. Returns the number of ways.
+    fn check_bytes(&self, step: usize) -> usize {
+        let fresh = ByteParser::new(self.dialect).unwrap_or_else(|error| panic!("{error}"));
+        let bytes = self.text.as_bytes();
+        let places = (0..=bytes.len()).step_by(step);
+        for at in places.clone() {
+            let agreement = Agreement::new(&self.whole, self.text);
+            let is_same = bytes_agree(agreement, fresh.clone(), [&bytes[..at], &bytes[at..]]);
+            assert!(is_same, "as bytes, {}", self.place(&[at]));
+        }
+        places.count()
+    }
+
+    fn place(&self, cuts: &[usize]) -> String {
+        format!(
+            "cut at {cuts:?} the events are not those of the whole: {:?}, {:?}",
+            self.text, self.dialect
+        )
+    }
 }

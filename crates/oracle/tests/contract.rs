@@ -5,16 +5,85 @@
     reason = "a panic is how a test fails"
 )]
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rustix::time::{ClockId, clock_gettime};
 
+use plaincall_oracle::captures;
+use plaincall_oracle::effort::{cores, setting};
 use plaincall_oracle::examples::{self, Operation};
 use plaincall_oracle::merged::{Kind, merge, merged, merged_of_chunks};
+use plaincall_oracle::split::{self, Share, Ways};
 use plaincall_syntax::{ByteParser, Dialect, EventKind, LINE_LIMIT, Parser, near_misses};
 
 const FILES: &[&str] = &["common.md", "block.md", "emoji.md"];
 
 fn parser(dialect: &Dialect) -> Parser {
     Parser::new(dialect).expect("the dialect works")
+}
+
+/// How a text is cut into chunks makes no difference. `ORACLE_SPLITS` is how many random ways to cut a long text are
+/// tried; where it is set, all pairs of places of a short text are, and all texts of the repository.
+#[test]
+fn cuts_make_no_difference() {
+    let random = setting("ORACLE_SPLITS", 0);
+    let is_whole = random > 0;
+    let share = if is_whole {
+        Share {
+            pairs: 1,
+            places: 1,
+            random: usize::try_from(random).expect("a number of ways"),
+        }
+    } else {
+        Share {
+            pairs: 16,
+            places: 8,
+            random: 100,
+        }
+    };
+    let mut kinds = vec![
+        (
+            "examples of the specification",
+            captures::of_the_specification(),
+        ),
+        ("transcripts", captures::transcripts()),
+    ];
+    if is_whole {
+        kinds.push(("other texts", captures::others()));
+    }
+    for (kind, captures) in kinds {
+        let next = AtomicUsize::new(0);
+        let count = Mutex::new((0, Ways::default()));
+        let check = || {
+            while let Some(capture) = captures.get(next.fetch_add(1, Ordering::Relaxed)) {
+                for dialect in &capture.dialects {
+                    let ways = split::check(&capture.text, dialect, share);
+                    let (readings, sum) = &mut *count.lock().expect("no check has failed");
+                    *readings += 1;
+                    sum.add(ways);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..cores() {
+                scope.spawn(check);
+            }
+        });
+        let (readings, ways) = count.into_inner().expect("no check has failed");
+        let Ways {
+            single,
+            bytes,
+            pairs,
+            random,
+        } = ways;
+        println!(
+            "cuts: {} {kind}, {readings} with their dialects: {single} at one place, {bytes} at one byte, {pairs} at \
+             two places, {random} at random",
+            captures.len()
+        );
+        assert!(captures.len() > 50, "the {kind} were not found");
+    }
 }
 
 /// Dropping the iterator early loses the chunk's remaining events; later spans and events stay right.

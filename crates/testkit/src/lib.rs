@@ -19,4 +19,4 @@ pub mod round_robin;
 pub mod schema_calls;
 pub mod strict_client;
 
-pub use plaincall_oracle::{examples, merged, oracle, plan_oracle, rendering, soup, split};
+pub use plaincall_oracle::{examples, merged, oracle, plan_oracle, rendering, soup};

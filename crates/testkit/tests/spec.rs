@@ -8,21 +8,9 @@
 
 use plaincall_call::{Document, ToolSet, ToolSpec};
 use plaincall_testkit::examples::{self, Operation};
-use plaincall_testkit::split;
 use serde_json::Value;
 
 const FILES: &[&str] = &["common.md", "block.md", "emoji.md", "limits.md"];
-
-#[test]
-fn chunking_does_not_matter() {
-    let mut count = 0;
-    for example in examples::all(FILES) {
-        if example.operation == Operation::Read {
-            count += split::check(&example.input, &example.dialect, 1000);
-        }
-    }
-    println!("{count} ways to cut the examples");
-}
 
 /// Every key that the example writes is equal; after an error there are no parameters.
 fn agrees(expected: &Value, found: &Value) -> bool {

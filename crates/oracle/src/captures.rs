@@ -1,0 +1,207 @@
+//! Texts as models write them, from everywhere in the repository: the examples of the specification, the transcripts,
+//! what the command line is fed in its tests, and every file for people or tests that spells a call.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plaincall_syntax::{Dialect, Parser};
+use serde_json::Value;
+
+use crate::examples::{self, Operation};
+use crate::merged::{Kind, merged};
+
+/// A text, and the dialects that it is read in.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// Its file, and its line where it is a part of it.
+    pub place: String,
+    /// The text.
+    pub text: String,
+    /// In which dialects it says something.
+    pub dialects: Vec<Dialect>,
+}
+
+/// Files longer than this are no transcripts, in bytes.
+const LONGEST: usize = 1 << 14;
+
+/// The examples of the specification that are read, each in its dialect.
+pub fn of_the_specification() -> Vec<Capture> {
+    let examples = examples::all(&["common.md", "block.md", "emoji.md", "limits.md"]);
+    let read = examples.into_iter();
+    let read = read.filter(|example| example.operation == Operation::Read);
+    let capture = |example: examples::Example| Capture {
+        place: example.place,
+        text: example.input,
+        dialects: vec![example.dialect],
+    };
+    read.map(capture).collect()
+}
+
+/// The transcripts of `examples/` and what the command line is fed in its tests, each in the dialect that its options
+/// name, plain and escaped.
+///
+/// # Panics
+/// When a file cannot be read.
+pub fn transcripts() -> Vec<Capture> {
+    let mut captures = Vec::new();
+    for file in files(&root().join("examples"), &["txt"]) {
+        if !file.components().any(|part| part.as_os_str() == "expected") {
+            let options = fs::read_to_string(file.with_extension("options")).unwrap_or_default();
+            captures.push(capture(place(&file), &text(&file), &options));
+        }
+    }
+    for file in files(&root().join("crates/cli/tests"), &["case"]) {
+        let case = text(&file);
+        let options = case.lines().next().unwrap_or_default();
+        for section in case.split("\n=== stdin").skip(1) {
+            let (words, fed) = section.split_once('\n').unwrap_or_default();
+            let fed = fed.split("\n=== ").next().unwrap_or_default();
+            if fed.contains("\\x") {
+                // Bytes that are no text.
+                continue;
+            }
+            let fed = if words.trim() == "escaped" {
+                examples::unescape(&fed.replace('\n', ""))
+            } else {
+                fed.to_owned()
+            };
+            captures.push(capture(place(&file), &fed, options));
+        }
+    }
+    captures
+}
+
+fn capture(place: String, text: &str, options: &str) -> Capture {
+    let dialect = of_options(options);
+    Capture {
+        place,
+        text: text.to_owned(),
+        dialects: vec![dialect.clone(), dialect.escaped()],
+    }
+}
+
+/// The dialect that options of the command line name.
+fn of_options(options: &str) -> Dialect {
+    let mut words = options.split_whitespace();
+    let mut dialect = Dialect::auto();
+    while let Some(word) = words.next() {
+        let mut next = || words.next().unwrap_or_default();
+        dialect = match word {
+            "--syntax" => match next() {
+                "block" => Dialect::block(),
+                "emoji" => Dialect::emoji(),
+                _ => dialect,
+            },
+            "--start-prefix" => dialect.start(next()),
+            "--end-prefix" => dialect.end(next()),
+            "--arg-prefix" => dialect.arg(next()),
+            "--markers" => dialect.markers_anywhere(),
+            "--key" => dialect.keyed(next()),
+            "--escaped" => dialect.escaped(),
+            "--self-closing" => dialect.self_closing(),
+            "--strict" => dialect.strict(),
+            "--reasoning" => dialect.reasoning(next(), next()),
+            "--in-reasoning" => dialect.in_reasoning(),
+            _ => dialect,
+        };
+    }
+    match Parser::new(&dialect) {
+        Ok(_) => dialect,
+        // The command is one that is refused.
+        Err(_) => Dialect::auto(),
+    }
+}
+
+/// Every fence of the documents, every string of the records and other text of the tests in which a reader of any
+/// dialect finds more than text.
+///
+/// # Panics
+/// When a file cannot be read.
+pub fn others() -> Vec<Capture> {
+    let mut captures = Vec::new();
+    let mut add = |place: String, text: &str| {
+        let dialects = [
+            Dialect::auto(),
+            Dialect::block().escaped(),
+            Dialect::emoji().escaped(),
+            Dialect::block().markers_anywhere(),
+        ];
+        let says_something = |dialect: &Dialect| {
+            let merged = merged(text, dialect).unwrap_or_default();
+            let mut kinds = merged.iter().map(|event| &event.kind);
+            kinds.any(|kind| !matches!(kind, Kind::Text(_)))
+        };
+        let dialects: Vec<_> = dialects.into_iter().filter(says_something).collect();
+        if !dialects.is_empty() && text.len() <= LONGEST {
+            captures.push(Capture {
+                place,
+                text: text.to_owned(),
+                dialects,
+            });
+        }
+    };
+    for folder in ["spec", "docs", "examples", "crates"] {
+        for file in files(&root().join(folder), &["md"]) {
+            let place = place(&file);
+            for fence in examples::fences(&text(&file)) {
+                add(format!("{place}:{}", fence.line), &fence.content);
+            }
+        }
+        for file in files(&root().join(folder), &["txt", "case", "term", "toml"]) {
+            add(place(&file), &text(&file));
+        }
+        for file in files(&root().join(folder), &["json", "jsonl"]) {
+            let place = place(&file);
+            let all = text(&file);
+            let values = serde_json::Deserializer::from_str(&all).into_iter::<Value>();
+            // What is no JSON, on purpose, has no strings.
+            for value in values.map_while(Result::ok) {
+                each_string(&value, &mut |text| add(place.clone(), text));
+            }
+        }
+    }
+    captures
+}
+
+fn each_string(value: &Value, add: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => add(text),
+        Value::Array(items) => items.iter().for_each(|item| each_string(item, add)),
+        Value::Object(fields) => fields.values().for_each(|field| each_string(field, add)),
+        _ => {}
+    }
+}
+
+fn root() -> PathBuf {
+    examples::folder().join("..")
+}
+
+/// The files below a folder that end so, in order.
+fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            found.extend(files(&path, endings));
+        } else if path
+            .extension()
+            .is_some_and(|ending| endings.iter().any(|one| ending == *one))
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn text(file: &Path) -> String {
+    let bytes = fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn place(file: &Path) -> String {
+    let from = file.strip_prefix(root()).unwrap_or(file);
+    from.display().to_string()
+}
