@@ -151,9 +151,9 @@ impl Reader for Collect {
                     value.push_str(text);
                 }
             }
-            EventKind::CallEnd(termination) => {
+            EventKind::CallEnd(ending) => {
                 let mut call = std::mem::take(&mut self.call);
-                call.closed = *termination == Termination::Explicit;
+                call.closed = ending.termination() == Termination::Explicit;
                 self.parts.push(Part::Call(call));
             }
             _ => {}

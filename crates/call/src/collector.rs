@@ -152,8 +152,8 @@ impl Collector {
             EventKind::ValueEnd => open.end_value(event, &self.limits),
             EventKind::Ignored(piece) => open.ignore(piece, event.span, &self.limits),
             EventKind::Diagnostic(diagnostic) => open.note(diagnostic, &self.limits),
-            EventKind::CallEnd(termination) => {
-                let call = self.open.take()?.finish(*termination, event);
+            EventKind::CallEnd(ending) => {
+                let call = self.open.take()?.finish(ending.termination(), event);
                 return Some(Collected::Finished(Box::new(call)));
             }
             _ => {}

@@ -33,8 +33,8 @@ impl Serialize for EventLine<'_> {
             EventKind::ValueStart(Slot::Argument(pointer)) => {
                 fields.serialize_entry("pointer", pointer.as_str())?;
             }
-            EventKind::CallEnd(termination) => {
-                fields.serialize_entry("termination", termination.name())?;
+            EventKind::CallEnd(ending) => {
+                fields.serialize_entry("termination", ending.name())?;
             }
             EventKind::Diagnostic(diagnostic) => {
                 let finding = Finding::from(diagnostic);

@@ -44,12 +44,12 @@ enum Counts {
 }
 
 /// The parts of a header line, in bytes from its marker.
-struct HeaderParts {
-    name: Part,
-    id: Part,
-    dependencies: Part,
-    extra_colon: bool,
-    unusual: bool,
+pub(crate) struct HeaderParts {
+    pub(crate) name: Part,
+    pub(crate) id: Part,
+    pub(crate) dependencies: Part,
+    pub(crate) extra_colon: bool,
+    pub(crate) unusual: bool,
 }
 
 impl Machine {
@@ -69,7 +69,7 @@ impl Machine {
         self.marker_as_content(Content::Text, code, span, Role::BlockStart, marker)
     }
 
-    fn call_start(&mut self, parts: &HeaderParts, span: Span, cut: bool) -> Step {
+    pub(crate) fn call_start(&mut self, parts: &HeaderParts, span: Span, cut: bool) -> Step {
         self.syntax = Some(Syntax::Block);
         self.state = State::Between(LineClass::Start);
         self.fenced = false;
@@ -437,7 +437,7 @@ impl Machine {
 }
 
 /// The state after the marker that ends a value, or what stands before the first one.
-fn after_content(role: Role, len: usize, mid_line: bool) -> State {
+pub(crate) fn after_content(role: Role, len: usize, mid_line: bool) -> State {
     match role {
         Role::BlockArgument => State::PointerLine,
         Role::BlockStart => State::CallEnd(Termination::NextCall),
@@ -493,7 +493,7 @@ fn is_unusual(text: &str) -> bool {
 }
 
 /// The part from `from` to `to` less the blanks at both ends.
-fn trimmed(window: &str, from: usize, to: usize) -> Part {
+pub(crate) fn trimmed(window: &str, from: usize, to: usize) -> Part {
     let is_blank_at = |at: usize| matches!(window.as_bytes().get(at), Some(b' ' | b'\t'));
     let (mut start, mut end) = (from, to);
     while start < end && is_blank_at(start) {

@@ -160,7 +160,7 @@ impl<'c> Iterator for ByteEvents<'_, 'c> {
             return Some(event);
         }
         loop {
-            if let Some(event) = parser.next_event(&mut self.chunk) {
+            if let Some(event) = parser.next(&mut self.chunk) {
                 let event = shrinks.map(event);
                 shrinks.note_pin(parser);
                 return Some(event);

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::dialect::{Dialect, DialectError, MARKER_LIMIT};
-use crate::markers::{First, Found, Marker, Set, checked, split_last};
+use crate::markers::{Found, Marker, Set, checked, split_last};
+use crate::scan::Scan;
 
 /// Escapes and unescapes texts for one dialect, or for several at once.
 ///
@@ -23,7 +24,7 @@ use crate::markers::{First, Found, Marker, Set, checked, split_last};
 pub struct Escaper {
     /// The markers less their last characters, and those characters.
     ends: Vec<(Box<str>, char)>,
-    last: First,
+    last: Scan,
     set: Set,
 }
 
@@ -66,7 +67,7 @@ impl Escaper {
         let lasts: Vec<String> = ends.iter().map(|(_, last)| last.to_string()).collect();
         Ok(Self {
             ends,
-            last: First::of(lasts.iter().map(String::as_str)),
+            last: Scan::of(lasts.iter().map(String::as_str)),
             set: Set::new(markers.clone(), &markers),
         })
     }

@@ -1,6 +1,6 @@
 //! What the parser says: events.
 
-use std::sync::Arc;
+use std::ops::Deref;
 
 use crate::diagnostic::Diagnostic;
 use crate::piece::Piece;
@@ -15,8 +15,6 @@ pub struct Event<'c> {
     pub kind: EventKind<'c>,
     /// Where it stands in the input.
     pub span: Span,
-    /// The end marker that an explicit end consists of.
-    pub(crate) end_marker: Option<Arc<str>>,
 }
 
 /// What an [`Event`] says.
@@ -36,7 +34,7 @@ pub enum EventKind<'c> {
     /// The value ends; its span is the line end that belongs to the syntax, if there is one.
     ValueEnd,
     /// The call ends; its span is the end marker, if there is one.
-    CallEnd(Termination),
+    CallEnd(Ending<'c>),
     /// Bytes that are neither text, reasoning, marker nor value.
     Ignored(Piece<'c>),
     /// Something worth a remark. It has no width in the tiling and stands at the end of its own span.
@@ -59,7 +57,7 @@ impl Event<'_> {
                 1 => "\n",
                 _ => "\r\n",
             },
-            EventKind::CallEnd(_) => self.end_marker.as_deref().unwrap_or_default(),
+            EventKind::CallEnd(ending) => &ending.marker,
             EventKind::Diagnostic(_) => "",
         }
     }
@@ -82,14 +80,16 @@ impl Event<'_> {
             EventKind::ValueStart(Slot::Body) => EventKind::ValueStart(Slot::Body),
             EventKind::ValueDelta(piece) => EventKind::ValueDelta(piece.into_owned()),
             EventKind::ValueEnd => EventKind::ValueEnd,
-            EventKind::CallEnd(termination) => EventKind::CallEnd(termination),
+            EventKind::CallEnd(ending) => EventKind::CallEnd(Ending {
+                marker: ending.marker.into_owned(),
+                ..ending
+            }),
             EventKind::Ignored(piece) => EventKind::Ignored(piece.into_owned()),
             EventKind::Diagnostic(diagnostic) => EventKind::Diagnostic(diagnostic),
         };
         Event {
             kind,
             span: self.span,
-            end_marker: self.end_marker,
         }
     }
 }
@@ -135,6 +135,28 @@ impl Termination {
     }
 }
 
+/// The end of a call: how it ended, and the end marker if it has one. It dereferences to its [`Termination`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending<'c> {
+    pub(crate) termination: Termination,
+    pub(crate) marker: Piece<'c>,
+}
+
+impl Ending<'_> {
+    /// How the call ended.
+    pub const fn termination(&self) -> Termination {
+        self.termination
+    }
+}
+
+impl Deref for Ending<'_> {
+    type Target = Termination;
+
+    fn deref(&self) -> &Termination {
+        &self.termination
+    }
+}
+
 /// What a value belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slot<'c> {
@@ -165,6 +187,11 @@ impl Part {
         text.get(usize::from(self.start)..usize::from(self.end))
             .unwrap_or_default()
     }
+
+    #[inline]
+    fn of_piece<'t>(self, source: &'t Piece<'_>) -> &'t str {
+        source.part(usize::from(self.start)..usize::from(self.end))
+    }
 }
 
 /// The header of a call, as written.
@@ -186,19 +213,19 @@ impl Header<'_> {
 
     /// The name of the tool.
     pub fn name(&self) -> &str {
-        self.name.of(&self.source)
+        self.name.of_piece(&self.source)
     }
 
     /// The call's id, if the model wrote one. The emoji syntax has none.
     pub fn id(&self) -> Option<&str> {
-        Some(self.id.of(&self.source)).filter(|id| !id.is_empty())
+        Some(self.id.of_piece(&self.source)).filter(|id| !id.is_empty())
     }
 
     /// The ids this call depends on, in the order written, repeated where they are repeated. The emoji syntax has
     /// none.
     pub fn dependencies(&self) -> impl Iterator<Item = &str> {
         let list = match self.syntax {
-            Syntax::Block => self.rest.of(&self.source),
+            Syntax::Block => self.rest.of_piece(&self.source),
             Syntax::Emoji => "",
         };
         list.split([',', ':'])
@@ -210,7 +237,7 @@ impl Header<'_> {
     pub fn raw_args(&self) -> Option<&str> {
         match self.syntax {
             Syntax::Block => None,
-            Syntax::Emoji => Some(self.rest.of(&self.source)),
+            Syntax::Emoji => Some(self.rest.of_piece(&self.source)),
         }
     }
 
@@ -230,7 +257,7 @@ pub struct Pointer<'c> {
 impl Pointer<'_> {
     /// The pointer, trimmed, not unescaped.
     pub fn as_str(&self) -> &str {
-        self.pointer.of(&self.source)
+        self.pointer.of_piece(&self.source)
     }
 
     /// The source text: marker, pointer and line end.

@@ -23,8 +23,7 @@
 
 use std::sync::Arc;
 
-use crate::LINE_LIMIT;
-use crate::block::{LineClass, open_line_end};
+use crate::block::LineClass;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Part, Syntax, Termination};
@@ -189,17 +188,7 @@ impl Machine {
             State::PointerLine => self.pointer_line(window, at, end),
             State::PointerRest => self.pointer_rest(window, end),
             State::BodyStart(family) => self.body_start(window, end, family),
-            State::EndMarker { len, mid_line } => {
-                self.state = State::Text;
-                if self.syntax == Some(Syntax::Block) {
-                    let span = Span::new(at, at + len);
-                    if mid_line {
-                        self.report(Code::EndMarkerInMidLine, span, Role::BlockEnd);
-                    }
-                    self.ended = Some(span);
-                }
-                Step::Whole(Token::CallEnd(Termination::Explicit), len)
-            }
+            State::EndMarker { len, mid_line } => self.end_marker(len, mid_line, at),
             State::CallEnd(termination) => {
                 self.state = match termination {
                     Termination::NextCall => State::Header,
@@ -210,70 +199,23 @@ impl Machine {
         }
     }
 
-    /// Content at the front of the chunk that needs no second look: up to the first byte that may begin a marker or
-    /// an escape, and in a value less the line end before it. `None` if there is none, or if the state needs care.
+    /// `EndMarker`: the marker of `len` bytes that ends the call.
+    pub(crate) fn end_marker(&mut self, len: usize, mid_line: bool, at: usize) -> Step {
+        self.state = State::Text;
+        if self.syntax == Some(Syntax::Block) {
+            let span = Span::new(at, at + len);
+            if mid_line {
+                self.report(Code::EndMarkerInMidLine, span, Role::BlockEnd);
+            }
+            self.ended = Some(span);
+        }
+        Step::Whole(Token::CallEnd(Termination::Explicit), len)
+    }
+
+    /// Whether nothing is due or undecided but what stands at the front of the window.
     #[inline]
-    pub(crate) fn plain(&mut self, chunk: &[u8]) -> Option<(Content, usize)> {
-        if self.armed.is_some() || self.ended.is_some() || self.pending.count > 0 {
-            return None;
-        }
-        let (content, set) = match self.state {
-            State::Value => (Content::Value, &self.markers.value),
-            State::Text => (Content::Text, self.text_set()),
-            State::Body(_) => (Content::Value, &self.markers.body),
-            _ => return None,
-        };
-        let mut len = set.plain_len(chunk);
-        if matches!(self.state, State::Value) {
-            // The line end before a marker, or a carriage return that may become one, is not the value's yet.
-            len -= open_line_end(chunk.get(..len)?, false);
-            let last = *chunk.get(len.checked_sub(1)?)?;
-            self.first_column = last == b'\n';
-        }
-        (len > 0).then_some((content, len))
-    }
-
-    /// Whether the window of `window` bytes, of which a step waits for more, is still undecided with `more` behind it.
-    pub(crate) fn absorbs(&mut self, wait: Wait, window: usize, more: &[u8]) -> bool {
-        let has_room = |from: usize| window + more.len() <= from + LINE_LIMIT;
-        if let Wait::Marker { at, index } = wait {
-            let set = self.looked_for();
-            return set.is_some_and(|set| set.continues(index, window - at, more));
-        }
-        match wait {
-            Wait::Any | Wait::Marker { .. } => false,
-            Wait::Line { from } => {
-                let is_plain = self.line_scanned == window
-                    && has_room(from)
-                    && self.markers.line.plain_len(more) == more.len();
-                if is_plain {
-                    self.line_scanned += more.len();
-                }
-                is_plain
-            }
-            Wait::Bracket { from } => {
-                let is_plain = self.bracket_scanned == window
-                    && has_room(from)
-                    && memchr::memchr2(b']', b'\n', more).is_none();
-                if is_plain {
-                    self.bracket_scanned += more.len();
-                }
-                is_plain
-            }
-        }
-    }
-
-    /// The set whose markers the present state looks for at the front of its window.
-    fn looked_for(&self) -> Option<&Set> {
-        match self.state {
-            State::Text => Some(self.text_set()),
-            State::Value => Some(&self.markers.value),
-            State::Between(_) => Some(&self.markers.between),
-            State::PointerRest => Some(&self.markers.line),
-            State::Body(_) => Some(&self.markers.body),
-            State::Reasoning => Some(&self.markers.reasoning),
-            _ => None,
-        }
+    pub(crate) const fn is_settled(&self) -> bool {
+        self.armed.is_none() && self.pending.count == 0
     }
 
     /// The front of the window has moved on by `count` bytes.
@@ -363,7 +305,7 @@ impl Machine {
     }
 
     #[inline]
-    fn text_set(&self) -> &Set {
+    pub(crate) fn text_set(&self) -> &Set {
         match self.syntax {
             None => &self.markers.text,
             Some(Syntax::Block) => &self.markers.block_text,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::dialect::{Dialect, DialectError, check_length, check_marker};
 use crate::event::Syntax;
+use crate::scan::{Scan, bits, is_in};
 
 /// U+1F6E0 with the variation selector: the canonical emoji.
 const EMOJI: &str = "\u{1F6E0}\u{FE0F}";
@@ -46,6 +47,8 @@ pub(crate) enum Role {
 pub(crate) struct Marker {
     pub(crate) text: Arc<str>,
     pub(crate) role: Role,
+    /// In a set: a beginning of the marker, up to this length, holds no other marker of the set.
+    clear: usize,
 }
 
 impl Marker {
@@ -53,6 +56,7 @@ impl Marker {
         Self {
             text: text.into(),
             role,
+            clear: 0,
         }
     }
 }
@@ -61,9 +65,10 @@ impl Marker {
 #[derive(Debug)]
 pub(crate) struct Markers {
     pub(crate) start: Arc<str>,
-    pub(crate) end: Arc<str>,
     pub(crate) arg: Arc<str>,
     all: Vec<Marker>,
+    /// The bytes of all markers, of the escape and of line ends; any other byte ends every beginning of one.
+    used: [u64; 4],
     /// Text before the first call of the automatic dialect.
     pub(crate) text: Set,
     /// Text outside calls once the syntax is known.
@@ -100,9 +105,14 @@ impl Markers {
         let named = |role| text_of(&all, role).map_or_else(|| "".into(), Arc::clone);
         let mut block_line = of(Role::is_block);
         block_line.push(Marker::new("\n", Role::LineEnd));
+        let used = bits(
+            all.iter()
+                .flat_map(|marker| marker.text.bytes())
+                .chain(*b"\\\r\n"),
+        );
         Ok(Self {
+            used,
             start: named(Role::BlockStart),
-            end: named(Role::BlockEnd),
             arg: named(Role::BlockArgument),
             text: Set::new(of(|_| true), &escapes(|_| true)),
             block_text: Set::new(
@@ -122,13 +132,10 @@ impl Markers {
         })
     }
 
-    /// The marker of this text, without an allocation.
-    pub(crate) fn of_text(&self, text: &str) -> Option<Arc<str>> {
-        if *text == *self.end {
-            return Some(Arc::clone(&self.end));
-        }
-        let found = self.all.iter().find(|marker| *marker.text == *text);
-        found.map(|marker| Arc::clone(&marker.text))
+    /// Whether the byte stands in no marker, escape or line end.
+    #[inline]
+    pub(crate) fn is_dull(&self, byte: u8) -> bool {
+        !is_in(&self.used, byte)
     }
 
     /// The text of the marker that plays `role`, in its canonical form, as it is named in messages.
@@ -253,17 +260,7 @@ pub(crate) struct Set {
     whole: Vec<Marker>,
     /// Longest first; empty unless the dialect is escaped.
     stems: Vec<Stem>,
-    first: First,
-}
-
-/// The first bytes of everything in a set.
-#[derive(Clone, Debug)]
-pub(crate) enum First {
-    None,
-    One(u8),
-    Two(u8, u8),
-    Three(u8, u8, u8),
-    Many(Box<[bool; 256]>),
+    scan: Scan,
 }
 
 /// What a search found.
@@ -289,7 +286,7 @@ pub(crate) enum Until {
 }
 
 /// What stands at one place.
-enum Look {
+pub(crate) enum Look {
     No,
     Partial(Until),
     Whole { len: usize, role: Role },
@@ -324,17 +321,28 @@ impl Set {
             });
         }
         stems.sort_by_key(|stem| std::cmp::Reverse(stem.text.len()));
-        let first = First::of(
+        let texts: Vec<Arc<str>> = whole
+            .iter()
+            .map(|marker| Arc::clone(&marker.text))
+            .collect();
+        for marker in &mut whole {
+            let others = texts.iter().filter(|other| **other != marker.text);
+            let inner =
+                others.filter_map(|other| Some(marker.text.find(&**other)? + other.len() - 1));
+            marker.clear = inner.min().unwrap_or(marker.text.len());
+        }
+        let scan = Scan::of(
             whole
                 .iter()
                 .map(|marker| &*marker.text)
                 .chain(stems.iter().map(|stem| &*stem.text)),
         );
-        Self {
-            whole,
-            stems,
-            first,
-        }
+        Self { whole, stems, scan }
+    }
+
+    /// How much of a beginning of the marker of this index surely holds no whole marker.
+    pub(crate) fn clear_len(&self, index: usize) -> usize {
+        self.whole.get(index).map_or(0, |marker| marker.clear)
     }
 
     /// Whether `more` behind `begun` bytes of the marker of this index is still a beginning of that marker alone.
@@ -349,12 +357,7 @@ impl Set {
     /// How many bytes at the front surely begin neither a marker nor an escape.
     #[inline]
     pub(crate) fn plain_len(&self, text: &[u8]) -> usize {
-        match self.first {
-            First::One(one) if text.len() <= SHORT => {
-                text.iter().take_while(|byte| **byte != one).count()
-            }
-            _ => self.first.next(text, 0).unwrap_or(text.len()),
-        }
+        self.scan.plain_len(text)
     }
 
     /// Whether the backslash directly before `at`, which stands behind `stem`, is the escape's; `None` if more text
@@ -375,12 +378,7 @@ impl Set {
     /// The leftmost marker, stem or beginning of one at or after `from`. At the `end` of the stream nothing is a
     /// beginning any more.
     pub(crate) fn find(&self, text: &[u8], mut from: usize, end: bool) -> Found {
-        // The front is where a marker stands whenever the state has just stopped before one.
-        while let Some(at) = self
-            .first
-            .at_front(text, from)
-            .or_else(|| self.first.next(text, from))
-        {
+        while let Some(at) = self.scan.next(text, from) {
             match self.look(text, at, end) {
                 Look::No => from = at + 1,
                 Look::Partial(until) => return Found::Partial { at, until },
@@ -426,7 +424,8 @@ impl Set {
         }
     }
 
-    fn look(&self, text: &[u8], at: usize, end: bool) -> Look {
+    /// What stands at `at`: the longest marker, a stem, or a beginning of one.
+    pub(crate) fn look(&self, text: &[u8], at: usize, end: bool) -> Look {
         let rest = text.get(at..).unwrap_or_default();
         for (index, marker) in self.whole.iter().enumerate() {
             match compare(rest, marker.text.as_bytes()) {
@@ -487,69 +486,4 @@ fn may_begin(rest: &[u8], marker: &str, end: bool) -> bool {
 pub(crate) fn split_last(text: &str) -> Option<(&str, char)> {
     let last = text.chars().next_back()?;
     Some((text.get(..text.len() - last.len_utf8())?, last))
-}
-
-/// Up to this length a plain loop is faster than a call, in bytes.
-const SHORT: usize = 16;
-
-impl First {
-    pub(crate) fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
-        let mut bytes: Vec<u8> = texts.filter_map(|text| text.bytes().next()).collect();
-        bytes.sort_unstable();
-        bytes.dedup();
-        match *bytes.as_slice() {
-            [] => Self::None,
-            [one] => Self::One(one),
-            [one, two] => Self::Two(one, two),
-            [one, two, three] => Self::Three(one, two, three),
-            _ => {
-                let mut table = Box::new([false; 256]);
-                for byte in bytes {
-                    if let Some(entry) = table.get_mut(usize::from(byte)) {
-                        *entry = true;
-                    }
-                }
-                Self::Many(table)
-            }
-        }
-    }
-
-    #[inline]
-    fn at_front(&self, text: &[u8], from: usize) -> Option<usize> {
-        match (self, text.get(from)) {
-            (Self::One(one), Some(byte)) if byte == one => Some(from),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn next(&self, text: &[u8], from: usize) -> Option<usize> {
-        let rest = text.get(from..)?;
-        if rest.len() <= SHORT {
-            let mut bytes = rest.iter();
-            let found = match self {
-                Self::None => None,
-                Self::One(one) => bytes.position(|byte| byte == one),
-                Self::Two(one, two) => bytes.position(|byte| byte == one || byte == two),
-                Self::Three(one, two, three) => {
-                    bytes.position(|byte| byte == one || byte == two || byte == three)
-                }
-                Self::Many(table) => in_table(table, rest),
-            };
-            return found.map(|at| from + at);
-        }
-        let found = match self {
-            Self::None => None,
-            Self::One(one) => memchr::memchr(*one, rest),
-            Self::Two(one, two) => memchr::memchr2(*one, *two, rest),
-            Self::Three(one, two, three) => memchr::memchr3(*one, *two, *three, rest),
-            Self::Many(table) => in_table(table, rest),
-        };
-        found.map(|at| from + at)
-    }
-}
-
-fn in_table(table: &[bool; 256], text: &[u8]) -> Option<usize> {
-    text.iter()
-        .position(|byte| table.get(usize::from(*byte)).copied().unwrap_or_default())
 }

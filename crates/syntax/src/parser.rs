@@ -3,15 +3,23 @@
 //! What a chunk's end leaves undecided is *held*: copied behind what was held before. While something is held, the
 //! machine's window is the held text with as much of the chunk behind it as it takes to decide; as soon as all that is
 //! left of it lies in the chunk, the window is the chunk again, and events borrow from it.
+//!
+//! Here is the exact path, which is right by itself; [`fast`](crate::fast) takes what is frequent off it.
 
+use crate::LINE_LIMIT;
 use crate::dialect::{Dialect, DialectError};
-use crate::event::{Event, EventKind, Header, Pointer, Slot, Syntax};
+use crate::event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax};
+use crate::fast::Fast;
 use crate::machine::{Content, Machine, Step, Token, Wait};
 use crate::piece::{INLINE, Piece};
 use crate::span::Span;
 
 /// How many bytes of a chunk are put behind held text at a time.
 const PULL: usize = 64;
+
+/// The room for held text, in bytes. A window of the machine is a line at its limit and a few markers; what is left is
+/// there so that the window is moved to the front only once in a while.
+const ROOM: usize = LINE_LIMIT + 1024;
 
 /// A streaming parser for one document: one reply of a model.
 ///
@@ -36,30 +44,34 @@ const PULL: usize = 64;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Parser {
-    machine: Machine,
+    pub(crate) machine: Machine,
     /// The window's place in the input.
-    position: usize,
+    pub(crate) position: usize,
     /// How many bytes all chunks so far have: between chunks, the place where what is held ends.
     given: usize,
     /// What is held begins at `held_from`; empty if nothing is held.
-    held: String,
-    held_from: usize,
+    pub(crate) held: String,
+    pub(crate) held_from: usize,
     /// How many bytes at the end of `held` are also in the present chunk.
-    pulled: usize,
+    pub(crate) pulled: usize,
     /// What the machine waits for, if something is held.
-    wait: Wait,
+    pub(crate) wait: Wait,
     /// Content that the machine has decided on and that has not been handed out yet.
-    content: Content,
-    content_left: usize,
+    pub(crate) content: Content,
+    pub(crate) content_left: usize,
+    /// Whether the fast path is taken where there is one.
+    pub(crate) is_fast: bool,
 }
 
 /// The present chunk, and how much of it has been taken.
 #[derive(Debug)]
 pub(crate) struct Chunk<'c> {
-    text: &'c str,
-    taken: usize,
+    pub(crate) text: &'c str,
+    pub(crate) taken: usize,
     /// Whether the stream ends behind it.
     end: bool,
+    /// Whether all its events have been returned.
+    pub(crate) is_done: bool,
 }
 
 impl<'c> Chunk<'c> {
@@ -68,6 +80,7 @@ impl<'c> Chunk<'c> {
             text,
             taken: 0,
             end: false,
+            is_done: false,
         }
     }
 
@@ -76,15 +89,17 @@ impl<'c> Chunk<'c> {
             text: "",
             taken: 0,
             end: true,
+            is_done: false,
         }
     }
 
-    const fn is_used_up(&self) -> bool {
+    #[inline]
+    pub(crate) const fn is_used_up(&self) -> bool {
         self.taken == self.text.len()
     }
 
     #[inline]
-    fn rest(&self) -> &'c str {
+    pub(crate) fn rest(&self) -> &'c str {
         self.text.get(self.taken..).unwrap_or_default()
     }
 }
@@ -105,7 +120,15 @@ impl Parser {
             wait: Wait::Any,
             content: Content::Text,
             content_left: 0,
+            is_fast: true,
         })
+    }
+
+    /// The same parser without its fast path: slower, and else no different. It is there for tests.
+    #[doc(hidden)]
+    pub fn without_fast_path(mut self) -> Self {
+        self.is_fast = false;
+        self
     }
 
     /// Takes the next chunk and returns the events it completes.
@@ -117,7 +140,6 @@ impl Parser {
         Events {
             parser: Handle::Borrowed(self),
             chunk: Chunk::new(chunk),
-            is_done: false,
         }
     }
 
@@ -127,7 +149,6 @@ impl Parser {
         Events {
             parser: Handle::Owned(Box::new(self)),
             chunk: Chunk::end(),
-            is_done: false,
         }
     }
 
@@ -148,7 +169,36 @@ impl Parser {
     }
 
     /// The next event, or `None` when the chunk is used up (at the end of the stream: when everything is said).
-    pub(crate) fn next_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
+    #[allow(
+        clippy::inline_always,
+        reason = "measured: events of plain content then pass through memory once less"
+    )]
+    #[inline(always)]
+    pub(crate) fn next<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
+        if chunk.is_done {
+            return None;
+        }
+        match self.plain_event(chunk) {
+            Some(event) => Some(event),
+            None => self.next_apart(chunk),
+        }
+    }
+
+    #[inline(never)]
+    fn next_apart<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
+        let event = match self.fast_event(chunk) {
+            Fast::Event(event) => Some(event),
+            Fast::Done => None,
+            Fast::Unsure => self.next_event(chunk),
+        };
+        if event.is_none() {
+            chunk.is_done = true;
+        }
+        event
+    }
+
+    /// The exact path: the same, step by step.
+    fn next_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
         loop {
             if self.content_left > 0 {
                 return Some(self.content_event(chunk));
@@ -157,7 +207,6 @@ impl Parser {
                 return Some(Event {
                     span: diagnostic.span,
                     kind: EventKind::Diagnostic(diagnostic),
-                    end_marker: None,
                 });
             }
             let is_held = self.is_held();
@@ -195,46 +244,8 @@ impl Parser {
         }
     }
 
-    /// The fast path while something is held: a chunk that leaves it undecided is only put behind it.
     #[inline]
-    fn absorb(&mut self, chunk: &mut Chunk<'_>) -> bool {
-        let (rest, window) = (chunk.text, self.held.len() - self.held_from);
-        let is_fresh = chunk.taken == 0 && !rest.is_empty();
-        let absorbs = is_fresh && self.machine.absorbs(self.wait, window, rest.as_bytes());
-        if absorbs {
-            self.held.push_str(rest);
-            chunk.taken = rest.len();
-        }
-        absorbs
-    }
-
-    /// The fast path while nothing is held: content up to the first byte that may mean something, straight from the
-    /// chunk.
-    #[allow(
-        clippy::inline_always,
-        reason = "measured: events of plain content then pass through memory once less"
-    )]
-    #[inline(always)]
-    fn plain_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
-        let rest = chunk.rest();
-        if self.content_left > 0 || rest.is_empty() {
-            return None;
-        }
-        let (content, len) = self.machine.plain(rest.as_bytes())?;
-        let piece = Piece::borrowed(rest.get(..len)?);
-        let start = self.position;
-        self.position += len;
-        chunk.taken += len;
-        self.machine.consumed(len);
-        Some(content_event(
-            content,
-            piece,
-            Span::new(start, self.position),
-        ))
-    }
-
-    #[inline]
-    fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.held_from < self.held.len()
     }
 
@@ -250,22 +261,33 @@ impl Parser {
         if more.is_empty() {
             return false;
         }
-        if self.held_from > 0 && self.held_from > self.held.len() / 2 {
-            self.held.drain(..self.held_from);
-            self.held_from = 0;
-        }
-        self.held.push_str(more);
+        self.hold(more);
         self.pulled += more.len();
         chunk.taken += more.len();
         true
     }
 
+    /// Puts `more` behind what is held.
+    pub(crate) fn hold(&mut self, more: &str) {
+        let wanted = self.held.len() + more.len();
+        if wanted > self.held.capacity() {
+            if self.held_from > self.held.len() / 2 || wanted > ROOM {
+                self.held.drain(..self.held_from);
+                self.held_from = 0;
+            }
+            let wanted = self.held.len() + more.len();
+            let room = (2 * wanted).clamp(PULL, wanted.max(ROOM));
+            self.held.reserve_exact(room - self.held.len());
+        }
+        self.held.push_str(more);
+    }
+
     /// All that is left of the chunk is undecided.
-    fn hold_rest(&mut self, chunk: &mut Chunk<'_>) {
+    pub(crate) fn hold_rest(&mut self, chunk: &mut Chunk<'_>) {
         let rest = chunk.rest();
         self.held.clear();
         self.held_from = 0;
-        self.held.push_str(rest);
+        self.hold(rest);
         self.pulled = rest.len();
         chunk.taken = chunk.text.len();
     }
@@ -286,8 +308,12 @@ impl Parser {
         content_event(self.content, piece, span)
     }
 
-    fn whole_event<'c>(&mut self, token: Token, len: usize, chunk: &mut Chunk<'c>) -> Event<'c> {
-        let mut end_marker = None;
+    pub(crate) fn whole_event<'c>(
+        &mut self,
+        token: Token,
+        len: usize,
+        chunk: &mut Chunk<'c>,
+    ) -> Event<'c> {
         let kind = match token {
             Token::CallStart {
                 syntax,
@@ -307,41 +333,29 @@ impl Parser {
             })),
             Token::BodyStart => EventKind::ValueStart(Slot::Body),
             Token::ValueEnd => EventKind::ValueEnd,
-            Token::CallEnd(termination) => {
-                end_marker = self.machine.markers.of_text(self.front(len, chunk));
-                EventKind::CallEnd(termination)
-            }
+            Token::CallEnd(termination) => EventKind::CallEnd(Ending {
+                termination,
+                marker: self.line(len, chunk),
+            }),
         };
         Event {
             kind,
             span: self.consume(len, chunk),
-            end_marker,
         }
     }
 
-    /// The header or pointer line of `len` bytes at the front of the window.
+    /// The header line, pointer line or marker of `len` bytes at the front of the window.
     fn line<'c>(&self, len: usize, chunk: &Chunk<'c>) -> Piece<'c> {
         if self.is_held() {
-            Piece::copied(self.front(len, chunk))
+            let window = self.held.get(self.held_from..).unwrap_or_default();
+            Piece::copied(window.get(..len).unwrap_or_default())
         } else {
             Piece::borrowed(chunk.rest().get(..len).unwrap_or_default())
         }
     }
 
-    /// The first `len` bytes of the window.
-    fn front<'w>(&'w self, len: usize, chunk: &Chunk<'w>) -> &'w str {
-        let window = if self.is_held() {
-            self.held.get(self.held_from..)
-        } else {
-            Some(chunk.rest())
-        };
-        window
-            .and_then(|window| window.get(..len))
-            .unwrap_or_default()
-    }
-
     /// Moves the window on by `len` bytes and returns their span.
-    fn consume(&mut self, len: usize, chunk: &mut Chunk<'_>) -> Span {
+    pub(crate) fn consume(&mut self, len: usize, chunk: &mut Chunk<'_>) -> Span {
         let start = self.position;
         self.position += len;
         self.machine.consumed(len);
@@ -389,7 +403,6 @@ impl Parser {
 pub struct Events<'p, 'c> {
     parser: Handle<'p>,
     chunk: Chunk<'c>,
-    is_done: bool,
 }
 
 #[derive(Debug)]
@@ -417,55 +430,28 @@ impl<'c> Iterator for Events<'_, 'c> {
     )]
     #[inline(always)]
     fn next(&mut self) -> Option<Event<'c>> {
-        if self.is_done {
-            return None;
-        }
-        let parser = self.parser.get();
-        if parser.is_held() {
-            if parser.absorb(&mut self.chunk) {
-                self.is_done = true;
-                return None;
-            }
-        } else if let Some(event) = parser.plain_event(&mut self.chunk) {
-            self.is_done = self.chunk.is_used_up();
-            return Some(event);
-        }
-        self.next_exactly()
-    }
-}
-
-impl<'c> Events<'_, 'c> {
-    /// The exact path.
-    #[inline(never)]
-    fn next_exactly(&mut self) -> Option<Event<'c>> {
-        let event = self.parser.get().next_event(&mut self.chunk);
-        self.is_done = event.is_none();
-        event
+        self.parser.get().next(&mut self.chunk)
     }
 }
 
 impl std::iter::FusedIterator for Events<'_, '_> {}
 
 #[inline]
-fn content_event(content: Content, piece: Piece<'_>, span: Span) -> Event<'_> {
+pub(crate) fn content_event(content: Content, piece: Piece<'_>, span: Span) -> Event<'_> {
     let kind = match content {
         Content::Text => EventKind::Text(piece),
         Content::Reasoning => EventKind::Reasoning(piece),
         Content::Value => EventKind::ValueDelta(piece),
         Content::Ignored => EventKind::Ignored(piece),
     };
-    Event {
-        kind,
-        span,
-        end_marker: None,
-    }
+    Event { kind, span }
 }
 
 impl Drop for Events<'_, '_> {
     #[inline]
     fn drop(&mut self) {
-        while !self.is_done {
-            self.next_exactly();
+        while !self.chunk.is_done {
+            self.parser.get().next_apart(&mut self.chunk);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 /// The longest text that is kept inline, in bytes: a usual header line, marker and all, that was held back.
 pub(crate) const INLINE: usize = 30;
@@ -47,6 +47,7 @@ impl<'c> Piece<'c> {
     }
 
     /// The text.
+    #[inline]
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Repr::Borrowed(text) => text,
@@ -56,6 +57,21 @@ impl<'c> Piece<'c> {
                 .and_then(|bytes| std::str::from_utf8(bytes).ok())
                 .unwrap_or_default(),
             Repr::Owned(text) => text,
+        }
+    }
+
+    /// A part of the text, at the edges of characters; empty where it has no such part.
+    #[inline]
+    pub(crate) fn part(&self, range: Range<usize>) -> &str {
+        match &self.0 {
+            Repr::Borrowed(text) => text.get(range).unwrap_or_default(),
+            // The part alone is looked at, not all of the text.
+            Repr::Inline { len, bytes } => bytes
+                .get(..usize::from(*len))
+                .and_then(|bytes| bytes.get(range))
+                .and_then(|bytes| std::str::from_utf8(bytes).ok())
+                .unwrap_or_default(),
+            Repr::Owned(text) => text.get(range).unwrap_or_default(),
         }
     }
 
@@ -81,6 +97,7 @@ impl<'c> Piece<'c> {
 impl Deref for Piece<'_> {
     type Target = str;
 
+    #[inline]
     fn deref(&self) -> &str {
         self.as_str()
     }

@@ -386,7 +386,7 @@ fn read_back(call: &Call<'_>, text: &str, dialect: &Dialect) -> Result<(), Rende
                     value.push_str(&piece);
                 }
             }
-            EventKind::CallEnd(how) => is_closed = how == Termination::Explicit,
+            EventKind::CallEnd(ending) => is_closed = *ending == Termination::Explicit,
             _ => {}
         }
     }

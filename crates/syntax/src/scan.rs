@@ -1,0 +1,370 @@
+//! The search for places where one of a few texts may begin, without a look at every byte.
+//!
+//! A place is found by its first byte. Where much text is left, sixteen places at a time are looked at, for the first
+//! byte and a second one behind it; the compiler makes vector instructions of that. Where little is left, eight bytes
+//! are looked at as one number. What is found is then compared with the first bytes of all the texts at once, so that
+//! a lone `!` in prose costs next to nothing.
+
+/// How many places are looked at together, where there are so many.
+const BLOCK: usize = 16;
+/// The same in a text without any of the bytes.
+const LONG_BLOCK: usize = 64;
+/// Up to so many different pairs of bytes are looked for in blocks.
+const PAIRS: usize = 3;
+
+/// Where texts may begin.
+#[derive(Clone, Debug)]
+pub(crate) struct Scan {
+    firsts: Firsts,
+    /// A byte that a text begins with, and the byte `apart` behind it; the last one is repeated to fill the room.
+    pairs: [(u8, u8); PAIRS],
+    apart: usize,
+    begins: Box<[Begin]>,
+}
+
+/// The bytes that the texts begin with.
+#[derive(Clone, Copy, Debug)]
+enum Firsts {
+    None,
+    One(u8),
+    /// So few that each is looked for.
+    Few([u8; PAIRS]),
+    /// A bit for each byte.
+    Many([u64; 4]),
+}
+
+/// The first bytes of a text, at most eight: as a number, and the bits of that number that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Begin {
+    word: u64,
+    mask: u64,
+}
+
+impl Scan {
+    pub(crate) fn of<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
+        let texts: Vec<&[u8]> = texts
+            .map(str::as_bytes)
+            .filter(|text| !text.is_empty())
+            .collect();
+        let shortest = texts.iter().map(|text| text.len()).min().unwrap_or(1);
+        // Bytes further apart tell more: characters of one script share their first two.
+        let apart = (shortest - 1).min(2);
+        let byte = |text: &[u8], at: usize| text.get(at).copied().unwrap_or_default();
+        let mut pairs: Vec<(u8, u8)> = texts
+            .iter()
+            .map(|text| (byte(text, 0), byte(text, apart)))
+            .collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let firsts = match *pairs.as_slice() {
+            [] => Firsts::None,
+            [(one, _)] => Firsts::One(one),
+            _ if pairs.len() <= PAIRS => Firsts::Few(padded(&pairs).map(|(first, _)| first)),
+            _ => Firsts::Many(bits(pairs.iter().map(|(first, _)| *first))),
+        };
+        let mut begins: Vec<Begin> = Vec::new();
+        let mut by_length = texts;
+        by_length.sort_by_key(|text| text.len());
+        for text in by_length {
+            let begin = Begin::of(text);
+            if !begins.iter().any(|shorter| shorter.is_in(begin.word)) {
+                begins.push(begin);
+            }
+        }
+        Self {
+            firsts,
+            pairs: padded(&pairs),
+            apart,
+            begins: begins.into(),
+        }
+    }
+
+    /// How many bytes at the front surely begin none of the texts.
+    #[inline]
+    pub(crate) fn plain_len(&self, text: &[u8]) -> usize {
+        if text.len() <= 8 && self.hits(word(text)) == 0 {
+            return text.len();
+        }
+        self.next(text, 0).unwrap_or(text.len())
+    }
+
+    /// The first place at or after `from` where one of the texts stands or, cut off by the end, may stand.
+    pub(crate) fn next(&self, text: &[u8], mut from: usize) -> Option<usize> {
+        loop {
+            let at = self.next_first(text, from)?;
+            if self.may_begin(text.get(at..)?) {
+                return Some(at);
+            }
+            from = at + 1;
+        }
+    }
+
+    /// Whether one of the texts stands, or cut off by the end may stand, at the front of `rest`. It looks at eight
+    /// bytes only.
+    #[inline]
+    fn may_begin(&self, rest: &[u8]) -> bool {
+        let begun = Begin::of(rest);
+        let mut begins = self.begins.iter();
+        begins.any(|begin| (begin.word ^ begun.word) & begin.mask & begun.mask == 0)
+    }
+
+    /// The next place of a first byte that blocks do not rule out.
+    #[inline]
+    fn next_first(&self, text: &[u8], from: usize) -> Option<usize> {
+        let mut at = from;
+        match self.firsts {
+            Firsts::None => return None,
+            Firsts::Many(ref bits) => {
+                let rest = text.get(from..)?;
+                let found = rest.iter().position(|byte| is_in(bits, *byte));
+                return found.map(|index| from + index);
+            }
+            Firsts::One(_) => {
+                let [pair, ..] = self.pairs;
+                at = skip::<LONG_BLOCK>(text, at, self.apart, |first, later| {
+                    has(first, later, pair)
+                });
+                at = skip::<BLOCK>(text, at, self.apart, |first, later| has(first, later, pair));
+            }
+            Firsts::Few(_) => {
+                at = skip::<BLOCK>(text, at, self.apart, |first, later| {
+                    let [one, two, three] = self.pairs;
+                    has(first, later, one) | has(first, later, two) | has(first, later, three)
+                });
+            }
+        }
+        while let Some(rest) = text.get(at..)
+            && !rest.is_empty()
+        {
+            let hits = self.hits(word(rest));
+            if hits != 0 {
+                let place = (hits.trailing_zeros() / 8) as usize;
+                return (place < rest.len()).then_some(at + place);
+            }
+            at += 8;
+        }
+        None
+    }
+
+    /// A bit in the highest place of the first byte of `word` that a text begins with, and perhaps of later ones.
+    #[inline]
+    fn hits(&self, word: u64) -> u64 {
+        match self.firsts {
+            Firsts::None => 0,
+            Firsts::One(one) => equal_to(word, one),
+            Firsts::Few([one, two, three]) => {
+                equal_to(word, one) | equal_to(word, two) | equal_to(word, three)
+            }
+            Firsts::Many(_) => 1 << 7,
+        }
+    }
+}
+
+impl Begin {
+    #[inline]
+    fn of(text: &[u8]) -> Self {
+        let unused = 8 - text.len().min(8);
+        Self {
+            word: word(text),
+            mask: if unused == 8 {
+                0
+            } else {
+                u64::MAX >> (8 * unused)
+            },
+        }
+    }
+
+    /// Whether all that counts of this is also the beginning of `word`.
+    fn is_in(self, word: u64) -> bool {
+        (self.word ^ word) & self.mask == 0
+    }
+}
+
+/// The set of these bytes, a bit for each.
+pub(crate) fn bits(bytes: impl Iterator<Item = u8>) -> [u64; 4] {
+    let mut bits = [0; 4];
+    for byte in bytes {
+        if let Some(word) = bits.get_mut(usize::from(byte / 64)) {
+            *word |= 1_u64 << (byte % 64);
+        }
+    }
+    bits
+}
+
+/// Whether `byte` is in that set.
+#[inline]
+pub(crate) fn is_in(bits: &[u64; 4], byte: u8) -> bool {
+    bits.get(usize::from(byte / 64))
+        .is_some_and(|word| word & (1_u64 << (byte % 64)) != 0)
+}
+
+fn padded(pairs: &[(u8, u8)]) -> [(u8, u8); PAIRS] {
+    let last = pairs.last().copied().unwrap_or_default();
+    std::array::from_fn(|index| pairs.get(index).copied().unwrap_or(last))
+}
+
+/// The first bytes of `text` as a number, its lowest byte first; zeros behind a text of fewer than eight.
+#[inline]
+fn word(text: &[u8]) -> u64 {
+    if let Some(eight) = text.first_chunk::<8>() {
+        return u64::from_le_bytes(*eight);
+    }
+    if let (Some(front), Some(back)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        let (front, back) = (u32::from_le_bytes(*front), u32::from_le_bytes(*back));
+        return u64::from(front) | u64::from(back) << (8 * (text.len() - 4));
+    }
+    match *text {
+        [one] => u64::from(one),
+        [one, two] => u64::from_le_bytes([one, two, 0, 0, 0, 0, 0, 0]),
+        [one, two, three] => u64::from_le_bytes([one, two, three, 0, 0, 0, 0, 0]),
+        _ => 0,
+    }
+}
+
+/// A bit in the highest place of the first byte of `word` that is `byte`, and perhaps of later ones; 0 if there is
+/// none.
+#[inline]
+const fn equal_to(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    let zero_where_equal = word ^ (ONES * byte as u64);
+    zero_where_equal.wrapping_sub(ONES) & !zero_where_equal & (ONES << 7)
+}
+
+/// Moves `at` on over all blocks of `N` places that `has` rules out.
+#[inline]
+fn skip<const N: usize>(
+    text: &[u8],
+    mut at: usize,
+    apart: usize,
+    has: impl Fn(&[u8; N], &[u8; N]) -> bool,
+) -> usize {
+    while let Some(first) = text.get(at..).and_then(|rest| rest.first_chunk::<N>())
+        && let Some(later) = text
+            .get(at + apart..)
+            .and_then(|rest| rest.first_chunk::<N>())
+        && !has(first, later)
+    {
+        at += N;
+    }
+    at
+}
+
+/// Whether the pair stands at one of the places.
+#[allow(
+    clippy::needless_bitwise_bool,
+    reason = "without branches the loop becomes vector instructions"
+)]
+#[inline]
+fn has<const N: usize>(first: &[u8; N], later: &[u8; N], pair: (u8, u8)) -> bool {
+    let places = first.iter().zip(later);
+    places.fold(false, |found, (first, later)| {
+        found | ((*first == pair.0) & (*later == pair.1))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Begin, Scan, bits, equal_to, is_in, word};
+
+    /// The place by its definition: the first one where a text's first eight bytes, or all that is left, agree.
+    fn naive(texts: &[&str], text: &[u8], from: usize) -> Option<usize> {
+        (from..text.len()).find(|&at| {
+            texts.iter().any(|wanted| {
+                let len = wanted.len().min(8).min(text.len() - at);
+                wanted.as_bytes()[..len] == text[at..at + len]
+            })
+        })
+    }
+
+    #[test]
+    fn every_place_is_found() {
+        let sets: &[&[&str]] = &[
+            &[],
+            &["!!!GADGET_START:", "!!!GADGET_END", "!!!ARG:"],
+            &["!!!GADGET_START:", "!!!ARG:", "\n"],
+            &["\u{1F6E0}[", "\u{1F6E0}\u{FE0F}[", "\u{11F}\u{178}["],
+            &["ab", "ba", "cc"],
+            &["ab", "b", "cx", "dx", "ex"],
+            &["\0\0", "\u{7f}\u{80}"],
+        ];
+        let pieces = [
+            "!",
+            "!!!",
+            "!!!ARG:",
+            "!!!GADGET_END",
+            "\n",
+            "\r\n",
+            "a",
+            "b",
+            "cc",
+            "x",
+            "\0",
+            "\u{7f}",
+            "\u{80}",
+            "\u{1F6E0}",
+            "\u{1F680}",
+            "[",
+            "plain text without anything ",
+        ];
+        let mut seed = 1_u64;
+        let mut below = |bound: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(seed >> 33).expect("31 bits") % bound
+        };
+        for texts in sets {
+            let scan = Scan::of(texts.iter().copied());
+            for _ in 0..2_000 {
+                let count = below(12);
+                let text: String = (0..count).map(|_| pieces[below(pieces.len())]).collect();
+                let from = below(text.len() + 1);
+                let found = scan.next(text.as_bytes(), from);
+                assert_eq!(
+                    found,
+                    naive(texts, text.as_bytes(), from),
+                    "{texts:?} in {text:?} from {from}"
+                );
+                let plain = scan.plain_len(text.as_bytes());
+                let expected = naive(texts, text.as_bytes(), 0).unwrap_or(text.len());
+                assert_eq!(plain, expected, "{texts:?} in {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_is_the_first_eight_bytes() {
+        for len in 0..12 {
+            let text: Vec<u8> = (1..=len).collect();
+            let mut bytes = [0; 8];
+            let used = text.len().min(8);
+            bytes[..used].copy_from_slice(&text[..used]);
+            assert_eq!(word(&text), u64::from_le_bytes(bytes), "{len}");
+            let mask = Begin::of(&text).mask;
+            assert_eq!(mask.count_ones() as usize, 8 * used, "{len}");
+        }
+    }
+
+    #[test]
+    fn the_first_equal_byte_is_exact() {
+        for byte in [0_u8, 1, b'!', 0x7F, 0x80, 0xFF] {
+            for at in 0..8 {
+                let mut bytes = [byte ^ 1; 8];
+                bytes[at] = byte;
+                let hits = equal_to(u64::from_le_bytes(bytes), byte);
+                assert_eq!(hits.trailing_zeros() as usize / 8, at, "{byte} at {at}");
+            }
+            assert_eq!(equal_to(u64::from_le_bytes([byte ^ 1; 8]), byte), 0);
+        }
+    }
+
+    #[test]
+    fn a_set_of_bytes_holds_what_was_put_in() {
+        let set = bits([0, 63, 64, 255].into_iter());
+        for byte in 0..=255 {
+            assert_eq!(
+                is_in(&set, byte),
+                [0, 63, 64, 255].contains(&byte),
+                "{byte}"
+            );
+        }
+    }
+}
