@@ -12,7 +12,6 @@ use std::ops::Range;
 
 use plaincall_syntax::Syntax;
 
-pub use escape::{escape, unescape};
 pub use options::Options;
 
 use crate::merged::{Kind, Merged};
@@ -185,16 +184,23 @@ impl<'t> Reader<'t> {
             .find_map(|at| self.marker_at(at, &wanted))
     }
 
-    /// A run of content: pieces of one kind, and the escape's backslashes (`spec/common.md` 6.1).
+    /// A run of content.
     fn run(&mut self, kind: fn(String) -> Kind, span: Range<usize>) {
-        let mut from = span.start;
         if self.options.escaped {
-            for backslash in escape::escaping(&self.text[span.clone()], &self.markers) {
-                let at = span.start + backslash;
-                self.piece(kind, from..at);
-                self.piece(Kind::Ignored, at..at + 1);
-                from = at + 1;
-            }
+            self.escaped_run(kind, span);
+        } else {
+            self.piece(kind, span);
+        }
+    }
+
+    /// Pieces of one kind, and the escape's backslashes (`spec/common.md` 6.1).
+    fn escaped_run(&mut self, kind: fn(String) -> Kind, span: Range<usize>) {
+        let mut from = span.start;
+        for backslash in escape::escaping(&self.text[span.clone()], &self.markers) {
+            let at = span.start + backslash;
+            self.piece(kind, from..at);
+            self.piece(Kind::Ignored, at..at + 1);
+            from = at + 1;
         }
         self.piece(kind, from..span.end);
     }

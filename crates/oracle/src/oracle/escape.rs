@@ -1,6 +1,6 @@
 //! The escape (`spec/common.md` 6).
 
-use super::{Options, Oracle, Reader, Role};
+use super::{Oracle, Reader, Role};
 use crate::merged::{Kind, Merged};
 
 /// The places of the backslashes that the escape takes out of a run, in order.
@@ -13,40 +13,36 @@ pub(super) fn escaping(run: &str, markers: &[(&str, Role)]) -> Vec<usize> {
     run.char_indices().filter_map(takes_out).collect()
 }
 
-/// Writes a text so that it holds no whole marker.
-pub fn escape(text: &str, options: &Options) -> String {
-    let oracle = Oracle::new(options);
-    let markers = Reader::new(text, &oracle).markers;
-    let mut written = String::new();
-    for next in text.chars() {
-        if ends_with_marker(written.trim_end_matches('\\'), next, &markers) {
-            written.push('\\');
+impl Oracle {
+    /// Writes a text so that it holds no whole marker.
+    pub fn escape(&self, text: &str) -> String {
+        let markers = Reader::new(text, self).markers;
+        let mut written = String::new();
+        for next in text.chars() {
+            if ends_with_marker(written.trim_end_matches('\\'), next, &markers) {
+                written.push('\\');
+            }
+            written.push(next);
         }
-        written.push(next);
+        written
     }
-    written
-}
 
-/// What a text says when it is read as text outside calls in which no marker counts.
-pub fn unescape(text: &str, options: &Options) -> String {
-    let options = Options {
-        escaped: true,
-        ..options.clone()
-    };
-    let oracle = Oracle::new(&options);
-    let mut reader = Reader::new(text, &oracle);
-    let mut at = 0;
-    while let Some(found) = reader.next_marker(at, |_| true) {
-        reader.run(Kind::Text, at..found.span.start);
-        at = found.span.end;
-        reader.piece(Kind::Text, found.span);
+    /// What a text says when it is read as text outside calls in which no marker counts.
+    pub fn unescape(&self, text: &str) -> String {
+        let mut reader = Reader::new(text, self);
+        let mut at = 0;
+        while let Some(found) = reader.next_marker(at, |_| true) {
+            reader.escaped_run(Kind::Text, at..found.span.start);
+            at = found.span.end;
+            reader.piece(Kind::Text, found.span);
+        }
+        reader.escaped_run(Kind::Text, at..text.len());
+        let said = |event: Merged| match event.kind {
+            Kind::Text(text) => text,
+            _ => String::new(),
+        };
+        reader.events.into_iter().map(said).collect()
     }
-    reader.run(Kind::Text, at..text.len());
-    let said = |event: Merged| match event.kind {
-        Kind::Text(text) => text,
-        _ => String::new(),
-    };
-    reader.events.into_iter().map(said).collect()
 }
 
 fn ends_with_marker(before: &str, next: char, markers: &[(&str, Role)]) -> bool {

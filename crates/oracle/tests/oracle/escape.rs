@@ -1,57 +1,62 @@
 //! The escape against the oracle's.
 
+use plaincall_oracle::agreement::{Agreement, agrees};
 use plaincall_oracle::effort::at_most;
-use plaincall_oracle::merged::{Kind, merged};
-use plaincall_oracle::oracle::{Options, escape, unescape};
+use plaincall_oracle::merged::Kind;
+use plaincall_oracle::oracle::{Options, Oracle};
 use plaincall_oracle::soup::{Kitchen, Random};
+use plaincall_syntax::{Escaper, Parser};
 
 use crate::accepted_options;
+
+/// How many texts are made with the same options.
+const TEXTS: u64 = 4;
 
 #[test]
 fn what_was_escaped_is_read_again() {
     let mut random = Random::new(4);
     let count = at_most(200_000);
     let mut escaped_texts = 0;
-    for _ in 0..count {
-        let mut options = accepted_options(&mut random);
-        options.in_reasoning = false;
-        let text = Kitchen::new(&options).text(&mut random);
-        let dialect = options.dialect();
-        let written = escape(&text, &options);
-        let place = || format!("{text:?}, escaped {written:?}, with {}", options.words());
-        escaped_texts += u64::from(written != text);
-        assert_eq!(
-            plaincall_syntax::escape(&text, &dialect).unwrap(),
-            written,
-            "{}",
-            place()
-        );
-        assert_eq!(unescape(&written, &options), text, "{}", place());
-        assert_eq!(
-            plaincall_syntax::unescape(&written, &dialect).unwrap(),
-            text,
-            "{}",
-            place()
-        );
-        assert_eq!(
-            plaincall_syntax::unescape(&text, &dialect).unwrap(),
-            unescape(&text, &options),
-            "unescaped without need, {}",
-            place()
-        );
-        let escaped = Options {
+    for _ in 0..count / TEXTS {
+        let options = Options {
             escaped: true,
-            ..options.clone()
+            in_reasoning: false,
+            ..accepted_options(&mut random)
         };
-        let mut read = String::new();
-        for event in merged(&written, &escaped.dialect()).unwrap() {
-            match event.kind {
-                Kind::Text(text) => read.push_str(&text),
-                Kind::Ignored(backslash) => assert_eq!(backslash, "\\", "{}", place()),
+        let kitchen = Kitchen::new(&options);
+        let oracle = Oracle::new(&options);
+        let dialect = options.dialect();
+        let escaper = Escaper::new(&dialect).unwrap();
+        let parser = Parser::new(&dialect).unwrap();
+        for _ in 0..TEXTS {
+            let text = kitchen.text(&mut random);
+            let written = oracle.escape(&text);
+            let place = || format!("{text:?}, escaped {written:?}, with {}", options.words());
+            escaped_texts += u64::from(written != text);
+            assert_eq!(escaper.escape(&text), written, "{}", place());
+            assert_eq!(oracle.unescape(&written), text, "{}", place());
+            assert_eq!(escaper.unescape(&written), text, "{}", place());
+            let twice = || format!("unescaped without need, {}", place());
+            assert_eq!(
+                escaper.unescape(&text),
+                oracle.unescape(&text),
+                "{}",
+                twice()
+            );
+            let read = oracle.read(&written);
+            let said = read.iter().map(|event| match &event.kind {
+                Kind::Text(text) => text.as_str(),
+                Kind::Ignored(backslash) if backslash == "\\" => "",
                 other => panic!("{other:?} in {}", place()),
-            }
+            });
+            assert_eq!(said.collect::<String>(), text, "{}", place());
+            let agreement = Agreement::new(&read, &written);
+            assert!(
+                agrees(agreement, parser.clone(), [&*written]),
+                "{}",
+                place()
+            );
         }
-        assert_eq!(read, text, "{}", place());
     }
     println!("{escaped_texts} of {count} texts needed the escape");
     assert!(escaped_texts > count / 2);

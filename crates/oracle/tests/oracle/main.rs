@@ -21,7 +21,7 @@ mod specification;
 
 use plaincall_oracle::effort::at_most;
 use plaincall_oracle::examples;
-use plaincall_oracle::oracle::{Options, Oracle, escape};
+use plaincall_oracle::oracle::{Options, Oracle};
 use plaincall_oracle::soup::{self as kitchen, Kitchen, Random};
 use plaincall_syntax::{Event, EventKind, Parser, Severity};
 
@@ -122,7 +122,7 @@ fn the_oracle_reads_and_escapes_the_examples_as_specified() {
             );
             read += 1;
         } else if words[0] == "escape" {
-            let written = escape(&example.input, &options);
+            let written = Oracle::new(&options).escape(&example.input);
             assert_eq!(
                 Some(&*written),
                 example.expectation("text"),

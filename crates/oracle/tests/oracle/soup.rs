@@ -25,8 +25,8 @@ const TERMINATIONS: usize = 3;
 
 /// How many soups one thread cooks from one seed.
 const BATCH: u64 = 1_000;
-/// Of so many soups, one is also read as bytes, not all of them UTF-8.
-const BYTES: u64 = 8;
+/// How many soups are cooked with the same options; one of them is also read as bytes, not all of them UTF-8.
+const TEXTS: u64 = 8;
 
 /// What was read.
 #[derive(Default)]
@@ -57,32 +57,30 @@ fn read_batch(seed: u64, batch: u64, disagreements: &Disagreements) -> Tally {
     let mut random = Random::new(seed.wrapping_mul(0xD134_2543_DE82_EF95).wrapping_add(batch));
     let place = format!("ORACLE_SEED={seed} ORACLE_BATCH={batch}");
     let mut tally = Tally::default();
-    let mut options = Options::default();
-    let mut oracle = Oracle::new(&options);
-    let mut readers = Readers::new(&options);
-    for case in 0..BATCH {
-        if case % 4 == 0 {
-            options = accepted_options(&mut random);
-            oracle = Oracle::new(&options);
-            readers = Readers::new(&options);
-        }
-        let text = Kitchen::new(&options).text(&mut random);
-        let cuts = kitchen::cuts(&mut random, &text);
-        let expected = oracle.read(&text);
-        if !agree(&readers, Door::Text, &text, &cuts, &expected) {
-            disagreements.note(&text, &options, Door::Text, &cuts, &place);
-        }
-        if case % BYTES == 0 {
-            let bytes = kitchen::bytes(&mut random, &text);
-            tally.byte_strings += 1;
-            tally.invalid += u64::from(std::str::from_utf8(&bytes).is_err());
-            check_bytes(&bytes, &mut random, &oracle, &options);
-        }
-        tally.texts += 1;
-        tally.size += text.len();
-        for event in expected {
-            if let Kind::Diagnostic(name) | Kind::CallEnd(name) = event.kind {
-                *tally.codes.entry(name).or_default() += 1;
+    for _ in 0..BATCH / TEXTS {
+        let options = accepted_options(&mut random);
+        let kitchen = Kitchen::new(&options);
+        let oracle = Oracle::new(&options);
+        let readers = Readers::new(&options);
+        for case in 0..TEXTS {
+            let text = kitchen.text(&mut random);
+            let cuts = kitchen::cuts(&mut random, &text);
+            let expected = oracle.read(&text);
+            if !agree(&readers, Door::Text, &text, &cuts, &expected) {
+                disagreements.note(&text, &options, Door::Text, &cuts, &place);
+            }
+            if case == 0 {
+                let bytes = kitchen::bytes(&mut random, &text);
+                tally.byte_strings += 1;
+                tally.invalid += u64::from(std::str::from_utf8(&bytes).is_err());
+                check_bytes(&bytes, &mut random, &oracle, &options);
+            }
+            tally.texts += 1;
+            tally.size += text.len();
+            for event in expected {
+                if let Kind::Diagnostic(name) | Kind::CallEnd(name) = event.kind {
+                    *tally.codes.entry(name).or_default() += 1;
+                }
             }
         }
     }
@@ -164,7 +162,7 @@ fn soup_is_read_as_the_oracle_reads_it() {
         total.invalid,
         begun.elapsed().as_secs(),
     );
-    println!("{:#?}", total.codes);
+    println!("{:?}", total.codes);
     disagreements.done();
     let rare = total.codes.values().filter(|times| **times < 100).count();
     assert!(
