@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use plaincall_syntax::{
-    Code, Diagnostic, Event, EventKind, Header, Severity, Slot, Span, Syntax, Termination,
+    Code, Diagnostic, Event, EventKind, Header, Section, Severity, Slot, Span, Syntax, Termination,
 };
 
 use crate::arguments::{Arguments, Leaf, Text};
@@ -170,14 +170,24 @@ impl Collector {
         let mut findings = Vec::new();
         if is_duplicate {
             let message = format!("an earlier call has the id `{id}` too; the id means that one");
-            findings.push(Finding::error(Finding::DUPLICATE_ID, span, message));
+            findings.push(Finding::error(
+                Finding::DUPLICATE_ID,
+                Section::Ids,
+                span,
+                message,
+            ));
         }
         let mut seen = HashSet::new();
         let mut dependencies = Vec::new();
         for dependency in header.dependencies().filter(|id| seen.insert(*id)) {
             if dependencies.len() == self.limits.dependencies {
                 let message = "Too many dependencies".to_owned();
-                findings.push(Finding::error("too_many_dependencies", span, message));
+                findings.push(Finding::error(
+                    "too_many_dependencies",
+                    Section::Limits,
+                    span,
+                    message,
+                ));
                 break;
             }
             dependencies.push(dependency.to_owned());
@@ -241,7 +251,8 @@ impl Open {
                 if is_over && self.begun == limits.arguments.saturating_add(1) {
                     // Once is enough: no further argument is kept.
                     let message = "Too many arguments".to_owned();
-                    Finding::error("too_many_arguments", line, message).insert(&mut self.findings);
+                    Finding::error("too_many_arguments", Section::Limits, line, message)
+                        .insert(&mut self.findings);
                 }
                 is_wrong = is_over;
                 let (shown, had_slash) = shown(pointer.as_str());
@@ -252,6 +263,7 @@ impl Open {
                             severity: Severity::Warning,
                             span: line,
                             message: "a pointer begins without `/`; it is dropped".to_owned(),
+                            section: Section::Pointer,
                         },
                         limits,
                     );
@@ -329,7 +341,8 @@ impl Open {
         let Some(pointer) = value.pointer else {
             if is_too_long {
                 let error = PointerError::value_too_long("body");
-                Finding::error(error.code, value.line, error.message).insert(&mut self.findings);
+                Finding::error(error.code, error.section, value.line, error.message)
+                    .insert(&mut self.findings);
             }
             self.body = Some(Body {
                 text,
@@ -353,7 +366,8 @@ impl Open {
             self.arguments.place(leaf, limits.depth())
         };
         if let Err(error) = placed {
-            Finding::error(error.code, value.line, error.message).insert(&mut self.findings);
+            Finding::error(error.code, error.section, value.line, error.message)
+                .insert(&mut self.findings);
         }
     }
 

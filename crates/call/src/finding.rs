@@ -1,6 +1,6 @@
 //! One form for what the parser and the assembly find.
 
-use plaincall_syntax::{Diagnostic, Severity, Span};
+use plaincall_syntax::{Diagnostic, Section, Severity, Span};
 use serde::{Serialize, Serializer};
 
 /// Something worth a remark in a text: a diagnostic of the parser, or an error of the assembly.
@@ -18,18 +18,22 @@ pub struct Finding {
     pub span: Span,
     /// One sentence, or the text that the specification fixes.
     pub message: String,
+    /// The section of the specification that it comes of.
+    #[serde(skip)]
+    pub section: Section,
 }
 
 impl Finding {
     /// The error that two calls of one turn have the same id.
     pub const DUPLICATE_ID: &'static str = "duplicate_id";
 
-    pub(crate) fn error(code: &'static str, span: Span, message: String) -> Self {
+    pub(crate) fn error(code: &'static str, section: Section, span: Span, message: String) -> Self {
         Self {
             code,
             severity: Severity::Error,
             span,
             message,
+            section,
         }
     }
 
@@ -57,6 +61,7 @@ impl From<&Diagnostic> for Finding {
             severity: diagnostic.severity(),
             span: diagnostic.span,
             message: diagnostic.message(),
+            section: diagnostic.section(),
         }
     }
 }

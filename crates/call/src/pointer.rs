@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plaincall_syntax::is_blank;
+use plaincall_syntax::{Section, is_blank};
 
 use crate::json_stream::shape::{ExpectedParts, Shape};
 use crate::schema::{Place, SchemaReader};
@@ -21,36 +21,46 @@ pub(crate) struct Pointer<'t> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PointerError {
     pub(crate) code: &'static str,
+    pub(crate) section: Section,
     pub(crate) message: String,
 }
 
 impl PointerError {
-    fn new(code: &'static str, message: String) -> Self {
-        Self { code, message }
+    fn new(code: &'static str, section: Section, message: String) -> Self {
+        Self {
+            code,
+            section,
+            message,
+        }
     }
 
     pub(crate) fn duplicate(pointer: &str) -> Self {
-        Self::new("duplicate_pointer", format!("Duplicate pointer: {pointer}"))
+        Self::new(
+            "duplicate_pointer",
+            Section::SamePlace,
+            format!("Duplicate pointer: {pointer}"),
+        )
     }
 
     pub(crate) fn through_value(pointer: &str, value: &str) -> Self {
         let message = format!("Pointer conflict: {pointer} passes through the value {value}");
-        Self::new("pointer_conflict", message)
+        Self::new("pointer_conflict", Section::SamePlace, message)
     }
 
     pub(crate) fn holds_others(pointer: &str) -> Self {
         let message = format!("Pointer conflict: {pointer} already holds other arguments");
-        Self::new("pointer_conflict", message)
+        Self::new("pointer_conflict", Section::SamePlace, message)
     }
 
     pub(crate) fn gap(expected: usize, got: &str) -> Self {
         let message = format!("Array index gap: expected {expected}, got {got}");
-        Self::new("array_index_gap", message)
+        Self::new("array_index_gap", Section::Index, message)
     }
 
     pub(crate) fn invalid_index(segment: &str) -> Self {
         Self::new(
             "invalid_array_index",
+            Section::Index,
             format!("Invalid array index: {segment}"),
         )
     }
@@ -58,6 +68,7 @@ impl PointerError {
     fn empty_segment(pointer: &str) -> Self {
         Self::new(
             "empty_pointer_segment",
+            Section::EmptySegment,
             format!("Empty pointer segment: {pointer}"),
         )
     }
@@ -65,6 +76,7 @@ impl PointerError {
     fn value_on_line(pointer: &str) -> Self {
         Self::new(
             "value_on_pointer_line",
+            Section::ValueOnPointerLine,
             format!("Value on the pointer line: {pointer}"),
         )
     }
@@ -85,11 +97,19 @@ impl PointerError {
     }
 
     pub(crate) fn value_too_long(pointer: &str) -> Self {
-        Self::new("value_too_long", format!("Value too long: {pointer}"))
+        Self::new(
+            "value_too_long",
+            Section::Limits,
+            format!("Value too long: {pointer}"),
+        )
     }
 
     fn too_deep(pointer: &str) -> Self {
-        Self::new("pointer_too_deep", format!("Pointer too deep: {pointer}"))
+        Self::new(
+            "pointer_too_deep",
+            Section::Limits,
+            format!("Pointer too deep: {pointer}"),
+        )
     }
 }
 

@@ -64,6 +64,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Parse(ParseOptions),
     Check(CheckOptions),
+    Explain(ExplainOptions),
     Render(RenderOptions),
     Convert(ConvertOptions),
     Run(RunOptions),
@@ -84,6 +85,7 @@ impl Command {
         match self {
             Self::Parse(_) => "parse",
             Self::Check(_) => "check",
+            Self::Explain(_) => "explain",
             Self::Render(_) => "render",
             Self::Convert(_) => "convert",
             Self::Run(_) => "run",
@@ -276,6 +278,42 @@ pub(crate) enum CheckFormat {
     /// `place`, `whole` and `cut`.
     Json,
 }
+
+/// Show what each byte of a text is taken for, and the rule behind it.
+///
+/// Every byte of the text stands in exactly one range. Each range is printed with its place in bytes, its line and column,
+/// its text, what it is taken for, and the section of the definition (`spec/`) that says so. What `check` finds stands
+/// at its place, with what to do about it. How the text of an argument becomes its value is what `parse --explain` says.
+///
+/// Exit status: 0 if the input could be read, whatever stands in it; 1 if a file could not be read.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXPLAIN_FORM)]
+pub(crate) struct ExplainOptions {
+    /// The texts to explain; `-` or none is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print one JSON object a range, each on a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) dialect: DialectOptions,
+}
+
+const EXPLAIN_FORM: &str = "\
+Visible signs stand for what cannot be seen: `␊` is a line feed, `␍` a carriage return, `␉` a tab, `␠` a blank at the edge \
+of a range, `\\xff` a byte that is not UTF-8. A long text is shown with its beginning and its end.
+
+Ranges (`--json`): `file`, `span` (bytes, from and to), `line`, `column`, `text` (whole, each part that is not UTF-8 as \
+U+FFFD), `taken_for`, `words` (the same for people), `rule` (as `spec/block.md 4.1`), `call` (the name of the tool) and \
+`argument` (its pointer) where the range belongs to one, and `findings`, each with `code`, `severity`, `span`, `message`, \
+`rule`, and where there is one `help` and `meant`. `taken_for` is one of `text`, `reasoning_open`, `reasoning`, \
+`reasoning_close`, `reasoning_cut_off`, `escape`, `marker_as_content`, `call_start`, `self_closing_call`, \
+`blank_before_argument`, `fence_before_argument`, `text_before_argument`, `argument_start`, `rest_of_pointer_line`, \
+`line_end_before_body`, `value`, `body`, `empty_value`, `empty_body`, `line_end_after_value`, `end_marker`, \
+`end_marker_in_mid_line`, `end_by_next_call`, `end_of_input`. The spans cover the text without a gap; what only ends somewhere, and a value that is \
+empty, is a range of no bytes.";
 
 /// Write what a model is told: calls, the prompt, earlier messages, results, what is wrong.
 ///

@@ -4,20 +4,20 @@ mod every_split;
 mod progress;
 mod sameness;
 
-use plaincall_call::{Document, Finding, Problem, Severity, Span, Syntax, Termination, ToolSet};
-use plaincall_syntax::{Code, Dialect, near_misses};
+use plaincall_call::{Severity, Span, ToolSet};
+use plaincall_syntax::Dialect;
 use serde::Serialize;
 
-use crate::advice::{CHUNKS_MATTER, NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
+use crate::advice::{CHUNKS_MATTER, advice};
 use crate::arguments::{CheckFormat, CheckOptions, Color};
 use crate::check::every_split::{Disagreement, Effort, Group, Proof};
 use crate::check::progress::Progress;
 use crate::check::sameness::Difference;
 use crate::environment::Environment;
 use crate::excerpt::{Excerpts, Remark};
+use crate::findings::{Findings, Found, counted};
 use crate::input::{Input, or_standard};
 use crate::output::Output;
-use crate::reading::refused;
 use crate::source::{Counter, Source};
 use crate::status::{Failure, Interruption, Outcome, Status, complain};
 
@@ -89,15 +89,6 @@ struct Report {
     proof: Option<Proof>,
 }
 
-struct Found {
-    finding: Finding,
-    help: Option<String>,
-    /// The marker or the name that was probably meant.
-    meant: Option<String>,
-    /// The pointer to the argument that it is about, where a definition says it.
-    pointer: Option<String>,
-}
-
 impl Report {
     fn new(
         source: Source,
@@ -105,92 +96,7 @@ impl Report {
         tools: Option<&ToolSet>,
         proof: Option<Proof>,
     ) -> Result<Self, Failure> {
-        let document = Document::parse(&source.text, dialect).map_err(|error| refused(&error))?;
-        let chosen = match document.syntax {
-            Some(syntax) => dialect.for_syntax(syntax),
-            None => dialect.clone(),
-        };
-        let end_marker = document
-            .syntax
-            .map(|syntax| chosen.end_marker(syntax))
-            .unwrap_or_default();
-        let mut remarks = Vec::new();
-        // A longer word that begins with a marker is one to the search; to the parser the marker in it counted.
-        let glued: Vec<usize> = document
-            .diagnostics
-            .iter()
-            .filter(|finding| finding.code == Code::EndMarkerGlued.name())
-            .map(|finding| finding.span.start)
-            .collect();
-        for near_miss in near_misses(&source.text, &chosen).map_err(|error| refused(&error))? {
-            let behind = source.text.get(near_miss.span.end..).unwrap_or_default();
-            let is_escaped = dialect.is_escaped() && behind.starts_with('\\');
-            if is_escaped || glued.binary_search(&near_miss.span.start).is_ok() {
-                continue;
-            }
-            let meant = near_miss.meant;
-            remarks.push(Found {
-                finding: Finding {
-                    code: NEAR_MISS,
-                    severity: Severity::Warning,
-                    span: near_miss.span,
-                    message: format!("this looks like `{meant}`, but it is no marker"),
-                },
-                help: Some(format!("if a marker was meant, write `{meant}`")),
-                meant: Some(meant),
-                pointer: None,
-            });
-        }
-        let calls = document.calls().count();
-        let not_closed = document
-            .calls()
-            .filter(|call| {
-                call.termination == Termination::EndOfStream && call.syntax == Syntax::Block
-            })
-            .map(|call| Finding {
-                code: NOT_CLOSED,
-                severity: Severity::Warning,
-                span: call.header_span,
-                message: "the text ends before this call is closed".to_owned(),
-            });
-        let not_closed: Vec<Finding> = not_closed.collect();
-        let near: Vec<Span> = remarks.iter().map(|found| found.finding.span).collect();
-        // What to do about a near miss is said there.
-        let is_told = |span: Span| {
-            let before = near.partition_point(|other| other.start <= span.start);
-            let other = before.checked_sub(1).and_then(|last| near.get(last));
-            other.is_some_and(|other| span.end <= other.end)
-        };
-        let not_utf8 = source.replaced().map(|(count, first)| {
-            let places = counted(count, "place");
-            Finding {
-                code: NOT_UTF8,
-                severity: Severity::Warning,
-                span: Span {
-                    start: first.start,
-                    end: first.end,
-                },
-                message: format!(
-                    "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
-                ),
-            }
-        });
-        let (findings, problems) = match tools {
-            None => (document.diagnostics, Vec::new()),
-            Some(tools) => held(&document, tools),
-        };
-        let findings = findings.into_iter().chain(not_closed).chain(not_utf8);
-        remarks.extend(findings.map(|finding| {
-            Found {
-                help: advice(finding.code, document.syntax, &end_marker)
-                    .filter(|_| !is_told(finding.span)),
-                finding,
-                meant: None,
-                pointer: None,
-            }
-        }));
-        remarks.extend(problems);
-        remarks.sort_by_key(|found| found.finding.span.start);
+        let Findings { calls, remarks, .. } = Findings::of(&source, dialect, tools)?;
         let errors = remarks
             .iter()
             .filter(|found| found.finding.is_error())
@@ -313,31 +219,6 @@ impl Report {
     }
 }
 
-/// What stands in the text and still holds, and what the definitions of the tools find.
-fn held(document: &Document, tools: &ToolSet) -> (Vec<Finding>, Vec<Found>) {
-    let bound = document.bind(tools);
-    let findings = bound.findings().cloned().collect();
-    let mut problems = Vec::new();
-    for call in bound.calls() {
-        for remark in call.remarks() {
-            let name = (remark.code() == Problem::UNKNOWN_TOOL).then_some(&call.call.name);
-            let nearest = name.and_then(|name| tools.nearest(name));
-            problems.push(Found {
-                help: advice(remark.code(), Some(call.call.syntax), ""),
-                meant: nearest.map(|tool| tool.name.clone()),
-                pointer: remark.pointer().map(str::to_owned),
-                finding: Finding {
-                    code: remark.code(),
-                    severity: remark.severity(),
-                    span: remark.span(),
-                    message: remark.message().to_owned(),
-                },
-            });
-        }
-    }
-    (findings, problems)
-}
-
 #[derive(Serialize)]
 struct JsonReport<'a> {
     file: &'a str,
@@ -400,14 +281,6 @@ struct JsonRemark<'a> {
     help: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     meant: Option<&'a str>,
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    match count {
-        0 => format!("no {noun}s"),
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
 }
 
 /// A number with its digits in groups of three.

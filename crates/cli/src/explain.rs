@@ -1,225 +1,355 @@
-//! `plaincall parse --explain`: how the text of each argument became its value.
+//! `plaincall explain`: what each byte of a text is taken for, and the rule behind it.
 
-use std::iter;
+mod shown;
 
 use anstyle::{AnsiColor, Style};
-use plaincall_call::{
-    Document, Explained, Explanation, Problem, TextPlace, ToolCall, ToolSet, explain,
-};
+use plaincall_call::{Severity, Span};
+use plaincall_syntax::{Dialect, ExplainedRange, Meaning, explain as explain_text};
 use serde::Serialize;
 
+use crate::advice::NEAR_MISS;
+use crate::arguments::ExplainOptions;
+use crate::explain::shown::shown;
+use crate::findings::{Findings, Found, counted};
+use crate::input::{Input, each};
 use crate::output::Output;
 use crate::picture::line::Line;
-use crate::picture::palette::{CALL_NAME, DIM, PLAIN};
+use crate::picture::palette::{CALL, CALL_NAME, DIM, PLAIN, REASONING};
+use crate::reading::refused;
 use crate::run::Size;
-use crate::source::Counter;
-use crate::status::Failure;
-use crate::visible::{is_invisible, visible};
+use crate::source::{Counter, Source};
+use crate::status::{Failure, Outcome, Status};
 
-/// The columns that pointers take at most; a longer one has a line of its own.
-const POINTERS: usize = 20;
+/// The columns that a text takes at most where nobody knows how wide the page is.
+const SHOWN: usize = 60;
+/// The columns that it has at least behind its place; where there are fewer it gets a line of its own.
+const LEAST: usize = 16;
+/// How far what is said of a range stands inside.
+const INSIDE: usize = 4;
 /// How far apart the columns are.
 const GAP: usize = 2;
-/// The columns that a text and a value take at most where nobody knows how wide the page is.
-const SHOWN: usize = 60;
-/// The columns that they take at least, however narrow it is.
-const LEAST: usize = 12;
-const ARROW: &str = " -> ";
-const CUT: &str = "…";
 
-const TEXT: Style = AnsiColor::Green.on_default();
-const POINTER: Style = AnsiColor::Yellow.on_default();
+const ARGUMENT: Style = AnsiColor::Yellow.on_default();
+const VALUE: Style = AnsiColor::Green.on_default();
 const WRONG: Style = AnsiColor::Red.on_default().bold();
+const ODD: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Says how the arguments of the calls of a text are read.
-pub(crate) struct Explainer<'a> {
-    /// What messages call the text.
-    pub(crate) name: &'a str,
-    pub(crate) bytes: &'a [u8],
-    pub(crate) tools: Option<&'a ToolSet>,
+pub(crate) fn explain(options: &ExplainOptions, output: &mut Output) -> Outcome {
+    let dialect = options.dialect.dialect()?;
+    let mut is_first = true;
+    each(&options.files, output, |file, output| {
+        let input = Input::open(file)?;
+        let name = input.name.clone();
+        let text = Explained::new(name, input.into_bytes()?, &dialect)?;
+        if options.json {
+            text.write_json(output)?;
+        } else {
+            if !std::mem::take(&mut is_first) {
+                output.bytes(b"\n")?;
+            }
+            text.write(output)?;
+        }
+        Ok(Status::Good)
+    })
 }
 
-impl Explainer<'_> {
-    fn explain(&self, call: &ToolCall) -> Explanation {
-        match self.tools {
-            Some(tools) => tools.explain(call),
-            None => explain(None, call),
-        }
+/// A text in ranges, each with what was found there.
+struct Explained {
+    source: Source,
+    bytes: Vec<u8>,
+    findings: Findings,
+    ranges: Vec<Range>,
+}
+
+struct Range {
+    range: ExplainedRange,
+    /// Which of the findings begin there.
+    findings: std::ops::Range<usize>,
+}
+
+impl Explained {
+    fn new(name: String, bytes: Vec<u8>, dialect: &Dialect) -> Result<Self, Failure> {
+        let ranges = explain_text(&bytes, dialect).map_err(|error| refused(&error))?;
+        let source = Source::new(name, bytes.clone());
+        let findings = Findings::of(&source, dialect, None)?;
+        let ranges = with_findings(&source, ranges, &findings.remarks);
+        Ok(Self {
+            source,
+            bytes,
+            findings,
+            ranges,
+        })
+    }
+
+    fn text(&self, span: Span) -> &[u8] {
+        self.bytes.get(span.range()).unwrap_or_default()
     }
 
     /// For people.
-    pub(crate) fn write(&self, document: &Document, output: &mut Output) -> Result<(), Failure> {
-        let width = output
-            .is_terminal
-            .then(|| Size::of_standard_output().columns);
-        let mut counter = Counter::new(self.bytes);
-        let mut count = 0;
-        for call in document.calls() {
-            if count > 0 {
-                output.bytes(b"\n")?;
-            }
-            count += 1;
-            let (line, column) = counter.position(call.span.start);
-            let mut head = Line::of(CALL_NAME, &call.name);
-            let place = format!(" ({}, {}:{line}:{column})", call.id, self.name);
-            head.push(DIM, &place);
-            let lines = iter::once(head).chain(lines(&self.explain(call), width));
-            let mut text = String::new();
-            for line in lines {
+    fn write(&self, output: &mut Output) -> Result<(), Failure> {
+        let mut counter = Counter::new(&self.bytes);
+        let mut places = Vec::with_capacity(self.ranges.len());
+        for Range { range, .. } in &self.ranges {
+            let Span { start, end } = range.span;
+            let (line, column) = counter.position(start);
+            places.push((format!("{start}..{end}"), format!("{line}:{column}")));
+        }
+        let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or_default();
+        let page = Page {
+            width: output
+                .is_terminal
+                .then(|| Size::of_standard_output().columns),
+            bytes: widest(&mut places.iter().map(|(bytes, _)| bytes.len())),
+            position: widest(&mut places.iter().map(|(_, position)| position.len())),
+        };
+        let syntax = match self.findings.syntax {
+            Some(syntax) => format!(", {} syntax", syntax.name()),
+            None => String::new(),
+        };
+        let size = counted(self.bytes.len(), "byte");
+        let calls = counted(self.findings.calls, "call");
+        output.text(format_args!(
+            "{}: {size}, {calls}{syntax}\n",
+            self.source.name
+        ))?;
+        let mut text = String::new();
+        let mut counter = Counter::new(&self.bytes);
+        for (range, place) in self.ranges.iter().zip(&places) {
+            for line in self.lines(range, place, &page, &mut counter) {
                 line.write(&mut text, output.has_color);
                 text.push('\n');
             }
             output.bytes(text.as_bytes())?;
-        }
-        if count == 0 {
-            output.text(format_args!("{}: no calls\n", self.name))?;
+            text.clear();
         }
         Ok(())
     }
 
+    fn lines(
+        &self,
+        range: &Range,
+        (bytes, position): &(String, String),
+        page: &Page,
+        counter: &mut Counter<'_>,
+    ) -> Vec<Line> {
+        let Range { range, findings } = range;
+        let mut lines = Vec::new();
+        let mut line = Line::new();
+        line.pad_to(page.bytes - bytes.len());
+        line.push(DIM, bytes);
+        line.pad_to(page.bytes + GAP);
+        line.push(DIM, position);
+        let column = page.bytes + page.position + 2 * GAP;
+        let behind = page
+            .width
+            .map_or(SHOWN, |width| width.saturating_sub(column));
+        let (column, room) = if behind < LEAST {
+            lines.push(std::mem::take(&mut line));
+            (INSIDE, page.room(INSIDE))
+        } else {
+            (column, behind)
+        };
+        line.pad_to(column);
+        if range.span.is_empty() {
+            line.push(DIM, "(no bytes)");
+        } else {
+            line.push(style(range.meaning), &shown(self.text(range.span), room));
+        }
+        lines.push(line);
+
+        let mut words = Line::of(PLAIN, &range.to_string());
+        words.push(DIM, &format!(" ({})", range.section));
+        page.push(&mut lines, &words);
+        for found in self
+            .findings
+            .remarks
+            .get(findings.clone())
+            .unwrap_or_default()
+        {
+            let finding = &found.finding;
+            let style = match finding.severity {
+                Severity::Error => WRONG,
+                Severity::Warning => ODD,
+            };
+            let mut line = Line::of(
+                style,
+                &format!("{}[{}]", finding.severity.name(), finding.code),
+            );
+            let start = self.source.in_bytes(finding.span.start);
+            if start > range.span.start {
+                let (row, column) = counter.position(start);
+                line.push(DIM, &format!(" {row}:{column}"));
+            }
+            line.push(style, ":");
+            line.push(PLAIN, &format!(" {}", finding.message));
+            line.push(DIM, &format!(" ({})", finding.section));
+            page.push(&mut lines, &line);
+            if let Some(help) = &found.help {
+                let mut line = Line::of(CALL, "help:");
+                line.push(PLAIN, &format!(" {help}"));
+                page.push(&mut lines, &line);
+            }
+        }
+        lines
+    }
+
     /// For programs.
-    pub(crate) fn json<'d>(&self, document: &'d Document) -> JsonDocument<'d> {
-        let calls = document.calls().map(|call| JsonCall {
-            name: &call.name,
-            id: &call.id,
-            span: (call.span.start, call.span.end),
-            explanation: self.explain(call),
-        });
-        JsonDocument {
-            calls: calls.collect(),
+    fn write_json(&self, output: &mut Output) -> Result<(), Failure> {
+        let mut counter = Counter::new(&self.bytes);
+        for Range { range, findings } in &self.ranges {
+            let Span { start, end } = range.span;
+            let (line, column) = counter.position(start);
+            let findings = self.findings.remarks.get(findings.clone());
+            let findings = findings.unwrap_or_default().iter().map(|found| {
+                let Span { start, end } = found.finding.span;
+                JsonFinding {
+                    code: found.finding.code,
+                    severity: found.finding.severity.name(),
+                    span: (self.source.in_bytes(start), self.source.in_bytes(end)),
+                    message: &found.finding.message,
+                    rule: found.finding.section.to_string(),
+                    help: found.help.as_deref(),
+                    meant: found.meant.as_deref(),
+                }
+            });
+            output.json_line(&JsonRange {
+                file: &self.source.name,
+                span: (start, end),
+                line,
+                column,
+                text: &String::from_utf8_lossy(self.text(range.span)),
+                taken_for: range.meaning.name(),
+                words: range.to_string(),
+                rule: range.section.to_string(),
+                call: range.call.as_deref(),
+                argument: range.argument.as_deref(),
+                findings: findings.collect(),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// How the lines are laid out.
+struct Page {
+    /// The columns of the terminal, if there is one.
+    width: Option<usize>,
+    /// The columns of places in bytes, and of lines and columns.
+    bytes: usize,
+    position: usize,
+}
+
+impl Page {
+    /// The columns behind one.
+    fn room(&self, column: usize) -> usize {
+        self.width
+            .map_or(usize::MAX, |width| width.saturating_sub(column).max(LEAST))
+    }
+
+    /// Adds what is said of a range, broken where the page ends.
+    fn push(&self, lines: &mut Vec<Line>, said: &Line) {
+        for row in said.wrapped(self.room(INSIDE)) {
+            let mut line = Line::new();
+            line.pad_to(INSIDE);
+            line.append(&row);
+            lines.push(line);
         }
     }
 }
 
-#[derive(Serialize)]
-pub(crate) struct JsonDocument<'d> {
-    calls: Vec<JsonCall<'d>>,
+/// Gives each range what was found there. What looks like a marker gets ranges of its own.
+fn with_findings(source: &Source, ranges: Vec<ExplainedRange>, found: &[Found]) -> Vec<Range> {
+    let is_near = |found: &&Found| found.finding.code == NEAR_MISS;
+    let near = found.iter().filter(is_near);
+    let mut borders = near
+        .flat_map(|found| [found.finding.span.start, found.finding.span.end])
+        .map(|border| source.in_bytes(border))
+        .peekable();
+    let mut parts = Vec::with_capacity(ranges.len());
+    for mut range in ranges {
+        while let Some(&border) = borders.peek()
+            && border < range.span.end
+        {
+            borders.next();
+            if border > range.span.start && is_content(range.meaning) {
+                let mut front = range.clone();
+                front.span.end = border;
+                range.span.start = border;
+                parts.push(front);
+            }
+        }
+        parts.push(range);
+    }
+    let count = parts.len();
+    let mut next = 0;
+    let given = parts.into_iter().enumerate().map(|(index, range)| {
+        let first = next;
+        let is_last = index + 1 == count;
+        while let Some(found) = found.get(next)
+            && (is_last || source.in_bytes(found.finding.span.start) < range.span.end)
+        {
+            next += 1;
+        }
+        Range {
+            range,
+            findings: first..next,
+        }
+    });
+    given.collect()
+}
+
+/// Whether a range of it may be told in two.
+fn is_content(meaning: Meaning) -> bool {
+    matches!(
+        meaning,
+        Meaning::Text
+            | Meaning::Reasoning
+            | Meaning::Value
+            | Meaning::Body
+            | Meaning::BlankBeforeArgument
+            | Meaning::FenceBeforeArgument
+            | Meaning::TextBeforeArgument
+    )
+}
+
+fn style(meaning: Meaning) -> Style {
+    match meaning {
+        Meaning::Text | Meaning::MarkerAsContent(..) => PLAIN,
+        Meaning::Reasoning => REASONING,
+        Meaning::CallStart(_) | Meaning::SelfClosingCall => CALL_NAME,
+        Meaning::EndMarker(_) | Meaning::EndMarkerInMidLine => CALL,
+        Meaning::ArgumentStart => ARGUMENT,
+        Meaning::Value | Meaning::Body => VALUE,
+        _ => DIM,
+    }
 }
 
 #[derive(Serialize)]
-struct JsonCall<'d> {
-    name: &'d str,
-    id: &'d str,
+struct JsonRange<'a> {
+    file: &'a str,
     span: (usize, usize),
-    #[serde(flatten)]
-    explanation: Explanation,
+    line: usize,
+    column: usize,
+    text: &'a str,
+    taken_for: &'a str,
+    words: String,
+    rule: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    argument: Option<&'a str>,
+    findings: Vec<JsonFinding<'a>>,
 }
 
-/// What stands below the name of the tool.
-fn lines(explanation: &Explanation, width: Option<usize>) -> Vec<Line> {
-    let Explanation {
-        arguments,
-        problems,
-        ..
-    } = explanation;
-    let pointers = arguments.iter().map(|one| width_of(&one.pointer));
-    let column = pointers.filter(|&it| it <= POINTERS).max().unwrap_or(0) + 2 * GAP;
-    let mut lines = Vec::new();
-    if arguments.is_empty() && problems.is_empty() {
-        push(&mut lines, GAP, &Line::of(DIM, "no arguments"), width);
-    }
-    for argument in arguments {
-        lines.extend(of_argument(argument, column, width));
-    }
-    for problem in problems {
-        push(&mut lines, GAP, &wrong(problem), width);
-    }
-    lines
-}
-
-fn of_argument(argument: &Explained, column: usize, width: Option<usize>) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let mut line = Line::new();
-    line.pad_to(GAP);
-    line.push(POINTER, &argument.pointer);
-    if line.width() + GAP > column {
-        lines.push(std::mem::take(&mut line));
-    }
-    line.pad_to(column);
-    let room = width.map_or(SHOWN, |width| {
-        (width.saturating_sub(column + ARROW.len()) / 2).max(LEAST)
-    });
-    let text = if argument.text.is_empty() {
-        Line::of(DIM, "(empty)")
-    } else {
-        Line::of(TEXT, &seen(&argument.text, room))
-    };
-    line.append(&text.cut(room, CUT));
-    line.push(DIM, ARROW);
-    let value = match &argument.value {
-        Some(value) => Line::of(PLAIN, &value.to_string()),
-        None => Line::of(WRONG, "no value"),
-    };
-    line.append(&value.cut(room, CUT));
-    lines.push(line);
-
-    let mut reason = Line::new();
-    if argument.place != TextPlace::Argument {
-        reason.push(DIM, &format!("{}; ", argument.place));
-    }
-    reason.push(DIM, &argument.rule.to_string());
-    reason.push(DIM, &format!(" ({})", argument.rule.section()));
-    push(&mut lines, column, &reason, width);
-    for problem in &argument.problems {
-        push(&mut lines, column, &wrong(problem), width);
-    }
-    lines
-}
-
-fn wrong(problem: &Problem) -> Line {
-    let mut line = Line::of(WRONG, &format!("error[{}]:", problem.code));
-    line.push(PLAIN, &format!(" {}", problem.message));
-    line
-}
-
-/// Adds a line that begins at a column, broken where the page ends.
-fn push(lines: &mut Vec<Line>, column: usize, line: &Line, width: Option<usize>) {
-    let room = width.map_or(usize::MAX, |width| {
-        width.saturating_sub(column).max(2 * LEAST)
-    });
-    for row in line.wrapped(room) {
-        let mut shifted = Line::new();
-        shifted.pad_to(column);
-        shifted.append(&row);
-        lines.push(shifted);
-    }
-}
-
-fn width_of(text: &str) -> usize {
-    Line::of(PLAIN, text).width()
-}
-
-/// A text with its line ends, its tabs and the blanks around it made visible; of a long one the beginning.
-fn seen(text: &str, room: usize) -> String {
-    let begins = text.len() - text.trim_start_matches(' ').len();
-    let ends = text.trim_end_matches(' ').len();
-    let mut seen = String::new();
-    // No character takes less than no columns, but what takes none would never end.
-    for (at, c) in text.char_indices().take(4 * room + 4) {
-        match c {
-            ' ' if at < begins || at >= ends => seen.push('␠'),
-            '\t' => seen.push('␉'),
-            c if is_invisible(c) => seen.push_str(&visible(c)),
-            c => seen.push(c),
-        }
-    }
-    seen
-}
-
-#[cfg(test)]
-mod tests {
-    use super::seen;
-
-    #[test]
-    fn white_space_is_seen() {
-        for (text, expected) in [
-            ("a b", "a b"),
-            (" a  b ", "␠a  b␠"),
-            ("  ", "␠␠"),
-            ("a\n\tb\r\n", "a␊␉b␍␊"),
-            ("\u{1b}[2J\u{202e}", "␛[2J\\u{202e}"),
-        ] {
-            assert_eq!(seen(text, 40), expected, "{text:?}");
-        }
-    }
+#[derive(Serialize)]
+struct JsonFinding<'a> {
+    code: &'a str,
+    severity: &'a str,
+    span: (usize, usize),
+    message: &'a str,
+    rule: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meant: Option<&'a str>,
 }

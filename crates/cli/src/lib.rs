@@ -14,6 +14,7 @@ mod environment;
 mod event_line;
 mod excerpt;
 mod explain;
+mod findings;
 mod forms;
 mod input;
 mod json_member;
@@ -40,6 +41,7 @@ mod talk;
 mod tools;
 mod tools_file;
 mod translate;
+mod values;
 mod view;
 mod visible;
 
@@ -87,6 +89,7 @@ fn run(cli: Cli) -> status::Outcome {
         Command::Parse(options) => parse::parse(&options, &mut output(color)),
         // Its proof heeds signals in its own way.
         Command::Check(options) => check::check(&options, color),
+        Command::Explain(options) => explain::explain(&options, &mut output(color)),
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Convert(options) => convert::convert(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),

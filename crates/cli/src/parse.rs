@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::arguments::{ParseFormat, ParseOptions};
 use crate::event_line::{BoundLine, EventLine, RemarkLine};
-use crate::explain::Explainer;
 use crate::input::{Input, each};
 use crate::jsonl::{Answer, ErrorBody, ToolCallsBody, read_line};
 use crate::output::Output;
 use crate::reading::{parser, read, read_bytes};
 use crate::status::{Failure, Outcome, Status, complain};
+use crate::values::Explainer;
 use crate::view::View;
 
 pub(crate) fn parse(options: &ParseOptions, output: &mut Output) -> Outcome {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::dialect::MarkerUse;
 use crate::span::Span;
 
 /// How much a [`Diagnostic`] matters.
@@ -31,6 +32,8 @@ pub struct Diagnostic {
     pub code: Code,
     /// Where it stands.
     pub span: Span,
+    /// What the marker is for that the sentence speaks of, or that the finding is about.
+    pub usage: MarkerUse,
     /// The marker the sentence speaks of.
     pub(crate) marker: Arc<str>,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::event::Syntax;
-use crate::markers::{Role, checked, emoji_end};
+use crate::markers::{checked, emoji_end};
 
 /// The longest marker that is accepted, in bytes, its key included.
 pub const MARKER_LIMIT: usize = 64;
@@ -222,14 +222,7 @@ impl Dialect {
     /// Refuses a dialect that cannot work.
     pub fn markers(&self) -> Result<Vec<MarkerForm>, DialectError> {
         let form = |marker: crate::markers::Marker| MarkerForm {
-            usage: match marker.role {
-                Role::BlockStart => MarkerUse::Start(Syntax::Block),
-                Role::EmojiStart(_) => MarkerUse::Start(Syntax::Emoji),
-                Role::BlockEnd => MarkerUse::End(Syntax::Block),
-                Role::EmojiEnd(_) => MarkerUse::End(Syntax::Emoji),
-                Role::BlockArgument | Role::LineEnd => MarkerUse::Argument,
-                Role::ReasoningOpen | Role::ReasoningClose => MarkerUse::Reasoning,
-            },
+            usage: marker.role.usage(),
             text: marker.text.to_string(),
         };
         Ok(checked(self)?.into_iter().map(form).collect())
@@ -321,6 +314,12 @@ pub enum MarkerUse {
     Argument,
     /// It opens or closes reasoning.
     Reasoning,
+}
+
+impl MarkerUse {
+    pub(crate) const fn is_emoji(self) -> bool {
+        matches!(self, Self::Start(Syntax::Emoji) | Self::End(Syntax::Emoji))
+    }
 }
 
 impl Default for Dialect {

@@ -7,6 +7,7 @@
 //! - [`Parser`]: text in, events out; [`parse`] for a text that is there already; [`ByteParser`] for bytes.
 //! - [`Dialect`]: which syntax, which markers, which options.
 //! - [`Diagnostic`]: what was odd, with a stable [`Code`] and a [`Span`].
+//! - [`explain`]: what each byte of a text is taken for, and the [`Section`] of the specification behind it.
 //!
 //! The rules are in the project's `spec/` folder.
 
@@ -27,6 +28,7 @@ mod dialect;
 mod emoji;
 mod escape;
 mod event;
+mod explain;
 mod fast;
 mod machine;
 mod markers;
@@ -35,6 +37,7 @@ mod parser;
 mod piece;
 mod render;
 mod scan;
+mod section;
 mod span;
 
 pub use bytes::{ByteEvents, ByteParser};
@@ -42,10 +45,12 @@ pub use diagnostic::{Code, Diagnostic, Severity};
 pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
 pub use escape::{EscapeState, Escaper, escape, unescape};
 pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
+pub use explain::{ExplainedRange, Meaning, explain};
 pub use near::{NearMiss, near_misses};
 pub use parser::{Events, Parser, parse};
 pub use piece::Piece;
 pub use render::{Call, CallPart, RenderError, render};
+pub use section::Section;
 pub use span::Span;
 
 /// The longest header or pointer line, in bytes between its marker and its end.

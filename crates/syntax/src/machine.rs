@@ -241,7 +241,12 @@ impl Machine {
 
     pub(crate) fn report(&mut self, code: Code, span: Span, role: Role) {
         let marker = Arc::clone(self.markers.named(role));
-        self.pending.push(Diagnostic { code, span, marker });
+        self.pending.push(Diagnostic {
+            code,
+            span,
+            usage: role.usage(),
+            marker,
+        });
     }
 
     /// Content of `len` bytes that is a marker which does not count.

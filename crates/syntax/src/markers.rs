@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::dialect::{Dialect, DialectError, check_length, check_marker};
+use crate::dialect::{Dialect, DialectError, MarkerUse, check_length, check_marker};
 use crate::event::Syntax;
 use crate::scan::{Scan, bits, is_in};
 
@@ -145,6 +145,18 @@ impl Markers {
 }
 
 impl Role {
+    /// What others know of it.
+    pub(crate) const fn usage(self) -> MarkerUse {
+        match self {
+            Self::BlockStart => MarkerUse::Start(Syntax::Block),
+            Self::EmojiStart(_) => MarkerUse::Start(Syntax::Emoji),
+            Self::BlockEnd => MarkerUse::End(Syntax::Block),
+            Self::EmojiEnd(_) => MarkerUse::End(Syntax::Emoji),
+            Self::BlockArgument | Self::LineEnd => MarkerUse::Argument,
+            Self::ReasoningOpen | Self::ReasoningClose => MarkerUse::Reasoning,
+        }
+    }
+
     pub(crate) const fn is_block(self) -> bool {
         matches!(
             self,

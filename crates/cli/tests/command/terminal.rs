@@ -82,6 +82,21 @@ fn explain_shows_colours() {
     assert_data_eq!(text, file!["terminal/explain.term"].raw());
 }
 
+/// A terminal of 50 columns.
+#[test]
+fn explanations_fit_a_narrow_terminal() {
+    let mut narrow = std::process::Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_plaincall");
+    let script = format!("stty cols 50 rows 20 <&1 && exec '{program}' explain \"$0\"");
+    narrow
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .args(["-c", &script]);
+    let (text, status) = shown(&mut narrow, TEXT);
+    assert_eq!(status, Some(0));
+    assert_data_eq!(text, file!["terminal/explain-ranges.term"].raw());
+}
+
 #[test]
 fn colours_can_be_left_out() {
     let mut no_color = plaincall();
@@ -91,7 +106,7 @@ fn colours_can_be_left_out() {
     let mut dumb = plaincall();
     dumb.args(["--color", "auto"]).env("CLICOLOR", "0");
     for mut command in [no_color, never, dumb] {
-        for name in ["parse", "check"] {
+        for name in ["parse", "check", "explain"] {
             let mut command = again(&mut command, name);
             let (text, _) = shown(&mut command, TEXT);
             assert!(!text.contains('\u{1b}'), "{text}");

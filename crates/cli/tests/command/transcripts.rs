@@ -111,6 +111,23 @@ fn segments_tile_the_text() {
     }
 }
 
+/// What the page about reading shows is what the command says.
+#[test]
+fn explanations_on_the_page_are_those_of_the_command() {
+    let page = directory().join("../../docs/why-it-was-read-so.md");
+    let page = fs::read_to_string(page).unwrap();
+    let name = "quotes-the-syntax-and-is-misread.txt";
+    assert!(page.contains(name));
+    let said = run(&directory(), &["explain", name], b"").stdout();
+    let mut shown = 0;
+    for fence in page.split("```text\n").skip(1) {
+        let fence = fence.split("\n```\n").next().unwrap();
+        assert!(said.contains(&format!("{fence}\n")), "{fence}");
+        shown += 1;
+    }
+    assert_eq!(shown, 2);
+}
+
 /// Each transcript has a row in the table, and nothing stands in the folder that belongs to none.
 #[test]
 fn table_names_every_transcript() {

@@ -13,6 +13,7 @@
 
 mod disagreement;
 mod escape;
+mod explanations;
 mod readers;
 mod render;
 mod short_texts;

@@ -1,0 +1,165 @@
+//! Everything that is found in a text, with what to do about it.
+
+use plaincall_call::{Document, Finding, Problem, Severity, Span, Syntax, Termination, ToolSet};
+use plaincall_syntax::{Code, Dialect, Section, near_misses};
+
+use crate::advice::{NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
+use crate::reading::refused;
+use crate::source::Source;
+use crate::status::Failure;
+
+/// What was found in a text.
+pub(crate) struct Findings {
+    /// The syntax of the text, if it is known.
+    pub(crate) syntax: Option<Syntax>,
+    /// How many calls there are.
+    pub(crate) calls: usize,
+    /// In the order in which they begin in the text.
+    pub(crate) remarks: Vec<Found>,
+}
+
+/// Something that was found, and what to do about it.
+pub(crate) struct Found {
+    pub(crate) finding: Finding,
+    pub(crate) help: Option<String>,
+    /// The marker or the name that was probably meant.
+    pub(crate) meant: Option<String>,
+    /// The pointer to the argument that it is about, where a definition says it.
+    pub(crate) pointer: Option<String>,
+}
+
+impl Findings {
+    pub(crate) fn of(
+        source: &Source,
+        dialect: &Dialect,
+        tools: Option<&ToolSet>,
+    ) -> Result<Self, Failure> {
+        let document = Document::parse(&source.text, dialect).map_err(|error| refused(&error))?;
+        let chosen = match document.syntax {
+            Some(syntax) => dialect.for_syntax(syntax),
+            None => dialect.clone(),
+        };
+        let end_marker = document
+            .syntax
+            .map(|syntax| chosen.end_marker(syntax))
+            .unwrap_or_default();
+        let mut remarks = Vec::new();
+        // A longer word that begins with a marker is one to the search; to the parser the marker in it counted.
+        let glued: Vec<usize> = document
+            .diagnostics
+            .iter()
+            .filter(|finding| finding.code == Code::EndMarkerGlued.name())
+            .map(|finding| finding.span.start)
+            .collect();
+        for near_miss in near_misses(&source.text, &chosen).map_err(|error| refused(&error))? {
+            let behind = source.text.get(near_miss.span.end..).unwrap_or_default();
+            let is_escaped = dialect.is_escaped() && behind.starts_with('\\');
+            if is_escaped || glued.binary_search(&near_miss.span.start).is_ok() {
+                continue;
+            }
+            let meant = near_miss.meant;
+            remarks.push(Found {
+                finding: Finding {
+                    code: NEAR_MISS,
+                    severity: Severity::Warning,
+                    span: near_miss.span,
+                    message: format!("this looks like `{meant}`, but it is no marker"),
+                    section: Section::NearMiss,
+                },
+                help: Some(format!("if a marker was meant, write `{meant}`")),
+                meant: Some(meant),
+                pointer: None,
+            });
+        }
+        let calls = document.calls().count();
+        let not_closed = document
+            .calls()
+            .filter(|call| {
+                call.termination == Termination::EndOfStream && call.syntax == Syntax::Block
+            })
+            .map(|call| Finding {
+                code: NOT_CLOSED,
+                severity: Severity::Warning,
+                span: call.header_span,
+                message: "the text ends before this call is closed".to_owned(),
+                section: Section::Complete,
+            });
+        let not_closed: Vec<Finding> = not_closed.collect();
+        let near: Vec<Span> = remarks.iter().map(|found| found.finding.span).collect();
+        // What to do about a near miss is said there.
+        let is_told = |span: Span| {
+            let before = near.partition_point(|other| other.start <= span.start);
+            let other = before.checked_sub(1).and_then(|last| near.get(last));
+            other.is_some_and(|other| span.end <= other.end)
+        };
+        let not_utf8 = source.replaced().map(|(count, first)| {
+            let places = counted(count, "place");
+            Finding {
+                code: NOT_UTF8,
+                severity: Severity::Warning,
+                span: Span {
+                    start: first.start,
+                    end: first.end,
+                },
+                message: format!(
+                    "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
+                ),
+                section: Section::Bytes,
+            }
+        });
+        let syntax = document.syntax;
+        let (findings, problems) = match tools {
+            None => (document.diagnostics, Vec::new()),
+            Some(tools) => held(&document, tools),
+        };
+        let findings = findings.into_iter().chain(not_closed).chain(not_utf8);
+        remarks.extend(findings.map(|finding| Found {
+            help: advice(finding.code, syntax, &end_marker).filter(|_| !is_told(finding.span)),
+            finding,
+            meant: None,
+            pointer: None,
+        }));
+        remarks.extend(problems);
+        remarks.sort_by_key(|found| found.finding.span.start);
+        Ok(Self {
+            syntax,
+            calls,
+            remarks,
+        })
+    }
+}
+
+/// What stands in the text and still holds, and what the definitions of the tools find.
+fn held(document: &Document, tools: &ToolSet) -> (Vec<Finding>, Vec<Found>) {
+    let bound = document.bind(tools);
+    let findings = bound.findings().cloned().collect();
+    let mut problems = Vec::new();
+    for call in bound.calls() {
+        for remark in call.remarks() {
+            let name = (remark.code() == Problem::UNKNOWN_TOOL).then_some(&call.call.name);
+            let nearest = name.and_then(|name| tools.nearest(name));
+            problems.push(Found {
+                help: advice(remark.code(), Some(call.call.syntax), ""),
+                meant: nearest.map(|tool| tool.name.clone()),
+                pointer: remark.pointer().map(str::to_owned),
+                finding: Finding {
+                    code: remark.code(),
+                    severity: remark.severity(),
+                    span: remark.span(),
+                    message: remark.message().to_owned(),
+                    section: Section::Definitions,
+                },
+            });
+        }
+    }
+    (findings, problems)
+}
+
+/// `no errors`, `1 error`, `2 errors`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    match count {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}

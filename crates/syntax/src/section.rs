@@ -1,0 +1,183 @@
+//! The sections of the specification that a reading rests on.
+
+use std::fmt;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::dialect::MarkerUse;
+
+macro_rules! sections {
+    ($($(#[$doc:meta])* $section:ident = $document:literal, $number:literal;)*) => {
+        /// A section of the specification: a document in `spec/`, and the number of the section in it.
+        ///
+        /// ```
+        /// use plaincall_syntax::Section;
+        ///
+        /// assert_eq!(Section::EndMarker.to_string(), "spec/block.md 3.3");
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Section {
+            $($(#[$doc])* $section,)*
+        }
+
+        impl Section {
+            /// Every section that is named.
+            pub const ALL: &'static [Section] = &[$(Section::$section,)*];
+
+            /// The file in `spec/`.
+            pub const fn document(self) -> &'static str {
+                match self {
+                    $(Section::$section => $document,)*
+                }
+            }
+
+            /// The number of the section in its document.
+            pub const fn number(self) -> &'static str {
+                match self {
+                    $(Section::$section => $number,)*
+                }
+            }
+        }
+    };
+}
+
+sections! {
+    /// Bytes that are not UTF-8.
+    Bytes = "common.md", "1.2";
+    /// Text outside calls, and markers in it that open nothing.
+    Text = "common.md", "4";
+    /// Reasoning and its markers.
+    Reasoning = "common.md", "5";
+    /// The escape, where it is read.
+    Escape = "common.md", "6.1";
+    /// What looks like a marker and is none.
+    NearMiss = "common.md", "9";
+    /// Which calls may run.
+    Complete = "common.md", "10";
+    /// What the definitions of the tools say about a call.
+    Definitions = "common.md", "11.1";
+    /// What a header of the block syntax is.
+    Header = "block.md", "2.2";
+    /// Names and ids.
+    Name = "block.md", "2.3";
+    /// A header line that is too long.
+    HeaderTooLong = "block.md", "2.4";
+    /// A header line cut by the end of the input.
+    HeaderCutOff = "block.md", "2.5";
+    /// Name, id and dependencies.
+    HeaderParts = "block.md", "2.6";
+    /// A header that a marker ends.
+    HeaderWithoutNewline = "block.md", "2.7";
+    /// Where a start or an argument marker counts inside a call.
+    InnerMarker = "block.md", "3.2";
+    /// Where an end marker counts.
+    EndMarker = "block.md", "3.3";
+    /// Letters directly behind an end marker.
+    EndMarkerGlued = "block.md", "3.5";
+    /// Markers that count anywhere.
+    MarkersAnywhere = "block.md", "3.6";
+    /// Pointer lines, values, and the line end that belongs to the syntax.
+    Value = "block.md", "4.1";
+    /// A pointer line that a marker ends.
+    PointerWithoutNewline = "block.md", "4.2";
+    /// A pointer line that is too long.
+    PointerTooLong = "block.md", "4.3";
+    /// A pointer line cut by the end of the input.
+    PointerCutOff = "block.md", "4.4";
+    /// Between header and first argument.
+    Between = "block.md", "5.1";
+    /// Code fences there.
+    Fence = "block.md", "5.2";
+    /// Other text there.
+    TextBetween = "block.md", "5.3";
+    /// What ends a call.
+    End = "block.md", "6";
+    /// How a pointer is read.
+    Pointer = "block.md", "7.1";
+    /// Empty parts of a pointer.
+    EmptySegment = "block.md", "7.2";
+    /// A value on the pointer line.
+    ValueOnPointerLine = "block.md", "7.3";
+    /// Objects and lists.
+    Index = "block.md", "7.4";
+    /// The same place twice.
+    SamePlace = "block.md", "7.5";
+    /// Limits of a call.
+    Limits = "block.md", "7.8";
+    /// Ids, written and given.
+    Ids = "block.md", "7.10";
+    /// The parts of a header of the emoji syntax.
+    EmojiHeader = "emoji.md", "2.1";
+    /// What is none.
+    NoEmojiHeader = "emoji.md", "2.2";
+    /// A header that is too long, or cut by the end of the input.
+    EmojiHeaderLimit = "emoji.md", "2.3";
+    /// The line end behind the header, and the body.
+    Body = "emoji.md", "3.1";
+    /// The end of a body.
+    BodyEnd = "emoji.md", "3.2";
+    /// Other markers in a body.
+    MarkerInBody = "emoji.md", "3.3";
+    /// A body without its end marker.
+    MissingEnd = "emoji.md", "4";
+    /// Calls that close themselves.
+    SelfClosing = "emoji.md", "5";
+}
+
+impl Diagnostic {
+    /// The section of the specification that it comes of: the most specific one that says why.
+    ///
+    /// ```
+    /// use plaincall_syntax::{Dialect, EventKind, parse};
+    ///
+    /// let events = parse("a !!!GADGET_END", &Dialect::block())?;
+    /// let diagnostic = events.iter().find_map(|event| match &event.kind {
+    ///     EventKind::Diagnostic(diagnostic) => Some(diagnostic),
+    ///     _ => None,
+    /// });
+    /// assert_eq!(diagnostic.expect("a stray marker").section().to_string(), "spec/common.md 4");
+    /// # Ok::<(), plaincall_syntax::DialectError>(())
+    /// ```
+    pub const fn section(&self) -> Section {
+        section(self.code, self.usage)
+    }
+}
+
+/// A new code has to be given its section here.
+pub(crate) const fn section(code: Code, usage: MarkerUse) -> Section {
+    let is_emoji = usage.is_emoji();
+    match code {
+        Code::NotAHeader if is_emoji => Section::NoEmojiHeader,
+        Code::NotAHeader => Section::Header,
+        Code::HeaderTooLong | Code::HeaderCutOff if is_emoji => Section::EmojiHeaderLimit,
+        Code::HeaderTooLong => Section::HeaderTooLong,
+        Code::HeaderCutOff => Section::HeaderCutOff,
+        Code::MissingNewline => match usage {
+            MarkerUse::Argument => Section::PointerWithoutNewline,
+            _ => Section::HeaderWithoutNewline,
+        },
+        Code::UnusualName => Section::Name,
+        Code::ExtraColon => Section::HeaderParts,
+        Code::MarkerInValue if is_emoji => Section::MarkerInBody,
+        Code::MarkerInValue => match usage {
+            MarkerUse::End(_) => Section::EndMarker,
+            _ => Section::InnerMarker,
+        },
+        Code::EndMarkerInMidLine => Section::EndMarker,
+        Code::EndMarkerGlued => Section::EndMarkerGlued,
+        Code::StrayMarker => Section::Text,
+        Code::TextBeforeArgument | Code::TextWithoutArgument => Section::TextBetween,
+        Code::FenceBeforeArgument => Section::Fence,
+        Code::PointerTooLong => Section::PointerTooLong,
+        Code::PointerCutOff => Section::PointerCutOff,
+        Code::MissingEndMarker => Section::MissingEnd,
+        Code::ReasoningCutOff | Code::StrayReasoningClose => Section::Reasoning,
+    }
+}
+
+/// `spec/block.md 3.3`.
+impl fmt::Display for Section {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "spec/{} {}", self.document(), self.number())
+    }
+}
