@@ -106,16 +106,16 @@ mod tests {
         check(b" bcdefghij ", 10, "␠bcdef…ij␠");
         check("日本語日本語".as_bytes(), 10, "日本語…語");
         // An emoji and its selector stay together, and so do those that are joined.
+        let tool = "\u{1f6e0}\u{fe0f}";
         check(
-            "\u{1f6e0}\u{fe0f}\u{1f6e0}\u{fe0f}\u{1f6e0}\u{fe0f}".as_bytes(),
-            5,
-            "\u{1f6e0}\u{fe0f}…",
+            tool.repeat(4).as_bytes(),
+            7,
+            &format!("{tool}{tool}…{tool}"),
         );
-        check(
-            "aaaaaaaaa\u{1f469}\u{200d}\u{1f467}".as_bytes(),
-            8,
-            "aaaaa…\u{1f469}\u{200d}\u{1f467}",
-        );
+        check(tool.repeat(4).as_bytes(), 3, &format!("{tool}…"));
+        let family = "\u{1f469}\u{200d}\u{1f467}";
+        let text = format!("{}{family}", "a".repeat(20));
+        check(text.as_bytes(), 13, &format!("aaaaaaaa…{family}"));
         check("é".repeat(1000).as_bytes(), 4, "éé…é");
         check(&[0xff; 1000], 10, "\\xff…\\xff");
     }
