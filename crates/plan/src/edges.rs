@@ -59,11 +59,6 @@ impl Edges {
         });
     }
 
-    /// Forgets the edges from `len` on, which must be in no list.
-    pub(crate) fn truncate(&mut self, len: usize) {
-        self.all.truncate(len);
-    }
-
     /// The edges of one call.
     pub(crate) fn of(&self, range: (u32, u32)) -> &[Edge] {
         self.all

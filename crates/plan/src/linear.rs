@@ -87,6 +87,7 @@ fn check(tool: Tool, first: First) {
             assert_eq!(counts.ended(), count, "{name}");
             // To bind a forward reference, to hear that its target is grounded, and that it has ended.
             assert!(visits <= 3 * edges, "{name}: {visits} for {edges} edges");
+            assert!(visits >= edges, "{name}: {visits} for {edges} edges");
             costs.push(visits);
         }
         assert!(costs[1] <= 4 * costs[0] + 100, "{name}: {costs:?}");

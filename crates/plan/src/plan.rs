@@ -470,10 +470,9 @@ impl Plan {
         let sequential = self.is_sequential(turn);
         for id in dependencies {
             let name = self.ids.number(id.as_ref());
-            let Some(name) = name.filter(|_| self.edges.len() < NONE as usize) else {
-                self.edges.truncate(first);
-                return Err(Refusal::Full);
-            };
+            // The edges that were entered stay behind, in no list and no call's range.
+            let name = name.filter(|_| self.edges.len() < NONE as usize);
+            let name = name.ok_or(Refusal::Full)?;
             if self.ids.mention(name, call) {
                 let target = self.ids.meaning(name, call, turn);
                 // In order of writing nothing later can be meant, even if it has appeared already.

@@ -1,6 +1,8 @@
 //! Every diagnostic has its sentence, in the markers of the dialect (`spec/common.md` 3).
 
-use plaincall_syntax::{Code, Dialect, EventKind, LINE_LIMIT, parse};
+use plaincall_syntax::{
+    Code, Dialect, EventKind, LINE_LIMIT, Severity, Syntax, Termination, parse,
+};
 
 fn custom() -> Dialect {
     Dialect::block().start("<<").end(">>").arg("@@").keyed("k")
@@ -149,4 +151,29 @@ fn every_diagnostic_says_its_sentence() {
         assert_eq!(found.join("\n"), *expected, "{text:?}");
     }
     assert_eq!(missing, [], "codes without a case");
+}
+
+/// The words that records and JSON use.
+#[test]
+fn everything_has_its_name() {
+    let names = [Syntax::Block, Syntax::Emoji].map(Syntax::name);
+    assert_eq!(names, ["block", "emoji"]);
+    let names = [Severity::Warning, Severity::Error].map(Severity::name);
+    assert_eq!(names, ["warning", "error"]);
+    let ways = [
+        Termination::Explicit,
+        Termination::NextCall,
+        Termination::EndOfStream,
+    ];
+    let names = ways.map(Termination::name);
+    assert_eq!(names, ["explicit", "next_call", "end_of_stream"]);
+    let content = Code::ALL.iter().filter(|code| code.is_marker_as_content());
+    let content: Vec<&str> = content.map(|code| code.name()).collect();
+    let expected = [
+        "not_a_header",
+        "header_too_long",
+        "header_cut_off",
+        "marker_in_value",
+    ];
+    assert_eq!(content, expected);
 }

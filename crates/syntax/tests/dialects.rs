@@ -1,4 +1,4 @@
-//! Dialects that cannot work are refused, each with its sentence (`spec/common.md` 1.3, 7, 12).
+//! What dialects tell of themselves, and that those that cannot work are refused with a sentence (`spec/common.md` 1.3, 7, 12).
 
 use plaincall_syntax::{Dialect, Parser, escape, near_misses, unescape};
 
@@ -145,4 +145,46 @@ fn a_decided_automatic_dialect_is_never_refused() {
     }
     assert_eq!(auto.for_syntax(Block).end_marker(Block), "!!!GADGET_ENDk");
     assert_eq!(auto.for_syntax(Emoji).end_marker(Emoji), "🛠️k[/end]");
+}
+
+/// What each marker is for, and its text.
+fn check_markers(dialect: &Dialect, expected: &[&str]) {
+    let markers = dialect.markers().unwrap().into_iter();
+    let found: Vec<String> = markers
+        .map(|marker| format!("{:?} {}", marker.usage, marker.text))
+        .collect();
+    assert_eq!(found, expected, "{dialect:?}");
+}
+
+#[test]
+fn a_dialect_tells_its_markers() {
+    let custom = Dialect::block().start("<<:").end(">>").arg("@@");
+    check_markers(
+        &custom,
+        &["Start(Block) <<:", "End(Block) >>", "Argument @@"],
+    );
+    let keyed = custom.clone().keyed("k").reasoning("<t>", "</t>");
+    check_markers(
+        &keyed,
+        &[
+            "Start(Block) <<k:",
+            "End(Block) >>k",
+            "Argument @@k",
+            "Reasoning <t>",
+            "Reasoning </t>",
+        ],
+    );
+    assert_eq!(keyed.without_key(), custom.reasoning("<t>", "</t>"));
+    check_markers(
+        &Dialect::emoji().strict(),
+        &["Start(Emoji) 🛠️[", "End(Emoji) 🛠️[/end]"],
+    );
+}
+
+#[test]
+fn a_dialect_tells_what_it_was_told() {
+    assert_eq!(Dialect::default(), Dialect::auto());
+    assert_eq!(Dialect::auto().syntax(), None);
+    assert!(!Dialect::auto().is_escaped());
+    assert!(Dialect::auto().escaped().is_escaped());
 }
