@@ -7,6 +7,7 @@
 mod clients;
 mod fuzz;
 mod house;
+mod instructions;
 mod mcp;
 mod mutants;
 mod promises;
@@ -33,6 +34,8 @@ cargo xtask TASK
   mutants       changes `plan` and `syntax` in one place after another; a test must notice each: [plan|syntax] [ARGUMENTS…]
   bench         the parser's table of speed; arguments are passed on
   bench gateway what the gateway costs beside a bare proxy; arguments are passed on
+  instructions  instructions of the parser in six small cases, now against a commit ([BASE], else where the branch left main):
+                fails above 5 % more; wants valgrind, and builds its runner once
   promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
   docs          writes docs/command-line.md and docs/configuration.md anew from the command itself
 ";
@@ -49,6 +52,8 @@ fn main() -> ExitCode {
         ["soak", seconds] => soak(seconds),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
         ["mutants", rest @ ..] => mutants::run(&root(), rest),
+        ["instructions"] => instructions::compare(&root(), None),
+        ["instructions", base] => instructions::compare(&root(), Some(base)),
         ["bench", "gateway", rest @ ..] => bench_gateway(rest),
         ["bench", rest @ ..] => bench(rest),
         ["promises"] => promises::keep(&root(), None),

@@ -16,7 +16,7 @@ const CHUNKS: [usize; 4] = [1, 4, 64, usize::MAX];
 
 /// What a parser may hold at most, in bytes: itself and its own part of the heap. The compiled markers, which all its
 /// clones share, are counted apart.
-const TEXT_LIMIT: usize = 2 * LINE_LIMIT + 512;
+const TEXT_LIMIT: usize = 4096 + LINE_LIMIT;
 /// The same for bytes, where places must be kept of what is no UTF-8.
 const BYTES_LIMIT: usize = 11 * LINE_LIMIT;
 /// What the compiled markers take at most.
@@ -361,7 +361,7 @@ fn what_is_held_is_bounded() {
         }
     }
     println!(
-        "a parser holds at most {from_text} bytes of text, {from_bytes} where it is given bytes, {markers} of markers"
+        "\na parser holds at most {from_text} bytes of text, {from_bytes} where it is given bytes, {markers} of markers"
     );
     assert!(from_text <= TEXT_LIMIT && from_bytes <= BYTES_LIMIT && markers <= MARKERS_LIMIT);
 }

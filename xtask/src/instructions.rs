@@ -1,0 +1,227 @@
+//! Instruction counts of the parser: the commit one begins with against the files as they are.
+//!
+//! Instructions do not care what else the machine does, so a change of a few percent can be seen. The cases are those of
+//! `bench/instructions`, a workspace of its own; both versions of `syntax` are read by the same cases. What is needed is
+//! installed below the build folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::{cargo, step, target};
+
+/// How much more a case may take, in percent.
+const MOST: f64 = 5.0;
+
+/// The folder of the cases.
+const CASES: &str = "bench/instructions";
+
+/// Counts for `base`, or for what the present commit grew from, and for the files as they are.
+///
+/// # Errors
+/// Names the cases that take too much more.
+pub(crate) fn compare(root: &Path, base: Option<&str>) -> Result<(), String> {
+    let valgrind = Command::new("valgrind").arg("--version").output();
+    if !valgrind.is_ok_and(|output| output.status.success()) {
+        println!("== instructions: SKIPPED, there is no valgrind");
+        return Ok(());
+    }
+    let base = match base {
+        Some(base) => git(
+            root,
+            &["rev-parse", "--verify", &format!("{base}^{{commit}}")],
+        )?,
+        None => default_base(root)?,
+    };
+    let folder = target().join("instructions");
+    let runner = runner(root, &folder)?;
+    let before = checked_out(root, &base, &folder)?;
+    let before = counts(&before, &folder, &runner)?;
+    let after = counts(root, &folder, &runner)?;
+    let short = base.get(..10).unwrap_or(&base);
+    println!(
+        "{:<20} {short:>12} {:>12} {:>9}",
+        "instructions", "now", "change"
+    );
+    let mut worse = Vec::new();
+    for (name, now) in &after {
+        let Some((_, then)) = before.iter().find(|(other, _)| other == name) else {
+            return Err(format!("the case {name} was not counted for {short}"));
+        };
+        let change = change(*then, *now);
+        println!("{name:<20} {then:>12} {now:>12} {change:>+7.2} %");
+        if change > MOST {
+            worse.push(format!("{name} takes {change:.2} % more"));
+        }
+    }
+    if worse.is_empty() {
+        Ok(())
+    } else {
+        let worse = worse.join(", ");
+        Err(format!("{worse}; {MOST} % more is allowed"))
+    }
+}
+
+/// By how many percent `now` is more than `then`.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a percentage needs three digits, not sixteen"
+)]
+fn change(then: u64, now: u64) -> f64 {
+    (now as f64 / then as f64 - 1.0) * 100.0
+}
+
+/// Where the branch left `main`; on `main` itself the commit if files differ from it, else the one before.
+fn default_base(root: &Path) -> Result<String, String> {
+    let head = git(root, &["rev-parse", "HEAD"])?;
+    let main = ["main", "origin/main"];
+    let fork = main
+        .iter()
+        .find_map(|main| git(root, &["merge-base", "HEAD", main]).ok());
+    if let Some(fork) = fork.filter(|fork| *fork != head) {
+        return Ok(fork);
+    }
+    let changed = git(root, &["status", "--porcelain", "--", "crates/syntax"])?;
+    if changed.is_empty() {
+        git(root, &["rev-parse", "HEAD~1"])
+    } else {
+        Ok(head)
+    }
+}
+
+/// The program that runs valgrind, installed unless it is there.
+fn runner(root: &Path, folder: &Path) -> Result<PathBuf, String> {
+    let lock = root.join(CASES).join("Cargo.lock");
+    let lock = fs::read_to_string(&lock).map_err(|error| format!("{}: {error}", lock.display()))?;
+    let version =
+        locked_version(&lock, "gungraun-runner").ok_or("gungraun-runner is not locked")?;
+    let place = folder.join(format!("runner-{version}"));
+    let program = place.join("bin/gungraun-runner");
+    if !program.exists() {
+        // It waits for valgrind: it need not be quick itself.
+        let mut install = cargo(&[
+            "install",
+            "--quiet",
+            "--locked",
+            "--debug",
+            "gungraun-runner",
+        ]);
+        install
+            .args(["--version", version])
+            .arg("--root")
+            .arg(&place);
+        install.env("CARGO_TARGET_DIR", folder.join("build"));
+        install.env("CARGO_PROFILE_DEV_DEBUG", "false");
+        step("gungraun-runner", &mut install)?;
+    }
+    // It runs in another folder.
+    fs::canonicalize(&program).map_err(|error| format!("{}: {error}", program.display()))
+}
+
+/// The version of a package in the text of a `Cargo.lock`.
+fn locked_version<'l>(lock: &'l str, name: &str) -> Option<&'l str> {
+    let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \""))?;
+    rest.split('"').next()
+}
+
+/// The parser as it was in `commit`, with the cases as they are.
+fn checked_out(root: &Path, commit: &str, folder: &Path) -> Result<PathBuf, String> {
+    let place = folder.join("base");
+    let failed = |error| format!("{}: {error}", place.display());
+    if place.exists() {
+        fs::remove_dir_all(&place).map_err(failed)?;
+    }
+    fs::create_dir_all(place.join(CASES).join("benches")).map_err(failed)?;
+    let archive = folder.join("base.tar");
+    let parts = ["Cargo.toml", "crates/syntax"];
+    let mut pack = Command::new("git");
+    pack.args(["archive", "--output"]).arg(absolute(&archive)?);
+    pack.arg(commit).args(parts).current_dir(root);
+    run(&mut pack)?;
+    let mut unpack = Command::new("tar");
+    run(unpack.arg("-xf").arg(&archive).arg("-C").arg(&place))?;
+    for file in ["Cargo.toml", "Cargo.lock", "benches/parser.rs"] {
+        let cases = Path::new(CASES).join(file);
+        fs::copy(root.join(&cases), place.join(&cases)).map_err(failed)?;
+    }
+    Ok(place)
+}
+
+/// What each case takes with the parser below `root`.
+fn counts(root: &Path, folder: &Path, runner: &Path) -> Result<Vec<(String, u64)>, String> {
+    let folder = absolute(folder)?;
+    let mut bench = cargo(&["bench", "--quiet", "--bench", "parser"]);
+    bench
+        .args(["--", "--output-format", "json"])
+        .current_dir(root.join(CASES))
+        .env("CARGO_TARGET_DIR", folder.join("build"))
+        .env("GUNGRAUN_RUNNER", runner)
+        .env("GUNGRAUN_HOME", folder.join("results"));
+    let output = run(&mut bench)?;
+    let cases: Option<Vec<(String, u64)>> = output.lines().map(count).collect();
+    cases
+        .filter(|cases| !cases.is_empty())
+        .ok_or_else(|| format!("gungraun has written what cannot be read:\n{output}"))
+}
+
+/// The name and the instructions of a case, from a line of gungraun's JSON.
+fn count(line: &str) -> Option<(String, u64)> {
+    let case: Value = serde_json::from_str(line).ok()?;
+    let name = case.get("id")?.as_str()?;
+    let count = case.pointer("/profiles/0/data/total/metrics/Ir/values/new")?;
+    Some((name.to_owned(), count.as_u64()?))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn git(root: &Path, words: &[&str]) -> Result<String, String> {
+    let output = run(Command::new("git").args(words).current_dir(root))?;
+    Ok(output.trim().to_owned())
+}
+
+/// What a command prints, if it ends well.
+fn run(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{name} failed:\n{said}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_is_in_the_line() {
+        let line = |metrics: &str| {
+            format!(
+                r#"{{"id":"a_case","profiles":[{{"data":{{"parts":[],"total":{{"metrics":{metrics}}}}}}}]}}"#
+            )
+        };
+        let table = [
+            (line(r#"{"Ir":{"values":{"new":51254}}}"#), Some(51_254)),
+            (line(r#"{"Ir":{"values":{"new":7,"old":8}}}"#), Some(7)),
+            (line(r#"{"Dr":{"values":{"new":7}}}"#), None),
+            ("no JSON".to_owned(), None),
+        ];
+        for (line, expected) in table {
+            let found = count(&line);
+            assert_eq!(found, expected.map(|count| ("a_case".to_owned(), count)));
+        }
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_package() {
+        let lock = "[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n\n[[package]]\nname = \"b\"\nversion = \"2.0.0\"\n";
+        assert_eq!(locked_version(lock, "b"), Some("2.0.0"));
+        assert_eq!(locked_version(lock, "c"), None);
+    }
+}
