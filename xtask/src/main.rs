@@ -10,6 +10,7 @@ mod house;
 mod instructions;
 mod mcp;
 mod mutants;
+mod peers;
 mod promises;
 mod suites;
 
@@ -36,6 +37,7 @@ cargo xtask TASK
   bench gateway what the gateway costs beside a bare proxy; arguments are passed on
   instructions  instructions of the parser in six small cases, now against a commit ([BASE], else where the branch left main):
                 fails above 5 % more; wants valgrind, and builds its runner once
+  bench peers   the parser beside other parsers of tool calls; installs them, so it needs Node and a network
   promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
   docs          writes docs/command-line.md and docs/configuration.md anew from the command itself
 ";
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         ["instructions"] => instructions::compare(&root(), None),
         ["instructions", base] => instructions::compare(&root(), Some(base)),
         ["bench", "gateway", rest @ ..] => bench_gateway(rest),
+        ["bench", "peers"] => peers::bench(&root()),
         ["bench", rest @ ..] => bench(rest),
         ["promises"] => promises::keep(&root(), None),
         ["promises", word] => promises::keep(&root(), Some(word)),

@@ -1,0 +1,272 @@
+//! Measures Plaincall's parser beside others and prints one table: `peers FOLDER`.
+//!
+//! FOLDER is where `llmist.mjs` stands with its packages; the payloads for it are written below. The exit status is 1 if
+//! Plaincall is not as far ahead as it is to be.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use plaincall_bench_peers::formats::Format;
+use plaincall_bench_peers::kept::Kept;
+use plaincall_bench_peers::logical::{self, Logical};
+use plaincall_bench_peers::measure::best;
+use plaincall_bench_peers::readers::Reader;
+use plaincall_bench_peers::table::{HEAD, Row, size_title};
+use plaincall_bench_peers::{SIZES, cut};
+use serde_json::{Value, json};
+
+/// What is promised: so many times as fast as the best other parser of tool calls in Rust, on the first payload.
+const PROMISED: f64 = 10.0;
+const PROMISED_PAYLOAD: &str = "calls";
+/// And as llmist at chunks of this size.
+const PROMISED_SIZE: Option<usize> = Some(4);
+
+const PLAINCALL: &str = "Plaincall";
+const LLMIST: &str = "llmist";
+/// They read JSON and no calls between texts: something to measure by, and no peers.
+const YARDSTICKS: [&str; 1] = ["jiter"];
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> ExitCode {
+    let Some(folder) = std::env::args().nth(1) else {
+        eprintln!("peers: `peers FOLDER`, where FOLDER holds llmist.mjs and its packages");
+        return ExitCode::from(2);
+    };
+    if cfg!(debug_assertions) {
+        eprintln!("peers: this is an unoptimised build, its figures would say nothing");
+        return ExitCode::from(2);
+    }
+    match run(Path::new(&folder)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("peers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One reading that was measured.
+struct Measured {
+    /// Which of the readers.
+    reader: usize,
+    row: Row,
+}
+
+fn run(folder: &Path) -> Fallible<bool> {
+    let mut readers = Reader::all()?;
+    let streams: Vec<bool> = readers.iter_mut().map(Reader::streams).collect();
+    // With every format first; the other payloads are read in those alone in which a parser was the quickest once.
+    let mut wanted: Vec<usize> = (0..readers.len()).collect();
+    let mut table: Vec<Measured> = Vec::new();
+    for logical in logical::all() {
+        let mut quickest = Vec::new();
+        for size in SIZES.into_iter().rev() {
+            let measured = measure(&logical, size, &mut readers, &streams, &wanted);
+            let shown = quickest_of_each(measured, &readers, &streams);
+            quickest.extend(shown.iter().map(|one| one.reader));
+            table.extend(shown);
+        }
+        if logical.name == PROMISED_PAYLOAD {
+            quickest.sort_unstable();
+            quickest.dedup();
+            wanted = quickest;
+        }
+    }
+    count(&mut table)?;
+    let mut rows: Vec<Row> = table.into_iter().map(|measured| measured.row).collect();
+    rows.extend(llmist(folder, &rows)?);
+    let place = |row: &Row| {
+        let payload = logical::all()
+            .iter()
+            .position(|one| one.name == row.payload);
+        (payload, row.size.unwrap_or(usize::MAX))
+    };
+    rows.sort_by_key(place);
+    println!("{HEAD}");
+    for row in &rows {
+        println!("{row}");
+    }
+    println!();
+    for logical in logical::all() {
+        println!("`{}`: {}", logical.name, logical.title);
+    }
+    println!();
+    Ok(verdict(&rows))
+}
+
+fn measure(
+    logical: &Logical,
+    size: Option<usize>,
+    readers: &mut [Reader],
+    streams: &[bool],
+    wanted: &[usize],
+) -> Vec<Measured> {
+    let mut measured = Vec::new();
+    let texts: Vec<String> = readers
+        .iter()
+        .map(|reader| reader.format.write(logical))
+        .collect();
+    let chunks: Vec<Vec<&str>> = texts.iter().map(|text| cut(text, size)).collect();
+    let mut runs: Vec<Box<dyn FnMut() + '_>> = Vec::new();
+    for (index, reader) in readers.iter_mut().enumerate() {
+        if !wanted.contains(&index) {
+            continue;
+        }
+        let chunks = &chunks[index];
+        let found = reader.collect(chunks);
+        if let Some(error) = &found.error {
+            eprintln!(
+                "peers: {}, {}, `{}` in chunks of {}: {error}",
+                reader.parser,
+                reader.name,
+                logical.name,
+                size_title(size)
+            );
+        }
+        measured.push(Measured {
+            reader: index,
+            row: Row {
+                payload: logical.name,
+                size,
+                parser: format!("{}, {}", reader.parser, reader.name),
+                streams: streams[index],
+                bytes: texts[index].len(),
+                seconds: f64::NAN,
+                plaincall: f64::NAN,
+                allocations: None,
+                kept: Kept::compare(logical, &found),
+            },
+        });
+        runs.push(Box::new(move || reader.assemble(chunks)));
+    }
+    let times = best(&mut runs);
+    for (measured, time) in measured.iter_mut().zip(&times) {
+        measured.row.seconds = *time;
+        measured.row.plaincall = times[0];
+    }
+    measured
+}
+
+/// Both syntaxes of Plaincall, and of each other parser the quickest among those formats that kept most calls: one that
+/// hands arguments on while they arrive, and one that waits for the whole call.
+fn quickest_of_each(
+    measured: Vec<Measured>,
+    readers: &[Reader],
+    streams: &[bool],
+) -> Vec<Measured> {
+    let mut shown: Vec<Measured> = Vec::new();
+    for one in measured {
+        let parser = readers[one.reader].parser;
+        let before = shown.iter_mut().find(|other| {
+            parser != PLAINCALL
+                && readers[other.reader].parser == parser
+                && streams[other.reader] == streams[one.reader]
+        });
+        match before {
+            None => shown.push(one),
+            Some(before) => {
+                let rank = |row: &Row| (row.kept.calls, -row.seconds);
+                if rank(&one.row) > rank(&before.row) {
+                    *before = one;
+                }
+            }
+        }
+    }
+    shown
+}
+
+/// Fills in how often memory is asked for, by the program that counts it.
+fn count(table: &mut [Measured]) -> Fallible<()> {
+    let program = std::env::current_exe()?.with_file_name("allocations");
+    let mut command = Command::new(&program);
+    for measured in &*table {
+        let row = &measured.row;
+        command.args([row.payload, &size_title(row.size)]);
+        command.arg(measured.reader.to_string());
+    }
+    let output = command.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("{} failed", program.display()).into());
+    }
+    let output = String::from_utf8(output.stdout)?;
+    for (measured, line) in table.iter_mut().zip(output.lines()) {
+        measured.row.allocations = Some(line.parse()?);
+    }
+    Ok(())
+}
+
+/// Lets llmist read the same payloads, in the block syntax.
+fn llmist(folder: &Path, rows: &[Row]) -> Fallible<Vec<Row>> {
+    let payloads = folder.join("payloads");
+    fs::create_dir_all(&payloads)?;
+    for logical in logical::all() {
+        let calls: Vec<_> = logical.calls().collect();
+        let texts: Vec<_> = logical.texts().collect();
+        let text = Format::Block.write(&logical);
+        fs::write(payloads.join(format!("{}.txt", logical.name)), text)?;
+        let expected = json!({"calls": calls, "texts": texts}).to_string();
+        fs::write(payloads.join(format!("{}.json", logical.name)), expected)?;
+    }
+    let mut node = Command::new("node");
+    node.arg(folder.join("llmist.mjs")).arg(&payloads);
+    let output = node.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err("node failed".into());
+    }
+    let output = String::from_utf8(output.stdout)?;
+    let mut added = Vec::new();
+    for line in output.lines() {
+        let line: Value = serde_json::from_str(line)?;
+        let number = |key: &str| line[key].as_u64().and_then(|one| usize::try_from(one).ok());
+        let size = number("size");
+        let same = |row: &&Row| line["payload"] == row.payload && row.size == size;
+        let plaincall = rows.iter().find(same).ok_or("llmist read something else")?;
+        let mut row = plaincall.clone();
+        LLMIST.clone_into(&mut row.parser);
+        row.streams = true;
+        row.allocations = None;
+        row.seconds = line["seconds"].as_f64().ok_or("no seconds")?;
+        row.kept.calls = number("calls").ok_or("no calls")?;
+        row.kept.text = number("text").ok_or("no text")?;
+        added.push(row);
+    }
+    Ok(added)
+}
+
+/// Says of each promise whether it is kept.
+fn verdict(rows: &[Row]) -> bool {
+    let mut all = true;
+    let mut judge = |peers: &str, size, is_meant: &dyn Fn(&Row) -> bool| {
+        let here = rows
+            .iter()
+            .filter(|row| row.payload == PROMISED_PAYLOAD && row.size == size && is_meant(row));
+        let Some(best) = here.min_by(|one, other| one.ratio().total_cmp(&other.ratio())) else {
+            return;
+        };
+        let is_kept = best.ratio() >= PROMISED;
+        all &= is_kept;
+        println!(
+            "chunks of {}, {peers}: {:.1} times {}{}",
+            size_title(size),
+            best.ratio(),
+            best.parser,
+            if is_kept { "" } else { ", TOO SLOW" }
+        );
+    };
+    let is_rust = |row: &Row| {
+        let parser = row.parser.split(',').next().unwrap_or_default();
+        parser != PLAINCALL && parser != LLMIST && !YARDSTICKS.contains(&parser)
+    };
+    for size in SIZES.into_iter().rev() {
+        judge("arguments as they arrive", size, &|row| {
+            is_rust(row) && row.streams
+        });
+        judge("whole calls", size, &|row| is_rust(row) && !row.streams);
+    }
+    judge("by Node", PROMISED_SIZE, &|row| row.parser == LLMIST);
+    all
+}

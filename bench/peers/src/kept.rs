@@ -1,0 +1,74 @@
+//! What a reading has kept of what was in the payload.
+
+use std::fmt;
+
+use crate::logical::Logical;
+
+/// What a reading hands on, in the order in which it does so.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Name and argument of each call that ended.
+    pub calls: Vec<(String, String)>,
+    /// All text.
+    pub text: String,
+    /// What the parser complained of.
+    pub error: Option<String>,
+}
+
+/// How much of a payload came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Calls that came back in their order, with name and argument byte for byte.
+    pub calls: usize,
+    pub calls_expected: usize,
+    /// Bytes of those stretches of text between calls that came back byte for byte, one after the other.
+    pub text: usize,
+    pub text_expected: usize,
+}
+
+impl Kept {
+    pub fn compare(logical: &Logical, found: &Found) -> Self {
+        let mut kept = Self {
+            calls: 0,
+            calls_expected: logical.calls().count(),
+            text: 0,
+            text_expected: logical.texts().map(str::len).sum(),
+        };
+        let mut left = found.calls.iter();
+        for (name, argument) in logical.calls() {
+            let mut after = left.clone();
+            if after.any(|call| call.0 == name && call.1 == argument) {
+                kept.calls += 1;
+                left = after;
+            }
+        }
+        // Many parsers hand on the text of a chunk without saying where in it the calls stood, so all text is one.
+        let mut rest = found.text.as_str();
+        for text in logical.texts() {
+            if let Some((_, after)) = rest.split_once(text) {
+                kept.text += text.len();
+                rest = after;
+            }
+        }
+        kept
+    }
+
+    pub fn all_calls(&self) -> bool {
+        self.calls == self.calls_expected
+    }
+}
+
+impl fmt::Display for Kept {
+    /// Two cells of the table.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = self.text * 1000 / self.text_expected.max(1);
+        write!(
+            formatter,
+            "{}/{} | {}.{} %",
+            self.calls,
+            self.calls_expected,
+            share / 10,
+            share % 10
+        )
+    }
+}

@@ -1,0 +1,41 @@
+//! How time is taken.
+
+use std::time::Duration;
+
+use crate::clock;
+
+/// What a sample takes at least; what is quicker is repeated within the sample.
+const SAMPLE: Duration = Duration::from_millis(20);
+/// How many samples are taken of each, in turn.
+const ROUNDS: usize = 7;
+/// What takes longer than this is read twice and not more often.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// The least processor time that each run took, in seconds.
+///
+/// The runs take turns, because a machine that is slow for a while is then slow for all of them.
+pub fn best(runs: &mut [Box<dyn FnMut() + '_>]) -> Vec<f64> {
+    let mut times: Vec<Duration> = runs.iter_mut().map(|run| sample(run, 1)).collect();
+    let repeats: Vec<u32> = times.iter().map(|once| repeats(*once)).collect();
+    for round in 0..ROUNDS {
+        for ((run, repeats), best) in runs.iter_mut().zip(&repeats).zip(&mut times) {
+            if round == 0 || *best < SLOW {
+                *best = sample(run, *repeats).min(*best);
+            }
+        }
+    }
+    times.iter().map(Duration::as_secs_f64).collect()
+}
+
+fn repeats(once: Duration) -> u32 {
+    let once = once.as_nanos().max(1);
+    u32::try_from(SAMPLE.as_nanos().div_ceil(once)).unwrap_or(u32::MAX)
+}
+
+fn sample(run: &mut Box<dyn FnMut() + '_>, repeats: u32) -> Duration {
+    let start = clock::now();
+    for _ in 0..repeats {
+        run();
+    }
+    clock::now().saturating_sub(start) / repeats
+}
