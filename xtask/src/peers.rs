@@ -14,11 +14,11 @@ const NODE: [&str; 3] = ["llmist.mjs", "package.json", "package-lock.json"];
 /// Builds, installs and measures; fails if the parser is not as far ahead as it is to be.
 pub(crate) fn bench(root: &Path) -> Result<(), String> {
     let source = root.join("bench/peers");
-    let built = target().join("bench-peers");
-    let node = built.join("node");
+    let folder = target().join("bench-peers");
+    let node = folder.join("node");
     let mut build = cargo(&["build", "--release", "--locked", "--manifest-path"]);
     build.arg(source.join("Cargo.toml"));
-    step("peers", build.arg("--target-dir").arg(&built))?;
+    step("peers", build.arg("--target-dir").arg(&folder))?;
     std::fs::create_dir_all(&node).map_err(|error| format!("{}: {error}", node.display()))?;
     // Node looks for packages beside the program that asks for them.
     for file in NODE {
@@ -26,10 +26,16 @@ pub(crate) fn bench(root: &Path) -> Result<(), String> {
         copied.map_err(|error| format!("{file}: {error}"))?;
     }
     let mut npm = Command::new("npm");
-    npm.args(["ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"]);
+    npm.args([
+        "ci",
+        "--silent",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+    ]);
     step("peers for Node", npm.current_dir(&node))?;
     step(
         "bench peers",
-        Command::new(built.join("release/peers")).arg(&node),
+        Command::new(folder.join("release/peers")).arg(&node),
     )
 }
