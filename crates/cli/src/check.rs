@@ -185,7 +185,7 @@ impl Report {
         output.text(format_args!("{name}: {what} ({took:.1} s)\n"))?;
         for group in &proof.groups {
             let ways = grouped(group.ways);
-            output.text(format_args!("{ways:>12}  {}\n", group.words()))?;
+            output.text(format_args!("{ways:>12}  {}\n", group.words))?;
         }
         Ok(())
     }

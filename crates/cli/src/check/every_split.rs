@@ -55,6 +55,9 @@ pub(super) struct Group {
     pub(super) ways: usize,
     /// Whether these are all ways of the kind.
     pub(super) all: bool,
+    /// The kind in words.
+    #[serde(skip)]
+    pub(super) words: String,
 }
 
 /// How a text is cut.
@@ -73,20 +76,20 @@ pub(super) enum Cut {
     Random,
 }
 
-impl Group {
-    pub(super) fn words(&self) -> String {
-        match (self.cut, self.all) {
-            (Cut::Bytes, _) => "one byte at a time".to_owned(),
-            (Cut::Once, true) => "in two chunks, split at every byte".to_owned(),
-            (Cut::Once, false) => {
+impl Cut {
+    fn words(self, all: bool) -> String {
+        match (self, all) {
+            (Self::Bytes, _) => "one byte at a time".to_owned(),
+            (Self::Once, true) => "in two chunks, split at every byte".to_owned(),
+            (Self::Once, false) => {
                 "in two chunks, split at places spread evenly: all of them would take too long"
                     .to_owned()
             }
-            (Cut::Twice, _) => "in three chunks, split at every pair of bytes".to_owned(),
-            (Cut::Strips, _) => {
+            (Self::Twice, _) => "in three chunks, split at every pair of bytes".to_owned(),
+            (Self::Strips, _) => {
                 format!("in chunks of {STRIP} bytes, so that every byte once begins a chunk")
             }
-            (Cut::Random, _) => format!("split at up to {CUTS} random places"),
+            (Self::Random, _) => format!("split at up to {CUTS} random places"),
         }
     }
 }
@@ -246,11 +249,17 @@ impl Attempt<'_> {
         all: bool,
         ways: impl IntoIterator<Item = Way>,
     ) -> Result<(), Stop> {
-        let mut group = Group { cut, ways: 0, all };
+        let mut group = Group {
+            cut,
+            ways: 0,
+            all,
+            words: cut.words(all),
+        };
         let mut tried = Ok(());
         for way in ways {
             if self.interruption.has_come() {
                 group.all = false;
+                group.words.push_str(" (not all of these: interrupted)");
                 tried = Err(Stop::Interrupted);
                 break;
             }
