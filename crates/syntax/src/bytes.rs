@@ -31,8 +31,6 @@ pub struct ByteParser {
     parser: Parser,
     /// The beginning of a character at the end of the last chunk.
     cut: Vec<u8>,
-    /// The events of such a character once it is completed, kept here so that their room is used again.
-    ready: VecDeque<Event<'static>>,
     shrinks: Shrinks,
 }
 
@@ -45,7 +43,6 @@ impl ByteParser {
         Ok(Self {
             parser: Parser::new(dialect)?,
             cut: Vec::new(),
-            ready: VecDeque::new(),
             shrinks: Shrinks::default(),
         })
     }
@@ -53,12 +50,12 @@ impl ByteParser {
     /// Takes the next chunk and returns the events it completes. See [`Parser::feed`].
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c [u8]) -> ByteEvents<'p, 'c> {
         self.parser.begin_chunk(0);
-        self.ready.clear();
-        let rest = self.complete_cut(chunk);
+        let (completed, rest) = self.complete_cut(chunk);
         let (whole, cut) = rest.split_at(rest.len() - cut_len(rest));
         self.cut.extend_from_slice(cut);
         ByteEvents {
             parser: self,
+            completed: completed.map(Completed::new),
             parts: whole.utf8_chunks(),
             invalid: 0,
             chunk: Chunk::new(""),
@@ -89,38 +86,37 @@ impl ByteParser {
         self.parser.syntax()
     }
 
-    /// Reads the rest of the character that the last chunk cut. Returns what is left of the chunk.
-    fn complete_cut<'c>(&mut self, chunk: &'c [u8]) -> &'c [u8] {
+    /// Takes the rest of the character that the last chunk cut. Returns what it is, once that is known, and what is left
+    /// of the chunk.
+    fn complete_cut<'c>(&mut self, chunk: &'c [u8]) -> (Option<char>, &'c [u8]) {
         let mut rest = chunk;
         while !self.cut.is_empty()
             && let Some((&byte, behind)) = rest.split_first()
         {
             self.cut.push(byte);
-            match std::str::from_utf8(&self.cut) {
-                Ok(_) => rest = behind,
+            let completed = match std::str::from_utf8(&self.cut) {
+                Ok(text) => text.chars().next(),
                 Err(error) if error.error_len().is_none() => {
                     rest = behind;
                     continue;
                 }
-                // The new byte belongs to no character that was begun: it is read with the rest.
-                Err(_) => {
-                    self.cut.pop();
-                }
-            }
-            let text = if let Ok(text) = std::str::from_utf8(&self.cut) {
-                self.shrinks.fed += text.len();
-                text
-            } else {
-                self.shrinks.replaced(self.cut.len(), &self.parser);
-                REPLACEMENT
+                Err(_) => None,
             };
-            for event in self.parser.feed(text) {
-                self.ready.push_back(self.shrinks.map(event.into_owned()));
-            }
-            self.shrinks.note_pin(&self.parser);
+            let completed = if let Some(character) = completed {
+                rest = behind;
+                self.parser.begin_chunk(character.len_utf8());
+                self.shrinks.fed += character.len_utf8();
+                character
+            } else {
+                // The new byte belongs to no character that was begun: it is read with the rest.
+                self.parser.begin_chunk(REPLACEMENT.len());
+                self.shrinks.replaced(self.cut.len() - 1, &self.parser);
+                char::REPLACEMENT_CHARACTER
+            };
             self.cut.clear();
+            return (Some(completed), rest);
         }
-        rest
+        (None, rest)
     }
 }
 
@@ -140,10 +136,41 @@ fn cut_len(bytes: &[u8]) -> usize {
 #[must_use = "the events of a chunk are lost with it"]
 pub struct ByteEvents<'p, 'c> {
     parser: &'p mut ByteParser,
+    completed: Option<Completed>,
     parts: Utf8Chunks<'c>,
     /// The width of the invalid part that follows the present chunk.
     invalid: usize,
     chunk: Chunk<'c>,
+}
+
+/// A character that two chunks make up, as a chunk of its own.
+#[derive(Debug)]
+struct Completed {
+    character: char,
+    /// As in [`Chunk`].
+    taken: usize,
+    is_done: bool,
+}
+
+impl Completed {
+    const fn new(character: char) -> Self {
+        Self {
+            character,
+            taken: 0,
+            is_done: false,
+        }
+    }
+
+    fn next(&mut self, parser: &mut Parser) -> Option<Event<'static>> {
+        let mut room = [0; 4];
+        let mut chunk = Chunk::new(self.character.encode_utf8(&mut room));
+        chunk.taken = self.taken;
+        chunk.is_done = self.is_done;
+        let event = parser.next(&mut chunk).map(Event::into_owned);
+        self.taken = chunk.taken;
+        self.is_done = chunk.is_done;
+        event
+    }
 }
 
 impl<'c> Iterator for ByteEvents<'_, 'c> {
@@ -151,13 +178,15 @@ impl<'c> Iterator for ByteEvents<'_, 'c> {
 
     fn next(&mut self) -> Option<Event<'c>> {
         let ByteParser {
-            parser,
-            ready,
-            shrinks,
-            ..
+            parser, shrinks, ..
         } = &mut *self.parser;
-        if let Some(event) = ready.pop_front() {
-            return Some(event);
+        if let Some(completed) = &mut self.completed {
+            if let Some(event) = completed.next(parser) {
+                let event = shrinks.map(event);
+                shrinks.note_pin(parser);
+                return Some(event);
+            }
+            self.completed = None;
         }
         loop {
             if let Some(event) = parser.next(&mut self.chunk) {
@@ -189,31 +218,61 @@ impl Drop for ByteEvents<'_, '_> {
 impl std::iter::FusedIterator for ByteEvents<'_, '_> {}
 
 /// How much longer the text is than the bytes it was made from, at each place that an event may still name.
+///
+/// There may be a replacement at every third byte of text for thousands of bytes, so a bit map keeps them.
 #[derive(Clone, Debug, Default)]
 struct Shrinks {
     /// Bytes of text given to the parser.
     fed: usize,
-    /// What holds before the first entry.
-    base: usize,
-    /// Where a replacement ends in the text, and by how much all replacements up to it have lengthened the text.
-    entries: VecDeque<(usize, usize)>,
+    /// By how much all replacements so far have lengthened the text.
+    total: usize,
+    /// Two bits for each byte of text: by how much the replacement that ends with it has lengthened the text.
+    words: VecDeque<u64>,
+    /// The place in the text where the first word begins.
+    from: usize,
     /// A place further back that a diagnostic may still name, in the text and in the bytes.
     pin: Option<(usize, usize)>,
 }
+
+/// For how many bytes of text a word stands.
+const WORD: usize = 32;
+
+/// As many words as are ever needed: what may be named, and what is held behind it.
+const WORDS: usize = 2 * REACH / WORD + 2;
 
 impl Shrinks {
     /// A replacement for `width` bytes is about to be fed.
     fn replaced(&mut self, width: usize, parser: &Parser) {
         self.note_pin(parser);
         let oldest = parser.position().saturating_sub(REACH);
-        while let Some(&(_, total)) = self.entries.front().filter(|(end, _)| *end < oldest) {
-            self.base = total;
-            self.entries.pop_front();
+        while self.from + WORD <= oldest && self.words.pop_front().is_some() {
+            self.from += WORD;
         }
         self.fed += REPLACEMENT.len();
-        let total = self.entries.back().map_or(self.base, |&(_, total)| total);
-        self.entries
-            .push_back((self.fed, total + REPLACEMENT.len() - width));
+        let longer = REPLACEMENT.len() - width;
+        let last = self.fed - 1;
+        if self.words.is_empty() {
+            self.words.reserve_exact(WORDS);
+            self.from = last - last % WORD;
+        }
+        let index = (last - self.from) / WORD;
+        if index >= self.words.len() {
+            self.words.resize(index + 1, 0);
+        }
+        if let Some(word) = self.words.get_mut(index) {
+            *word |= [0, 1, 2].get(longer).copied().unwrap_or(0_u64) << (2 * (last % WORD));
+        }
+        self.total += longer;
+    }
+
+    /// By how much the replacements from the place `text` on have lengthened the text.
+    fn behind(&self, text: usize) -> usize {
+        let words = self.words.iter().enumerate().rev();
+        words
+            .map(|(index, word)| (self.from + index * WORD, *word))
+            .take_while(|(begin, _)| begin + WORD > text)
+            .map(|(begin, word)| sum_of_pairs(word >> (2 * text.saturating_sub(begin))))
+            .sum()
     }
 
     /// Remembers the place that the parser's next far-reaching diagnostic will begin at.
@@ -228,13 +287,7 @@ impl Shrinks {
     fn place(&self, text: usize) -> usize {
         match self.pin {
             Some((pinned, original)) if pinned == text => original,
-            _ => {
-                let index = self.entries.partition_point(|&(end, _)| end <= text);
-                let before = index
-                    .checked_sub(1)
-                    .and_then(|index| self.entries.get(index));
-                text - before.map_or(self.base, |&(_, total)| total)
-            }
+            _ => text - (self.total - self.behind(text)),
         }
     }
 
@@ -245,4 +298,12 @@ impl Shrinks {
         }
         event
     }
+}
+
+/// The sum of the numbers that each two bits of `word` are.
+fn sum_of_pairs(word: u64) -> usize {
+    const LOW: u64 = 0x5555_5555_5555_5555;
+    let (ones, twos) = (word & LOW, (word >> 1) & LOW);
+    let sum = ones.count_ones() + 2 * twos.count_ones();
+    usize::try_from(sum).unwrap_or_default()
 }

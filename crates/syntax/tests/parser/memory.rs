@@ -18,7 +18,7 @@ const CHUNKS: [usize; 4] = [1, 4, 64, usize::MAX];
 /// clones share, are counted apart.
 const TEXT_LIMIT: usize = 4096 + LINE_LIMIT;
 /// The same for bytes, where places must be kept of what is no UTF-8.
-const BYTES_LIMIT: usize = 11 * LINE_LIMIT;
+const BYTES_LIMIT: usize = 4096 + LINE_LIMIT;
 /// What the compiled markers take at most.
 const MARKERS_LIMIT: usize = 9 * 1024 + 512;
 
@@ -391,10 +391,19 @@ fn worst_texts(written: &Written) -> Vec<(&'static str, Vec<u8>)> {
             format!("{}{opened}{}", written.awkward(), written.awkward()),
         ),
     ];
+    let start = written.start.as_bytes();
     let bytes = [
         (
             "a header that is no UTF-8",
-            [written.start.as_bytes(), &[0xFF; 2 * LINE_LIMIT]].concat(),
+            [start, &[0xFF; 2 * LINE_LIMIT]].concat(),
+        ),
+        (
+            "the same behind what is no UTF-8",
+            [&[0xFF; 2 * LINE_LIMIT], start, &[0xFF; 2 * LINE_LIMIT]].concat(),
+        ),
+        (
+            "a long header that a cut character ends",
+            [start, &[b'l'; LINE_LIMIT - 1], "\u{20AC}".as_bytes()].concat(),
         ),
         ("no UTF-8", [0xFF; 3 * LINE_LIMIT].to_vec()),
     ];
