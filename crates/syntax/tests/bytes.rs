@@ -105,3 +105,33 @@ fn a_dropped_iterator_loses_its_own_events_alone() {
         }
     }
 }
+
+/// Far more replacements than are remembered, before and in a header that is held back: each event has its own bytes.
+#[test]
+fn many_replacements_keep_their_places() {
+    let invalid = [0xFF; 2 * LINE_LIMIT];
+    let marker = "!!!GADGET_START:".as_bytes();
+    let bytes = [
+        &invalid,
+        "\r\né".as_bytes(),
+        marker,
+        &invalid,
+        b"\n",
+        marker,
+    ]
+    .concat();
+    let width = |character: char| match character {
+        char::REPLACEMENT_CHARACTER => 1,
+        other => other.len_utf8(),
+    };
+    for size in [1, 7, 64, bytes.len()] {
+        let mut events = read(bytes.chunks(size), &Dialect::block()).unwrap();
+        events.retain(|event| !matches!(event.kind, EventKind::Diagnostic(_)));
+        let found = text(&events, bytes.len());
+        assert_eq!(found, String::from_utf8_lossy(&bytes), "chunks of {size}");
+        for event in &events {
+            let expected: usize = event.source().chars().map(width).sum();
+            assert_eq!(event.span.len(), expected, "{event:?}, chunks of {size}");
+        }
+    }
+}
