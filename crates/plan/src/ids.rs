@@ -140,15 +140,17 @@ impl Ids {
         }
     }
 
-    /// The call that the id means for a call of this turn: an earlier one of the turn, else the latest of
-    /// earlier turns, else the first later one of the turn, as far as it has appeared; else [`NONE`].
-    /// It never answers the call itself.
+    /// The call that the id means for a call of this turn: the call itself or an earlier one of the turn, else the
+    /// latest of earlier turns, else the first later one of the turn, as far as it has appeared; else [`NONE`].
     pub(crate) fn meaning(&self, number: u32, call: u32, turn: u32) -> u32 {
-        match self.names.get(number as usize) {
-            Some(name) if name.turn != turn || name.holder < call => name.holder,
-            Some(name) if name.earlier != NONE => name.earlier,
-            Some(name) if name.holder != call => name.holder,
-            _ => NONE,
+        let Some(name) = self.names.get(number as usize) else {
+            return NONE;
+        };
+        let is_later = name.turn == turn && name.holder > call;
+        if is_later && name.earlier != NONE {
+            name.earlier
+        } else {
+            name.holder
         }
     }
 

@@ -118,6 +118,10 @@ impl Example {
             ["turn"] => plan.begin_turn(Order::Graph),
             ["turn", "sequential"] => plan.begin_turn(order(false)),
             ["turn", "sequential", "stop"] => plan.begin_turn(order(true)),
+            ["calls", most] => {
+                plan.limit_calls_per_turn(Some(most.parse().unwrap()));
+                Ok(())
+            }
             ["end"] => plan.end_turn(Reply::Whole),
             ["end", "cut"] => plan.end_turn(Reply::Cut),
             ["cancel"] => {
@@ -235,6 +239,29 @@ fn misuse_is_refused_and_changes_nothing() {
 #[test]
 fn corner_cases() {
     check_file(&here().join("tests/examples/corners.md"), 47);
+}
+
+/// Whatever earlier turns hold, and whatever the order.
+#[test]
+fn an_own_id_means_the_call_itself() {
+    for stop_on_error in [None, Some(false), Some(true)] {
+        let order = stop_on_error.map_or(Order::Graph, |stop_on_error| Order::Sequential {
+            stop_on_error,
+        });
+        let mut plan = Plan::new(Limits::default());
+        let tools = [(); 2].map(|()| plan.add_tool(Tool::default()));
+        assert_eq!(tools.map(ToolIndex::index), [0, 1]);
+        for tool in tools {
+            plan.begin_turn(order).unwrap();
+            let call = plan.declare("a").unwrap();
+            plan.complete(call, tool, ["a"]).unwrap();
+            let view = plan.call(call).unwrap();
+            assert_eq!(view.tool(), Some(tool));
+            let meant: Vec<_> = view.dependencies().map(|to| to.call).collect();
+            assert_eq!(meant, [Some(call)], "{tool:?}, {order:?}");
+            plan.end_turn(Reply::Whole).unwrap();
+        }
+    }
 }
 
 /// Actions that are taken late are still true.

@@ -77,12 +77,10 @@ impl Escaper {
     pub fn escape<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut written = String::new();
         let mut copied = 0;
-        let mut from = 0;
-        while let Some(at) = self.completed(text, copied, from) {
+        while let Some(at) = self.completed(text, copied, copied) {
             written.push_str(text.get(copied..at).unwrap_or_default());
             written.push('\\');
             copied = at;
-            from = text.ceil_char_boundary(at + 1);
         }
         if written.is_empty() {
             return Cow::Borrowed(text);
@@ -109,14 +107,12 @@ impl Escaper {
     pub fn escape_chunk(&self, state: &mut EscapeState, chunk: &str, written: &mut String) {
         let text = &mut state.before;
         let mut given = text.len();
-        let mut from = given;
         let mut fresh = 0;
         text.push_str(chunk);
-        while let Some(at) = self.completed(text, fresh, from) {
+        while let Some(at) = self.completed(text, fresh, given) {
             written.push_str(text.get(given..at).unwrap_or_default());
             written.push('\\');
             (given, fresh) = (at, at);
-            from = text.ceil_char_boundary(at + 1);
         }
         written.push_str(text.get(given..).unwrap_or_default());
         // Of the backslashes at the end it matters only whether there are any.

@@ -4,13 +4,57 @@ use plaincall_oracle::agreement::{Agreement, agrees};
 use plaincall_oracle::effort::at_most;
 use plaincall_oracle::merged::Kind;
 use plaincall_oracle::oracle::{Options, Oracle};
-use plaincall_oracle::soup::{Kitchen, Random};
-use plaincall_syntax::{Escaper, Parser};
+use plaincall_oracle::soup::{self, Kitchen, Random};
+use plaincall_syntax::{Dialect, EscapeState, Escaper, Parser};
 
 use crate::accepted_options;
 
 /// How many texts are made with the same options.
 const TEXTS: u64 = 4;
+
+fn escaped_in_chunks(escaper: &Escaper, text: &str, cuts: &[usize]) -> String {
+    let (mut state, mut written) = (EscapeState::default(), String::new());
+    let mut from = 0;
+    for to in cuts.iter().copied().chain([text.len()]) {
+        escaper.escape_chunk(&mut state, &text[from..to], &mut written);
+        from = to;
+    }
+    written
+}
+
+/// Whether some marker begins in `before` and could go on with the first character of `after`.
+fn may_join(dialect: &Dialect, before: &str, after: &str) -> bool {
+    let markers = dialect.markers().unwrap();
+    markers.iter().any(|marker| {
+        let mut inner = marker.text.char_indices().skip(1);
+        inner.any(|(at, next)| before.ends_with(&marker.text[..at]) && after.starts_with(next))
+    })
+}
+
+/// What is written does not depend on the chunks, and what may go on over their borders is known.
+fn check_cuts(
+    random: &mut Random,
+    text: &str,
+    written: &str,
+    dialect: &Dialect,
+    escaper: &Escaper,
+) {
+    let cuts = soup::cuts(random, text);
+    let in_chunks = escaped_in_chunks(escaper, text, &cuts);
+    assert_eq!(
+        in_chunks, written,
+        "{text:?} cut at {cuts:?} with {dialect:?}"
+    );
+    for cut in cuts {
+        let (before, after) = text.split_at(cut);
+        let joins = may_join(dialect, before, after);
+        assert_eq!(
+            escaper.may_join(before, after),
+            joins,
+            "{before:?}, {after:?} with {dialect:?}"
+        );
+    }
+}
 
 #[test]
 fn what_was_escaped_is_read_again() {
@@ -28,7 +72,7 @@ fn what_was_escaped_is_read_again() {
         let dialect = options.dialect();
         let escaper = Escaper::new(&dialect).unwrap();
         let parser = Parser::new(&dialect).unwrap();
-        for _ in 0..TEXTS {
+        for number in 0..TEXTS {
             let text = kitchen.text(&mut random);
             let written = oracle.escape(&text);
             let place = || format!("{text:?}, escaped {written:?}, with {}", options.words());
@@ -36,6 +80,10 @@ fn what_was_escaped_is_read_again() {
             assert_eq!(escaper.escape(&text), written, "{}", place());
             assert_eq!(oracle.unescape(&written), text, "{}", place());
             assert_eq!(escaper.unescape(&written), text, "{}", place());
+            // One of each options: they say little of the options.
+            if number == 0 {
+                check_cuts(&mut random, &text, &written, &dialect, &escaper);
+            }
             let twice = || format!("unescaped without need, {}", place());
             assert_eq!(
                 escaper.unescape(&text),
