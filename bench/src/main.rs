@@ -120,7 +120,7 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
     }
     if options.wants(options::LENGTHS) {
         let rows = print_lengths(options, effort, out, &mut complaints)?;
-        verdicts.extend(rows.iter().map(Verdict::of_lengths));
+        verdicts.extend(rows.iter().flat_map(Verdict::of_lengths));
     }
     if options.check {
         for verdict in &verdicts {

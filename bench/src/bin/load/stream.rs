@@ -205,7 +205,7 @@ impl Source {
                 Some(Part::Value(stretch)) => stretch.range.is_empty(),
                 _ => false,
             },
-            EventKind::CallEnd(termination) => *termination == Termination::Explicit,
+            EventKind::CallEnd(ending) => ending.termination() == Termination::Explicit,
             _ => false,
         };
         if is_right {
