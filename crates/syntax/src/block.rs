@@ -449,7 +449,7 @@ pub(crate) fn after_content(role: Role, len: usize, mid_line: bool) -> State {
 /// header = name , [ ":" , [ id ] , { ":" , dependency , { "," , dependency } } ] ;   (* all trimmed *)
 /// name   = ( letter | digit | "_" ) , { any - blank - control - quote - backtick - ":" } ;
 /// ```
-fn header_parts(window: &str, from: usize, to: usize) -> Option<HeaderParts> {
+pub(crate) fn header_parts(window: &str, from: usize, to: usize) -> Option<HeaderParts> {
     let line = window.as_bytes().get(from..to)?;
     let mut colons = line.iter().zip(from..).filter(|(byte, _)| **byte == b':');
     let mut colon = || colons.next().map(|(_, at)| at);

@@ -47,6 +47,13 @@ impl ByteParser {
         })
     }
 
+    /// See [`Parser::without_fast_path`].
+    #[doc(hidden)]
+    pub fn without_fast_path(mut self) -> Self {
+        self.parser = self.parser.without_fast_path();
+        self
+    }
+
     /// Takes the next chunk and returns the events it completes. See [`Parser::feed`].
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c [u8]) -> ByteEvents<'p, 'c> {
         self.parser.begin_chunk(0);

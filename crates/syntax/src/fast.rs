@@ -1,39 +1,29 @@
 //! The fast path: what is frequent, taken off the exact path.
 //!
-//! It has no rules of its own. For what stands at the front of the window it does in one go what the state machine
-//! does in several steps, where the chunk shows all of it; as soon as anything is unusual or undecided it changes
-//! nothing and is *unsure*, and the exact path in [`parser`](crate::parser), [`machine`](crate::machine), `block.rs`
-//! and `emoji.rs` takes over. Without this file the parser would say the same, more slowly; the tests hold both against
-//! the oracle ([`Parser::without_fast_path`]).
+//! It has no rules of its own. For what stands at the front of the window it says in one go what the state machine
+//! says after several looks; as soon as anything is unusual or undecided it says nothing, and the exact path in
+//! [`parser`](crate::parser), [`machine`](crate::machine), `block.rs` and `emoji.rs` is asked. Without this file the
+//! parser would say the same, more slowly; the tests hold both against the oracle ([`Parser::without_fast_path`]).
 //!
 //! What it knows:
 //!
 //! - content up to the first place where a marker or an escape may begin, straight from the chunk ([`plain_event`]);
-//! - markers, header lines and pointer lines that the chunk holds whole ([`fast_event`]);
-//! - while something is held: a chunk that leaves it undecided, one that ends it at its first byte, and one that
-//!   ends a line ([`held_event`]).
+//! - while something is held: a chunk that leaves it undecided, one whose first byte decides that it is content, and
+//!   one that ends a line ([`held_event`]);
+//! - markers, header lines and pointer lines that the window holds whole ([`fast_step`]).
 //!
 //! [`plain_event`]: Parser::plain_event
-//! [`fast_event`]: Parser::fast_event
 //! [`held_event`]: Parser::held_event
+//! [`fast_step`]: Machine::fast_step
 
 use crate::LINE_LIMIT;
 use crate::block::{HeaderParts, LineClass, after_content, open_line_end, trimmed};
-use crate::event::{Event, Part};
+use crate::event::{Event, Part, Syntax};
 use crate::machine::{Content, Machine, State, Step, Token, Wait};
 use crate::markers::{Look, Role, Set, Until};
 use crate::parser::{Chunk, Parser, content_event};
 use crate::piece::{INLINE, Piece};
 use crate::span::Span;
-
-/// What the fast path has found.
-pub(crate) enum Fast<'c> {
-    Event(Event<'c>),
-    /// The chunk holds no further event.
-    Done,
-    /// The exact path must tell.
-    Unsure,
-}
 
 impl Parser {
     /// Content up to the first place where a marker or an escape may begin; in a value less the line end before it.
@@ -45,12 +35,13 @@ impl Parser {
     #[inline(always)]
     pub(crate) fn plain_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
         let rest = chunk.rest();
-        if rest.is_empty() || self.is_held() || !self.is_settled() || self.machine.ended.is_some() {
+        let first = *rest.as_bytes().first()?;
+        if self.is_held() || !self.is_settled() || !self.machine.settles_end(first) {
             return None;
         }
         let (content, set) = self.machine.content()?;
         let mut len = set.plain_len(rest.as_bytes());
-        if content == Content::Value && !matches!(self.machine.state, State::Body(_)) {
+        if matches!(self.machine.state, State::Value) {
             // The line end before a marker, or a carriage return that may become one, is not the value's yet.
             let text = rest.as_bytes().get(..len)?;
             len -= open_line_end(text, false);
@@ -59,26 +50,10 @@ impl Parser {
         if len == 0 {
             return None;
         }
-        Some(self.content_of_chunk(content, rest.get(..len)?, chunk))
-    }
-
-    #[inline]
-    fn content_of_chunk<'c>(
-        &mut self,
-        content: Content,
-        text: &'c str,
-        chunk: &mut Chunk<'c>,
-    ) -> Event<'c> {
-        let start = self.position;
-        self.position += text.len();
-        self.machine.consumed(text.len());
-        chunk.taken += text.len();
+        let text = rest.get(..len)?;
+        let span = self.consume_chunk(len, chunk);
         chunk.is_done = chunk.is_used_up();
-        content_event(
-            content,
-            Piece::borrowed(text),
-            Span::new(start, self.position),
-        )
+        Some(content_event(content, Piece::borrowed(text), span))
     }
 
     #[inline]
@@ -86,181 +61,21 @@ impl Parser {
         self.is_fast && self.content_left == 0 && self.machine.is_settled()
     }
 
-    /// What stands at the front of the window, if the chunk shows all of it.
-    pub(crate) fn fast_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Fast<'c> {
-        let rest = chunk.rest();
-        if rest.is_empty() || !self.is_settled() {
-            return Fast::Unsure;
-        }
-        if self.is_held() {
-            return self.held_event(chunk);
-        }
-        loop {
-            return match self.machine.state {
-                State::Text => self.text_event(rest, chunk),
-                State::Value => self.value_event(rest, chunk),
-                State::Body(_) => self.body_event(rest, chunk),
-                State::EndMarker { len, mid_line } => {
-                    let step = self.machine.end_marker(len, mid_line, self.position);
-                    self.event_of(step, chunk)
-                }
-                State::PointerLine => self.pointer_event(rest, chunk),
-                State::Header => {
-                    let marker = self.machine.markers.start.len();
-                    self.header_event(rest, marker, chunk)
-                }
-                State::BodyStart(family) => {
-                    let step = self.machine.body_start(rest, false, family);
-                    self.event_of(step, chunk)
-                }
-                State::Between(LineClass::Start) if self.machine.pin.is_none() => {
-                    let look = self.machine.markers.between.look(rest.as_bytes(), 0, false);
-                    match look {
-                        Look::Whole { len, role } if role != Role::BlockStart => {
-                            self.machine.state = after_content(role, len, false);
-                            continue;
-                        }
-                        look => self.hold_beginning(&look, 0, chunk),
-                    }
-                }
-                _ => Fast::Unsure,
-            };
-        }
-    }
-
-    /// What the machine has found, as an event.
-    fn event_of<'c>(&mut self, step: Step, chunk: &mut Chunk<'c>) -> Fast<'c> {
-        match step {
-            Step::Whole(token, len) => Fast::Event(self.whole_event(token, len, chunk)),
-            Step::More(wait) => self.hold_all(wait, chunk),
-            Step::Emit(content, len) => {
-                self.content = content;
-                self.content_left = len;
-                Fast::Unsure
-            }
-            Step::Again | Step::Done => Fast::Unsure,
-        }
-    }
-
-    /// Holds all that is left of the chunk.
-    fn hold_all<'c>(&mut self, wait: Wait, chunk: &mut Chunk<'_>) -> Fast<'c> {
-        self.wait = wait;
-        self.hold_rest(chunk);
-        Fast::Done
-    }
-
-    /// Holds what is left of the chunk if it is a beginning of a marker, or a line end of `at` bytes and that.
-    fn hold_beginning<'c>(&mut self, look: &Look, at: usize, chunk: &mut Chunk<'_>) -> Fast<'c> {
-        match *look {
-            Look::Partial(Until::Marker(index)) => self.hold_all(Wait::Marker { at, index }, chunk),
-            _ => Fast::Unsure,
-        }
-    }
-
-    fn text_event<'c>(&mut self, rest: &'c str, chunk: &mut Chunk<'c>) -> Fast<'c> {
-        let text = rest.as_bytes();
-        if self.machine.ended.is_some() {
-            match text {
-                [first, ..] if first.is_ascii() && !begins_word(*first) => {
-                    self.machine.ended = None;
-                }
-                _ => return Fast::Unsure,
-            }
-        }
-        match self.machine.text_set().look(text, 0, false) {
-            Look::No => match self.plain_event(chunk) {
-                Some(event) => Fast::Event(event),
-                None => Fast::Unsure,
-            },
-            Look::Whole {
-                len,
-                role: Role::BlockStart,
-            } => self.header_event(rest, len, chunk),
-            Look::Whole {
-                len,
-                role: Role::EmojiStart(family),
-            } => {
-                let at = self.position;
-                let step = self.machine.emoji_header(rest, at, false, len, family);
-                self.event_of(step, chunk)
-            }
-            look => self.hold_beginning(&look, 0, chunk),
-        }
-    }
-
-    fn header_event<'c>(&mut self, rest: &str, marker: usize, chunk: &mut Chunk<'c>) -> Fast<'c> {
-        let text = rest.as_bytes();
-        let Some((content, line)) = self.machine.line_in(text, marker) else {
-            return Fast::Unsure;
-        };
-        let Some(parts) = usual_header(text, marker, content) else {
-            return Fast::Unsure;
-        };
-        let span = Span::new(self.position, self.position + line);
-        let step = self.machine.call_start(&parts, span, false);
-        self.event_of(step, chunk)
-    }
-
-    fn value_event<'c>(&mut self, rest: &'c str, chunk: &mut Chunk<'c>) -> Fast<'c> {
-        let text = rest.as_bytes();
-        let line_end = match text {
-            [b'\n', ..] => 1,
-            [b'\r', b'\n', ..] => 2,
-            _ => 0,
-        };
-        if line_end == text.len() || text == b"\r" {
-            return self.hold_all(Wait::Any, chunk);
-        }
-        match self.machine.markers.value.look(text, line_end, false) {
-            Look::Whole { len, role }
-                if (line_end > 0 || self.machine.first_column)
-                    && matches!(role, Role::BlockEnd | Role::BlockArgument) =>
-            {
-                self.machine.state = after_content(role, len, false);
-                Fast::Event(self.whole_event(Token::ValueEnd, line_end, chunk))
-            }
-            look => self.hold_beginning(&look, line_end, chunk),
-        }
-    }
-
-    fn body_event<'c>(&mut self, rest: &'c str, chunk: &mut Chunk<'c>) -> Fast<'c> {
-        let State::Body(family) = self.machine.state else {
-            return Fast::Unsure;
-        };
-        match self.machine.markers.body.look(rest.as_bytes(), 0, false) {
-            Look::Whole { len, role } if role == Role::EmojiEnd(family) => {
-                self.machine.pin = None;
-                self.machine.state = State::EndMarker {
-                    len,
-                    mid_line: false,
-                };
-                Fast::Event(self.whole_event(Token::ValueEnd, 0, chunk))
-            }
-            look => self.hold_beginning(&look, 0, chunk),
-        }
-    }
-
-    fn pointer_event<'c>(&mut self, rest: &'c str, chunk: &mut Chunk<'c>) -> Fast<'c> {
-        let marker = self.machine.markers.arg.len();
-        let Some((content, line)) = self.machine.line_in(rest.as_bytes(), marker) else {
-            return Fast::Unsure;
-        };
-        self.machine.state = State::Value;
-        self.machine.first_column = true;
-        let pointer = trimmed(rest, marker, content);
-        Fast::Event(self.whole_event(Token::Argument { pointer }, line, chunk))
-    }
-
-    /// A fresh chunk while something is held.
-    fn held_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Fast<'c> {
-        if chunk.taken > 0 || self.pulled > 0 {
-            return Fast::Unsure;
+    /// A fresh chunk while something is held. `None` if the exact path must tell, or if the chunk is done.
+    #[inline]
+    pub(crate) fn held_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
+        let is_fresh = chunk.taken == 0 && !chunk.text.is_empty();
+        if !self.is_held() || !is_fresh || !self.is_settled() {
+            return None;
         }
         let text = chunk.text.as_bytes();
-        let window = self.held.get(self.held_from..).unwrap_or_default();
+        let window = self.held.get(self.held_from..)?;
         let held = window.len();
         match self.wait {
-            Wait::Any if is_line_end(window) && matches!(self.machine.state, State::Value) => {
+            Wait::Any => {
+                if !is_line_end(window) || !matches!(self.machine.state, State::Value) {
+                    return None;
+                }
                 if self.is_ended_by(text) {
                     return self.held_content(Content::Value);
                 }
@@ -269,63 +84,50 @@ impl Parser {
                     && window != "\r"
                 {
                     self.wait = Wait::Marker { at: held, index };
-                    return self.absorb(chunk);
+                    self.absorb(chunk);
                 }
-                Fast::Unsure
+                None
             }
             Wait::Marker { at, index } => {
-                let (content, set) = match self.machine.content() {
-                    Some((content, set)) => (Some(content), set),
-                    None if matches!(self.machine.state, State::Between(_)) => {
-                        (None, &self.machine.markers.between)
-                    }
-                    None => return Fast::Unsure,
-                };
+                let set = self.machine.looked_for()?;
                 if set.continues(index, held - at, text) {
-                    return self.absorb(chunk);
+                    self.absorb(chunk);
+                    return None;
                 }
-                match content {
-                    Some(content)
-                        if held - at <= set.clear_len(index) && self.is_ended_by(text) =>
-                    {
-                        self.held_content(content)
-                    }
-                    _ => Fast::Unsure,
-                }
+                let (content, set) = self.machine.content()?;
+                let is_content = held - at <= set.clear_len(index) && self.is_ended_by(text);
+                is_content.then(|| self.held_content(content))?
             }
             Wait::Line { from } => {
                 if self.machine.line_scanned != held || held + text.len() > from + LINE_LIMIT {
-                    return Fast::Unsure;
+                    return None;
                 }
                 let end = self.machine.markers.line.plain_len(text);
-                if end == text.len() {
-                    self.machine.line_scanned += end;
-                    return self.absorb(chunk);
+                if end < text.len() {
+                    return self.line_event(from, end, chunk);
                 }
-                if text.get(end) != Some(&b'\n') {
-                    return Fast::Unsure;
-                }
-                self.line_event(from, end + 1, chunk)
+                self.machine.line_scanned += end;
+                self.absorb(chunk);
+                None
             }
             Wait::Bracket { from } => {
                 let is_plain = self.machine.bracket_scanned == held
                     && held + text.len() <= from + LINE_LIMIT
                     && !text.iter().any(|byte| matches!(byte, b']' | b'\n'));
-                if !is_plain {
-                    return Fast::Unsure;
+                if is_plain {
+                    self.machine.bracket_scanned += text.len();
+                    self.absorb(chunk);
                 }
-                self.machine.bracket_scanned += text.len();
-                self.absorb(chunk)
+                None
             }
-            Wait::Any => Fast::Unsure,
         }
     }
 
     /// The chunk leaves what is held undecided.
-    fn absorb<'c>(&mut self, chunk: &mut Chunk<'_>) -> Fast<'c> {
+    fn absorb(&mut self, chunk: &mut Chunk<'_>) {
         self.hold(chunk.text);
         chunk.taken = chunk.text.len();
-        Fast::Done
+        chunk.is_done = true;
     }
 
     /// Whether no marker or escape that begins in what is held can go on with `text`.
@@ -336,10 +138,10 @@ impl Parser {
     }
 
     /// All that is held is content.
-    fn held_content<'c>(&mut self, content: Content) -> Fast<'c> {
-        let window = self.held.get(self.held_from..).unwrap_or_default();
+    fn held_content<'c>(&mut self, content: Content) -> Option<Event<'c>> {
+        let window = self.held.get(self.held_from..)?;
         if window.len() > INLINE {
-            return Fast::Unsure;
+            return None;
         }
         self.machine.first_column = window.ends_with('\n');
         let (piece, start) = (Piece::copied(window), self.position);
@@ -347,52 +149,182 @@ impl Parser {
         self.machine.consumed(window.len());
         self.held.clear();
         self.held_from = 0;
-        Fast::Event(content_event(
-            content,
-            piece,
-            Span::new(start, self.position),
-        ))
+        let span = Span::new(start, self.position);
+        Some(content_event(content, piece, span))
     }
 
-    /// A held header or pointer line whose line end is the last of the chunk's first `more` bytes.
-    fn line_event<'c>(&mut self, from: usize, more: usize, chunk: &mut Chunk<'c>) -> Fast<'c> {
-        let state = self.machine.state;
-        let marker = match state {
+    /// A held header or pointer line, if its line end is the byte `at` of the chunk.
+    fn line_event<'c>(
+        &mut self,
+        from: usize,
+        at: usize,
+        chunk: &mut Chunk<'c>,
+    ) -> Option<Event<'c>> {
+        let marker = match self.machine.state {
             State::Text | State::Header => self.machine.markers.start.len(),
             State::PointerLine => self.machine.markers.arg.len(),
-            _ => return Fast::Unsure,
+            _ => return None,
         };
-        if from != marker {
-            return Fast::Unsure;
+        if from != marker || chunk.text.as_bytes().get(at) != Some(&b'\n') {
+            return None;
         }
-        let end = chunk.text.get(..more).unwrap_or_default();
-        self.hold(end);
-        self.pulled = more;
-        chunk.taken = more;
-        let window = self.held.get(self.held_from..).unwrap_or_default();
-        let line = window.len();
-        let content = line - open_line_end(window.as_bytes(), false);
-        let token = if matches!(state, State::PointerLine) {
-            self.machine.state = State::Value;
-            self.machine.first_column = true;
-            Token::Argument {
-                pointer: trimmed(window, marker, content),
-            }
-        } else {
-            let Some(parts) = usual_header(window.as_bytes(), marker, content) else {
-                return Fast::Unsure;
-            };
-            let span = Span::new(self.position, self.position + line);
-            match self.machine.call_start(&parts, span, false) {
-                Step::Whole(token, _) => token,
-                _ => return Fast::Unsure,
-            }
-        };
-        Fast::Event(self.whole_event(token, line, chunk))
+        self.hold(chunk.text.get(..=at)?);
+        self.pulled = at + 1;
+        chunk.taken = at + 1;
+        let window = self.held.get(self.held_from..)?;
+        let content = window.len() - open_line_end(window.as_bytes(), false);
+        let line = (content, window.len());
+        match self
+            .machine
+            .line_step(window, marker, line, self.position)?
+        {
+            Step::Whole(token, len) => Some(self.whole_event(token, len, chunk)),
+            _ => None,
+        }
     }
 }
 
 impl Machine {
+    /// What [`step`](Self::step) comes to before the end of the stream, where the window shows it at a glance.
+    #[allow(
+        clippy::inline_always,
+        reason = "measured: what it finds then does not pass through memory"
+    )]
+    #[inline(always)]
+    pub(crate) fn fast_step(&mut self, window: &str, at: usize) -> Option<Step> {
+        let text = window.as_bytes();
+        if !self.is_settled() || !self.settles_end(*text.first()?) {
+            return None;
+        }
+        match self.state {
+            State::Value => self.value_step(text),
+            State::Text => match self.text_set().look(text, 0, false) {
+                Look::Whole {
+                    len,
+                    role: Role::BlockStart,
+                } => self.line_step(window, len, self.line_in(text, len)?, at),
+                Look::Whole {
+                    len,
+                    role: Role::EmojiStart(family),
+                } => Some(self.emoji_header(window, at, false, len, family)),
+                look => more(&look, 0),
+            },
+            State::Body(family) => match self.markers.body.look(text, 0, false) {
+                Look::Whole { len, role } if role == Role::EmojiEnd(family) => {
+                    self.pin = None;
+                    self.state = State::EndMarker {
+                        len,
+                        mid_line: false,
+                    };
+                    Some(Step::Whole(Token::ValueEnd, 0))
+                }
+                look => more(&look, 0),
+            },
+            State::Between(LineClass::Start) if self.pin.is_none() => {
+                match self.markers.between.look(text, 0, false) {
+                    Look::Whole { len, role } if role != Role::BlockStart => {
+                        self.state = after_content(role, len, false);
+                        Some(Step::Again)
+                    }
+                    look => more(&look, 0),
+                }
+            }
+            State::PointerLine => {
+                let marker = self.markers.arg.len();
+                self.line_step(window, marker, self.line_in(text, marker)?, at)
+            }
+            State::Header => {
+                let marker = self.markers.start.len();
+                self.line_step(window, marker, self.line_in(text, marker)?, at)
+            }
+            State::EndMarker { len, mid_line } => Some(self.end_marker(len, mid_line, at)),
+            _ => None,
+        }
+    }
+
+    /// In a value: a line end and a marker that counts behind it, or what may become that.
+    #[allow(
+        clippy::inline_always,
+        reason = "measured: what it finds then does not pass through memory"
+    )]
+    #[inline(always)]
+    fn value_step(&mut self, text: &[u8]) -> Option<Step> {
+        let line_end = match text {
+            [b'\n', ..] => 1,
+            [b'\r', b'\n', ..] => 2,
+            _ => 0,
+        };
+        if line_end == text.len() || text == b"\r" {
+            return Some(Step::More(Wait::Any));
+        }
+        match self.markers.value.look(text, line_end, false) {
+            Look::Whole { len, role }
+                if (line_end > 0 || self.first_column)
+                    && matches!(role, Role::BlockEnd | Role::BlockArgument) =>
+            {
+                self.state = after_content(role, len, false);
+                Some(Step::Whole(Token::ValueEnd, line_end))
+            }
+            look => more(&look, line_end),
+        }
+    }
+
+    /// A header or pointer line at the front of `window`; `line` is where its content and its line end end.
+    #[allow(
+        clippy::inline_always,
+        reason = "measured: what it finds then does not pass through memory"
+    )]
+    #[inline(always)]
+    fn line_step(
+        &mut self,
+        window: &str,
+        marker: usize,
+        line: (usize, usize),
+        at: usize,
+    ) -> Option<Step> {
+        let (content, len) = line;
+        if matches!(self.state, State::PointerLine) {
+            self.state = State::Value;
+            self.first_column = true;
+            let pointer = trimmed(window, marker, content);
+            return Some(Step::Whole(Token::Argument { pointer }, len));
+        }
+        let parts = usual_header(window.as_bytes(), marker, content)?;
+        // The same, told again: what comes back from a call would pass through memory.
+        let token = Token::CallStart {
+            syntax: Syntax::Block,
+            name: parts.name,
+            id: parts.id,
+            rest: parts.dependencies,
+        };
+        self.call_start(&parts, Span::new(at, at + len), false);
+        Some(Step::Whole(token, len))
+    }
+
+    /// Whether an end marker before the front, if there is one, is known to stand for itself: by the first byte behind
+    /// it.
+    #[inline]
+    fn settles_end(&mut self, first: u8) -> bool {
+        if self.ended.is_none() {
+            return true;
+        }
+        let is_apart = first.is_ascii() && !begins_word(first);
+        if is_apart {
+            self.ended = None;
+        }
+        is_apart
+    }
+
+    /// The markers that the present state looks for.
+    fn looked_for(&self) -> Option<&Set> {
+        match self.state {
+            State::Between(_) => Some(&self.markers.between),
+            State::PointerRest => Some(&self.markers.line),
+            State::Reasoning => Some(&self.markers.reasoning),
+            _ => self.content().map(|(_, set)| set),
+        }
+    }
+
     /// The content of the present state and the markers that end it, if it is content alone.
     #[inline]
     fn content(&self) -> Option<(Content, &Set)> {
@@ -405,14 +337,23 @@ impl Machine {
     }
 
     /// The ends of the line's content, which begins at `from`, and of its line end, if no marker can be on the line.
+    #[inline]
     fn line_in(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
-        let rest = text.get(from..)?;
-        let end = self.markers.line.plain_len(rest);
-        if end > LINE_LIMIT || rest.get(end) != Some(&b'\n') {
+        let scan_from = self.line_scanned.max(from);
+        let end = scan_from + self.markers.line.plain_len(text.get(scan_from..)?);
+        if end - from > LINE_LIMIT || text.get(end) != Some(&b'\n') {
             return None;
         }
-        let is_crlf = end > 0 && rest.get(end - 1) == Some(&b'\r');
-        Some((from + end - usize::from(is_crlf), from + end + 1))
+        let is_crlf = end > from && text.get(end - 1) == Some(&b'\r');
+        Some((end - usize::from(is_crlf), end + 1))
+    }
+}
+
+/// Waits for the rest of a marker, if a beginning of one stands at `at` and nothing else does.
+fn more(look: &Look, at: usize) -> Option<Step> {
+    match *look {
+        Look::Partial(Until::Marker(index)) => Some(Step::More(Wait::Marker { at, index })),
+        _ => None,
     }
 }
 
@@ -451,4 +392,122 @@ fn usual_header(window: &[u8], from: usize, to: usize) -> Option<HeaderParts> {
         extra_colon: false,
         unusual: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::usual_header;
+    use crate::block::header_parts;
+    use crate::{Dialect, Event, EventKind, Parser};
+
+    /// What is written with neighbouring pieces put together: cuts are free, all else is not.
+    fn joined<'e>(events: impl Iterator<Item = Event<'e>>, told: &mut Vec<(u8, String)>) {
+        for event in events {
+            let piece = match &event.kind {
+                EventKind::Text(_) => 1,
+                EventKind::Reasoning(_) => 2,
+                EventKind::ValueDelta(_) => 3,
+                EventKind::Ignored(_) => 4,
+                kind => {
+                    told.push((0, format!("{kind:?} {:?}", event.span)));
+                    continue;
+                }
+            };
+            match told.last_mut() {
+                Some((last, text)) if *last == piece => text.push_str(event.source()),
+                _ => told.push((piece, event.source().to_owned())),
+            }
+        }
+    }
+
+    fn read(mut parser: Parser, text: &str, size: usize) -> Vec<(u8, String)> {
+        let mut told = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+            joined(parser.feed(chunk), &mut told);
+            rest = behind;
+        }
+        joined(parser.finish(), &mut told);
+        told
+    }
+
+    #[test]
+    fn both_paths_say_the_same() {
+        let block = Dialect::block;
+        let dialects = [
+            block(),
+            block().escaped(),
+            block().keyed("k1").reasoning("<t>", "</t>"),
+            block().start("#!").end("#!!").arg("##").markers_anywhere(),
+            block().start("ab#").end("#c").arg("b#c").escaped(),
+            Dialect::emoji(),
+            Dialect::emoji().escaped().self_closing(),
+            Dialect::auto().reasoning("<t>", "</t>").escaped(),
+        ];
+        for dialect in dialects {
+            let parser = Parser::new(&dialect).expect("the dialect works");
+            let markers = dialect.markers().expect("the dialect works");
+            let mut pieces: Vec<String> = ["\n", "\r\n", "\r", " ", "x", "A\n", "a:b:c\n", "]"]
+                .map(str::to_owned)
+                .into();
+            pieces.push("some more text than a short word".to_owned());
+            for marker in markers {
+                let (stem, last) = marker
+                    .text
+                    .split_at(marker.text.floor_char_boundary(marker.text.len() - 1));
+                pieces.extend([format!("{stem}\\{last}"), stem.to_owned()]);
+                pieces.extend([marker.text.clone(), format!("\n{}", marker.text)]);
+                pieces.push(format!("{}name\n", marker.text));
+            }
+            let mut seed = 1_u64;
+            let mut below = |bound: usize| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                usize::try_from(seed >> 33).expect("31 bits") % bound
+            };
+            for _ in 0..400 {
+                let count = 1 + below(10);
+                let text: String = (0..count).map(|_| &*pieces[below(pieces.len())]).collect();
+                let exact = read(parser.clone().without_fast_path(), &text, usize::MAX);
+                for size in [1, 2, 3, 4, 7, 9, 64, usize::MAX] {
+                    let found = read(parser.clone(), &text, size);
+                    assert_eq!(found, exact, "{text:?} in chunks of {size}, {dialect:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_usual_header_has_the_parts_of_a_header() {
+        for (line, is_usual) in [
+            ("A", true),
+            ("create-file", true),
+            ("a.b:id_1", true),
+            ("a:", true),
+            ("a::x", true),
+            ("a:b:c, d e", true),
+            ("", false),
+            (":a", false),
+            ("-a", false),
+            (" a", false),
+            ("a b", false),
+            ("a:b c", false),
+            ("a:b:c:d", false),
+            ("é", false),
+            ("a\"", false),
+        ] {
+            let window = format!("<s>{line}\n");
+            let to = window.len() - 1;
+            let usual = usual_header(window.as_bytes(), 3, to);
+            assert_eq!(usual.is_some(), is_usual, "{line:?}");
+            if let Some(usual) = usual {
+                let parts = header_parts(&window, 3, to).expect("what is usual is a header");
+                assert_eq!(usual.name.of(&window), parts.name.of(&window), "{line:?}");
+                assert_eq!(usual.id.of(&window), parts.id.of(&window), "{line:?}");
+                let list = parts.dependencies.of(&window);
+                assert_eq!(usual.dependencies.of(&window), list, "{line:?}");
+                assert!(!parts.unusual && !parts.extra_colon, "{line:?}");
+            }
+        }
+    }
 }

@@ -200,6 +200,7 @@ impl Machine {
     }
 
     /// `EndMarker`: the marker of `len` bytes that ends the call.
+    #[inline]
     pub(crate) fn end_marker(&mut self, len: usize, mid_line: bool, at: usize) -> Step {
         self.state = State::Text;
         if self.syntax == Some(Syntax::Block) {
@@ -221,8 +222,10 @@ impl Machine {
     /// The front of the window has moved on by `count` bytes.
     #[inline]
     pub(crate) fn consumed(&mut self, count: usize) {
-        self.line_scanned = self.line_scanned.saturating_sub(count);
-        self.bracket_scanned = self.bracket_scanned.saturating_sub(count);
+        if self.line_scanned | self.bracket_scanned != 0 {
+            self.line_scanned = self.line_scanned.saturating_sub(count);
+            self.bracket_scanned = self.bracket_scanned.saturating_sub(count);
+        }
     }
 
     /// Whether an event without width is due, whatever comes next.

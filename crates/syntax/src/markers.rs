@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::dialect::{Dialect, DialectError, MarkerUse, check_length, check_marker};
 use crate::event::Syntax;
-use crate::scan::{Scan, bits, is_in};
+use crate::scan::{Begin, Scan, bits, is_in};
 
 /// U+1F6E0 with the variation selector: the canonical emoji.
 const EMOJI: &str = "\u{1F6E0}\u{FE0F}";
@@ -48,7 +48,9 @@ pub(crate) struct Marker {
     pub(crate) text: Arc<str>,
     pub(crate) role: Role,
     /// In a set: a beginning of the marker, up to this length, holds no other marker of the set.
-    clear: usize,
+    clear: u8,
+    /// In a set: its first bytes.
+    begin: Begin,
 }
 
 impl Marker {
@@ -57,6 +59,7 @@ impl Marker {
             text: text.into(),
             role,
             clear: 0,
+            begin: Begin::default(),
         }
     }
 }
@@ -260,9 +263,16 @@ pub(crate) fn all(dialect: &Dialect) -> Vec<Marker> {
 /// A marker less its last character; with a backslash behind it, it is (or may be) an escape.
 #[derive(Clone, Debug)]
 struct Stem {
-    text: Box<str>,
+    marker: Arc<str>,
+    len: usize,
     /// The characters that would complete a marker after this stem.
-    completing: Vec<char>,
+    completing: Box<[char]>,
+}
+
+impl Stem {
+    fn text(&self) -> &str {
+        self.marker.get(..self.len).unwrap_or_default()
+    }
 }
 
 /// The markers that one state looks for.
@@ -318,7 +328,7 @@ impl Set {
             if whole.iter().any(|inner| stem.contains(&*inner.text)) {
                 continue;
             }
-            if stems.iter().any(|known| &*known.text == stem) {
+            if stems.iter().any(|known| known.text() == stem) {
                 continue;
             }
             let completing = escapable
@@ -328,11 +338,12 @@ impl Set {
                 .map(|(_, last)| last)
                 .collect();
             stems.push(Stem {
-                text: stem.into(),
+                marker: Arc::clone(&marker.text),
+                len: stem.len(),
                 completing,
             });
         }
-        stems.sort_by_key(|stem| std::cmp::Reverse(stem.text.len()));
+        stems.sort_by_key(|stem| std::cmp::Reverse(stem.len));
         let texts: Vec<Arc<str>> = whole
             .iter()
             .map(|marker| Arc::clone(&marker.text))
@@ -341,20 +352,26 @@ impl Set {
             let others = texts.iter().filter(|other| **other != marker.text);
             let inner =
                 others.filter_map(|other| Some(marker.text.find(&**other)? + other.len() - 1));
-            marker.clear = inner.min().unwrap_or(marker.text.len());
+            marker.begin = Begin::of(marker.text.as_bytes());
+            let clear = inner.min().unwrap_or(marker.text.len());
+            marker.clear = u8::try_from(clear).unwrap_or_default();
         }
         let scan = Scan::of(
             whole
                 .iter()
                 .map(|marker| &*marker.text)
-                .chain(stems.iter().map(|stem| &*stem.text)),
+                .chain(stems.iter().map(Stem::text)),
         );
+        stems.shrink_to_fit();
+        whole.shrink_to_fit();
         Self { whole, stems, scan }
     }
 
     /// How much of a beginning of the marker of this index surely holds no whole marker.
     pub(crate) fn clear_len(&self, index: usize) -> usize {
-        self.whole.get(index).map_or(0, |marker| marker.clear)
+        self.whole
+            .get(index)
+            .map_or(0, |marker| usize::from(marker.clear))
     }
 
     /// Whether `more` behind `begun` bytes of the marker of this index is still a beginning of that marker alone.
@@ -439,7 +456,11 @@ impl Set {
     /// What stands at `at`: the longest marker, a stem, or a beginning of one.
     pub(crate) fn look(&self, text: &[u8], at: usize, end: bool) -> Look {
         let rest = text.get(at..).unwrap_or_default();
+        let begun = Begin::of(rest);
         for (index, marker) in self.whole.iter().enumerate() {
+            if !marker.begin.agrees(begun) {
+                continue;
+            }
             match compare(rest, marker.text.as_bytes()) {
                 Compared::Different => {}
                 Compared::Begins if end => {}
@@ -453,8 +474,8 @@ impl Set {
             }
         }
         for (index, stem) in self.stems.iter().enumerate() {
-            let len = stem.text.len();
-            match compare(rest, stem.text.as_bytes()) {
+            let len = stem.len;
+            match compare(rest, stem.text().as_bytes()) {
                 Compared::Whole if rest.get(len) == Some(&b'\\') => {
                     return Look::Stem { len, stem: index };
                 }

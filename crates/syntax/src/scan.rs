@@ -1,14 +1,10 @@
 //! The search for places where one of a few texts may begin, without a look at every byte.
 //!
-//! A place is found by its first byte. Where much text is left, sixteen places at a time are looked at, for the first
-//! byte and a second one behind it; the compiler makes vector instructions of that. Where little is left, eight bytes
-//! are looked at as one number. What is found is then compared with the first bytes of all the texts at once, so that
+//! A place is found by its first byte. Where much text is left, many places are looked at together, for the first byte and
+//! a second one behind it; the compiler makes vector instructions of that. Where little is left, eight bytes are looked
+//! at as one number. What is found is then compared with the first bytes of all the texts at once, so that
 //! a lone `!` in prose costs next to nothing.
 
-/// How many places are looked at together, where there are so many.
-const BLOCK: usize = 16;
-/// The same in a text without any of the bytes.
-const LONG_BLOCK: usize = 64;
 /// Up to so many different pairs of bytes are looked for in blocks.
 const PAIRS: usize = 3;
 
@@ -34,8 +30,8 @@ enum Firsts {
 }
 
 /// The first bytes of a text, at most eight: as a number, and the bits of that number that count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Begin {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Begin {
     word: u64,
     mask: u64,
 }
@@ -67,7 +63,7 @@ impl Scan {
         by_length.sort_by_key(|text| text.len());
         for text in by_length {
             let begin = Begin::of(text);
-            if !begins.iter().any(|shorter| shorter.is_in(begin.word)) {
+            if !begins.iter().any(|shorter| shorter.agrees(begin)) {
                 begins.push(begin);
             }
         }
@@ -80,12 +76,26 @@ impl Scan {
     }
 
     /// How many bytes at the front surely begin none of the texts.
-    #[inline]
+    #[allow(
+        clippy::inline_always,
+        reason = "measured: a call costs as much as the look at a few bytes"
+    )]
+    #[inline(always)]
     pub(crate) fn plain_len(&self, text: &[u8]) -> usize {
         if text.len() <= 8 && self.hits(word(text)) == 0 {
             return text.len();
         }
-        self.next(text, 0).unwrap_or(text.len())
+        self.plain_len_apart(text)
+    }
+
+    #[inline(never)]
+    fn plain_len_apart(&self, text: &[u8]) -> usize {
+        let hits = self.hits(word(text));
+        let place = first_place(hits);
+        match text.get(place..) {
+            Some(rest) if hits != 0 && self.may_begin(rest) => place,
+            _ => self.next(text, place.min(8)).unwrap_or(text.len()),
+        }
     }
 
     /// The first place at or after `from` where one of the texts stands or, cut off by the end, may stand.
@@ -104,46 +114,54 @@ impl Scan {
     #[inline]
     fn may_begin(&self, rest: &[u8]) -> bool {
         let begun = Begin::of(rest);
-        let mut begins = self.begins.iter();
-        begins.any(|begin| (begin.word ^ begun.word) & begin.mask & begun.mask == 0)
+        self.begins.iter().any(|begin| begin.agrees(begun))
     }
 
     /// The next place of a first byte that blocks do not rule out.
     #[inline]
     fn next_first(&self, text: &[u8], from: usize) -> Option<usize> {
-        let mut at = from;
-        match self.firsts {
+        let mut at = match self.firsts {
             Firsts::None => return None,
+            Firsts::One(_) => self.skip_one(text, from),
+            Firsts::Few(_) => self.skip_few(text, from),
             Firsts::Many(ref bits) => {
                 let rest = text.get(from..)?;
                 let found = rest.iter().position(|byte| is_in(bits, *byte));
                 return found.map(|index| from + index);
             }
-            Firsts::One(_) => {
-                let [pair, ..] = self.pairs;
-                at = skip::<LONG_BLOCK>(text, at, self.apart, |first, later| {
-                    has(first, later, pair)
-                });
-                at = skip::<BLOCK>(text, at, self.apart, |first, later| has(first, later, pair));
-            }
-            Firsts::Few(_) => {
-                at = skip::<BLOCK>(text, at, self.apart, |first, later| {
-                    let [one, two, three] = self.pairs;
-                    has(first, later, one) | has(first, later, two) | has(first, later, three)
-                });
-            }
-        }
+        };
         while let Some(rest) = text.get(at..)
             && !rest.is_empty()
         {
             let hits = self.hits(word(rest));
             if hits != 0 {
-                let place = (hits.trailing_zeros() / 8) as usize;
+                let place = first_place(hits);
                 return (place < rest.len()).then_some(at + place);
             }
             at += 8;
         }
         None
+    }
+
+    #[inline(never)]
+    fn skip_one(&self, text: &[u8], from: usize) -> usize {
+        let [pair, ..] = self.pairs;
+        let at = skip::<64>(text, from, self.apart, |first, later| {
+            has(first, later, pair)
+        });
+        let at = skip::<32>(text, at, self.apart, |first, later| has(first, later, pair));
+        skip::<16>(text, at, self.apart, |first, later| has(first, later, pair))
+    }
+
+    #[inline(never)]
+    fn skip_few(&self, text: &[u8], from: usize) -> usize {
+        let [one, two, three] = self.pairs;
+        let at = skip::<32>(text, from, self.apart, |first, later| {
+            has(first, later, one) | has(first, later, two) | has(first, later, three)
+        });
+        skip::<16>(text, at, self.apart, |first, later| {
+            has(first, later, one) | has(first, later, two) | has(first, later, three)
+        })
     }
 
     /// A bit in the highest place of the first byte of `word` that a text begins with, and perhaps of later ones.
@@ -162,7 +180,7 @@ impl Scan {
 
 impl Begin {
     #[inline]
-    fn of(text: &[u8]) -> Self {
+    pub(crate) fn of(text: &[u8]) -> Self {
         let unused = 8 - text.len().min(8);
         Self {
             word: word(text),
@@ -174,9 +192,10 @@ impl Begin {
         }
     }
 
-    /// Whether all that counts of this is also the beginning of `word`.
-    fn is_in(self, word: u64) -> bool {
-        (self.word ^ word) & self.mask == 0
+    /// Whether the two agree as far as both go.
+    #[inline]
+    pub(crate) const fn agrees(self, other: Self) -> bool {
+        (self.word ^ other.word) & self.mask & other.mask == 0
     }
 }
 
@@ -230,7 +249,13 @@ const fn equal_to(word: u64, byte: u8) -> u64 {
     zero_where_equal.wrapping_sub(ONES) & !zero_where_equal & (ONES << 7)
 }
 
-/// Moves `at` on over all blocks of `N` places that `has` rules out.
+/// The place of the first byte that `hits` tell of; 8 if they tell of none.
+#[inline]
+const fn first_place(hits: u64) -> usize {
+    (hits.trailing_zeros() / 8) as usize
+}
+
+/// Moves `at` on over all blocks of `N` places that `has` rules out; the last block may overlap the one before it.
 #[inline]
 fn skip<const N: usize>(
     text: &[u8],
@@ -238,13 +263,19 @@ fn skip<const N: usize>(
     apart: usize,
     has: impl Fn(&[u8; N], &[u8; N]) -> bool,
 ) -> usize {
-    while let Some(first) = text.get(at..).and_then(|rest| rest.first_chunk::<N>())
-        && let Some(later) = text
-            .get(at + apart..)
-            .and_then(|rest| rest.first_chunk::<N>())
-        && !has(first, later)
-    {
-        at += N;
+    let Some(last) = text.len().checked_sub(N + apart) else {
+        return at;
+    };
+    while at < last + N {
+        let start = at.min(last);
+        let first = text.get(start..).and_then(|rest| rest.first_chunk::<N>());
+        let later = text
+            .get(start + apart..)
+            .and_then(|rest| rest.first_chunk::<N>());
+        match (first, later) {
+            (Some(first), Some(later)) if !has(first, later) => at = start + N,
+            _ => return at,
+        }
     }
     at
 }
@@ -304,7 +335,7 @@ mod tests {
             "\u{1F6E0}",
             "\u{1F680}",
             "[",
-            "plain text without anything ",
+            "plain text without anything in it, twice as long as a block and a little more ",
         ];
         let mut seed = 1_u64;
         let mut below = |bound: usize| {
