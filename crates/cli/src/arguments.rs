@@ -246,7 +246,7 @@ pub(crate) struct CheckOptions {
     /// Read the text again in many ways of chunks, and hold the events and calls of each against those of the whole.
     ///
     /// One byte at a time, and split in two at every byte, inside of characters too. Up to 512 bytes also at every pair of
-    /// bytes; above that at random places as well. Where every split would take too long (above 32 KiB), splits are spread
+    /// bytes; above that at random places as well. Where every split would take too long (above 16 KiB), splits are spread
     /// evenly, and chunks of 64 bytes begin once at every byte. What was tried is printed.
     #[arg(long)]
     pub(crate) every_split: bool,

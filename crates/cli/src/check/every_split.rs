@@ -28,12 +28,12 @@ pub(super) struct Effort {
 }
 
 impl Effort {
-    /// Some seconds for a text of any usual length.
+    /// Some seconds for a text of any usual length: a text full of calls is read at some dozen MiB a second.
     pub(super) const USUAL: Self = Self {
         pairs: 512,
-        splits: 1 << 30,
+        splits: 1 << 28,
         random: 10_000,
-        random_bytes: 1 << 29,
+        random_bytes: 1 << 26,
     };
 }
 
