@@ -35,15 +35,13 @@ pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, Diale
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let is_first_column = at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
-        // In mid-line a find begins like a marker, so most of a text is only walked over.
         if !is_first_column {
-            let skipped = rest
-                .bytes()
-                .take_while(|byte| patterns.is_dull(*byte))
-                .count();
-            if skipped > 0 {
-                at += skipped;
-                continue;
+            match patterns.dull_len(rest) {
+                0 => {}
+                skipped => {
+                    at += skipped;
+                    continue;
+                }
             }
         }
         let whole = patterns.whole(rest);
@@ -120,9 +118,10 @@ impl Patterns {
         })
     }
 
-    /// Whether no find and no marker begins with this byte in mid-line, and no line ends with it.
-    fn is_dull(&self, byte: u8) -> bool {
-        byte != b'\n' && !self.firsts.contains(&byte)
+    /// How much of the front is only walked over: in mid-line a find begins like a marker, so it is most of a text.
+    fn dull_len(&self, rest: &str) -> usize {
+        let is_dull = |byte: &u8| *byte != b'\n' && !self.firsts.contains(byte);
+        rest.bytes().take_while(is_dull).count()
     }
 
     /// The marker that plays `role`, as it is to be written.
@@ -140,9 +139,8 @@ impl Patterns {
             let (at, last) = marker.text.char_indices().next_back()?;
             let behind = rest.strip_prefix(marker.text.get(..at)?)?;
             let escaped = behind.trim_start_matches('\\');
-            let is_escaped = self.has_escape && escaped.len() < behind.len();
             let len = rest.len() - escaped.len() + last.len_utf8();
-            (is_escaped && escaped.starts_with(last)).then_some(len)
+            (self.has_escape && escaped.starts_with(last)).then_some(len)
         };
         self.accepted
             .iter()

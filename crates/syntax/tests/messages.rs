@@ -1,7 +1,8 @@
-//! Every diagnostic has its sentence, in the markers of the dialect (`spec/common.md` 3).
+//! What people are told: every diagnostic has its sentence, in the markers of the dialect, and everything its name
+//! (`spec/common.md` 3); near misses in corners that the examples of `spec/common.md` 9 leave out.
 
 use plaincall_syntax::{
-    Code, Dialect, EventKind, LINE_LIMIT, Severity, Syntax, Termination, parse,
+    Code, Dialect, EventKind, LINE_LIMIT, Severity, Syntax, Termination, near_misses, parse,
 };
 
 fn custom() -> Dialect {
@@ -176,4 +177,52 @@ fn everything_has_its_name() {
         "marker_in_value",
     ];
     assert_eq!(content, expected);
+}
+
+/// The near misses of a text, each as it is written there and as it is meant.
+fn check_near(dialect: &Dialect, text: &str, expected: &[&str]) {
+    let found = near_misses(text, dialect).into_iter().flatten();
+    let found = found.map(|near| format!("{} for {}", &text[near.span.range()], near.meant));
+    assert_eq!(found.collect::<Vec<_>>(), expected, "{text:?}");
+}
+
+#[test]
+fn near_misses_in_corners() {
+    let block = Dialect::block;
+    for (dialect, text, expected) in [
+        // A backslash is the escape only where the dialect has one.
+        (
+            block(),
+            r"!!!GADGET_START\:A",
+            &["!!!GADGET_START for !!!GADGET_START:"][..],
+        ),
+        // What is escaped is passed over as a whole, and nothing behind it.
+        (block().escaped().start("<<call→"), r"<<call\→x", &[]),
+        (
+            block().escaped(),
+            r"!!!ARG\:!!!arg:",
+            &["!!!arg: for !!!ARG:"],
+        ),
+        // Nothing is looked for inside a whole marker.
+        (block().start("<<END").end("end"), "<<END", &[]),
+        // Only blanks are passed over together.
+        (
+            block(),
+            " x !!!gadget_end",
+            &["!!!gadget_end for !!!GADGET_END"],
+        ),
+        (block(), "!!!!arg:x", &["!!!arg: for !!!ARG:"]),
+        // Blanks count between the characters of a marker, and not before it.
+        (block(), " !!!ARG:x", &[]),
+        (block().start("<< GO"), "<< go", &["<< go for << GO"]),
+        // The marker that shares more words is meant, and the longer one.
+        (
+            block(),
+            "!!!THE_GADGET_START:A",
+            &["!!!THE_GADGET_START: for !!!GADGET_START:"],
+        ),
+        (block().start("<<GO").arg("<<G"), "<<go", &["<<go for <<GO"]),
+    ] {
+        check_near(&dialect, text, expected);
+    }
 }
