@@ -50,6 +50,14 @@ const PROMISES: &[Promise] = &[
         figure: &["with", "plan:"],
     },
     Promise {
+        sentence: "Of 200,000 texts made of the parser's own literals none takes more than 2.2 times as long when it is twice \
+                   as long: parser and byte door at chunks of 1, 4 and 64 bytes and whole, renderer, escape, near misses, \
+                   calls and their JSON, coercion, pointers",
+        environment: &[("HUNT_INPUTS", "200000")],
+        command: "cargo test --release --quiet --package plaincall-testkit --lib no_text_takes -- --nocapture",
+        figure: &["hunt:"],
+    },
+    Promise {
         sentence: "Guided fuzzing of five minutes for each property finds nothing: chunking does not matter, spans tile, \
                    the oracle agrees, what is rendered is read as the same call, the escape is reversible, no digit is \
                    lost, the deltas of JSON are its value",

@@ -305,16 +305,20 @@ impl Arguments {
 
     /// The pointer of the value that could not be placed, and may be by a schema, and whose pointer stands here.
     pub(crate) fn unplaced_at(&self, span: Span) -> Option<&str> {
-        let mut leaves = self.unplaced.iter().map(|(_, leaf)| leaf);
-        let leaf = leaves.find(|leaf| leaf.pointer_span == span)?;
-        Some(&leaf.pointer)
+        // They are kept in the order of the text.
+        let behind = |(_, leaf): &(usize, Leaf)| leaf.pointer_span.start < span.start;
+        let (_, leaf) = self.unplaced.get(self.unplaced.partition_point(behind))?;
+        (leaf.pointer_span == span).then_some(&*leaf.pointer)
     }
 
     /// The pointer of the value that could not be placed and whose pointer stands here.
     pub(crate) fn misplaced_at(&self, span: Span) -> Option<&str> {
-        let refused = || self.refused.iter().find(|(at, _)| *at == span);
-        let unplaced = self.unplaced_at(span);
-        unplaced.or_else(|| refused().map(|(_, pointer)| &**pointer))
+        let refused = || {
+            let behind = |(at, _): &(Span, Box<str>)| at.start < span.start;
+            let (at, pointer) = self.refused.get(self.refused.partition_point(behind))?;
+            (*at == span).then_some(&**pointer)
+        };
+        self.unplaced_at(span).or_else(refused)
     }
 
     /// The same values, placed as the schema of a tool says, and those that it does not place either.

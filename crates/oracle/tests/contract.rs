@@ -8,14 +8,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use plaincall_oracle::captures;
 use plaincall_oracle::effort::{cores, setting};
 use plaincall_oracle::examples::{self, Operation};
 use plaincall_oracle::merged::{Kind, merge, merged, merged_of_chunks};
 use plaincall_oracle::split::{self, Share, Ways};
-use plaincall_syntax::{ByteParser, Dialect, EventKind, LINE_LIMIT, Parser, near_misses};
+use plaincall_syntax::{ByteParser, Dialect, EventKind, LINE_LIMIT, Parser};
 
 const FILES: &[&str] = &["common.md", "block.md", "emoji.md"];
 
@@ -279,103 +277,6 @@ fn bytes_that_are_not_utf_8_are_replaced_and_counted() {
     }
     assert_eq!(place, text.len());
     assert_eq!(values, "\u{FFFD}\u{FFFD}\u{FFFD}");
-}
-
-/// Time is linear for texts made of the parser's own literals, whatever the chunk size.
-#[test]
-fn time_is_linear_for_hostile_texts() {
-    let block = Dialect::block();
-    let escaped = Dialect::block().escaped();
-    let overlapping = Dialect::block()
-        .start("aaaaaaab")
-        .end("aaaaaaac")
-        .arg("aaaaaaad");
-    let call = "!!!GADGET_START:A\n!!!ARG:x\n";
-    let cases: Vec<(&str, &Dialect, String)> = vec![
-        ("", &block, "!".into()),
-        ("", &block, "!!!GADGET_START:".into()),
-        ("", &block, "!!!GADGET_START:a b ".into()),
-        ("", &block, "!!!GADGET_START:A\n".into()),
-        (call, &block, "\n".into()),
-        (call, &block, "\r".into()),
-        (call, &block, "!!!GADGET_END ".into()),
-        (call, &block, "!!!GADGET_END                ".into()),
-        (call, &block, "!!!GADGET_START:\n".into()),
-        (call, &block, "\n!!!ARG:".into()),
-        ("!!!GADGET_START:A\n", &block, "` ".into()),
-        ("!!!GADGET_START:A\n!!!ARG:", &block, "x".into()),
-        (call, &escaped, "\\".into()),
-        (call, &escaped, "!!!GADGET_EN\\".into()),
-        ("", &overlapping, "a".into()),
-    ]
-    .into_iter()
-    .collect();
-    let emoji = Dialect::emoji();
-    let auto = Dialect::auto();
-    let more: Vec<(&str, &Dialect, String)> = vec![
-        ("", &emoji, "🛠️[".into()),
-        ("", &emoji, "🛠".into()),
-        ("🛠️[a]", &emoji, "🛠️[".into()),
-        ("", &auto, "🛠️[!!!GADGET_START:".into()),
-        ("", &auto, "🛠️[]".into()),
-    ];
-    for (head, dialect, unit) in cases.into_iter().chain(more) {
-        for size in [1, 4, usize::MAX] {
-            let time = |count: usize| {
-                let text = format!("{head}{}", unit.repeat(count / unit.len()));
-                let run = || {
-                    let begun = cpu_time();
-                    let mut parser = parser(dialect);
-                    for chunk in cut(&text, size) {
-                        parser.feed(chunk).for_each(drop);
-                    }
-                    parser.finish().for_each(drop);
-                    cpu_time() - begun
-                };
-                (0..3).map(|_| run()).min().unwrap_or_default()
-            };
-            // Eight times the text takes eight times the time, or 64 times if it were quadratic.
-            let (short, long) = (time(1 << 13), time(1 << 16));
-            assert!(
-                long < short * 24 + 1_000_000,
-                "{unit:?} after {head:?} at chunks of {size}: {short} ns, then {long} ns"
-            );
-        }
-    }
-}
-
-/// The same for the search for near misses.
-#[test]
-fn near_misses_are_found_in_linear_time() {
-    let block = Dialect::block();
-    for (unit, dialect) in [
-        ("! ", block.clone()),
-        ("call", block.clone().start("call:")),
-        (" ", block.clone().start(" s")),
-        ("!!!GADGET_START ", block),
-        ("\u{1F6E0} ", Dialect::emoji()),
-    ] {
-        let time = |count: usize| {
-            let text = unit.repeat(count / unit.len());
-            let run = || {
-                let begun = cpu_time();
-                near_misses(&text, &dialect).expect("the dialect works");
-                cpu_time() - begun
-            };
-            (0..3).map(|_| run()).min().unwrap_or_default()
-        };
-        let (short, long) = (time(1 << 14), time(1 << 17));
-        assert!(
-            long < short * 24 + 1_000_000,
-            "{unit:?}: {short} ns, then {long} ns"
-        );
-    }
-}
-
-/// What this thread has computed so far, in nanoseconds; other work on the machine does not count.
-fn cpu_time() -> i64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// Merging what the iterator gives is merging what the whole text gives, also for a giant line without an end.

@@ -12,6 +12,8 @@
 pub mod cases;
 pub mod digits;
 pub mod foreign;
+#[cfg(test)]
+mod hunt;
 pub mod json_streams;
 pub mod model_server;
 #[cfg(feature = "sockets")]

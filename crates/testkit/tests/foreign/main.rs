@@ -13,4 +13,3 @@ mod dictionary;
 mod echoes;
 mod passages;
 mod prompt;
-mod time;

@@ -1,0 +1,323 @@
+//! What is held against a text: all that reads what a model, a user or a server wrote.
+
+use plaincall_call::{
+    Arguments, Collected, Collector, Completeness, Document, EchoGuard, Foreign, JsonStream,
+    Limits, ModelText, PassageBuilder, ToolCall, ToolSet, ToolSpec, Unclosed, UnknownShape,
+    bind_arguments, coerce, explain, flatten, nearest_name, openai_calls, parse_json,
+    read_tool_definitions, repair_reply,
+};
+use plaincall_syntax::{
+    ByteParser, Call, Dialect, EscapeState, Escaper, Event, Parser, Syntax, near_misses, render,
+};
+use serde_json::{Value, json};
+
+use super::pattern::INVALID;
+
+/// A text in the forms in which it is asked for.
+pub(super) struct Input {
+    pub(super) text: String,
+    bytes: Vec<u8>,
+}
+
+impl Input {
+    pub(super) fn new(text: String) -> Self {
+        let mut bytes = text.clone().into_bytes();
+        if text.contains(INVALID) {
+            let valid: Vec<&[u8]> = text.split(INVALID).map(str::as_bytes).collect();
+            bytes = valid.join(&b"\xE2\x82"[..]);
+        }
+        Self { text, bytes }
+    }
+}
+
+type Work = Box<dyn Fn(&Input)>;
+
+/// One thing that is done with a text.
+pub(super) struct Subject {
+    pub(super) name: String,
+    pub(super) work: Work,
+}
+
+/// How a text is cut; the last is not.
+const SIZES: [usize; 4] = [1, 4, 64, usize::MAX];
+
+fn subject(name: impl Into<String>, work: impl Fn(&Input) + 'static) -> Subject {
+    Subject {
+        name: name.into(),
+        work: Box::new(work),
+    }
+}
+
+/// What each subject that is the parser alone is called.
+pub(super) const PARSER: &str = "the parser";
+
+const WORKS: &str = "a dialect that works";
+
+/// All subjects that depend on a dialect.
+pub(super) fn of_dialect(dialect: &Dialect) -> Vec<Subject> {
+    let mut subjects = of_whole_texts(dialect);
+    subjects.extend(SIZES.iter().flat_map(|size| of_chunks(dialect, *size)));
+    subjects
+}
+
+/// What reads chunks of a size.
+fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
+    let named = |name: &str, work: Work| Subject {
+        name: match size {
+            usize::MAX => format!("{name}, whole"),
+            _ => format!("{name}, in chunks of {size}"),
+        },
+        work,
+    };
+    let parser = Parser::new(dialect).expect(WORKS);
+    let fresh = parser.clone();
+    let by_text = move |input: &Input| read(&fresh, &input.text, size, |_| {});
+    let bytes = ByteParser::new(dialect).expect(WORKS);
+    let by_bytes = move |input: &Input| {
+        let mut parser = bytes.clone();
+        for chunk in input.bytes.chunks(size) {
+            parser.feed(chunk).for_each(drop);
+        }
+        parser.finish().for_each(drop);
+    };
+    let escaper = Escaper::new(dialect).expect(WORKS);
+    let escape = move |input: &Input| {
+        let (mut state, mut written) = (EscapeState::default(), String::new());
+        for chunk in cut(&input.text, size) {
+            escaper.escape_chunk(&mut state, chunk, &mut written);
+        }
+    };
+    let (fresh, known) = (parser.clone(), tool());
+    let by_schema = move |input: &Input| {
+        stream(&fresh, &input.text, size, || {
+            JsonStream::new(&known, Limits::default())
+        });
+    };
+    let without_schema = move |input: &Input| {
+        stream(&parser, &input.text, size, || {
+            JsonStream::new(UnknownShape, Limits::default())
+        });
+    };
+    let guard = EchoGuard::new(std::slice::from_ref(dialect)).expect(WORKS);
+    let builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
+    let passage = move |input: &Input| {
+        let (mut builder, mut guard) = (builder.clone(), guard.clone());
+        let mut writer = builder.foreign_writer();
+        let mut listener = guard.listener();
+        for chunk in cut(&input.text, size) {
+            writer.chunk(&Foreign::new(chunk));
+            listener.chunk(&Foreign::new(chunk));
+        }
+    };
+    vec![
+        named(PARSER, Box::new(by_text)),
+        named("the byte door", Box::new(by_bytes)),
+        named("the escape", Box::new(escape)),
+        named("calls and their JSON by a schema", Box::new(by_schema)),
+        named("calls and their JSON", Box::new(without_schema)),
+        named("a passage and the guard against echoes", Box::new(passage)),
+    ]
+}
+
+/// What reads a text that is there already.
+fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
+    let escaper = Escaper::new(dialect).expect(WORKS);
+    let back = escaper.clone();
+    let [near, parsed, replied, written] = [0; 4].map(|_| dialect.clone());
+    let known = tool();
+    let builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
+    let guard = EchoGuard::new(std::slice::from_ref(dialect)).expect(WORKS);
+    let call = call();
+    let mut subjects = vec![
+        subject("escape", move |input| drop(escaper.escape(&input.text))),
+        subject("unescape", move |input| drop(back.unescape(&input.text))),
+        subject("near misses", move |input| {
+            drop(near_misses(&input.text, &near));
+        }),
+        subject("a document and its calls", move |input| {
+            document(&input.text, &parsed);
+        }),
+        subject("a passage of many texts", move |input| {
+            let mut builder = builder.clone();
+            for text in cut(&input.text, 1) {
+                builder.foreign(&Foreign::new(text)).own(":");
+            }
+        }),
+        subject("the search for an echo", move |input| {
+            let mut guard = guard.clone();
+            guard.hear(&Foreign::new(&*input.text));
+            let _ = guard.echo_of(&call);
+        }),
+        subject("the repair of a reply", move |input| {
+            let reply = ModelText::new(&*input.text);
+            drop(repair_reply(&reply, &[&known], &replied));
+        }),
+    ];
+    if let Some(syntax) = dialect.syntax() {
+        subjects.push(subject("the renderer", move |input| {
+            rendered(&input.text, syntax, &written);
+        }));
+    }
+    subjects
+}
+
+/// All subjects that read a value, a name or JSON.
+pub(super) fn of_values() -> Vec<Subject> {
+    let tool = tool();
+    vec![
+        subject("coercion", |input| {
+            let _ = coerce(&input.text);
+        }),
+        subject("JSON text, and the same as arguments", |input| {
+            if let Ok(Value::Object(object)) = parse_json(&input.text) {
+                drop(flatten(&object, None));
+            }
+        }),
+        subject("a value by a schema", move |input| {
+            for pointer in ["x", "s", "n", "list", "o", "either", "o/k"] {
+                let pairs = [(pointer, &*input.text)];
+                if let Ok(arguments) = Arguments::from_pairs_for(&tool, pairs) {
+                    drop(bind_arguments(&tool, &arguments));
+                    drop(arguments.to_value());
+                }
+            }
+        }),
+        subject("pointers", |input| {
+            let lines = input.text.lines().map(|line| (line, "1"));
+            if let Ok(arguments) = Arguments::from_pairs(lines) {
+                drop(arguments.to_value());
+            }
+        }),
+        subject("definitions of tools", |input| {
+            drop(read_tool_definitions(&input.text));
+        }),
+        subject("a name", |input| {
+            let names = input.text.split([' ', '\n']).take(1000);
+            let _ = nearest_name(&input.text, ["read_file", "a*", &input.text]);
+            let _ = nearest_name("read_file", names);
+        }),
+    ]
+}
+
+/// A tool whose schema has most of what reading by a schema looks at.
+fn tool() -> ToolSpec {
+    let schema = json!({"properties": {
+        "x": {},
+        "s": {"type": "string"},
+        "n": {"type": "number"},
+        "list": {"type": "array", "items": {"type": ["integer", "string"]}},
+        "o": {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"$ref": "#/$defs/tree"}}, {"$ref": "#/$defs/tree"}]},
+        "a": {"$ref": "#/$defs/tree"},
+    }, "$defs": {"tree": {"type": "object", "properties": {"a": {"$ref": "#/$defs/tree"}, "b": {"$ref": "#/$defs/tree"}}}}});
+    let tool = ToolSpec::new("A").parameters_from_schema(&schema);
+    tool.expect("a schema")
+}
+
+/// A call that nearly stands at many places of some texts.
+fn call() -> ToolCall {
+    let call = Call::Block {
+        name: "A",
+        id: None,
+        dependencies: Vec::new(),
+        arguments: vec![("x", "1"), ("x2", "1")],
+    };
+    let text = render(&call, &Dialect::block()).expect("a call that can be written");
+    let document = Document::parse(&text, &Dialect::block()).expect(WORKS);
+    document.calls().next().expect("a call").clone()
+}
+
+/// The text in chunks of so many bytes, or a little more where a character ends later.
+fn cut(text: &str, size: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+        rest = behind;
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+fn read(fresh: &Parser, text: &str, size: usize, mut take: impl FnMut(&Event<'_>)) {
+    let mut parser = fresh.clone();
+    for chunk in cut(text, size) {
+        for event in parser.feed(chunk) {
+            take(&event);
+        }
+    }
+    for event in parser.finish() {
+        take(&event);
+    }
+}
+
+/// Collects the calls and writes the JSON of each while it comes.
+fn stream<S: plaincall_call::Shape>(
+    fresh: &Parser,
+    text: &str,
+    size: usize,
+    new: impl Fn() -> JsonStream<S>,
+) {
+    let mut collector = Collector::new(Limits::default());
+    let mut open = None;
+    let mut out = String::new();
+    read(fresh, text, size, |event| {
+        let collected = collector.push(event);
+        if let Some(Collected::Started(_)) = &collected {
+            open = Some(new());
+        }
+        if let Some(stream) = &mut open {
+            out.clear();
+            stream.push(event, &mut out);
+            if let Some(Collected::Finished(call)) = &collected {
+                let _ = stream.close(call, &call.arguments, &mut out);
+            }
+        }
+    });
+}
+
+/// Everything that becomes of a text that is there already.
+fn document(text: &str, dialect: &Dialect) {
+    let tool = tool();
+    let tools = ToolSet::new([tool.clone()]).expect("one tool");
+    let document = Document::parse(text, dialect).expect("a dialect that works");
+    drop(serde_json::to_string(&document));
+    for tools in [None, Some(&tools)] {
+        drop(openai_calls(
+            &document,
+            Completeness::Complete,
+            Unclosed::Run,
+            tools,
+        ));
+    }
+    for call in document.calls() {
+        drop(explain(Some(&tool), call));
+    }
+}
+
+/// The text as a value or body, as many arguments, and as names.
+fn rendered(text: &str, syntax: Syntax, dialect: &Dialect) {
+    let render = |call: &Call<'_>| drop(render(call, dialect));
+    if syntax == Syntax::Emoji {
+        for (raw_args, body) in [("x", text), (text, "")] {
+            render(&Call::Emoji {
+                name: "A",
+                raw_args,
+                body,
+            });
+        }
+        return;
+    }
+    let lines = || text.lines().filter(|line| !line.is_empty());
+    for (dependencies, arguments) in [
+        (Vec::new(), vec![("x", text)]),
+        (Vec::new(), lines().map(|line| (line, line)).collect()),
+        (Vec::new(), lines().map(|line| ("x", line)).collect()),
+        (text.split(',').collect(), Vec::new()),
+    ] {
+        render(&Call::Block {
+            name: "A",
+            id: None,
+            dependencies,
+            arguments,
+        });
+    }
+}
