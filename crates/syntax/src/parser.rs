@@ -137,18 +137,17 @@ impl Parser {
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c str) -> Events<'p, 'c> {
         self.begin_chunk(chunk.len());
         Events {
-            parser: Handle::Borrowed(self),
+            parser: self,
             chunk: Chunk::new(chunk),
         }
     }
 
     /// Ends the stream and returns the last events.
-    pub fn finish(mut self) -> Events<'static, 'static> {
+    pub fn finish(mut self) -> std::vec::IntoIter<Event<'static>> {
         self.begin_chunk(0);
-        Events {
-            parser: Handle::Owned(Box::new(self)),
-            chunk: Chunk::end(),
-        }
+        let mut chunk = Chunk::end();
+        let events: Vec<_> = std::iter::from_fn(|| self.next(&mut chunk)).collect();
+        events.into_iter()
     }
 
     /// The syntax of the document: that of the dialect, or in the automatic dialect that of the first call, once
@@ -400,28 +399,12 @@ impl Parser {
     }
 }
 
-/// The events of one chunk, or of the end of the stream. See [`Parser::feed`].
+/// The events of one chunk. See [`Parser::feed`].
 #[derive(Debug)]
 #[must_use = "the events of a chunk are lost with it"]
 pub struct Events<'p, 'c> {
-    parser: Handle<'p>,
+    parser: &'p mut Parser,
     chunk: Chunk<'c>,
-}
-
-#[derive(Debug)]
-enum Handle<'p> {
-    Borrowed(&'p mut Parser),
-    Owned(Box<Parser>),
-}
-
-impl Handle<'_> {
-    #[inline]
-    fn get(&mut self) -> &mut Parser {
-        match self {
-            Self::Borrowed(parser) => parser,
-            Self::Owned(parser) => parser,
-        }
-    }
 }
 
 impl<'c> Iterator for Events<'_, 'c> {
@@ -433,7 +416,7 @@ impl<'c> Iterator for Events<'_, 'c> {
     )]
     #[inline(always)]
     fn next(&mut self) -> Option<Event<'c>> {
-        self.parser.get().next(&mut self.chunk)
+        self.parser.next(&mut self.chunk)
     }
 }
 
@@ -488,7 +471,7 @@ impl Drop for Events<'_, '_> {
     #[inline]
     fn drop(&mut self) {
         while !self.chunk.is_done {
-            self.parser.get().next_apart(&mut self.chunk);
+            self.parser.next_apart(&mut self.chunk);
         }
     }
 }
