@@ -166,6 +166,10 @@ mod tests {
                 assert_eq!(piece, text);
                 assert_eq!(piece, *text);
                 assert_eq!(piece, piece.clone());
+                assert_ne!(piece, Piece::copied("another"));
+                assert_ne!(piece, "another");
+                assert_ne!(piece, *"another");
+                assert_eq!(piece.part(0..text.len()), text);
                 assert_eq!(piece.as_ref(), &*piece);
                 assert_eq!(piece.to_string(), text);
                 assert_eq!(format!("{piece:?}"), format!("{text:?}"));

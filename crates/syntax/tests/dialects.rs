@@ -1,6 +1,8 @@
 //! What dialects tell of themselves, and that those that cannot work are refused with a sentence (`spec/common.md` 1.3, 7, 12).
 
-use plaincall_syntax::{Dialect, Parser, escape, near_misses, unescape};
+use std::error::Error;
+
+use plaincall_syntax::{Call, Dialect, Parser, escape, near_misses, render, unescape};
 
 /// The refusal is the same wherever the dialect is used; an empty sentence stands for none.
 fn check(dialect: &Dialect, expected: &str) {
@@ -145,6 +147,28 @@ fn a_decided_automatic_dialect_is_never_refused() {
     }
     assert_eq!(auto.for_syntax(Block).end_marker(Block), "!!!GADGET_ENDk");
     assert_eq!(auto.for_syntax(Emoji).end_marker(Emoji), "🛠️k[/end]");
+}
+
+/// Who writes a call hears of the dialect too, and can tell that it is the dialect.
+#[test]
+fn a_refused_dialect_is_the_source_of_a_refused_call() {
+    let call = Call::Emoji {
+        name: "a",
+        raw_args: "]",
+        body: "",
+    };
+    for (dialect, expected) in [
+        (Dialect::emoji().keyed(""), Some("the key of the markers")),
+        (Dialect::emoji(), None),
+    ] {
+        let error = render(&call, &dialect).unwrap_err();
+        let source = error.source().map(ToString::to_string);
+        let is_right = match (&source, expected) {
+            (Some(source), Some(expected)) => source.starts_with(expected),
+            (source, expected) => source.is_none() && expected.is_none(),
+        };
+        assert!(is_right, "{source:?}");
+    }
 }
 
 /// What each marker is for, and its text.
