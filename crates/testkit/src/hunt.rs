@@ -176,17 +176,28 @@ impl Ladder {
     }
 
     /// The most that three doublings in a row each add of what the one before added, if the last two also take that many
-    /// times as long as half the text.
+    /// times as long as half the text. Where it stays linear afterwards, as behind the longest header, a byte must have
+    /// become at least twice as dear on the way.
     fn steepest(&self) -> f64 {
         let growth = self.growth();
         let times: Vec<f64> = self.steps.iter().map(|(_, time)| *time).collect();
         let ratios: Vec<f64> = times.windows(2).map(|pair| pair[1] / pair[0]).collect();
-        let least = |(three, last): (&[f64], &[f64])| {
-            three.iter().chain(last).copied().fold(f64::MAX, f64::min)
+        // From one step to the next the text is twice as long.
+        let is_dear = |last: usize| {
+            let dearer = |from: usize| -> f64 {
+                ratios[from..last].iter().map(|ratio| ratio / 2.0).product()
+            };
+            (0..last).any(|from| dearer(from) > 2.0)
         };
-        // The growth of index 0 is that of the second doubling over the first.
-        let windows = growth.windows(3).zip(ratios.windows(2).skip(2));
-        windows.map(least).fold(0.0, f64::max)
+        let least = |(first, three): (usize, &[f64])| {
+            let last = first + 4;
+            if last + 1 < times.len() && !is_dear(last) {
+                return 0.0;
+            }
+            let also = &ratios[last - 2..last];
+            three.iter().chain(also).copied().fold(f64::MAX, f64::min)
+        };
+        growth.windows(3).enumerate().map(least).fold(0.0, f64::max)
     }
 
     fn told(&self) -> String {
@@ -403,6 +414,7 @@ fn only_what_is_steeper_is_found() {
         |len| 40.0 + len / 1e6 + 16.0 * (len - 4000.0).max(0.0),
         false,
     );
+    check(|len| len * (1.0 + len.min(4096.0) / 8000.0), false);
     check(|len| len * len.log2(), false);
     check(|len| len * len / 64.0, true);
     check(|len| len * 16.0 + len * len / 1024.0, true);
