@@ -131,8 +131,8 @@ pub(crate) fn lines(events: &[Merged]) -> Vec<String> {
 fn said(text: &str, options: &Options, door: Door, cuts: &[usize]) -> Vec<String> {
     let readers = Readers::new(options);
     let run = AssertUnwindSafe(|| match door {
-        Door::Text => {
-            let mut parser = readers.text.clone();
+        Door::Text | Door::Exact => {
+            let mut parser = readers.parser(door);
             let mut events = Vec::new();
             for chunk in chunks(text, cuts) {
                 events.extend(parser.feed(chunk));

@@ -11,11 +11,13 @@ use plaincall_syntax::{ByteParser, Dialect, Parser};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     Text,
+    /// Without the fast path.
+    Exact,
     Bytes,
 }
 
 impl Door {
-    pub(crate) const ALL: [Self; 2] = [Self::Text, Self::Bytes];
+    pub(crate) const ALL: [Self; 3] = [Self::Text, Self::Exact, Self::Bytes];
 
     /// Where a text can be cut for this door.
     pub(crate) fn edges(self, text: &str) -> Vec<usize> {
@@ -27,7 +29,8 @@ impl Door {
 /// Parsers that have read nothing yet, made once for many texts.
 pub(crate) struct Readers {
     dialect: Dialect,
-    pub(crate) text: Parser,
+    text: Parser,
+    exact: Parser,
     bytes: OnceCell<ByteParser>,
 }
 
@@ -35,10 +38,20 @@ impl Readers {
     /// The options must be ones that the parser accepts.
     pub(crate) fn new(options: &Options) -> Self {
         let dialect = options.dialect();
+        let text = Parser::new(&dialect).unwrap();
         Self {
-            text: Parser::new(&dialect).unwrap(),
+            exact: text.clone().without_fast_path(),
+            text,
             dialect,
             bytes: OnceCell::new(),
+        }
+    }
+
+    /// The parser of a door for texts.
+    pub(crate) fn parser(&self, door: Door) -> Parser {
+        match door {
+            Door::Exact => self.exact.clone(),
+            Door::Text | Door::Bytes => self.text.clone(),
         }
     }
 
@@ -57,7 +70,7 @@ impl Readers {
     ) -> bool {
         let agreement = Agreement::new(expected, text);
         match door {
-            Door::Text => agrees(agreement, self.text.clone(), chunks(text, cuts)),
+            Door::Text | Door::Exact => agrees(agreement, self.parser(door), chunks(text, cuts)),
             Door::Bytes => bytes_agree(
                 agreement,
                 self.bytes().clone(),

@@ -170,7 +170,7 @@ impl Climber<'_> {
         self.text.push_str(token);
         for end in len + 1..=self.text.len() {
             if self.text.is_char_boundary(end) {
-                let mut parser = self.readers.text.clone();
+                let mut parser = self.readers.parser(Door::Text);
                 let said = merge(parser.feed(&self.text[..end]));
                 self.begun.push(Begun {
                     len: end,

@@ -32,6 +32,7 @@ const TEXTS: u64 = 8;
 #[derive(Default)]
 struct Tally {
     texts: u64,
+    parses: u64,
     size: usize,
     /// Byte strings, and how many of them were not UTF-8.
     byte_strings: u64,
@@ -43,6 +44,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, other: Self) {
         self.texts += other.texts;
+        self.parses += other.parses;
         self.size += other.size;
         self.byte_strings += other.byte_strings;
         self.invalid += other.invalid;
@@ -66,10 +68,19 @@ fn read_batch(seed: u64, batch: u64, disagreements: &Disagreements) -> Tally {
             let text = kitchen.text(&mut random);
             let cuts = kitchen::cuts(&mut random, &text);
             let expected = oracle.read(&text);
-            if !agree(&readers, Door::Text, &text, &cuts, &expected) {
-                disagreements.note(&text, &options, Door::Text, &cuts, &place);
+            let doors: &[Door] = match case % 4 {
+                0 => &[Door::Text, Door::Exact],
+                1 => &[Door::Text, Door::Bytes],
+                _ => &[Door::Text],
+            };
+            for &door in doors {
+                tally.parses += 1;
+                if !agree(&readers, door, &text, &cuts, &expected) {
+                    disagreements.note(&text, &options, door, &cuts, &place);
+                }
             }
             if case == 0 {
+                tally.parses += 1;
                 let bytes = kitchen::bytes(&mut random, &text);
                 tally.byte_strings += 1;
                 tally.invalid += u64::from(std::str::from_utf8(&bytes).is_err());
@@ -155,10 +166,12 @@ fn soup_is_read_as_the_oracle_reads_it() {
     });
     let (total, _) = total.into_inner().unwrap();
     println!(
-        "soup: {} texts of {} bytes on average, each cut at random, {} of them as bytes ({} not UTF-8), seed {seed}, {} s",
+        "soup: {} texts of {} bytes on average, cut at random and read {} times: each by the parser, one in 4 without \
+         its fast path, one in 4 as bytes, one in {TEXTS} as bytes with invalid ones ({} were not UTF-8); seed {seed}, \
+         {} s",
         total.texts,
         total.size as u64 / total.texts.max(1),
-        total.byte_strings,
+        total.parses,
         total.invalid,
         begun.elapsed().as_secs(),
     );
