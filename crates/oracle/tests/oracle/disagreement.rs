@@ -26,7 +26,11 @@ impl Disagreements {
         cuts: &[usize],
         place: &str,
     ) {
-        let report = format!("{place}\n{}", report(text, options, door, cuts));
+        self.tell(format!("{place}\n{}", report(text, options, door, cuts)));
+    }
+
+    /// Notes what was found, told in words.
+    pub(crate) fn tell(&self, report: String) {
         eprintln!("{report}");
         self.0.lock().unwrap().push(report);
     }
@@ -140,8 +144,8 @@ fn said(text: &str, options: &Options, door: Door, cuts: &[usize]) -> Vec<String
             events.extend(parser.finish());
             lines(&merge(events))
         }
-        Door::Bytes => {
-            let mut parser = readers.bytes().clone();
+        Door::Bytes | Door::ExactBytes => {
+            let mut parser = readers.byte_parser(door);
             let mut events = Vec::new();
             for chunk in byte_chunks(text.as_bytes(), cuts) {
                 events.extend(parser.feed(chunk).map(plaincall_syntax::Event::into_owned));

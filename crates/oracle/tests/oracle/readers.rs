@@ -14,14 +14,17 @@ pub(crate) enum Door {
     /// Without the fast path.
     Exact,
     Bytes,
+    /// As bytes, without the fast path.
+    ExactBytes,
 }
 
 impl Door {
-    pub(crate) const ALL: [Self; 3] = [Self::Text, Self::Exact, Self::Bytes];
+    pub(crate) const ALL: [Self; 4] = [Self::Text, Self::Exact, Self::Bytes, Self::ExactBytes];
 
     /// Where a text can be cut for this door.
     pub(crate) fn edges(self, text: &str) -> Vec<usize> {
-        let is_edge = |at: &usize| self == Self::Bytes || text.is_char_boundary(*at);
+        let takes_bytes = matches!(self, Self::Bytes | Self::ExactBytes);
+        let is_edge = |at: &usize| takes_bytes || text.is_char_boundary(*at);
         (0..text.len()).filter(is_edge).collect()
     }
 }
@@ -50,14 +53,19 @@ impl Readers {
     /// The parser of a door for texts.
     pub(crate) fn parser(&self, door: Door) -> Parser {
         match door {
-            Door::Exact => self.exact.clone(),
+            Door::Exact | Door::ExactBytes => self.exact.clone(),
             Door::Text | Door::Bytes => self.text.clone(),
         }
     }
 
-    pub(crate) fn bytes(&self) -> &ByteParser {
-        self.bytes
-            .get_or_init(|| ByteParser::new(&self.dialect).unwrap())
+    /// The parser of a door for bytes.
+    pub(crate) fn byte_parser(&self, door: Door) -> ByteParser {
+        let fresh = || ByteParser::new(&self.dialect).unwrap();
+        let parser = self.bytes.get_or_init(fresh).clone();
+        match door {
+            Door::Exact | Door::ExactBytes => parser.without_fast_path(),
+            Door::Text | Door::Bytes => parser,
+        }
     }
 
     /// Whether the text, cut at these places, is read as expected. A panic goes on.
@@ -71,9 +79,9 @@ impl Readers {
         let agreement = Agreement::new(expected, text);
         match door {
             Door::Text | Door::Exact => agrees(agreement, self.parser(door), chunks(text, cuts)),
-            Door::Bytes => bytes_agree(
+            Door::Bytes | Door::ExactBytes => bytes_agree(
                 agreement,
-                self.bytes().clone(),
+                self.byte_parser(door),
                 byte_chunks(text.as_bytes(), cuts),
             ),
         }
