@@ -23,6 +23,28 @@ struct Promise {
 
 const PROMISES: &[Promise] = &[
     Promise {
+        sentence: "Every example of the specification, every transcript and every other text of the repository that holds a \
+                   marker gives the same events cut at each place, by character and by byte, and at each pair of places; \
+                   above 512 bytes at each place and in 10,000 random ways",
+        environment: &[("ORACLE_SPLITS", "10000")],
+        command: "cargo test --release --quiet --package plaincall-oracle --test contract cuts -- --nocapture",
+        figure: &["cuts:"],
+    },
+    Promise {
+        sentence: "Every text of up to 8 tokens over alphabets of about seven, in each dialect, cut in two at each place, is \
+                   read as the parser's oracle reads it, and its spans tile",
+        environment: &[("ORACLE_TOKENS", "8")],
+        command: "cargo test --release --quiet --package plaincall-oracle --test oracle every_short_text -- --nocapture",
+        figure: &["short texts:"],
+    },
+    Promise {
+        sentence: "For 40 minutes on all cores, at least 100,000,000 random texts of markers with random options, markers and \
+                   chunks are read as the parser's oracle reads them, with and without the fast path",
+        environment: &[("ORACLE_MINUTES", "40"), ("ORACLE_CASES", "100000000")],
+        command: "cargo test --release --quiet --package plaincall-oracle --test oracle soup_is_read -- --nocapture",
+        figure: &["soup:"],
+    },
+    Promise {
         sentence: "1,000,000 random conversations end as the plan's oracle says, and no limit is ever passed",
         environment: &[("PLAN_CASES", "1000000")],
         command: "cargo test --release --quiet --package plaincall-oracle --test plan",
