@@ -139,12 +139,12 @@ impl Machine {
         mut class: LineClass,
         settled: bool,
     ) -> Step {
+        let text = text.get(..stop).unwrap_or_default();
         let mut index = 0;
         while index < stop {
             let byte = text.get(index).copied().unwrap_or_default();
-            let is_line_end = match byte {
-                b'\n' => true,
-                b'\r' => match text.get(index + 1).filter(|_| index + 1 < stop) {
+            let begins_line_end = match byte {
+                b'\r' => match text.get(index + 1) {
                     Some(next) => *next == b'\n',
                     None if settled => false,
                     None => {
@@ -163,7 +163,7 @@ impl Machine {
                     self.settle_fence(at + index, class);
                     LineClass::Start
                 }
-                (class, b'\r') if is_line_end => {
+                (class, b'\r') if begins_line_end => {
                     self.settle_fence(at + index, class);
                     LineClass::Blank
                 }
@@ -183,9 +183,8 @@ impl Machine {
                 (LineClass::Fence(fence, 1), _) if fence == byte => LineClass::Fence(fence, 2),
                 (LineClass::FenceRest | LineClass::Other, _) => {
                     // The rest of the line says nothing new.
-                    let rest = text.get(index..stop).unwrap_or_default();
-                    index += memchr::memchr2(b'\n', b'\r', rest.get(1..).unwrap_or_default())
-                        .unwrap_or(rest.len() - 1);
+                    let rest = text.get(index + 1..).unwrap_or_default();
+                    index += memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
                     class
                 }
                 (class, _) => {
@@ -303,7 +302,8 @@ impl Machine {
         };
         let sure = stop - held;
         if sure > 0 {
-            self.first_column = text.get(sure - 1) == Some(&b'\n');
+            // A line end directly before a marker is held.
+            self.first_column = false;
             return Step::Emit(Content::Value, sure);
         }
         let Found::Whole { len, role, .. } = found else {
@@ -403,7 +403,8 @@ impl Machine {
                 role: Role::LineEnd,
                 ..
             } => {
-                let is_crlf = at > from && seen.get(at - 1) == Some(&b'\r');
+                // The last character of a marker is no carriage return.
+                let is_crlf = matches!(seen.get(..at), Some([.., b'\r']));
                 (at - usize::from(is_crlf), at + 1, false)
             }
             Found::Whole { at, .. } => (at, at, true),

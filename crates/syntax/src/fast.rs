@@ -43,13 +43,13 @@ impl Parser {
         let mut len = set.plain_len(rest.as_bytes());
         if matches!(self.machine.state, State::Value) {
             // The line end before a marker, or a carriage return that may become one, is not the value's yet.
-            let text = rest.as_bytes().get(..len)?;
-            len -= open_line_end(text, false);
-            self.machine.first_column = *text.get(len.checked_sub(1)?)? == b'\n';
+            len -= open_line_end(rest.as_bytes().get(..len)?, false);
         }
         if len == 0 {
             return None;
         }
+        // Only a value asks; what stands before its marker in a line is said here, a line end is held.
+        self.machine.first_column = false;
         let text = rest.get(..len)?;
         let span = self.consume_chunk(len, chunk);
         chunk.is_done = chunk.is_used_up();

@@ -353,12 +353,6 @@ fn read_back(call: &Call<'_>, text: &str, dialect: &Dialect) -> Result<(), Rende
     let mut is_closed = false;
     for event in parse(text, &dialect)? {
         match event.kind {
-            _ if is_closed => {
-                is_closed &= matches!(&event.kind, EventKind::Text(rest) if rest == "\n");
-                if !is_closed {
-                    break;
-                }
-            }
             EventKind::CallStart(header) => {
                 header_is_same = values.is_empty()
                     && match call {

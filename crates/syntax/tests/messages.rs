@@ -88,6 +88,17 @@ const CASES: &[Case] = &[
     ),
     (
         custom,
+        "<<kA\n@@kx\n1>>k\r\n",
+        "end_marker_in_mid_line: `>>k` ends the call here although it does not begin its line",
+    ),
+    // A fence is of one kind.
+    (
+        custom,
+        "<<kA\n`~`\n``~\n@@kx\n",
+        "text_before_argument: text before the first argument marker is ignored",
+    ),
+    (
+        custom,
         "<<kA\n@@k{long}\n",
         "pointer_too_long: Pointer too long",
     ),

@@ -2,7 +2,7 @@
 use plaincall_oracle::effort::at_most;
 use plaincall_oracle::rendering::{Rendered, check};
 use plaincall_oracle::soup::{self, Kitchen, Random};
-use plaincall_syntax::{Call, Dialect, Syntax, render};
+use plaincall_syntax::{Call, Dialect, LINE_LIMIT, Syntax, render};
 
 #[test]
 fn rendering_and_reading_are_inverse() {
@@ -109,6 +109,10 @@ fn every_refusal_says_what_to_do() {
             "the header holds a marker, alone or with what stands beside it: use other markers or a key",
         ),
         (
+            block("a", None, vec![], vec![("x!!!GADGET_END", "")]),
+            "the pointer \"x!!!GADGET_END\" holds a marker, alone or with what stands beside it: use other markers or a key",
+        ),
+        (
             emoji("a", "", ""),
             "a call of the emoji syntax cannot be written in a dialect of the block syntax",
         ),
@@ -137,4 +141,40 @@ fn every_refusal_says_what_to_do() {
         &Dialect::auto(),
         "writing calls needs one of the two syntaxes: choose block or emoji",
     );
+    check(
+        emoji("a", "x /", ""),
+        &Dialect::emoji().self_closing(),
+        "the header holds a marker, alone or with what stands beside it: use other markers or a key",
+    );
+}
+
+#[test]
+fn lines_are_written_up_to_their_limit() {
+    for (count, refused) in [(LINE_LIMIT, false), (LINE_LIMIT + 1, true)] {
+        let long = "x".repeat(count);
+        let block = |name, pointer| Call::Block {
+            name,
+            id: None,
+            dependencies: vec![],
+            arguments: vec![(pointer, "")],
+        };
+        let emoji = Call::Emoji {
+            name: &long,
+            raw_args: "",
+            body: "",
+        };
+        for (call, dialect, part) in [
+            (block(&long, "x"), Dialect::block(), "the header".to_owned()),
+            (
+                block("a", &long),
+                Dialect::block(),
+                format!("the pointer {long:?}"),
+            ),
+            (emoji, Dialect::emoji(), "the header".to_owned()),
+        ] {
+            let said = render(&call, &dialect).map_err(|error| error.to_string());
+            let expected = refused.then(|| format!("{part} is longer than 4,096 bytes"));
+            assert_eq!(said.err(), expected);
+        }
+    }
 }

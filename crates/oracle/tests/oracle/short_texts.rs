@@ -51,6 +51,10 @@ const ALPHABETS: &[Alphabet] = &[
         "block start=<s> end=<e> arg=<a>",
         &["<s>x\n", "```", " ", "\n", "<a>", "<e>", "x"],
     ),
+    (
+        "block start=<s> end=<e> arg=<a>",
+        &["<s>x\n", "``", "`", "~", "\r\n", "<a>"],
+    ),
     // Markers that begin one another, or with what is elsewhere a blank.
     (
         "block start=## end=#### arg=###",
