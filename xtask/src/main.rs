@@ -153,7 +153,7 @@ fn test_all() -> Result<(), String> {
     agent_features()?;
     clients::test(&root())?;
     mcp::test(&root())?;
-    soak("45")?;
+    soak("24")?;
     if fuzz::has_compiler() {
         fuzz::run(&root(), &[])
     } else {
