@@ -9,6 +9,8 @@ use crate::machine::{Content, Machine, State, Step, Token, Wait};
 use crate::markers::{Found, Role};
 use crate::span::Span;
 
+/// A line end or marker that begins within the limit of a line lies wholly within so many bytes.
+const LINE_WINDOW: usize = LINE_LIMIT + MARKER_LIMIT + 2;
 /// How many blanks may stand between an end marker in mid-line and what must follow it.
 const BLANKS_AFTER_END: usize = 16;
 
@@ -393,8 +395,7 @@ impl Machine {
 
     /// Looks for the end of the header or pointer line whose content begins at `from`.
     fn line(&mut self, text: &[u8], from: usize, end: bool) -> Line {
-        // A line end or marker that begins within the limit lies wholly within this bound.
-        let bound = from + LINE_LIMIT + MARKER_LIMIT + 2;
+        let bound = from + LINE_WINDOW;
         let seen = text.get(..bound.min(text.len())).unwrap_or_default();
         let scan_from = self.line_scanned.max(from);
         let (content, close, cut) = match self.markers.line.find(seen, scan_from, end) {

@@ -1,6 +1,6 @@
 //! The byte door: invalid parts are replaced, spans count the original bytes (`spec/common.md` 1.2).
 
-use plaincall_syntax::{ByteParser, Dialect, DialectError, Event, EventKind, LINE_LIMIT};
+use plaincall_syntax::{ByteParser, Dialect, DialectError, Event, EventKind, LINE_LIMIT, Syntax};
 
 fn read<'b>(
     chunks: impl IntoIterator<Item = &'b [u8]>,
@@ -85,6 +85,35 @@ fn a_span_that_begins_long_ago_still_counts_the_original_bytes() {
             assert_eq!(spans, [(code, start..end)], "chunks of {size}");
         }
     }
+}
+
+/// One after another: each has its own beginning.
+#[test]
+fn several_spans_that_begin_long_ago_count_the_original_bytes() {
+    let invalid = b"\xFF\xE2\x82".repeat(LINE_LIMIT);
+    let (open, close) = (b"!!!GADGET_START:A\n", b"\n!!!GADGET_END\n");
+    let call = [open, &invalid[..], close].concat();
+    let bytes = call.repeat(2);
+    for size in [7, 4096, bytes.len()] {
+        let found = read(bytes.chunks(size), &Dialect::block()).unwrap();
+        let spans = found.iter().filter_map(|event| match &event.kind {
+            EventKind::Diagnostic(found) => Some(found.span.range()),
+            _ => None,
+        });
+        let expected = [0, call.len()].map(|at| {
+            let start = at + open.len();
+            start..start + invalid.len() + 1
+        });
+        assert_eq!(spans.collect::<Vec<_>>(), expected, "chunks of {size}");
+    }
+}
+
+#[test]
+fn the_syntax_is_told_as_soon_as_it_is_known() {
+    let mut parser = ByteParser::new(&Dialect::auto()).unwrap();
+    assert_eq!(parser.syntax(), None);
+    parser.feed(b"\xFF!!!GADGET_START:A\n").for_each(drop);
+    assert_eq!(parser.syntax(), Some(Syntax::Block));
 }
 
 #[test]

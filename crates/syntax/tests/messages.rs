@@ -2,7 +2,8 @@
 //! (`spec/common.md` 3); near misses in corners that the examples of `spec/common.md` 9 leave out.
 
 use plaincall_syntax::{
-    Code, Dialect, EventKind, LINE_LIMIT, Severity, Syntax, Termination, near_misses, parse,
+    Code, Dialect, EventKind, LINE_LIMIT, MARKER_LIMIT, Severity, Syntax, Termination, near_misses,
+    parse,
 };
 
 fn custom() -> Dialect {
@@ -163,6 +164,24 @@ fn every_diagnostic_says_its_sentence() {
         assert_eq!(found.join("\n"), *expected, "{text:?}");
     }
     assert_eq!(missing, [], "codes without a case");
+}
+
+#[test]
+fn a_line_at_its_limit_may_end_with_the_longest_marker() {
+    let marker = "s".repeat(MARKER_LIMIT - 1) + ":";
+    let dialect = Dialect::block().start(&marker);
+    for (count, expected) in [
+        (LINE_LIMIT, Code::MissingNewline),
+        (LINE_LIMIT + 1, Code::HeaderTooLong),
+    ] {
+        let text = format!("{marker}{}{marker}A\n", "x".repeat(count));
+        let events = parse(&text, &dialect).into_iter().flatten();
+        let mut codes = events.filter_map(|event| match event.kind {
+            EventKind::Diagnostic(diagnostic) => Some(diagnostic.code),
+            _ => None,
+        });
+        assert_eq!(codes.next(), Some(expected), "{count}");
+    }
 }
 
 /// The words that records and JSON use.
