@@ -58,6 +58,13 @@ const PROMISES: &[Promise] = &[
         figure: &["test result"],
     },
     Promise {
+        sentence: "Each change that mutation testing makes to the plan is noticed by a test, but for those that make no \
+                   difference, which are listed with their reason",
+        environment: &[],
+        command: "cargo xtask mutants plan",
+        figure: &["mutants of plan:"],
+    },
+    Promise {
         sentence: "In 10,000 random conversations with gates, retries, limits, panics and cancelling each call ends once, \
                    with one result, and no task is left",
         environment: &[("RUN_CASES", "10000")],
