@@ -52,10 +52,6 @@ impl Kept {
         }
         kept
     }
-
-    pub fn all_calls(&self) -> bool {
-        self.calls == self.calls_expected
-    }
 }
 
 impl fmt::Display for Kept {
