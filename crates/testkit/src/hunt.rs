@@ -3,8 +3,9 @@
 //! A text is a pattern that is repeated, drawn of what the code itself looks for: markers, their beginnings, blanks,
 //! fences, pieces of headers and of JSON. What reads it is timed at growing lengths. What looks suspicious is measured
 //! again, often and at more lengths: it is a find only if three doublings in a row each add more than 2.2 times what the
-//! one before added, and the last two take more than 2.2 times as long. Time is that of this thread's work alone, the least of many measurements in turn; so other work on
-//! the machine can hide a find for once, but makes none.
+//! one before added, and the last two take more than 2.2 times as long; and that in each of several such measurements.
+//! Time is that of this thread's work alone, the least of many in turn; so other work on the machine, which makes a long
+//! text a little dearer than a short one, can hide a find for once, but makes none.
 //!
 //! `HUNT_INPUTS` in the environment is how many texts are timed, `HUNT_SEED` which.
 
@@ -24,6 +25,8 @@ use subjects::{Input, PARSER, Subject, of_dialect, of_values};
 const MOST: f64 = 2.2;
 /// How often a suspicious text is measured at each length.
 const AGAIN: usize = 12;
+/// In so many ladders a find must show, one after another, beside the one that made it suspicious.
+const CONFIRMED: usize = 3;
 /// What is measured takes at least so long: else it is done several times.
 const LEAST: Duration = Duration::from_micros(40);
 
@@ -255,7 +258,7 @@ impl Hunt {
             }
             return;
         }
-        // Once more, now as short as it shows.
+        // Again, now as short as it shows.
         let mut shown = pattern.clone();
         while let Some(simpler) = shown
             .simpler()
@@ -264,12 +267,15 @@ impl Hunt {
         {
             shown = simpler;
         }
-        let ladder = Ladder::climb(subject, &shown, last);
-        if ladder.steepest() > MOST {
+        let ladders = (0..CONFIRMED).map(|_| Ladder::climb(subject, &shown, last));
+        let steep: Vec<Ladder> = ladders
+            .take_while(|ladder| ladder.steepest() > MOST)
+            .collect();
+        if steep.len() == CONFIRMED {
             self.finds.push(format!(
                 "{} of {shown:?} with {words}\n{}",
                 subject.name,
-                ladder.told()
+                steep[0].told()
             ));
         }
     }
