@@ -208,6 +208,11 @@ fn size(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "write a whole number from 1")
 }
 
+fn seed(text: &str) -> Result<u64, &'static str> {
+    text.parse()
+        .map_err(|_| "write a whole number from 0 to 2^64 - 1")
+}
+
 /// What `parse` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ParseFormat {
@@ -256,6 +261,7 @@ pub(crate) struct CheckOptions {
         long,
         value_name = "NUMBER",
         default_value_t = 0,
+        value_parser = seed,
         requires = "every_split"
     )]
     pub(crate) seed: u64,
