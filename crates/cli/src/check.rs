@@ -295,3 +295,54 @@ fn grouped(number: usize) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use plaincall_syntax::Dialect;
+    use serde_json::{Value, json};
+
+    use super::{Difference, Disagreement, Proof, Report};
+    use crate::source::Source;
+
+    /// Whether the exit status tells of it, and what programs are told.
+    fn check(proof: Proof, is_disproved: bool, expected: &Value) {
+        let source = Source::new("reply.txt".to_owned(), b"ab".to_vec());
+        let report = Report::new(source, &Dialect::auto(), None, Some(proof)).unwrap();
+        assert_eq!(report.is_disproved(), is_disproved, "{expected}");
+        let told = serde_json::to_value(report.json()).unwrap();
+        assert_eq!(told["every_split"], *expected);
+    }
+
+    fn proof(is_interrupted: bool) -> Proof {
+        Proof {
+            groups: Vec::new(),
+            took: Duration::ZERO,
+            disagreement: None,
+            is_interrupted,
+        }
+    }
+
+    #[test]
+    fn only_a_disagreement_disproves() {
+        let agrees = json!({"agrees": true, "interrupted": false, "ways": 0, "cuts": []});
+        check(proof(false), false, &agrees);
+        let interrupted = json!({"agrees": true, "interrupted": true, "ways": 0, "cuts": []});
+        check(proof(true), false, &interrupted);
+        let difference = Difference {
+            place: 1,
+            whole: "one".to_owned(),
+            cut: "another".to_owned(),
+        };
+        let way = "one byte at a time".to_owned();
+        let disproved = Proof {
+            disagreement: Some(Disagreement { difference, way }),
+            ..proof(false)
+        };
+        let expected = json!({"agrees": false, "interrupted": false, "ways": 0, "cuts": [], "disagreement": {
+            "way": "one byte at a time", "place": 1, "whole": "one", "cut": "another"
+        }});
+        check(disproved, true, &expected);
+    }
+}

@@ -182,6 +182,12 @@ impl Interruption {
         self.came.load(Ordering::SeqCst)
     }
 
+    /// As if Ctrl-C had been pressed.
+    #[cfg(test)]
+    pub(crate) fn come(&self) {
+        self.came.store(true, Ordering::SeqCst);
+    }
+
     /// The end that it asks for.
     pub(crate) fn status() -> Status {
         Status::Interrupted(u8::try_from(INTERRUPTED).unwrap_or(u8::MAX))

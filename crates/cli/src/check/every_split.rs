@@ -346,8 +346,8 @@ mod tests {
         assert_ne!(Draw(0).below(1 << 30), Draw(1).below(1 << 30));
     }
 
-    /// What is tried of a text of so many bytes.
-    fn check_groups(length: usize, expected: &[(Cut, usize, bool)]) {
+    /// A proof with little effort for a text of so many bytes.
+    fn attempt(length: usize, interruption: &Interruption) -> Proof {
         let effort = Effort {
             pairs: 20,
             splits: 10_000,
@@ -361,22 +361,29 @@ mod tests {
             .take(length)
             .collect();
         let mut progress = Progress::new(Color::Never, &Environment::read());
-        let proof = Proof::attempt(
-            &text,
-            &Dialect::auto(),
-            effort,
-            1,
-            &mut progress,
-            &Interruption::new(),
-        );
-        let proof = proof.unwrap();
-        assert!(proof.disagreement.is_none());
+        let dialect = Dialect::auto();
+        Proof::attempt(&text, &dialect, effort, 1, &mut progress, interruption).unwrap()
+    }
+
+    /// What is tried of a text of so many bytes.
+    fn check_groups(length: usize, expected: &[(Cut, usize, bool)]) {
+        let proof = attempt(length, &Interruption::new());
+        assert!(proof.disagreement.is_none() && !proof.is_interrupted);
         let groups: Vec<_> = proof
             .groups
             .iter()
             .map(|it| (it.cut, it.ways, it.all))
             .collect();
         assert_eq!(groups, expected, "{length}");
+    }
+
+    #[test]
+    fn an_interruption_ends_it() {
+        let interruption = Interruption::new();
+        interruption.come();
+        let proof = attempt(100, &interruption);
+        assert!(proof.is_interrupted && proof.disagreement.is_none());
+        assert_eq!(proof.ways(), 0);
     }
 
     #[test]
