@@ -31,6 +31,8 @@ pub struct ByteParser {
     parser: Parser,
     /// The beginning of a character at the end of the last chunk.
     cut: Vec<u8>,
+    /// How many bytes all chunks so far have.
+    given: usize,
     shrinks: Shrinks,
 }
 
@@ -43,6 +45,7 @@ impl ByteParser {
         Ok(Self {
             parser: Parser::new(dialect)?,
             cut: Vec::new(),
+            given: 0,
             shrinks: Shrinks::default(),
         })
     }
@@ -56,7 +59,8 @@ impl ByteParser {
 
     /// Takes the next chunk and returns the events it completes. See [`Parser::feed`].
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c [u8]) -> ByteEvents<'p, 'c> {
-        self.parser.begin_chunk(0);
+        self.give_up_unread();
+        self.given += chunk.len();
         let (completed, rest) = self.complete_cut(chunk);
         let (whole, cut) = rest.split_at(rest.len() - cut_len(rest));
         self.cut.extend_from_slice(cut);
@@ -70,7 +74,8 @@ impl ByteParser {
     }
 
     /// Ends the stream and returns the last events.
-    pub fn finish(self) -> std::vec::IntoIter<Event<'static>> {
+    pub fn finish(mut self) -> std::vec::IntoIter<Event<'static>> {
+        self.give_up_unread();
         let Self {
             mut parser,
             cut,
@@ -91,6 +96,15 @@ impl ByteParser {
     /// See [`Parser::syntax`].
     pub const fn syntax(&self) -> Option<Syntax> {
         self.parser.syntax()
+    }
+
+    /// What the last chunk's iterator has not read, because it was forgotten (`mem::forget`), is lost; the places of
+    /// what follows are right all the same.
+    fn give_up_unread(&mut self) {
+        let unread = self.given - (self.shrinks.fed - self.shrinks.total + self.cut.len());
+        self.parser.begin_chunk(unread);
+        self.shrinks.fed += unread;
+        self.parser.begin_chunk(0);
     }
 
     /// Takes the rest of the character that the last chunk cut. Returns what it is, once that is known, and what is left

@@ -135,6 +135,35 @@ fn a_dropped_iterator_loses_its_own_events_alone() {
     }
 }
 
+/// Its chunk is lost, and what follows stands where it stood.
+#[test]
+fn a_forgotten_iterator_moves_nothing_behind_it() {
+    let bytes = "é\n!!!GADGET_START:A\n!!!ARG:ü\nö\n!!!GADGET_END é".as_bytes();
+    let bytes = [bytes, b"\xE2\x82\xFF", bytes, b"\xF0\x9F"].concat();
+    for from in 0..bytes.len() {
+        for to in from..bytes.len() {
+            for taken in [0, 1, 3, 9] {
+                let mut parser = ByteParser::new(&Dialect::block()).unwrap();
+                parser.feed(&bytes[..from]).for_each(drop);
+                let mut lost = parser.feed(&bytes[from..to]);
+                let begun = lost.by_ref().take(taken).last();
+                let begun = begun.map_or(0, |event| event.span.end);
+                std::mem::forget(lost);
+                let mut place = 0;
+                let mut check = |event: Event<'_>| {
+                    let is_in_order = event.span.start >= begun.max(place);
+                    let is_placed = matches!(event.kind, EventKind::Diagnostic(_)) || is_in_order;
+                    assert!(is_placed, "{from}..{to}, {taken} taken: {event:?}");
+                    place = event.span.end;
+                };
+                parser.feed(&bytes[to..]).for_each(&mut check);
+                parser.finish().for_each(check);
+                assert_eq!(place, bytes.len(), "{from}..{to}, {taken} taken");
+            }
+        }
+    }
+}
+
 /// Far more replacements than are remembered, before and in a header that is held back: each event has its own bytes.
 #[test]
 fn many_replacements_keep_their_places() {
