@@ -32,7 +32,8 @@ pub(crate) fn compare(root: &Path, base: Option<&str>) -> Result<(), String> {
         Some(base) => git(
             root,
             &["rev-parse", "--verify", &format!("{base}^{{commit}}")],
-        )?,
+        )
+        .map_err(|_| format!("there is no commit `{base}`"))?,
         None => default_base(root)?,
     };
     let folder = target().join("instructions");

@@ -58,7 +58,8 @@ fn main() -> ExitCode {
         ["instructions", base] => instructions::compare(&root(), Some(base)),
         ["bench", "gateway", rest @ ..] => bench_gateway(rest),
         ["bench", "peers"] => peers::bench(&root()),
-        ["bench", rest @ ..] => bench(rest),
+        // Nothing is passed on to the peers.
+        ["bench", rest @ ..] if rest.first() != Some(&"peers") => bench(rest),
         ["promises"] => promises::keep(&root(), None),
         ["promises", word] => promises::keep(&root(), Some(word)),
         ["docs"] => docs(),

@@ -69,7 +69,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     };
     let version = crate::cargo(&["mutants", "--version"]).output();
     if !version.is_ok_and(|output| output.status.success()) {
-        return Err("there is no cargo-mutants: cargo install --locked cargo-mutants".to_owned());
+        return Err(
+            "there is no cargo-mutants: cargo install --locked cargo-mutants@27.1.0".to_owned(),
+        );
     }
     check_exceptions(root)?;
     let mut unnoticed = Vec::new();
