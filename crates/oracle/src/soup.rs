@@ -84,6 +84,27 @@ pub const REASONING: &[(&str, &str)] = &[
     ("<s>t", "s>"),
 ];
 
+/// What markers are drawn of, one set for all of a dialect: few letters, so that they overlap in all ways; blanks, what
+/// stands for invalid bytes, characters whose first bytes are the same.
+const LETTERS: &[&[&str]] = &[
+    &["a", "b"],
+    &["a", "b", "#"],
+    &["a", ":", "["],
+    &["_", "1", "\""],
+    &[" ", "\t", "`"],
+    &["\0", "a"],
+    &["\u{FFFD}", "a"],
+    &["\u{E9}", "\u{E8}"],
+    &["\u{65E5}", "\u{65E6}", "x"],
+    &["\u{1F6E0}", "\u{FE0F}", "["],
+];
+
+/// A marker of two to seven letters.
+fn drawn(random: &mut Random, letters: &[&str]) -> String {
+    let count = 2 + random.below(6);
+    (0..count).map(|_| random.pick(letters)).collect()
+}
+
 /// Keys.
 pub const KEYS: &[&str] = &["k", "k3v9q2x8", "1", "END", "aA0"];
 
@@ -104,9 +125,13 @@ pub fn options(random: &mut Random) -> Options {
     let of_block = syntax != Some(Syntax::Emoji) || random.one_in(200);
     let of_emoji = syntax != Some(Syntax::Block) || random.one_in(200);
     if of_block && random.one_in(2) {
-        let [start, end, arg] = random.pick(MARKERS);
-        let own =
-            |marker: &str, random: &mut Random| (!random.one_in(8)).then(|| marker.to_owned());
+        let [start, end, arg] = if random.one_in(6) {
+            let letters = random.pick(LETTERS);
+            [(); 3].map(|()| drawn(random, letters))
+        } else {
+            random.pick(MARKERS).map(str::to_owned)
+        };
+        let own = |marker: String, random: &mut Random| (!random.one_in(8)).then_some(marker);
         options.start = own(start, random);
         options.end = own(end, random);
         options.arg = own(arg, random);
