@@ -21,6 +21,8 @@ const CLIENTS: u64 = 16;
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Into how many rounds the time is cut. Between two there is no request, and memory is looked at.
 const ROUNDS: u32 = 6;
+/// How many more rounds are played as long as memory seems to grow: what is chance does not do so again and again.
+const MORE: u32 = 4;
 /// How much more memory both of the last rounds may leave than any of those before them, in bytes. What one round leaves
 /// goes up and down by more than this, as allocators keep what they have got; what leaks only goes up.
 const GROWTH: u64 = 4 << 20;
@@ -71,7 +73,10 @@ pub(crate) async fn soak(program: &str, time: Duration) -> Result<(), String> {
     let files = gateway.files();
     let mut had = Had::default();
     let mut left = Vec::new();
-    for round in 0..u64::from(ROUNDS) {
+    for round in 0..u64::from(ROUNDS + MORE) {
+        if round >= u64::from(ROUNDS) && !grows(&left) {
+            break;
+        }
         let end = Instant::now() + time / ROUNDS;
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
