@@ -36,12 +36,10 @@ pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, Diale
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let is_first_column = at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
         if !is_first_column {
-            match patterns.dull_len(rest) {
-                0 => {}
-                skipped => {
-                    at += skipped;
-                    continue;
-                }
+            let skipped = patterns.dull_len(rest);
+            if skipped > 0 {
+                at += skipped;
+                continue;
             }
         }
         let whole = patterns.whole(rest);

@@ -128,11 +128,15 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
     let builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
     let guard = EchoGuard::new(std::slice::from_ref(dialect)).expect(WORKS);
     let call = call();
+    let explained = dialect.clone();
     let mut subjects = vec![
         subject("escape", move |input| drop(escaper.escape(&input.text))),
         subject("unescape", move |input| drop(back.unescape(&input.text))),
         subject("near misses", move |input| {
             drop(near_misses(&input.text, &near));
+        }),
+        subject("what each byte was taken for", move |input| {
+            drop(plaincall_syntax::explain(input.text.as_bytes(), &explained));
         }),
         subject("a document and its calls", move |input| {
             document(&input.text, &parsed);
