@@ -8,6 +8,13 @@
 /// Up to so many different pairs of bytes are looked for in blocks.
 const PAIRS: usize = 3;
 
+/// The bytes of a block.
+const BLOCK: usize = 16;
+
+/// A text of such a length, in bytes, is a usual chunk: all of it is looked at before it is asked what was seen.
+const SHORT: usize = 24;
+const LONG: usize = 128;
+
 /// Where texts may begin.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
@@ -90,12 +97,33 @@ impl Scan {
 
     #[inline(never)]
     fn plain_len_apart(&self, text: &[u8]) -> usize {
+        if matches!(text.len(), SHORT..=LONG) && self.lacks_pairs(text) {
+            return text.len();
+        }
         let hits = self.hits(word(text));
         let place = first_place(hits);
         match text.get(place..) {
             Some(rest) if hits != 0 && self.may_begin(rest) => place,
             _ => self.next(text, place.min(8)).unwrap_or(text.len()),
         }
+    }
+
+    /// Whether a text as long as a usual chunk has none of the pairs, nor a first byte too near its end to tell: all of
+    /// it is looked at in one go.
+    #[inline]
+    fn lacks_pairs(&self, text: &[u8]) -> bool {
+        let near_end = text
+            .last_chunk()
+            .map_or(0, |last| u64::from_le_bytes(*last));
+        let near_end = near_end >> (64 - 8 * self.apart.clamp(1, 2));
+        let [one, two, three] = self.pairs;
+        self.hits(near_end) == 0
+            && match self.firsts {
+                Firsts::None | Firsts::Many(_) => false,
+                Firsts::One(_) => lacks(text, self.apart, [one]),
+                Firsts::Few(_) if two == three => lacks(text, self.apart, [one, two]),
+                Firsts::Few(_) => lacks(text, self.apart, self.pairs),
+            }
     }
 
     /// The first place at or after `from` where one of the texts stands or, cut off by the end, may stand.
@@ -255,6 +283,31 @@ const fn first_place(hits: u64) -> usize {
     (hits.trailing_zeros() / 8) as usize
 }
 
+/// Whether none of the pairs stands at any place but the last `apart` ones. No if the text is too short for that.
+#[inline]
+fn lacks<const N: usize>(text: &[u8], apart: usize, pairs: [(u8, u8); N]) -> bool {
+    let firsts = text
+        .len()
+        .checked_sub(apart)
+        .and_then(|end| text.get(..end));
+    let (Some(firsts), Some(laters)) = (firsts, text.get(apart..)) else {
+        return false;
+    };
+    let (Some(first), Some(later)) = (firsts.last_chunk::<BLOCK>(), laters.last_chunk()) else {
+        return false;
+    };
+    let (firsts, _) = firsts.as_chunks();
+    let (laters, _) = laters.as_chunks();
+    // The last block may overlap the one before it.
+    let blocks = firsts.iter().zip(laters).chain([(first, later)]);
+    let found = blocks.fold(false, |found, (first, later)| {
+        pairs
+            .iter()
+            .fold(found, |found, pair| found | has(first, later, *pair))
+    });
+    !found
+}
+
 /// Moves `at` on over all blocks of `N` places that `has` rules out; the last block may overlap the one before it.
 #[inline]
 fn skip<const N: usize>(
@@ -335,6 +388,7 @@ mod tests {
             "\u{1F6E0}",
             "\u{1F680}",
             "[",
+            "plain text, up to a block ",
             "plain text without anything in it, twice as long as a block and a little more ",
         ];
         let mut seed = 1_u64;
