@@ -34,7 +34,7 @@ impl Serialize for EventLine<'_> {
                 fields.serialize_entry("pointer", pointer.as_str())?;
             }
             EventKind::CallEnd(ending) => {
-                fields.serialize_entry("termination", ending.name())?;
+                fields.serialize_entry("termination", ending.termination().name())?;
             }
             EventKind::Diagnostic(diagnostic) => {
                 let finding = Finding::from(diagnostic);

@@ -152,7 +152,7 @@ fn is_same(event: &EventKind<'_>, expected: &Kind) -> bool {
         (EventKind::ValueStart(Slot::Body), Kind::Body) | (EventKind::ValueEnd, Kind::ValueEnd) => {
             true
         }
-        (EventKind::CallEnd(termination), Kind::CallEnd(name)) => termination.name() == *name,
+        (EventKind::CallEnd(ending), Kind::CallEnd(name)) => ending.termination().name() == *name,
         (EventKind::Diagnostic(diagnostic), Kind::Diagnostic(code)) => {
             diagnostic.code.name() == *code
         }

@@ -143,7 +143,7 @@ fn kind(event: &Event<'_>) -> Kind {
         EventKind::ValueStart(Slot::Body) => Kind::Body,
         EventKind::ValueDelta(text) => Kind::Value(text.to_string()),
         EventKind::ValueEnd => Kind::ValueEnd,
-        EventKind::CallEnd(termination) => Kind::CallEnd(termination.name()),
+        EventKind::CallEnd(ending) => Kind::CallEnd(ending.termination().name()),
         EventKind::Ignored(text) => Kind::Ignored(text.to_string()),
         EventKind::Diagnostic(diagnostic) => Kind::Diagnostic(diagnostic.code.name()),
         other => unreachable!("an event kind that is not merged yet: {other:?}"),

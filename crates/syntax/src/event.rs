@@ -1,7 +1,5 @@
 //! What the parser says: events.
 
-use std::ops::Deref;
-
 use crate::diagnostic::Diagnostic;
 use crate::piece::Piece;
 use crate::span::Span;
@@ -135,7 +133,7 @@ impl Termination {
     }
 }
 
-/// The end of a call: how it ended, and the end marker if it has one. It dereferences to its [`Termination`].
+/// The end of a call: how it ended, and the end marker if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending<'c> {
     pub(crate) termination: Termination,
@@ -146,14 +144,6 @@ impl Ending<'_> {
     /// How the call ended.
     pub const fn termination(&self) -> Termination {
         self.termination
-    }
-}
-
-impl Deref for Ending<'_> {
-    type Target = Termination;
-
-    fn deref(&self) -> &Termination {
-        &self.termination
     }
 }
 

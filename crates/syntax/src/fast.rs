@@ -143,7 +143,8 @@ impl Parser {
         if window.len() > INLINE {
             return None;
         }
-        self.machine.first_column = window.ends_with('\n');
+        // As in `plain_event`: no marker begins with the byte that comes next.
+        self.machine.first_column = false;
         let (piece, start) = (Piece::copied(window), self.position);
         self.position += window.len();
         self.machine.consumed(window.len());
@@ -340,7 +341,8 @@ impl Machine {
     #[inline]
     fn line_in(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
         let scan_from = self.line_scanned.max(from);
-        let end = scan_from + self.markers.line.plain_len(text.get(scan_from..)?);
+        let last = text.len().min(from + LINE_LIMIT + 1);
+        let end = scan_from + self.markers.line.plain_len(text.get(scan_from..last)?);
         if end - from > LINE_LIMIT || text.get(end) != Some(&b'\n') {
             return None;
         }

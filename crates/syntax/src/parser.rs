@@ -314,7 +314,9 @@ impl Parser {
             let window = self.held.get(self.held_from..).unwrap_or_default();
             // What also lies in the chunk is better borrowed from there.
             let own = window.len() - self.pulled;
-            let len = window.floor_char_boundary(self.content_left.min(own).min(INLINE));
+            // At the end one piece takes less room than many.
+            let most = if chunk.end { own } else { own.min(INLINE) };
+            let len = window.floor_char_boundary(self.content_left.min(most));
             Piece::copied(window.get(..len).unwrap_or_default())
         } else {
             Piece::borrowed(chunk.rest().get(..self.content_left).unwrap_or_default())
@@ -360,6 +362,9 @@ impl Parser {
                 self.held.clear();
                 self.held_from = 0;
                 self.pulled = 0;
+            } else {
+                // What was waited for stood at another front.
+                self.wait = Wait::Any;
             }
         } else {
             chunk.taken += len;

@@ -380,7 +380,7 @@ fn read_back(call: &Call<'_>, text: &str, dialect: &Dialect) -> Result<(), Rende
                     value.push_str(&piece);
                 }
             }
-            EventKind::CallEnd(ending) => is_closed = *ending == Termination::Explicit,
+            EventKind::CallEnd(ending) => is_closed = ending.termination() == Termination::Explicit,
             _ => {}
         }
     }

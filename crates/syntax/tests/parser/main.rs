@@ -81,6 +81,26 @@ fn a_forgotten_iterator_loses_its_chunk_and_nothing_else() {
     }
 }
 
+/// What is held may then begin elsewhere than where it was waited for.
+#[test]
+fn after_a_forgotten_iterator_both_paths_say_the_same() {
+    let dialect = Dialect::block().start("aac").end("ab").arg("ccc");
+    let stray = |mut parser: Parser| {
+        parser.feed("aa").for_each(drop);
+        let mut lost = parser.feed("b");
+        lost.next().unwrap();
+        std::mem::forget(lost);
+        let events: Vec<_> = parser.feed("zz").map(Event::into_owned).collect();
+        let sources: String = events.iter().map(Event::source).collect();
+        assert_eq!(sources, "abzz");
+        let is_stray = |event: &Event<'_>| matches!(event.kind, EventKind::Diagnostic(_));
+        events.iter().filter(|event| is_stray(event)).count()
+    };
+    let parser = Parser::new(&dialect).unwrap();
+    assert_eq!(stray(parser.clone().without_fast_path()), 1);
+    assert_eq!(stray(parser), 1);
+}
+
 #[test]
 fn what_was_borrowed_stays_borrowed() {
     let mut parser = Parser::new(&Dialect::block()).unwrap();
