@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use plaincall::{Rule, Tool, Toolbox};
-use plaincall_agent::mcp::{McpConfig, McpOffer, McpOptions, McpServers};
+use plaincall_agent::mcp::{McpConfig, McpConfigError, McpOffer, McpOptions, McpServers};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -232,16 +232,7 @@ pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, 
         value.to_str().map(str::to_owned)
     };
     let config = McpConfig::read(&text, whole, variable).map_err(|error| {
-        for mistake in &error.mistakes {
-            let position = (mistake.line, mistake.column);
-            tools_file::show(
-                &name,
-                &text,
-                &mistake.message,
-                mistake.span.clone(),
-                position,
-            );
-        }
+        show_mistakes(&name, &text, &error);
         let mistakes = match error.mistakes.len() {
             1 => "a mistake".to_owned(),
             count => format!("{count} mistakes"),
@@ -254,6 +245,14 @@ pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, 
         remark(&format!("{name}, {passed_over}"));
     }
     Ok(config)
+}
+
+/// Shows what is wrong with a file of MCP servers, each mistake in its line.
+pub(crate) fn show_mistakes(name: &str, text: &str, error: &McpConfigError) {
+    for mistake in &error.mistakes {
+        let position = (mistake.line, mistake.column);
+        tools_file::show(name, text, &mistake.message, mistake.span.clone(), position);
+    }
 }
 
 fn as_line(tool: &Tool) -> String {

@@ -6,8 +6,8 @@ use serde_json::json;
 use crate::config::model::http;
 use crate::config::{Configuration, From, layer};
 use crate::environment::Environment;
+use crate::mcp::show_mistakes;
 use crate::status::{Failure, remark};
-use crate::tools_file;
 
 impl Configuration {
     /// Connects to the MCP servers. Those that cannot be used are named, and the others work without them.
@@ -27,16 +27,7 @@ impl Configuration {
                 McpConfig::read(&text, &file.0, variable)
             };
             let read = read.map_err(|error| {
-                for mistake in &error.mistakes {
-                    let position = (mistake.line, mistake.column);
-                    tools_file::show(
-                        &name,
-                        &text,
-                        &mistake.message,
-                        mistake.span.clone(),
-                        position,
-                    );
-                }
+                show_mistakes(&name, &text, &error);
                 Failure::Configuration(format!("{name} has mistakes, so nothing is done"))
             })?;
             wanted.servers.extend(read.servers);
