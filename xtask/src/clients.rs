@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::{TRIED, command, step, target};
+use crate::{TRIED, command, node, step, target};
 
 /// The programs that use a client, and what runs them.
 const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
@@ -107,16 +107,7 @@ fn install(clients: &Path, installed: &Path) -> Result<PathBuf, String> {
         "clients of Python",
         pip.arg(clients.join("requirements.txt")),
     )?;
-    // Node looks for packages beside the program that asks for them.
-    let files = NODE
-        .iter()
-        .chain(&["task.mjs", "package.json", "package-lock.json"]);
-    for file in files {
-        let copied = std::fs::copy(clients.join(file), installed.join(file));
-        copied.map_err(|error| format!("{file}: {error}"))?;
-    }
-    let mut npm = Command::new("npm");
-    npm.args(["ci", "--silent", "--no-audit", "--no-fund"]);
-    step("clients of Node", npm.current_dir(installed))?;
+    let programs = [&NODE[..], &["task.mjs"]].concat();
+    node::install("clients of Node", clients, &programs, installed)?;
     Ok(python)
 }

@@ -10,6 +10,7 @@ mod house;
 mod instructions;
 mod mcp;
 mod mutants;
+mod node;
 mod peers;
 mod promises;
 mod suites;

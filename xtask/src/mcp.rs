@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{cargo, step, target};
+use crate::{cargo, node, step, target};
 
 /// The program of the client.
 const CLIENT: &str = "mcp_client.mjs";
@@ -18,16 +18,7 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     let clients = root.join("crates/agent/clients");
     let installed = std::path::absolute(target().join("mcp"))
         .map_err(|error| format!("{}: {error}", target().display()))?;
-    std::fs::create_dir_all(&installed)
-        .map_err(|error| format!("{}: {error}", installed.display()))?;
-    // Node looks for packages beside the program that asks for them.
-    for file in [CLIENT, "package.json", "package-lock.json"] {
-        let copied = std::fs::copy(clients.join(file), installed.join(file));
-        copied.map_err(|error| format!("{file}: {error}"))?;
-    }
-    let mut npm = Command::new("npm");
-    npm.args(["ci", "--silent", "--no-audit", "--no-fund"]);
-    step("MCP for Node", npm.current_dir(&installed))?;
+    node::install("MCP for Node", &clients, &[CLIENT], &installed)?;
 
     // Of the whole workspace, so that the dependencies are those that are built already.
     let mut server = cargo(&["test", "--workspace", "--test", "mcp", "--", "--ignored"]);

@@ -6,36 +6,22 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{cargo, step, target};
+use crate::{cargo, node, step, target};
 
-/// What Node needs.
-const NODE: [&str; 3] = ["llmist.mjs", "package.json", "package-lock.json"];
+/// What Node runs.
+const NODE: [&str; 1] = ["llmist.mjs"];
 
 /// Builds, installs and measures; fails if the parser is not as far ahead as it is to be.
 pub(crate) fn bench(root: &Path) -> Result<(), String> {
     let source = root.join("bench/peers");
     let folder = target().join("bench-peers");
-    let node = folder.join("node");
+    let packages = folder.join("node");
     let mut build = cargo(&["build", "--release", "--locked", "--manifest-path"]);
     build.arg(source.join("Cargo.toml"));
     step("peers", build.arg("--target-dir").arg(&folder))?;
-    std::fs::create_dir_all(&node).map_err(|error| format!("{}: {error}", node.display()))?;
-    // Node looks for packages beside the program that asks for them.
-    for file in NODE {
-        let copied = std::fs::copy(source.join(file), node.join(file));
-        copied.map_err(|error| format!("{file}: {error}"))?;
-    }
-    let mut npm = Command::new("npm");
-    npm.args([
-        "ci",
-        "--silent",
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-    ]);
-    step("peers for Node", npm.current_dir(&node))?;
+    node::install("peers for Node", &source, &NODE, &packages)?;
     step(
         "bench peers",
-        Command::new(folder.join("release/peers")).arg(&node),
+        Command::new(folder.join("release/peers")).arg(&packages),
     )
 }

@@ -1,0 +1,27 @@
+//! Packages for Node, installed into the build folder.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::step;
+
+/// Installs what `package-lock.json` in `source` pins into `folder`, and copies the programs that use it there: Node looks
+/// for packages beside the program that asks for them. No package runs a script of its own.
+pub(crate) fn install(
+    title: &str,
+    source: &Path,
+    programs: &[&str],
+    folder: &Path,
+) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for file in programs
+        .iter()
+        .chain(&["package.json", "package-lock.json"])
+    {
+        let copied = std::fs::copy(source.join(file), folder.join(file));
+        copied.map_err(|error| format!("{file}: {error}"))?;
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--silent", "--no-audit", "--no-fund"]);
+    step(title, npm.arg("--ignore-scripts").current_dir(folder))
+}
