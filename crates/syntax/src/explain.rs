@@ -580,6 +580,8 @@ const fn why_not(code: Code, usage: MarkerUse) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     /// The ranges of a text: what stands there, what it was taken for, and the number of the section.
@@ -734,9 +736,21 @@ mod tests {
     /// Bytes that are no characters count as what they are.
     #[test]
     fn spans_are_those_of_the_bytes() {
-        let input = b"\xff\xf0!!!GADGET_START:A\n```\xff\xfe\n!!!ARG:\xff\n\xf0\x9f";
-        let ranges = explain(input, &Dialect::block()).unwrap();
-        let spans: Vec<_> = ranges.iter().map(|range| range.span.range()).collect();
-        assert_eq!(spans, [0..2, 2..20, 20..26, 26..35, 35..37, 37..37]);
+        let check = |input: &[u8], dialect: &Dialect, expected: &[Range<usize>]| {
+            let ranges = explain(input, dialect).unwrap();
+            let spans: Vec<_> = ranges.iter().map(|range| range.span.range()).collect();
+            assert_eq!(spans, expected, "{input:?}");
+        };
+        check(
+            b"\xff\xf0!!!GADGET_START:A\n```\xff\xfe\n!!!ARG:\xff\n\xf0\x9f",
+            &Dialect::block(),
+            &[0..2, 2..20, 20..26, 26..35, 35..37, 37..37],
+        );
+        // Such a marker comes in pieces.
+        check(
+            b"<\xff>a</\xff>b",
+            &Dialect::block().reasoning("<\u{FFFD}>", "</\u{FFFD}>"),
+            &[0..3, 3..4, 4..8, 8..9],
+        );
     }
 }
