@@ -345,18 +345,19 @@ impl Machine {
         let in_place = Counts::Yes { mid_line: false };
         let elsewhere = Counts::No(Code::MarkerInValue);
         let placed = first || self.anywhere;
+        let behind = stop + len;
         match role {
-            Role::BlockStart if placed => match self.line(window.as_bytes(), stop + len, end) {
-                Line::More => Counts::More(Wait::Line { from: stop + len }),
+            Role::BlockStart if placed => match self.line(window.as_bytes(), behind, end) {
+                Line::More => Counts::More(Wait::Line { from: behind }),
                 Line::TooLong => Counts::No(Code::HeaderTooLong),
                 Line::CutOff => Counts::No(Code::HeaderCutOff),
-                Line::Whole { content, .. } => match header_parts(window, stop + len, content) {
+                Line::Whole { content, .. } => match header_parts(window, behind, content) {
                     Some(_) => in_place,
                     None => Counts::No(Code::NotAHeader),
                 },
             },
             Role::BlockArgument | Role::BlockEnd if placed => in_place,
-            Role::BlockEnd => match self.ends_mid_line(window.as_bytes(), stop + len, end) {
+            Role::BlockEnd => match self.ends_mid_line(window.as_bytes(), behind, end) {
                 None => Counts::More(Wait::Any),
                 Some(true) => Counts::Yes { mid_line: true },
                 Some(false) => elsewhere,
