@@ -13,7 +13,7 @@ use plaincall_oracle::effort::{cores, setting};
 use plaincall_oracle::examples::{self, Operation};
 use plaincall_oracle::merged::{Kind, merge, merged, merged_of_chunks};
 use plaincall_oracle::split::{self, Share, Ways};
-use plaincall_syntax::{ByteParser, Dialect, EventKind, LINE_LIMIT, Parser};
+use plaincall_syntax::{ByteParser, Dialect, EventKind, LINE_LIMIT, MARKER_LIMIT, Parser};
 
 const FILES: &[&str] = &["common.md", "block.md", "emoji.md"];
 
@@ -238,6 +238,19 @@ fn limits_hold_for_every_chunking() {
     // A limit in the middle of a character.
     let text = format!("!!!GADGET_START:A\n!!!ARG:{}\n1\n", "é".repeat(LINE_LIMIT));
     assert_eq!(check(&text, &block), "pointer_too_long");
+}
+
+/// A line that has no end is held only while the longest marker may still end it within its limit.
+#[test]
+fn a_line_without_end_is_given_up() {
+    let line = "x".repeat(LINE_LIMIT + MARKER_LIMIT + 2);
+    for opening in ["!!!GADGET_START:", "!!!GADGET_START:A\n!!!ARG:"] {
+        let mut parser = parser(&Dialect::block());
+        parser.feed(opening).for_each(drop);
+        let held_from = parser.position();
+        parser.feed(&line).for_each(drop);
+        assert!(parser.position() > held_from, "{opening:?}");
+    }
 }
 
 fn cut(text: &str, size: usize) -> impl Iterator<Item = &str> {
