@@ -373,17 +373,17 @@ impl Machine {
         let blanks = rest
             .iter()
             .take_while(|byte| matches!(byte, b' ' | b'\t'))
-            .take(BLANKS_AFTER_END + 1)
+            .take(BLANKS_AFTER_END)
             .count();
+        // One blank more ends no line.
         let line_end = match (rest.get(blanks), rest.get(blanks + 1)) {
-            _ if blanks > BLANKS_AFTER_END => Some(false),
             (None, _) => end.then_some(true),
             (Some(b'\n'), _) | (Some(b'\r'), Some(b'\n')) => Some(true),
             (Some(b'\r'), None) => end.then_some(false),
             _ => Some(false),
         };
         // A custom start marker may begin with blanks itself.
-        let places = after..=after + blanks.min(BLANKS_AFTER_END);
+        let places = after..=after + blanks;
         let start = |at| self.markers.between.is_at(text, at, Role::BlockStart, end);
         places
             .map(start)
