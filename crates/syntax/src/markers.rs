@@ -176,10 +176,6 @@ impl Role {
         }
     }
 
-    pub(crate) const fn is_emoji_end(self) -> bool {
-        matches!(self, Self::EmojiEnd(_))
-    }
-
     pub(crate) const fn is_emoji(self) -> bool {
         matches!(self, Self::EmojiStart(_) | Self::EmojiEnd(_))
     }
@@ -519,4 +515,50 @@ fn may_begin(rest: &[u8], marker: &str, end: bool) -> bool {
 pub(crate) fn split_last(text: &str) -> Option<(&str, char)> {
     let last = text.chars().next_back()?;
     Some((text.get(..text.len() - last.len_utf8())?, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_of_no_marker_escape_or_line_end_is_dull() {
+        for dialect in [
+            Dialect::block(),
+            Dialect::emoji().keyed("k").reasoning("<think>", "</think>"),
+        ] {
+            let markers = Markers::new(&dialect).unwrap();
+            let texts: String = all(&dialect)
+                .into_iter()
+                .map(|it| it.text.to_string())
+                .collect();
+            for byte in 0..=u8::MAX {
+                let is_used = texts.bytes().chain(*b"\\\r\n").any(|used| used == byte);
+                assert_eq!(markers.is_dull(byte), !is_used, "{byte}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_beginning_goes_on_as_its_marker() {
+        let markers = Markers::new(&Dialect::block()).unwrap();
+        let set = &markers.value;
+        let Look::Partial(Until::Marker(index)) = set.look(b"!!!A", 0, false) else {
+            panic!("the beginning of the argument marker");
+        };
+        for (begun, more, goes_on) in [
+            (4, "R", true),
+            (4, "RG", true),
+            (1, "!!AR", true),
+            (4, "RG:", false),
+            (4, "RG:x", false),
+            (4, "x", false),
+        ] {
+            let found = set.continues(index, begun, more.as_bytes());
+            assert_eq!(found, goes_on, "{more:?} behind {begun}");
+        }
+        for (text, plain) in [("", 0), ("a value", 7), ("a !!!ARG:", 2), ("!!!", 0)] {
+            assert_eq!(set.plain_len(text.as_bytes()), plain, "{text:?}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 
 use crate::dialect::{Dialect, DialectError};
 use crate::is_blank;
-use crate::markers::{Marker, Role, all, checked, text_of};
+use crate::markers::{EMOJI_END_TAIL, Family, Marker, Role, all, checked, text_of};
 use crate::span::Span;
 
 /// Text that looks like a marker.
@@ -177,13 +177,8 @@ impl Patterns {
     /// `[/end]` without its emoji.
     fn bare_end(&self, rest: &str) -> Option<(usize, Role)> {
         let has_emoji = self.accepted.iter().any(|marker| marker.role.is_emoji());
-        let len = folded_len(rest, crate::markers::EMOJI_END_TAIL).filter(|_| has_emoji)?;
-        let role = self
-            .accepted
-            .iter()
-            .rfind(|marker| marker.role.is_emoji_end())?
-            .role;
-        Some((len, role))
+        let len = folded_len(rest, EMOJI_END_TAIL).filter(|_| has_emoji)?;
+        Some((len, Role::EmojiEnd(Family::Real)))
     }
 
     fn renamed(&self, rest: &str) -> Option<(usize, Role)> {
