@@ -561,4 +561,24 @@ mod tests {
             assert_eq!(set.plain_len(text.as_bytes()), plain, "{text:?}");
         }
     }
+
+    #[test]
+    fn a_beginning_is_clear_up_to_the_first_whole_marker_in_it() {
+        let holding = Dialect::block().start("##").end("<##>").arg("a<##>");
+        for (dialect, expected) in [
+            (Dialect::block(), [("!!!GADGET_START:", 16), ("!!!ARG:", 7)]),
+            (holding, [("a<##>", 3), ("##", 2)]),
+        ] {
+            let markers = Markers::new(&dialect).unwrap();
+            let set = &markers.value;
+            for (text, clear) in expected {
+                let index = set.whole.iter().position(|marker| &*marker.text == text);
+                assert_eq!(
+                    index.map(|index| set.clear_len(index)),
+                    Some(clear),
+                    "{text:?}"
+                );
+            }
+        }
+    }
 }
