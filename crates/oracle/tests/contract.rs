@@ -168,7 +168,8 @@ fn may_be_held(held: &str, dialect: &str) -> bool {
     let is_mid_line_end = |text: &str| {
         text.strip_prefix(end.as_str()).is_some_and(|rest| {
             let behind = rest.trim_start_matches([' ', '\t']);
-            rest.len() - behind.len() <= 16 && ("\r".starts_with(behind) || is_begun(behind))
+            rest.len() - behind.len() <= 16
+                && ("\r".starts_with(behind) || start.starts_with(behind))
         })
     };
     // The escape's backslash, while what stands behind it may begin a marker.
