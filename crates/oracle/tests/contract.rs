@@ -134,6 +134,14 @@ fn what_cannot_belong_to_a_marker_is_delivered_at_once() {
     assert!(count > 1000, "the examples were not found");
 }
 
+/// What has no width is not held back either.
+#[test]
+fn a_call_that_closes_itself_ends_at_once() {
+    let mut parser = parser(&Dialect::emoji().self_closing());
+    let last = parser.feed("🛠️[a /]").last().map(|event| event.kind);
+    assert!(matches!(last, Some(EventKind::CallEnd(_))), "{last:?}");
+}
+
 fn may_be_held(held: &str, dialect: &str) -> bool {
     let quoted = |name: &str| {
         let rest = dialect

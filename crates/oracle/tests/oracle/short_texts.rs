@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use plaincall_oracle::agreement::{Agreement, agrees};
 use plaincall_oracle::effort::{cores, setting};
 use plaincall_oracle::merged::{Merged, merge};
-use plaincall_oracle::oracle::{Options, Oracle};
+use plaincall_oracle::oracle::{Options, Oracle, oracle};
 use plaincall_syntax::Parser;
 
 use crate::disagreement::{Disagreements, agree};
@@ -316,5 +316,33 @@ fn every_short_text_is_read_as_the_oracle_reads_it() {
          every door",
         ALPHABETS.len()
     );
+    disagreements.done();
+}
+
+/// Texts that are seldom among random ones, and too long to be among the short ones.
+const SELDOM: &[(&str, &str)] = &[
+    // On one line neither syntax finds a header, so both have looked as far as its end.
+    (
+        "auto",
+        "\u{1F6E0}[!!!GADGET_START: - -\n!!!GADGET_START:A\n!!!GADGET_END",
+    ),
+];
+
+#[test]
+fn seldom_texts_are_read_as_the_oracle_reads_them() {
+    let disagreements = Disagreements::default();
+    for (words, text) in SELDOM {
+        let options = Options::of_words(words.split(' '));
+        let (readers, expected) = (Readers::new(&options), oracle(text, &options));
+        for door in Door::ALL {
+            let edges = door.edges(text);
+            let single = edges.iter().map(|&edge| vec![edge]);
+            for cuts in single.chain([edges.clone()]) {
+                if !agree(&readers, door, text, &cuts, &expected) {
+                    disagreements.note(text, &options, door, &cuts, "a seldom text");
+                }
+            }
+        }
+    }
     disagreements.done();
 }
