@@ -185,10 +185,10 @@ impl Completed {
     fn next(&mut self, parser: &mut Parser) -> Option<Event<'static>> {
         let mut room = [0; 4];
         let mut chunk = Chunk::new(self.character.encode_utf8(&mut room));
-        chunk.taken = self.taken;
+        chunk.take(self.taken);
         chunk.is_done = self.is_done;
         let event = parser.next(&mut chunk).map(Event::into_owned);
-        self.taken = chunk.taken;
+        self.taken = chunk.taken();
         self.is_done = chunk.is_done;
         event
     }

@@ -1,5 +1,7 @@
 //! What the parser says: events.
 
+use std::ops::Range;
+
 use crate::diagnostic::Diagnostic;
 use crate::piece::Piece;
 use crate::span::Span;
@@ -156,31 +158,32 @@ pub enum Slot<'c> {
     Body,
 }
 
-/// A stretch of a header or pointer line, in bytes from the beginning of its marker.
+/// A stretch of a header or pointer line, in bytes from the beginning of its marker. It is moved as one number: its end
+/// in the higher half, its start in the lower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Part {
-    start: u16,
-    end: u16,
-}
+pub(crate) struct Part(u32);
 
 impl Part {
     /// A line and its marker are far shorter than what 16 bits count.
+    #[inline]
     pub(crate) fn new(start: usize, end: usize) -> Self {
-        let short = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
-        Self {
-            start: short(start),
-            end: short(end),
-        }
+        let short = |at: usize| u32::from(u16::try_from(at).unwrap_or(u16::MAX));
+        Self(short(end) << 16 | short(start))
+    }
+
+    #[inline]
+    fn range(self) -> Range<usize> {
+        let [start, end] = [self.0 & 0xFFFF, self.0 >> 16];
+        start as usize..end as usize
     }
 
     pub(crate) fn of(self, text: &str) -> &str {
-        text.get(usize::from(self.start)..usize::from(self.end))
-            .unwrap_or_default()
+        text.get(self.range()).unwrap_or_default()
     }
 
     #[inline]
     fn of_piece<'t>(self, source: &'t Piece<'_>) -> &'t str {
-        source.part(usize::from(self.start)..usize::from(self.end))
+        source.part(self.range())
     }
 }
 

@@ -7,23 +7,51 @@
 //!
 //! What it knows:
 //!
-//! - content up to the first place where a marker or an escape may begin, straight from the chunk ([`plain_event`]);
+//! - content up to the first place where a marker or an escape may begin, straight from the chunk ([`plain_event`]); that
+//!   it is content is found out once and then known ([`Plain`]);
 //! - while something is held: a chunk that leaves it undecided, one whose first byte decides that it is content, and
 //!   one that ends a line ([`held_event`]);
-//! - markers, header lines and pointer lines that the window holds whole ([`fast_step`]).
+//! - markers, and the usual among header and pointer lines, that the window holds whole ([`fast_step`]).
 //!
 //! [`plain_event`]: Parser::plain_event
 //! [`held_event`]: Parser::held_event
 //! [`fast_step`]: Machine::fast_step
 
 use crate::LINE_LIMIT;
-use crate::block::{HeaderParts, LineClass, after_content, open_line_end, trimmed};
-use crate::event::{Event, Part, Syntax};
+use crate::block::{LineClass, after_content, open_line_end, trimmed};
+use crate::event::{Event, Syntax};
 use crate::machine::{Content, Machine, State, Step, Token, Wait};
 use crate::markers::{Look, Role, Set, Until};
 use crate::parser::{Chunk, Parser, content_event};
 use crate::piece::{INLINE, Piece};
 use crate::span::Span;
+use crate::usual_line::{UsualLine, begins_word};
+
+/// What comes next, if it is content of which nothing is held and before which nothing is due: by the markers that end
+/// it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Plain {
+    /// It is not known whether it is.
+    Unknown,
+    /// A place where a marker may begin.
+    Candidate,
+    Text,
+    BlockText,
+    EmojiText,
+    Value,
+    Body,
+}
+
+impl Plain {
+    #[inline]
+    const fn content(self) -> Option<Content> {
+        match self {
+            Self::Unknown | Self::Candidate => None,
+            Self::Text | Self::BlockText | Self::EmojiText => Some(Content::Text),
+            Self::Value | Self::Body => Some(Content::Value),
+        }
+    }
+}
 
 impl Parser {
     /// Content up to the first place where a marker or an escape may begin; in a value less the line end before it.
@@ -34,14 +62,11 @@ impl Parser {
     )]
     #[inline(always)]
     pub(crate) fn plain_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
-        let rest = chunk.rest();
-        let first = *rest.as_bytes().first()?;
-        if self.is_held() || !self.is_settled() || !self.machine.settles_end(first) {
-            return None;
-        }
-        let (content, set) = self.machine.content()?;
-        let mut len = set.plain_len(rest.as_bytes());
-        if matches!(self.machine.state, State::Value) {
+        let plain = self.plain;
+        let content = plain.content()?;
+        let rest = chunk.rest;
+        let mut len = self.machine.ends_of(plain)?.plain_len(rest.as_bytes());
+        if matches!(plain, Plain::Value) {
             // The line end before a marker, or a carriage return that may become one, is not the value's yet.
             len -= open_line_end(rest.as_bytes().get(..len)?, false);
         }
@@ -50,10 +75,33 @@ impl Parser {
         }
         // Only a value asks; what stands before its marker in a line is said here, a line end is held.
         self.machine.first_column = false;
-        let text = rest.get(..len)?;
-        let span = self.consume_chunk(len, chunk);
-        chunk.is_done = chunk.is_used_up();
+        let (text, rest) = rest.split_at_checked(len)?;
+        let span = Span::new(self.position, self.position + len);
+        self.position += len;
+        chunk.rest = rest;
+        chunk.is_done = rest.is_empty();
+        if !chunk.is_done {
+            self.plain = Plain::Candidate;
+        }
         Some(content_event(content, Piece::borrowed(text), span))
+    }
+
+    /// While nothing is held: whether what comes next is content as far as no marker is seen in it. Asked where that is
+    /// not known.
+    #[inline]
+    pub(crate) fn expects_plain(&mut self, chunk: &Chunk<'_>) -> bool {
+        let Some(first) = chunk.rest.as_bytes().first() else {
+            return false;
+        };
+        let is_plain = matches!(self.plain, Plain::Unknown)
+            && self.is_settled()
+            // What was seen of a line is counted down as content is taken, and not here.
+            && self.machine.line_scanned | self.machine.bracket_scanned == 0
+            && self.machine.settles_end(*first);
+        if is_plain {
+            self.plain = self.machine.plain();
+        }
+        is_plain
     }
 
     #[inline]
@@ -61,11 +109,11 @@ impl Parser {
         self.is_fast && self.content_left == 0 && self.machine.is_settled()
     }
 
-    /// A fresh chunk while something is held. `None` if the exact path must tell, or if the chunk is done.
+    /// While something is held: a fresh chunk. `None` if the exact path must tell, or if the chunk is done.
     #[inline]
     pub(crate) fn held_event<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
-        let is_fresh = chunk.taken == 0 && !chunk.text.is_empty();
-        if !self.is_held() || !is_fresh || !self.is_settled() {
+        let is_fresh = chunk.taken() == 0 && !chunk.text.is_empty();
+        if !is_fresh || !self.is_settled() {
             return None;
         }
         let text = chunk.text.as_bytes();
@@ -94,7 +142,8 @@ impl Parser {
                     self.absorb(chunk);
                     return None;
                 }
-                let (content, set) = self.machine.content()?;
+                let plain = self.machine.plain();
+                let (content, set) = (plain.content()?, self.machine.ends_of(plain)?);
                 let is_content = held - at <= set.clear_len(index) && self.is_ended_by(text);
                 is_content.then(|| self.held_content(content))?
             }
@@ -126,7 +175,7 @@ impl Parser {
     /// The chunk leaves what is held undecided.
     fn absorb(&mut self, chunk: &mut Chunk<'_>) {
         self.hold(chunk.text);
-        chunk.taken = chunk.text.len();
+        chunk.rest = "";
         chunk.is_done = true;
     }
 
@@ -169,16 +218,10 @@ impl Parser {
         if from != marker || chunk.text.as_bytes().get(at) != Some(&b'\n') {
             return None;
         }
-        self.hold(chunk.text.get(..=at)?);
+        self.hold(chunk.take(at + 1));
         self.pulled = at + 1;
-        chunk.taken = at + 1;
         let window = self.held.get(self.held_from..)?;
-        let content = window.len() - open_line_end(window.as_bytes(), false);
-        let line = (content, window.len());
-        match self
-            .machine
-            .line_step(window, marker, line, self.position)?
-        {
+        match self.machine.line_step(window, marker, self.position)? {
             Step::Whole(token, len) => Some(self.whole_event(token, len, chunk)),
             _ => None,
         }
@@ -197,13 +240,15 @@ impl Machine {
         if !self.is_settled() || !self.settles_end(*text.first()?) {
             return None;
         }
+        // A line that the exact path has begun to look at is not looked at again from its beginning.
+        let is_fresh = self.line_scanned == 0;
         match self.state {
             State::Value => self.value_step(text),
             State::Text => match self.text_set().look(text, 0, false) {
                 Look::Whole {
                     len,
                     role: Role::BlockStart,
-                } => self.line_step(window, len, self.line_in(text, len)?, at),
+                } if is_fresh => self.line_step(window, len, at),
                 Look::Whole {
                     len,
                     role: Role::EmojiStart(family),
@@ -230,13 +275,13 @@ impl Machine {
                     look => more(&look, 0),
                 }
             }
-            State::PointerLine => {
+            State::PointerLine if is_fresh => {
                 let marker = self.markers.arg.len();
-                self.line_step(window, marker, self.line_in(text, marker)?, at)
+                self.line_step(window, marker, at)
             }
-            State::Header => {
+            State::Header if is_fresh => {
                 let marker = self.markers.start.len();
-                self.line_step(window, marker, self.line_in(text, marker)?, at)
+                self.line_step(window, marker, at)
             }
             State::EndMarker { len, mid_line } => Some(self.end_marker(len, mid_line, at)),
             _ => None,
@@ -270,27 +315,22 @@ impl Machine {
         }
     }
 
-    /// A header or pointer line at the front of `window`; `line` is where its content and its line end end.
+    /// A header or pointer line at the front of `window`, behind a marker of `marker` bytes.
     #[allow(
         clippy::inline_always,
         reason = "measured: what it finds then does not pass through memory"
     )]
     #[inline(always)]
-    fn line_step(
-        &mut self,
-        window: &str,
-        marker: usize,
-        line: (usize, usize),
-        at: usize,
-    ) -> Option<Step> {
-        let (content, len) = line;
+    fn line_step(&mut self, window: &str, marker: usize, at: usize) -> Option<Step> {
+        let line = self.line_in(window.as_bytes(), marker)?;
+        let len = line.end;
         if matches!(self.state, State::PointerLine) {
             self.state = State::Value;
             self.first_column = true;
-            let pointer = trimmed(window, marker, content);
+            let pointer = trimmed(window, marker, line.content);
             return Some(Step::Whole(Token::Argument { pointer }, len));
         }
-        let parts = usual_header(window.as_bytes(), marker, content)?;
+        let parts = line.header()?;
         // The same, told again: what comes back from a call would pass through memory.
         let token = Token::CallStart {
             syntax: Syntax::Block,
@@ -322,32 +362,44 @@ impl Machine {
             State::Between(_) => Some(&self.markers.between),
             State::PointerRest => Some(&self.markers.line),
             State::Reasoning => Some(&self.markers.reasoning),
-            _ => self.content().map(|(_, set)| set),
+            _ => self.ends_of(self.plain()),
         }
     }
 
-    /// The content of the present state and the markers that end it, if it is content alone.
+    /// The content of the present state, if it is content alone.
     #[inline]
-    fn content(&self) -> Option<(Content, &Set)> {
-        match self.state {
-            State::Value => Some((Content::Value, &self.markers.value)),
-            State::Text => Some((Content::Text, self.text_set())),
-            State::Body(_) => Some((Content::Value, &self.markers.body)),
-            _ => None,
+    fn plain(&self) -> Plain {
+        match (self.state, self.syntax) {
+            (State::Value, _) => Plain::Value,
+            (State::Text, None) => Plain::Text,
+            (State::Text, Some(Syntax::Block)) => Plain::BlockText,
+            (State::Text, Some(Syntax::Emoji)) => Plain::EmojiText,
+            (State::Body(_), _) => Plain::Body,
+            _ => Plain::Unknown,
         }
     }
 
-    /// The ends of the line's content, which begins at `from`, and of its line end, if no marker can be on the line.
+    /// The markers that end such content.
     #[inline]
-    fn line_in(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
-        let scan_from = self.line_scanned.max(from);
-        let last = text.len().min(from + LINE_LIMIT + 1);
-        let end = scan_from + self.markers.line.plain_len(text.get(scan_from..last)?);
-        if end - from > LINE_LIMIT || text.get(end) != Some(&b'\n') {
-            return None;
+    fn ends_of(&self, plain: Plain) -> Option<&Set> {
+        match plain {
+            Plain::Unknown | Plain::Candidate => None,
+            Plain::Text => Some(&self.markers.text),
+            Plain::BlockText => Some(&self.markers.block_text),
+            Plain::EmojiText => Some(&self.markers.emoji_text),
+            Plain::Value => Some(&self.markers.value),
+            Plain::Body => Some(&self.markers.body),
         }
-        let is_crlf = end > from && text.get(end - 1) == Some(&b'\r');
-        Some((end - usize::from(is_crlf), end + 1))
+    }
+
+    /// The line whose content begins at `from`, if it has usual bytes alone, and so no marker.
+    #[inline]
+    fn line_in(&self, text: &[u8], from: usize) -> Option<UsualLine> {
+        let last = text.len().min(from + LINE_LIMIT + 2);
+        let line = text
+            .get(from..last)
+            .filter(|_| self.markers.has_usual_lines)?;
+        UsualLine::new(line, from)
     }
 }
 
@@ -364,42 +416,8 @@ fn is_line_end(window: &str) -> bool {
     matches!(window, "\n" | "\r\n" | "\r")
 }
 
-/// Whether an ASCII letter or digit or `_` stands there.
-const fn begins_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// The parts of a header without anything unusual: letters, digits, `_`, `-` and `.`, at most two colons, and behind
-/// the second one whatever there is.
-fn usual_header(window: &[u8], from: usize, to: usize) -> Option<HeaderParts> {
-    let line = window.get(from..to)?;
-    if !begins_word(*line.first()?) {
-        return None;
-    }
-    let mut ends = [to, to];
-    let mut colons = 0;
-    for (byte, at) in line.iter().zip(from..) {
-        if *byte == b':' {
-            *ends.get_mut(colons)? = at;
-            colons += 1;
-        } else if colons < 2 && !(begins_word(*byte) || matches!(byte, b'-' | b'.')) {
-            return None;
-        }
-    }
-    let [name_end, id_end] = ends;
-    Some(HeaderParts {
-        name: Part::new(from, name_end),
-        id: Part::new(to.min(name_end + 1), id_end),
-        dependencies: Part::new(to.min(id_end + 1), to),
-        extra_colon: false,
-        unusual: false,
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::usual_header;
-    use crate::block::header_parts;
     use crate::{Dialect, Event, EventKind, Parser};
 
     /// What is written with neighbouring pieces put together: cuts are free, all else is not.
@@ -475,40 +493,6 @@ mod tests {
                     let found = read(parser.clone(), &text, size);
                     assert_eq!(found, exact, "{text:?} in chunks of {size}, {dialect:?}");
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn a_usual_header_has_the_parts_of_a_header() {
-        for (line, is_usual) in [
-            ("A", true),
-            ("create-file", true),
-            ("a.b:id_1", true),
-            ("a:", true),
-            ("a::x", true),
-            ("a:b:c, d e", true),
-            ("", false),
-            (":a", false),
-            ("-a", false),
-            (" a", false),
-            ("a b", false),
-            ("a:b c", false),
-            ("a:b:c:d", false),
-            ("é", false),
-            ("a\"", false),
-        ] {
-            let window = format!("<s>{line}\n");
-            let to = window.len() - 1;
-            let usual = usual_header(window.as_bytes(), 3, to);
-            assert_eq!(usual.is_some(), is_usual, "{line:?}");
-            if let Some(usual) = usual {
-                let parts = header_parts(&window, 3, to).expect("what is usual is a header");
-                assert_eq!(usual.name.of(&window), parts.name.of(&window), "{line:?}");
-                assert_eq!(usual.id.of(&window), parts.id.of(&window), "{line:?}");
-                let list = parts.dependencies.of(&window);
-                assert_eq!(usual.dependencies.of(&window), list, "{line:?}");
-                assert!(!parts.unusual && !parts.extra_colon, "{line:?}");
             }
         }
     }

@@ -39,6 +39,7 @@ mod render;
 mod scan;
 mod section;
 mod span;
+mod usual_line;
 
 pub use bytes::{ByteEvents, ByteParser};
 pub use diagnostic::{Code, Diagnostic, Severity};

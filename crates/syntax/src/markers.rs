@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::dialect::{Dialect, DialectError, MarkerUse, check_length, check_marker};
 use crate::event::Syntax;
 use crate::scan::{Begin, Scan, bits, is_in};
+use crate::usual_line::{InLine, in_line};
 
 /// U+1F6E0 with the variation selector: the canonical emoji.
 const EMOJI: &str = "\u{1F6E0}\u{FE0F}";
@@ -72,6 +73,8 @@ pub(crate) struct Markers {
     all: Vec<Marker>,
     /// The bytes of all markers, of the escape and of line ends; any other byte ends every beginning of one.
     used: [u64; 4],
+    /// Whether no marker begins with a byte that is usual in a header or pointer line.
+    pub(crate) has_usual_lines: bool,
     /// Text before the first call of the automatic dialect.
     pub(crate) text: Set,
     /// Text outside calls once the syntax is known.
@@ -113,8 +116,16 @@ impl Markers {
                 .flat_map(|marker| marker.text.bytes())
                 .chain(*b"\\\r\n"),
         );
+        let is_usual = |marker: &Marker| {
+            marker
+                .text
+                .bytes()
+                .next()
+                .is_some_and(|byte| in_line(byte) != InLine::Unusual)
+        };
         Ok(Self {
             used,
+            has_usual_lines: !block_line.iter().any(is_usual),
             start: named(Role::BlockStart),
             arg: named(Role::BlockArgument),
             text: Set::new(of(|_| true), &escapes(|_| true)),

@@ -9,6 +9,7 @@
 use crate::LINE_LIMIT;
 use crate::dialect::{Dialect, DialectError};
 use crate::event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax};
+use crate::fast::Plain;
 use crate::machine::{Content, Machine, Step, Token, Wait};
 use crate::piece::{INLINE, Piece};
 use crate::span::Span;
@@ -60,13 +61,16 @@ pub struct Parser {
     pub(crate) content_left: usize,
     /// Whether the fast path is taken where there is one.
     pub(crate) is_fast: bool,
+    /// What is known of what comes next.
+    pub(crate) plain: Plain,
 }
 
 /// The present chunk, and how much of it has been taken.
 #[derive(Debug)]
 pub(crate) struct Chunk<'c> {
     pub(crate) text: &'c str,
-    pub(crate) taken: usize,
+    /// What has not been taken yet: an end of `text`.
+    pub(crate) rest: &'c str,
     /// Whether the stream ends behind it.
     end: bool,
     /// Whether all its events have been returned.
@@ -77,7 +81,7 @@ impl<'c> Chunk<'c> {
     pub(crate) const fn new(text: &'c str) -> Self {
         Self {
             text,
-            taken: 0,
+            rest: text,
             end: false,
             is_done: false,
         }
@@ -86,20 +90,29 @@ impl<'c> Chunk<'c> {
     pub(crate) const fn end() -> Self {
         Self {
             text: "",
-            taken: 0,
+            rest: "",
             end: true,
             is_done: false,
         }
     }
 
+    /// The next `len` bytes.
     #[inline]
-    pub(crate) const fn is_used_up(&self) -> bool {
-        self.taken == self.text.len()
+    pub(crate) fn take(&mut self, len: usize) -> &'c str {
+        let (taken, rest) = self.rest.split_at_checked(len).unwrap_or_default();
+        self.rest = rest;
+        taken
     }
 
+    /// The last `len` bytes that were taken have not been taken.
+    fn give_back(&mut self, len: usize) {
+        self.rest = self.text.get(self.taken() - len..).unwrap_or_default();
+    }
+
+    /// How many bytes have been taken.
     #[inline]
-    pub(crate) fn rest(&self) -> &'c str {
-        self.text.get(self.taken..).unwrap_or_default()
+    pub(crate) const fn taken(&self) -> usize {
+        self.text.len() - self.rest.len()
     }
 }
 
@@ -120,6 +133,7 @@ impl Parser {
             content: Content::Text,
             content_left: 0,
             is_fast: true,
+            plain: Plain::Unknown,
         })
     }
 
@@ -182,14 +196,22 @@ impl Parser {
         }
     }
 
+    /// The same where [`plain_event`](Self::plain_event) says nothing.
     #[inline(never)]
     fn next_apart<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
-        if let Some(event) = self.held_event(chunk) {
+        if self.is_held() {
+            if let Some(event) = self.held_event(chunk) {
+                return Some(event);
+            }
+            if chunk.is_done {
+                return None;
+            }
+        } else if self.expects_plain(chunk)
+            && let Some(event) = self.plain_event(chunk)
+        {
             return Some(event);
         }
-        if chunk.is_done {
-            return None;
-        }
+        self.plain = Plain::Unknown;
         let event = self.next_event(chunk);
         if event.is_none() {
             chunk.is_done = true;
@@ -218,7 +240,7 @@ impl Parser {
             let window = if is_held {
                 self.held.get(self.held_from..).unwrap_or_default()
             } else {
-                chunk.rest()
+                chunk.rest
             };
             if window.is_empty() && !chunk.end && !self.machine.is_due() {
                 return None;
@@ -231,7 +253,7 @@ impl Parser {
             let step = match fast {
                 // Apart from the events of held text, so that this one is made where it is returned.
                 Some(Step::Whole(token, len)) if !is_held => {
-                    let source = chunk.rest().get(..len).unwrap_or_default();
+                    let source = chunk.rest.get(..len).unwrap_or_default();
                     let span = self.consume_chunk(len, chunk);
                     return Some(whole_event(token, Piece::borrowed(source), span));
                 }
@@ -267,7 +289,7 @@ impl Parser {
 
     /// Puts more of the chunk behind what is held. Returns whether there was more.
     fn pull(&mut self, chunk: &mut Chunk<'_>) -> bool {
-        let rest = chunk.rest();
+        let rest = chunk.rest;
         let more = if rest.len() <= PULL {
             rest
         } else {
@@ -279,7 +301,7 @@ impl Parser {
         }
         self.hold(more);
         self.pulled += more.len();
-        chunk.taken += more.len();
+        chunk.take(more.len());
         true
     }
 
@@ -300,12 +322,12 @@ impl Parser {
 
     /// All that is left of the chunk is undecided.
     fn hold_rest(&mut self, chunk: &mut Chunk<'_>) {
-        let rest = chunk.rest();
+        let rest = chunk.rest;
         self.held.clear();
         self.held_from = 0;
         self.hold(rest);
         self.pulled = rest.len();
-        chunk.taken = chunk.text.len();
+        chunk.rest = "";
     }
 
     /// The next piece of the content that has been decided on.
@@ -319,7 +341,7 @@ impl Parser {
             let len = window.floor_char_boundary(self.content_left.min(most));
             Piece::copied(window.get(..len).unwrap_or_default())
         } else {
-            Piece::borrowed(chunk.rest().get(..self.content_left).unwrap_or_default())
+            Piece::borrowed(chunk.rest.get(..self.content_left).unwrap_or_default())
         };
         let span = self.consume(piece.len(), chunk);
         self.content_left -= span.len();
@@ -343,7 +365,7 @@ impl Parser {
             let window = self.held.get(self.held_from..).unwrap_or_default();
             Piece::copied(window.get(..len).unwrap_or_default())
         } else {
-            Piece::borrowed(chunk.rest().get(..len).unwrap_or_default())
+            Piece::borrowed(chunk.rest.get(..len).unwrap_or_default())
         }
     }
 
@@ -358,7 +380,7 @@ impl Parser {
             let left = self.held.len() - self.held_from;
             if left <= self.pulled {
                 // What is left lies wholly in the chunk: look at it there.
-                chunk.taken -= left;
+                chunk.give_back(left);
                 self.held.clear();
                 self.held_from = 0;
                 self.pulled = 0;
@@ -367,7 +389,7 @@ impl Parser {
                 self.wait = Wait::Any;
             }
         } else {
-            chunk.taken += len;
+            chunk.take(len);
         }
         Span::new(start, self.position)
     }
@@ -378,7 +400,7 @@ impl Parser {
         let start = self.position;
         self.position += len;
         self.machine.consumed(len);
-        chunk.taken += len;
+        chunk.take(len);
         Span::new(start, self.position)
     }
 
@@ -401,6 +423,7 @@ impl Parser {
         self.held.clear();
         self.held_from = 0;
         self.content_left = 0;
+        self.plain = Plain::Unknown;
     }
 }
 

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, Range};
 
+use crate::scan::word;
+
 /// The longest text that is kept inline, in bytes: a usual header line, marker and all, that was held back.
-pub(crate) const INLINE: usize = 30;
+pub(crate) const INLINE: usize = 31;
 
 /// A piece of the input's text.
 ///
@@ -17,8 +19,39 @@ pub struct Piece<'c>(Repr<'c>);
 #[derive(Clone)]
 enum Repr<'c> {
     Borrowed(&'c str),
-    Inline { len: u8, bytes: [u8; INLINE] },
+    Inline(Short),
     Owned(Box<str>),
+}
+
+/// A short text, and behind it zeros and its length. Of whole words, as all of an event: what is written as words can be
+/// moved as words at once.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Short([u8; INLINE + 1]);
+
+impl Short {
+    /// `None` if the text is too long.
+    #[inline]
+    fn new(text: &[u8]) -> Option<Self> {
+        let len = u8::try_from(text.len()).ok()?;
+        if text.len() > INLINE {
+            return None;
+        }
+        let mut bytes = [0; INLINE + 1];
+        let (rooms, _) = bytes.as_chunks_mut();
+        for (room, at) in rooms.iter_mut().zip((0..).step_by(8)) {
+            *room = word(text.get(at..).unwrap_or_default()).to_le_bytes();
+        }
+        let [.., last] = &mut bytes;
+        *last = len;
+        Some(Self(bytes))
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        let [text @ .., len] = &self.0;
+        text.get(..usize::from(*len)).unwrap_or_default()
+    }
 }
 
 impl<'c> Piece<'c> {
@@ -36,13 +69,9 @@ impl<'c> Piece<'c> {
             "" => return Piece::EMPTY,
             _ => {}
         }
-        let mut bytes = [0; INLINE];
-        match (bytes.get_mut(..text.len()), u8::try_from(text.len())) {
-            (Some(room), Ok(len)) => {
-                room.copy_from_slice(text.as_bytes());
-                Piece(Repr::Inline { len, bytes })
-            }
-            _ => Piece(Repr::Owned(text.into())),
+        match Short::new(text.as_bytes()) {
+            Some(short) => Piece(Repr::Inline(short)),
+            None => Piece(Repr::Owned(text.into())),
         }
     }
 
@@ -52,10 +81,7 @@ impl<'c> Piece<'c> {
         match &self.0 {
             Repr::Borrowed(text) => text,
             // Only whole characters are ever put in, so the fallback is never taken.
-            Repr::Inline { len, bytes } => bytes
-                .get(..usize::from(*len))
-                .and_then(|bytes| std::str::from_utf8(bytes).ok())
-                .unwrap_or_default(),
+            Repr::Inline(short) => std::str::from_utf8(short.bytes()).unwrap_or_default(),
             Repr::Owned(text) => text,
         }
     }
@@ -66,9 +92,9 @@ impl<'c> Piece<'c> {
         match &self.0 {
             Repr::Borrowed(text) => text.get(range).unwrap_or_default(),
             // The part alone is looked at, not all of the text.
-            Repr::Inline { len, bytes } => bytes
-                .get(..usize::from(*len))
-                .and_then(|bytes| bytes.get(range))
+            Repr::Inline(short) => short
+                .bytes()
+                .get(range)
                 .and_then(|bytes| std::str::from_utf8(bytes).ok())
                 .unwrap_or_default(),
             Repr::Owned(text) => text.get(range).unwrap_or_default(),
@@ -80,7 +106,7 @@ impl<'c> Piece<'c> {
         match self.0 {
             Repr::Borrowed(text) => Cow::Borrowed(text),
             Repr::Owned(text) => Cow::Owned(text.into()),
-            Repr::Inline { .. } => Cow::Owned(self.as_str().to_owned()),
+            Repr::Inline(_) => Cow::Owned(self.as_str().to_owned()),
         }
     }
 
@@ -88,7 +114,7 @@ impl<'c> Piece<'c> {
     pub fn into_owned(self) -> Piece<'static> {
         match self.0 {
             Repr::Borrowed(text) => Piece::copied(text),
-            Repr::Inline { len, bytes } => Piece(Repr::Inline { len, bytes }),
+            Repr::Inline(short) => Piece(Repr::Inline(short)),
             Repr::Owned(text) => Piece(Repr::Owned(text)),
         }
     }
@@ -182,7 +208,7 @@ mod tests {
     fn a_short_copy_is_kept_inline() {
         let check = |length: usize, is_inline: bool| {
             let Piece(repr) = Piece::copied(&"x".repeat(length));
-            assert_eq!(matches!(repr, Repr::Inline { .. }), is_inline, "{length}");
+            assert_eq!(matches!(repr, Repr::Inline(_)), is_inline, "{length}");
         };
         check(1, true);
         check(INLINE, true);

@@ -1,9 +1,11 @@
 //! The search for places where one of a few texts may begin, without a look at every byte.
 //!
-//! A place is found by its first byte. Where much text is left, many places are looked at together, for the first byte and
+//! A place is found by its first byte. Where some text is left, many places are looked at together, for the first byte and
 //! a second one behind it; the compiler makes vector instructions of that. Where little is left, eight bytes are looked
-//! at as one number. What is found is then compared with the first bytes of all the texts at once, so that
-//! a lone `!` in prose costs next to nothing.
+//! at as one number. Much text is searched for what all the texts begin with, by `memmem`, if they begin alike. What is
+//! found is then compared with the first bytes of all the texts at once, so that a lone `!` in prose costs next to nothing.
+
+use memchr::memmem::Finder;
 
 /// Up to so many different pairs of bytes are looked for in blocks.
 const PAIRS: usize = 3;
@@ -19,6 +21,10 @@ const LONG: usize = 128;
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
     firsts: Firsts,
+    /// If there is one first byte only: eight times that byte.
+    one: Option<u64>,
+    /// What all texts begin with, if it is more than a byte.
+    common: Option<Box<Finder<'static>>>,
     /// A byte that a text begins with, and the byte `apart` behind it; the last one is repeated to fill the room.
     pairs: [(u8, u8); PAIRS],
     apart: usize,
@@ -65,6 +71,8 @@ impl Scan {
             _ if pairs.len() <= PAIRS => Firsts::Few(padded(&pairs).map(|(first, _)| first)),
             _ => Firsts::Many(bits(pairs.iter().map(|(first, _)| *first))),
         };
+        let common = common_beginning(&texts);
+        let common = (common.len() > 1).then(|| Box::new(Finder::new(common).into_owned()));
         let mut begins: Vec<Begin> = Vec::new();
         let mut by_length = texts;
         by_length.sort_by_key(|text| text.len());
@@ -74,8 +82,14 @@ impl Scan {
                 begins.push(begin);
             }
         }
+        let one = match firsts {
+            Firsts::One(one) => Some(u64::from_ne_bytes([one; 8])),
+            _ => None,
+        };
         Self {
             firsts,
+            one,
+            common,
             pairs: padded(&pairs),
             apart,
             begins: begins.into(),
@@ -89,14 +103,26 @@ impl Scan {
     )]
     #[inline(always)]
     pub(crate) fn plain_len(&self, text: &[u8]) -> usize {
-        if text.len() <= 8 && self.hits(word(text)) == 0 {
-            return text.len();
+        if text.len() <= 8 {
+            let word = word(text);
+            let hits = match self.one {
+                Some(one) => zeros(word ^ one),
+                None => self.hits(word),
+            };
+            if hits == 0 {
+                return text.len();
+            }
         }
         self.plain_len_apart(text)
     }
 
     #[inline(never)]
     fn plain_len_apart(&self, text: &[u8]) -> usize {
+        if text.len() > LONG
+            && let Some(common) = &self.common
+        {
+            return self.next_common(common, text, 0).unwrap_or(text.len());
+        }
         if matches!(text.len(), SHORT..=LONG) && self.lacks_pairs(text) {
             return text.len();
         }
@@ -128,6 +154,11 @@ impl Scan {
 
     /// The first place at or after `from` where one of the texts stands or, cut off by the end, may stand.
     pub(crate) fn next(&self, text: &[u8], mut from: usize) -> Option<usize> {
+        if text.len() - from > LONG
+            && let Some(common) = &self.common
+        {
+            return self.next_common(common, text, from);
+        }
         loop {
             let at = self.next_first(text, from)?;
             if self.may_begin(text.get(at..)?) {
@@ -135,6 +166,28 @@ impl Scan {
             }
             from = at + 1;
         }
+    }
+
+    /// The same where all texts begin alike.
+    fn next_common(&self, common: &Finder, text: &[u8], mut from: usize) -> Option<usize> {
+        let needle = common.needle();
+        while let Some(found) = common.find(text.get(from..)?) {
+            let mut at = from + found;
+            // In a run, as of `!`, the next one stands at the next place.
+            while let Some(rest) = text.get(at..).filter(|rest| rest.starts_with(needle)) {
+                if self.may_begin(rest) {
+                    return Some(at);
+                }
+                at += 1;
+            }
+            from = at;
+        }
+        // Cut off by the end, a text may be shorter than what all begin with.
+        let near_end = text.len().saturating_sub(needle.len() - 1).max(from);
+        (near_end..text.len()).find(|at| {
+            let rest = text.get(*at..);
+            rest.is_some_and(|rest| needle.starts_with(rest))
+        })
     }
 
     /// Whether one of the texts stands, or cut off by the end may stand, at the front of `rest`. It looks at eight
@@ -174,19 +227,20 @@ impl Scan {
     #[inline(never)]
     fn skip_one(&self, text: &[u8], from: usize) -> usize {
         let [pair, ..] = self.pairs;
-        let at = skip::<64>(text, from, self.apart, |first, later| {
+        skip::<16>(text, from, self.apart, |first, later| {
             has(first, later, pair)
-        });
-        let at = skip::<32>(text, at, self.apart, |first, later| has(first, later, pair));
-        skip::<16>(text, at, self.apart, |first, later| has(first, later, pair))
+        })
     }
 
     #[inline(never)]
     fn skip_few(&self, text: &[u8], from: usize) -> usize {
         let [one, two, three] = self.pairs;
-        let at = skip::<32>(text, from, self.apart, |first, later| {
-            has(first, later, one) | has(first, later, two) | has(first, later, three)
-        });
+        let mut at = from;
+        if text.len() - from > LONG {
+            at = skip::<32>(text, from, self.apart, |first, later| {
+                has(first, later, one) | has(first, later, two) | has(first, later, three)
+            });
+        }
         skip::<16>(text, at, self.apart, |first, later| {
             has(first, later, one) | has(first, later, two) | has(first, later, three)
         })
@@ -245,6 +299,19 @@ pub(crate) fn is_in(bits: &[u64; 4], byte: u8) -> bool {
         .is_some_and(|word| word & (1_u64 << (byte % 64)) != 0)
 }
 
+/// What all texts begin with: of what is longer, the first eight bytes.
+fn common_beginning<'t>(texts: &[&'t [u8]]) -> &'t [u8] {
+    let Some((first, others)) = texts.split_first() else {
+        return &[];
+    };
+    let agrees = |len: &usize| {
+        let begin = first.get(..*len);
+        begin.is_some_and(|begin| others.iter().all(|other| other.starts_with(begin)))
+    };
+    let len = (1..=first.len().min(8)).take_while(agrees).last();
+    first.get(..len.unwrap_or(0)).unwrap_or_default()
+}
+
 fn padded(pairs: &[(u8, u8)]) -> [(u8, u8); PAIRS] {
     let last = pairs.last().copied().unwrap_or_default();
     std::array::from_fn(|index| pairs.get(index).copied().unwrap_or(last))
@@ -252,7 +319,7 @@ fn padded(pairs: &[(u8, u8)]) -> [(u8, u8); PAIRS] {
 
 /// The first bytes of `text` as a number, its lowest byte first; zeros behind a text of fewer than eight.
 #[inline]
-fn word(text: &[u8]) -> u64 {
+pub(crate) fn word(text: &[u8]) -> u64 {
     if let Some(eight) = text.first_chunk::<8>() {
         return u64::from_le_bytes(*eight);
     }
@@ -272,9 +339,15 @@ fn word(text: &[u8]) -> u64 {
 /// none.
 #[inline]
 const fn equal_to(word: u64, byte: u8) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
-    let zero_where_equal = word ^ (ONES * byte as u64);
-    zero_where_equal.wrapping_sub(ONES) & !zero_where_equal & (ONES << 7)
+    zeros(word ^ (ONES * byte as u64))
+}
+
+const ONES: u64 = u64::MAX / 255;
+
+/// The same for the bytes that are zero.
+#[inline]
+const fn zeros(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
 /// The place of the first byte that `hits` tell of; 8 if they tell of none.
