@@ -70,10 +70,17 @@ fn a_forgotten_iterator_loses_its_chunk_and_nothing_else() {
                     let is_over = (0..taken).any(|_| lost.next().is_none());
                     std::mem::forget(lost);
                     let rest = &text[to..];
-                    let events: Vec<_> = parser.feed(rest).take(99).collect();
+                    let mut events: Vec<_> = parser.feed(rest).take(99).collect();
                     assert!(events.len() < 99, "{from}..{to}: {events:?}");
-                    let tail = parser.finish().take(99).last();
-                    let end = tail.or(events.last().cloned()).map(|event| event.span.end);
+                    events.extend(parser.finish().take(99));
+                    // What is told of is at its place, and all of it is told of.
+                    events.retain(|event| !matches!(event.kind, EventKind::Diagnostic(_)));
+                    let mut end = events.first().map(|event| event.span.start);
+                    for event in &events {
+                        assert_eq!(Some(event.span.start), end, "{from}..{to}: {events:?}");
+                        assert_eq!(event.source(), &text[event.span.range()]);
+                        end = Some(event.span.end);
+                    }
                     assert!(is_over || rest.is_empty() || end == Some(text.len()));
                 }
             }
