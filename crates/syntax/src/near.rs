@@ -35,12 +35,9 @@ pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, Diale
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         let is_first_column = at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
-        if !is_first_column {
-            let skipped = patterns.dull_len(rest);
-            if skipped > 0 {
-                at += skipped;
-                continue;
-            }
+        if !is_first_column && let skipped @ 1.. = patterns.dull_len(rest) {
+            at += skipped;
+            continue;
         }
         let whole = patterns.whole(rest);
         let step = match patterns.near(rest, is_first_column) {

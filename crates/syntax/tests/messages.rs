@@ -324,3 +324,10 @@ fn near_misses_in_corners() {
         check_near(&dialect, text, expected);
     }
 }
+
+/// If each were looked at with all the others behind it, this would take many minutes.
+#[test]
+fn blanks_with_which_a_marker_may_begin_are_walked_over_together() {
+    let blanks = " ".repeat(1 << 19);
+    check_near(&Dialect::block().start(" go"), &format!("x{blanks}"), &[]);
+}
