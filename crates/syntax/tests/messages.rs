@@ -167,6 +167,24 @@ fn every_diagnostic_says_its_sentence() {
 }
 
 #[test]
+fn a_missing_line_end_is_that_of_its_line() {
+    for (text, expected) in [
+        ("!!!GADGET_START:A!!!GADGET_END", "spec/block.md 2.7"),
+        (
+            "!!!GADGET_START:A\n!!!ARG:x!!!GADGET_END",
+            "spec/block.md 4.2",
+        ),
+    ] {
+        let events = parse(text, &Dialect::block()).into_iter().flatten();
+        let mut sections = events.filter_map(|event| match event.kind {
+            EventKind::Diagnostic(diagnostic) => Some(diagnostic.section().to_string()),
+            _ => None,
+        });
+        assert_eq!(sections.next().as_deref(), Some(expected), "{text:?}");
+    }
+}
+
+#[test]
 fn a_line_at_its_limit_may_end_with_the_longest_marker() {
     let marker = "s".repeat(MARKER_LIMIT - 1) + ":";
     let dialect = Dialect::block().start(&marker);
