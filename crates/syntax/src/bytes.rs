@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 use std::str::Utf8Chunks;
 
-use crate::dialect::{Dialect, DialectError, MARKER_LIMIT};
+use crate::dialect::{Dialect, DialectError};
 use crate::event::{Event, EventKind, Syntax};
 use crate::parser::{Chunk, Parser};
 use crate::span::Span;
 
-/// How far behind the parser's position, in bytes, something begins that is still to be told: an end marker whose right
-/// neighbour has not come. What may lie further back is pinned.
-const REACH: usize = MARKER_LIMIT;
+/// How far back the beginning of an event or diagnostic can lie, in bytes: a line at its limit and its surroundings.
+const REACH: usize = crate::LINE_LIMIT + 512;
 const REPLACEMENT: &str = "\u{FFFD}";
 
 /// A [`Parser`] that takes bytes.
@@ -259,8 +258,8 @@ struct Shrinks {
 /// For how many bytes of text a word stands.
 const WORD: usize = 32;
 
-/// As many words as are ever needed: for what may be named, and behind it a line at its limit and its surroundings.
-const WORDS: usize = (REACH + crate::LINE_LIMIT + 512) / WORD + 2;
+/// As many words as are ever needed: what may be named, and what is held behind it.
+const WORDS: usize = 2 * REACH / WORD + 2;
 
 impl Shrinks {
     /// A replacement for `width` bytes is about to be fed.
