@@ -164,6 +164,24 @@ fn a_forgotten_iterator_moves_nothing_behind_it() {
     }
 }
 
+/// What is due when an iterator is forgotten is told later; it begins where the header did, however long that is.
+#[test]
+fn a_forgotten_diagnostic_has_its_place() {
+    let header = [b"!!!GADGET_START:A", &[0xFF; LINE_LIMIT / 3][..], b"\n"].concat();
+    // A character is begun behind it, and never completed.
+    let chunk = [&header[..], b"\xE2"].concat();
+    let mut parser = ByteParser::new(&Dialect::block()).unwrap();
+    let mut lost = parser.feed(&chunk);
+    let call = lost.next().map(|event| event.span.range());
+    assert_eq!(call, Some(0..header.len()));
+    std::mem::forget(lost);
+    let told = parser.feed(b"\xFF").next().map(|event| event.kind);
+    assert!(
+        matches!(&told, Some(EventKind::Diagnostic(due)) if Some(due.span.range()) == call),
+        "{told:?}"
+    );
+}
+
 /// Far more replacements than are remembered, before and in a header that is held back: each event has its own bytes.
 #[test]
 fn many_replacements_keep_their_places() {
