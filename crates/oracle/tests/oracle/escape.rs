@@ -109,3 +109,16 @@ fn what_was_escaped_is_read_again() {
     println!("{escaped_texts} of {count} texts needed the escape");
     assert!(escaped_texts > count / 2);
 }
+
+#[test]
+fn cuts_beside_backslashes_make_no_difference() {
+    let escaper = Escaper::new(&Dialect::block()).unwrap();
+    for text in ["!!!A\\RG:", "!!!ARG\\\\:", "!!!ARG:\\:"] {
+        let written = escaper.escape(text);
+        let all: Vec<usize> = (0..text.len()).collect();
+        for cuts in all.iter().map(std::slice::from_ref).chain([&*all]) {
+            let in_chunks = escaped_in_chunks(&escaper, text, cuts);
+            assert_eq!(in_chunks, written, "{text:?} cut at {cuts:?}");
+        }
+    }
+}
