@@ -69,7 +69,7 @@ impl ByteParser {
             completed: completed.map(Completed::new),
             parts: whole.utf8_chunks(),
             invalid: 0,
-            chunk: Chunk::new(""),
+            chunk: Chunk::done(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the parser says: events.
 
+use std::fmt;
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
@@ -160,8 +161,14 @@ pub enum Slot<'c> {
 
 /// A stretch of a header or pointer line, in bytes from the beginning of its marker. It is moved as one number: its end
 /// in the higher half, its start in the lower.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Part(u32);
+
+impl fmt::Debug for Part {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.range().fmt(formatter)
+    }
+}
 
 impl Part {
     /// A line and its marker are far shorter than what 16 bits count.

@@ -33,7 +33,7 @@ use crate::usual_line::{UsualLine, begins_word};
 pub(crate) enum Plain {
     /// It is not known whether it is.
     Unknown,
-    /// A place where a marker may begin.
+    /// A place where a marker may begin, or in a value the line end before it.
     Candidate,
     Text,
     BlockText,
@@ -86,22 +86,22 @@ impl Parser {
         Some(content_event(content, Piece::borrowed(text), span))
     }
 
-    /// While nothing is held: whether what comes next is content as far as no marker is seen in it. Asked where that is
-    /// not known.
+    /// While nothing is held, and unless it is known what comes next: finds out whether it is content. Returns whether it
+    /// is.
     #[inline]
-    pub(crate) fn expects_plain(&mut self, chunk: &Chunk<'_>) -> bool {
+    pub(crate) fn learn_plain(&mut self, chunk: &Chunk<'_>) -> bool {
         let Some(first) = chunk.rest.as_bytes().first() else {
             return false;
         };
-        let is_plain = matches!(self.plain, Plain::Unknown)
+        if matches!(self.plain, Plain::Unknown)
             && self.is_settled()
             // What was seen of a line is counted down as content is taken, and not here.
             && self.machine.line_scanned | self.machine.bracket_scanned == 0
-            && self.machine.settles_end(*first);
-        if is_plain {
+            && self.machine.settles_end(*first)
+        {
             self.plain = self.machine.plain();
         }
-        is_plain
+        self.plain.content().is_some()
     }
 
     #[inline]
@@ -279,7 +279,8 @@ impl Machine {
                 let marker = self.markers.arg.len();
                 self.line_step(window, marker, at)
             }
-            State::Header if is_fresh => {
+            // It is known to be whole.
+            State::Header => {
                 let marker = self.markers.start.len();
                 self.line_step(window, marker, at)
             }
@@ -323,14 +324,15 @@ impl Machine {
     #[inline(always)]
     fn line_step(&mut self, window: &str, marker: usize, at: usize) -> Option<Step> {
         let line = self.line_in(window.as_bytes(), marker)?;
-        let len = line.end;
         if matches!(self.state, State::PointerLine) {
+            let line = UsualLine::pointer(line, marker)?;
             self.state = State::Value;
             self.first_column = true;
             let pointer = trimmed(window, marker, line.content);
-            return Some(Step::Whole(Token::Argument { pointer }, len));
+            return Some(Step::Whole(Token::Argument { pointer }, line.end));
         }
-        let parts = line.header()?;
+        let line = UsualLine::header(line, marker)?;
+        let (parts, len) = (line.parts(), line.end);
         // The same, told again: what comes back from a call would pass through memory.
         let token = Token::CallStart {
             syntax: Syntax::Block,
@@ -392,14 +394,13 @@ impl Machine {
         }
     }
 
-    /// The line whose content begins at `from`, if it has usual bytes alone, and so no marker.
+    /// What may be the line whose content begins at `from`, as far as a line may go; if no marker begins with a byte that
+    /// is usual in it.
     #[inline]
-    fn line_in(&self, text: &[u8], from: usize) -> Option<UsualLine> {
-        let last = text.len().min(from + LINE_LIMIT + 2);
-        let line = text
-            .get(from..last)
-            .filter(|_| self.markers.has_usual_lines)?;
-        UsualLine::new(line, from)
+    fn line_in<'t>(&self, text: &'t [u8], from: usize) -> Option<&'t [u8]> {
+        let last = text.len().min(from + LINE_LIMIT + 1);
+        let line = text.get(from..last);
+        line.filter(|_| self.markers.has_usual_lines)
     }
 }
 

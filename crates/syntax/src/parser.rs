@@ -87,12 +87,18 @@ impl<'c> Chunk<'c> {
         }
     }
 
+    /// One that nothing is left of.
+    pub(crate) const fn done() -> Self {
+        Self {
+            is_done: true,
+            ..Self::new("")
+        }
+    }
+
     pub(crate) const fn end() -> Self {
         Self {
-            text: "",
-            rest: "",
             end: true,
-            is_done: false,
+            ..Self::new("")
         }
     }
 
@@ -141,6 +147,7 @@ impl Parser {
     #[doc(hidden)]
     pub fn without_fast_path(mut self) -> Self {
         self.is_fast = false;
+        self.plain = Plain::Unknown;
         self
     }
 
@@ -196,7 +203,7 @@ impl Parser {
         }
     }
 
-    /// The same where [`plain_event`](Self::plain_event) says nothing.
+    /// The same apart from the callers, who ask [`plain_event`](Self::plain_event) by themselves.
     #[inline(never)]
     fn next_apart<'c>(&mut self, chunk: &mut Chunk<'c>) -> Option<Event<'c>> {
         if self.is_held() {
@@ -206,7 +213,7 @@ impl Parser {
             if chunk.is_done {
                 return None;
             }
-        } else if self.expects_plain(chunk)
+        } else if self.learn_plain(chunk)
             && let Some(event) = self.plain_event(chunk)
         {
             return Some(event);

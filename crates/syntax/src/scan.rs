@@ -21,7 +21,7 @@ const LONG: usize = 128;
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
     firsts: Firsts,
-    /// If there is one first byte only: eight times that byte.
+    /// If there is one pair only: eight times its first byte. What is looked at most is so told without a table of jumps.
     one: Option<u64>,
     /// What all texts begin with, if it is more than a byte.
     common: Option<Box<Finder<'static>>>,
@@ -35,6 +35,7 @@ pub(crate) struct Scan {
 #[derive(Clone, Copy, Debug)]
 enum Firsts {
     None,
+    /// One pair's.
     One(u8),
     /// So few that each is looked for.
     Few([u8; PAIRS]),
@@ -154,7 +155,7 @@ impl Scan {
 
     /// The first place at or after `from` where one of the texts stands or, cut off by the end, may stand.
     pub(crate) fn next(&self, text: &[u8], mut from: usize) -> Option<usize> {
-        if text.len() - from > LONG
+        if text.len().saturating_sub(from) > LONG
             && let Some(common) = &self.common
         {
             return self.next_common(common, text, from);
@@ -236,7 +237,7 @@ impl Scan {
     fn skip_few(&self, text: &[u8], from: usize) -> usize {
         let [one, two, three] = self.pairs;
         let mut at = from;
-        if text.len() - from > LONG {
+        if text.len().saturating_sub(from) > LONG {
             at = skip::<32>(text, from, self.apart, |first, later| {
                 has(first, later, one) | has(first, later, two) | has(first, later, three)
             });
@@ -441,6 +442,8 @@ mod tests {
             &["!!!GADGET_START:", "!!!ARG:", "\n"],
             &["\u{1F6E0}[", "\u{1F6E0}\u{FE0F}[", "\u{11F}\u{178}["],
             &["ab", "ba", "cc"],
+            &["aabaaabaX", "aabaaabaY", "aabaaabaaaba"],
+            &["\u{1F6E0}\u{FE0F}[", "\u{1F6E0}\u{FE0F}[/end]"],
             &["ab", "b", "cx", "dx", "ex"],
             &["\0\0", "\u{7f}\u{80}"],
         ];
@@ -454,11 +457,14 @@ mod tests {
             "a",
             "b",
             "cc",
+            "aaba",
+            "aabaaab",
             "x",
             "\0",
             "\u{7f}",
             "\u{80}",
             "\u{1F6E0}",
+            "\u{FE0F}",
             "\u{1F680}",
             "[",
             "plain text, up to a block ",

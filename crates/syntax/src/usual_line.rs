@@ -1,6 +1,5 @@
 //! Header and pointer lines without anything unusual: what the fast path takes of them.
 
-use crate::LINE_LIMIT;
 use crate::block::HeaderParts;
 use crate::event::Part;
 
@@ -58,62 +57,76 @@ pub(crate) struct UsualLine {
     pub(crate) end: usize,
     /// Where its first two colons are; where its content ends if they are not.
     colons: [usize; 2],
-    /// Whether it may be a header.
-    is_header: bool,
 }
 
 impl UsualLine {
-    /// The line at the front of `line`, which begins at `start` of the window.
+    /// The pointer line at the front of `line`, which begins at `start` of the window.
     #[inline]
-    pub(crate) fn new(line: &[u8], start: usize) -> Option<Self> {
+    pub(crate) fn pointer(line: &[u8], start: usize) -> Option<Self> {
+        Self::new(line, start, false)
+    }
+
+    /// The same for a header: a name and an id of letters, digits, `_`, `-` and `.`, the name with none of the last two at
+    /// its front; at most two colons, and behind the second one a list as well.
+    #[inline]
+    pub(crate) fn header(line: &[u8], start: usize) -> Option<Self> {
+        if !begins_word(*line.first()?) {
+            return None;
+        }
+        Self::new(line, start, true)
+    }
+
+    #[inline]
+    fn new(line: &[u8], start: usize, is_header: bool) -> Option<Self> {
         let mut colons = [usize::MAX; 2];
         let mut count = 0;
-        let mut is_header = begins_word(*line.first()?);
         let mut at = 0;
         let line_end = loop {
             let rest = line.get(at..)?;
-            let word = rest
+            let len = rest
                 .iter()
                 .position(|byte| in_line(*byte) != InLine::Word)?;
-            at += word;
-            match rest.get(word..)? {
-                [b':', ..] => {
+            at += len;
+            let rest = rest.get(len..)?;
+            match in_line(*rest.first()?) {
+                InLine::Colon => {
                     match colons.get_mut(count) {
                         Some(colon) => *colon = start + at,
-                        None => is_header = false,
+                        None if is_header => return None,
+                        None => {}
                     }
                     count += 1;
                 }
-                [b'\n', ..] => break 1,
-                [b'\r', b'\n', ..] => break 2,
-                [byte, ..] if in_line(*byte) == InLine::Apart => is_header &= count == 2,
-                _ => return None,
+                InLine::Apart if is_header && count != 2 => return None,
+                InLine::Apart | InLine::Word => {}
+                InLine::Unusual => match rest {
+                    [b'\n', ..] => break 1,
+                    [b'\r', b'\n', ..] => break 2,
+                    _ => return None,
+                },
             }
             at += 1;
         };
         let content = start + at;
-        // A carriage return before the line end counts as content here: of a line at the limit the exact path tells.
-        (at + line_end <= LINE_LIMIT + 1).then(|| Self {
+        Some(Self {
             start,
             content,
             end: content + line_end,
             colons: colons.map(|colon| colon.min(content)),
-            is_header,
         })
     }
 
-    /// The parts of a usual header: letters, digits, `_`, `-` and `.`, at most two colons, and behind the second one a
-    /// list as well.
-    pub(crate) fn header(&self) -> Option<HeaderParts> {
+    /// The parts of a header.
+    pub(crate) fn parts(&self) -> HeaderParts {
         let to = self.content;
         let [name_end, id_end] = self.colons;
-        self.is_header.then(|| HeaderParts {
+        HeaderParts {
             name: Part::new(self.start, name_end),
             id: Part::new(to.min(name_end + 1), id_end),
             dependencies: Part::new(to.min(id_end + 1), to),
             extra_colon: false,
             unusual: false,
-        })
+        }
     }
 }
 
@@ -143,9 +156,11 @@ mod tests {
         ] {
             let window = format!("<s>{line}\n");
             let to = window.len() - 1;
-            let usual = UsualLine::new(&window.as_bytes()[3..], 3).and_then(|line| line.header());
+            let usual = UsualLine::header(&window.as_bytes()[3..], 3);
             assert_eq!(usual.is_some(), is_usual, "{line:?}");
             if let Some(usual) = usual {
+                assert_eq!((usual.content, usual.end), (to, to + 1), "{line:?}");
+                let usual = usual.parts();
                 let parts = header_parts(&window, 3, to).expect("what is usual is a header");
                 assert_eq!(usual.name.of(&window), parts.name.of(&window), "{line:?}");
                 assert_eq!(usual.id.of(&window), parts.id.of(&window), "{line:?}");
@@ -153,6 +168,32 @@ mod tests {
                 assert_eq!(usual.dependencies.of(&window), list, "{line:?}");
                 assert!(!parts.unusual && !parts.extra_colon, "{line:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_usual_line_ends_at_its_line_end() {
+        for (line, header, pointer) in [
+            ("A\nx", Some((4, 5)), Some((4, 5))),
+            ("A\r\nx", Some((4, 6)), Some((4, 6))),
+            ("A\rB\n", None, None),
+            ("A\r", None, None),
+            ("A", None, None),
+            ("\n", None, Some((3, 4))),
+            ("\r\n", None, Some((3, 5))),
+            (" a/b~1c \n", None, Some((11, 12))),
+            ("a:b:c:d\n", None, Some((10, 11))),
+            ("a:b:c, d\n", Some((11, 12)), Some((11, 12))),
+            ("a/b:c\n", None, Some((8, 9))),
+            ("a\tb\n", None, None),
+            ("a!b\n", None, None),
+            ("aéb\n", None, None),
+        ] {
+            let ends = |line: Option<UsualLine>| line.map(|line| (line.content, line.end));
+            let found = UsualLine::header(line.as_bytes(), 3);
+            assert_eq!(ends(found), header, "{line:?}");
+            let found = UsualLine::pointer(line.as_bytes(), 3);
+            assert_eq!(ends(found), pointer, "{line:?}");
         }
     }
 }

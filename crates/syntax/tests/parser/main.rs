@@ -33,7 +33,7 @@ fn public_types_can_be_sent_shared_and_printed() {
 
 #[test]
 fn an_event_stays_small_enough_to_be_moved() {
-    assert!(size_of::<Event<'_>>() <= 104, "{}", size_of::<Event<'_>>());
+    assert!(size_of::<Event<'_>>() <= 72, "{}", size_of::<Event<'_>>());
     assert!(size_of::<Piece<'_>>() <= 40);
 }
 
