@@ -10,9 +10,18 @@ use std::path::Path;
 struct Subject {
     name: &'static str,
     package: &'static str,
-    /// Which tests of the oracle.
+    /// Which tests notice most changes in little time; they are asked first.
+    quick: Option<Tests>,
+    all: Tests,
+}
+
+/// Tests beside those within the crate's sources.
+struct Tests {
+    /// Which of the oracle.
     oracle: &'static [&'static str],
-    /// How much the tests with random inputs draw: as much as finds a change, and no more.
+    /// Whether those in the crate's folder of tests belong to them.
+    with_own: bool,
+    /// How much those with random inputs draw: as much as finds a change, and no more.
     environment: &'static [(&'static str, &'static str)],
 }
 
@@ -20,28 +29,43 @@ const SUBJECTS: &[Subject] = &[
     Subject {
         name: "plan",
         package: "plaincall-plan",
-        oracle: &["plan"],
-        environment: &[("PLAN_CASES", "4000")],
+        quick: None,
+        all: Tests {
+            oracle: &["plan"],
+            with_own: true,
+            environment: &[("PLAN_CASES", "4000")],
+        },
     },
     Subject {
         name: "syntax",
         package: "plaincall-syntax",
-        oracle: &["contract", "oracle"],
-        environment: &[("ORACLE_TOKENS", "4"), ("ORACLE_CASES", "10000")],
+        quick: Some(Tests {
+            oracle: &["oracle"],
+            with_own: false,
+            environment: &[("ORACLE_TOKENS", "3"), ("ORACLE_CASES", "2000")],
+        }),
+        all: Tests {
+            oracle: &["contract", "oracle"],
+            with_own: true,
+            environment: &[("ORACLE_TOKENS", "4"), ("ORACLE_CASES", "10000")],
+        },
     },
 ];
 
 impl Subject {
     /// What is built and run for each change, as cargo's arguments. What does not run need not be built either.
-    fn tests(&self, root: &Path) -> Result<Vec<String>, String> {
+    fn arguments(&self, root: &Path, tests: &Tests) -> Result<Vec<String>, String> {
         let folder = root.join("crates").join(self.name).join("tests");
         let failed = |error| format!("{}: {error}", folder.display());
-        let mut names: Vec<String> = self.oracle.iter().map(|&name| name.to_owned()).collect();
-        for entry in fs::read_dir(&folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").is_file() {
-                let stem = path.file_stem().unwrap_or_default();
-                names.push(stem.to_string_lossy().into_owned());
+        let mut names: Vec<String> = tests.oracle.iter().map(|&name| name.to_owned()).collect();
+        if tests.with_own {
+            for entry in fs::read_dir(&folder).map_err(failed)? {
+                let path = entry.map_err(failed)?.path();
+                if path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").is_file()
+                {
+                    let stem = path.file_stem().unwrap_or_default();
+                    names.push(stem.to_string_lossy().into_owned());
+                }
             }
         }
         let tests = names.iter().map(|name| format!("--test={name}"));
@@ -89,6 +113,35 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     }
 }
 
+/// What became of the changes of a run.
+struct Found {
+    noticed: usize,
+    endless: usize,
+    unbuilt: usize,
+    missed: Vec<String>,
+}
+
+impl Found {
+    /// What `cargo-mutants` has written into `output`.
+    fn read(output: &Path) -> Self {
+        let of = |name: &str| -> Vec<String> {
+            let path = output.join("mutants.out").join(name);
+            let text = fs::read_to_string(path).unwrap_or_default();
+            text.lines().map(str::to_owned).collect()
+        };
+        Self {
+            noticed: of("caught.txt").len(),
+            endless: of("timeout.txt").len(),
+            unbuilt: of("unviable.txt").len(),
+            missed: of("missed.txt"),
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.noticed + self.endless + self.unbuilt + self.missed.len()
+    }
+}
+
 /// The changes to one crate that nothing noticed.
 fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
     let output = crate::target().join("mutants").join(subject.name);
@@ -98,43 +151,54 @@ fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<Stri
     let tried = listed(&[&scope[..], rest].concat())?.len();
     let all = listed(&[&scope[..], rest, &["--no-config"]].concat())?.len();
 
-    let mut command = crate::cargo(&["mutants", "--colors=never"]);
-    command
-        .args(scope)
-        // With `--test-package` for the oracle, the unchanged code would be tried without it.
-        .args(
-            subject
-                .tests(root)?
-                .iter()
-                .map(|one| format!("--cargo-arg={one}")),
-        )
-        .arg(format!("--cargo-arg=--config={RUNNER}"))
-        .args(rest)
-        .envs(subject.environment.iter().copied())
-        // It builds in a copy of the tree, in several at the same time if it is told to.
-        .env_remove("CARGO_TARGET_DIR");
-    let ended = crate::step(&format!("mutants of {}", subject.name), &mut command);
-    let of = |name: &str| -> Vec<String> {
-        let path = output.join("mutants.out").join(name);
-        let text = fs::read_to_string(path).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
+    let run = |tests: &Tests, more: &[&str]| -> Result<Found, String> {
+        let mut command = crate::cargo(&["mutants", "--colors=never"]);
+        command
+            .args(scope)
+            // With `--test-package` for the oracle, the unchanged code would be tried without it.
+            .args(
+                subject
+                    .arguments(root, tests)?
+                    .iter()
+                    .map(|one| format!("--cargo-arg={one}")),
+            )
+            .arg(format!("--cargo-arg=--config={RUNNER}"))
+            .args(rest)
+            .args(more)
+            .envs(tests.environment.iter().copied())
+            // It builds in a copy of the tree, in several at the same time if it is told to.
+            .env_remove("CARGO_TARGET_DIR");
+        let ended = crate::step(&format!("mutants of {}", subject.name), &mut command);
+        let found = Found::read(&output);
+        // It also fails where a change was not noticed or did not end; then all have been tried.
+        if more.is_empty() && found.total() < tried {
+            ended?;
+            return Err(format!("of {tried} changes not all were tried"));
+        }
+        Ok(found)
     };
-    let missed = of("missed.txt");
-    let [caught, unviable, timeout] =
-        ["caught.txt", "unviable.txt", "timeout.txt"].map(|name| of(name).len());
+    let mut found = run(subject.quick.as_ref().unwrap_or(&subject.all), &[])?;
+    if subject.quick.is_some() && found.endless + found.missed.len() > 0 {
+        let again = run(&subject.all, &["--iterate"])?;
+        if again.total() < found.endless + found.missed.len() {
+            return Err("not all of the changes that were left have been tried".to_owned());
+        }
+        found = Found {
+            noticed: found.noticed + again.noticed,
+            unbuilt: found.unbuilt + again.unbuilt,
+            ..again
+        };
+    }
     println!(
-        "mutants of {}: {tried} tried, {caught} noticed, {timeout} never ended, {unviable} do not build, {} survived; \
-         {} make no difference",
+        "mutants of {}: {tried} tried, {} noticed, {} never ended, {} do not build, {} survived; {} make no difference",
         subject.name,
-        missed.len(),
+        found.noticed,
+        found.endless,
+        found.unbuilt,
+        found.missed.len(),
         all - tried,
     );
-    // It also fails where a change was not noticed or did not end; then all have been tried.
-    if caught + unviable + timeout + missed.len() < tried {
-        ended?;
-        return Err(format!("of {tried} changes not all were tried"));
-    }
-    Ok(missed)
+    Ok(found.missed)
 }
 
 /// The names of the changes that these arguments choose.
