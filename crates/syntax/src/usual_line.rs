@@ -27,7 +27,7 @@ pub(crate) enum InLine {
 const IN_LINE: [InLine; 256] = {
     let mut table = [InLine::Unusual; 256];
     let mut byte = 0_u8;
-    while byte < 128 {
+    while byte.is_ascii() {
         table[byte as usize] = match byte {
             b':' => InLine::Colon,
             b'/' | b'~' | b',' | b' ' => InLine::Apart,
