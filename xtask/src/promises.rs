@@ -65,6 +65,12 @@ const PROMISES: &[Promise] = &[
         figure: &["mutants of plan:"],
     },
     Promise {
+        sentence: "So is each change to the parser and what else is in its crate",
+        environment: &[],
+        command: "cargo xtask mutants syntax --jobs 2",
+        figure: &["mutants of syntax:"],
+    },
+    Promise {
         sentence: "In 10,000 random conversations with gates, retries, limits, panics and cancelling each call ends once, \
                    with one result, and no task is left",
         environment: &[("RUN_CASES", "10000")],
