@@ -497,4 +497,64 @@ mod tests {
             }
         }
     }
+
+    /// How often the exact path is asked, in chunks of several sizes. What is said does not show whether the fast path
+    /// says it.
+    fn exact_steps(dialect: &Dialect, text: &str) -> [usize; 8] {
+        [1, 2, 3, 4, 7, 16, 64, usize::MAX].map(|size| {
+            let mut parser = Parser::new(dialect).expect("the dialect works");
+            let mut rest = text;
+            while !rest.is_empty() {
+                let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+                parser.feed(chunk).for_each(drop);
+                rest = behind;
+            }
+            parser.exact_steps
+        })
+    }
+
+    #[test]
+    fn what_is_usual_is_not_left_to_the_exact_path() {
+        let call = "!!!GADGET_START:Write:a-1:b\n!!!ARG:path/to\nsrc/main.rs\n!!!ARG:content\nfn main() {\n    !x\n}\n!!!GADGET_END\n";
+        let next = "!!!GADGET_START:Write\n!!!ARG:path\na\n!!!GADGET_START:Read\n!!!ARG:path\nb\n!!!GADGET_END\n";
+        let body = "🛠️[write a.txt]\nfn main() {\n}\n🛠️[/end]\n";
+        let (block, emoji) = (Dialect::block(), Dialect::emoji());
+        for (dialect, text, expected) in [
+            (
+                &block,
+                "Some prose, with a stop! And two !! of them.\n\nMore.\n".to_owned(),
+                [0, 1, 0, 0, 0, 0, 0, 0],
+            ),
+            (
+                &block,
+                format!("Let me see.\n{call}Done.\n"),
+                [3, 3, 3, 3, 3, 3, 0, 0],
+            ),
+            (
+                &block,
+                format!("Let me see.\n{call}Done.\n").replace('\n', "\r\n"),
+                [3, 3, 4, 3, 3, 2, 0, 0],
+            ),
+            (&block, next.to_owned(), [6, 6, 6, 6, 4, 5, 3, 2]),
+            (
+                &block.clone().escaped(),
+                call.to_owned(),
+                [3, 3, 3, 3, 3, 2, 1, 0],
+            ),
+            (
+                &Dialect::auto(),
+                format!("Let me see.\n{call}{call}"),
+                [8, 7, 6, 6, 6, 4, 0, 0],
+            ),
+            (&emoji, format!("Let me see.\n{body}Done.\n"), [1; 8]),
+            (&emoji.clone().escaped(), body.to_owned(), [1; 8]),
+            (
+                &Dialect::auto(),
+                format!("Let me see.\n{body}{body}"),
+                [2; 8],
+            ),
+        ] {
+            assert_eq!(exact_steps(dialect, &text), expected, "{text:?}");
+        }
+    }
 }

@@ -63,6 +63,9 @@ pub struct Parser {
     pub(crate) is_fast: bool,
     /// What is known of what comes next.
     pub(crate) plain: Plain,
+    /// How often the exact path was asked.
+    #[cfg(test)]
+    pub(crate) exact_steps: usize,
 }
 
 /// The present chunk, and how much of it has been taken.
@@ -140,6 +143,8 @@ impl Parser {
             content_left: 0,
             is_fast: true,
             plain: Plain::Unknown,
+            #[cfg(test)]
+            exact_steps: 0,
         })
     }
 
@@ -265,7 +270,13 @@ impl Parser {
                     return Some(whole_event(token, Piece::borrowed(source), span));
                 }
                 Some(step) => step,
-                None => self.machine.step(window, self.position, chunk.end),
+                None => {
+                    #[cfg(test)]
+                    {
+                        self.exact_steps += 1;
+                    }
+                    self.machine.step(window, self.position, chunk.end)
+                }
             };
             match step {
                 Step::Again => {}
