@@ -1,6 +1,7 @@
 //! The byte door: a parser for input that may not be UTF-8.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::str::Utf8Chunks;
 
 use crate::dialect::{Dialect, DialectError};
@@ -253,6 +254,8 @@ struct Shrinks {
     from: usize,
     /// A place further back that a diagnostic may still name, in the text and in the bytes.
     pin: Option<(usize, usize)>,
+    /// The place that was asked for last, in the text and in the bytes: the next one is near.
+    last: (usize, usize),
 }
 
 /// For how many bytes of text a word stands.
@@ -266,6 +269,9 @@ impl Shrinks {
     fn replaced(&mut self, width: usize, parser: &Parser) {
         self.note_pin(parser);
         let oldest = parser.position().saturating_sub(REACH);
+        if self.last.0 < oldest {
+            self.last = (oldest, self.moved(oldest));
+        }
         while self.from + WORD <= oldest && self.words.pop_front().is_some() {
             self.from += WORD;
         }
@@ -286,14 +292,34 @@ impl Shrinks {
         self.total += longer;
     }
 
-    /// By how much the replacements from the place `text` on have lengthened the text.
-    fn behind(&self, text: usize) -> usize {
-        let words = self.words.iter().enumerate().rev();
-        words
-            .map(|(index, word)| (self.from + index * WORD, *word))
-            .take_while(|(begin, _)| begin + WORD > text)
-            .map(|(begin, word)| sum_of_pairs(word >> (2 * text.saturating_sub(begin))))
-            .sum()
+    /// By how much the replacements that end in this stretch of text have lengthened it.
+    fn longer(&self, stretch: Range<usize>) -> usize {
+        if stretch.is_empty() {
+            return 0;
+        }
+        let index = |text: usize| text.saturating_sub(self.from) / WORD;
+        let words = index(stretch.start)..self.words.len().min(index(stretch.end) + 1);
+        let begins = (self.from..).step_by(WORD).skip(words.start);
+        let words = self.words.iter().skip(words.start).take(words.len());
+        let within = |(word, begin): (&u64, usize)| {
+            // The bits of what stands before `text`.
+            let before = |text: usize| match 2 * text.saturating_sub(begin) {
+                count @ ..64 => (1_u64 << count) - 1,
+                _ => u64::MAX,
+            };
+            sum_of_pairs(word & before(stretch.end) & !before(stretch.start))
+        };
+        words.zip(begins).map(within).sum()
+    }
+
+    /// The place `text` in the bytes, reckoned from the one that was asked for last.
+    fn moved(&self, text: usize) -> usize {
+        let (from, place) = self.last;
+        if text < from {
+            (place + self.longer(text..from)).saturating_sub(from - text)
+        } else {
+            (place + (text - from)).saturating_sub(self.longer(from..text))
+        }
     }
 
     /// Remembers the place that the parser's next far-reaching diagnostic will begin at.
@@ -305,14 +331,18 @@ impl Shrinks {
         }
     }
 
-    fn place(&self, text: usize) -> usize {
-        match self.pin {
-            Some((pinned, original)) if pinned == text => original,
-            _ => text - (self.total - self.behind(text)),
+    fn place(&mut self, text: usize) -> usize {
+        if let Some((pinned, place)) = self.pin
+            && pinned == text
+        {
+            return place;
         }
+        let place = self.moved(text);
+        self.last = (text, place);
+        place
     }
 
-    fn map<'e>(&self, mut event: Event<'e>) -> Event<'e> {
+    fn map<'e>(&mut self, mut event: Event<'e>) -> Event<'e> {
         event.span = Span::new(self.place(event.span.start), self.place(event.span.end));
         if let EventKind::Diagnostic(diagnostic) = &mut event.kind {
             diagnostic.span = event.span;

@@ -103,6 +103,8 @@ const MENDED: &[(&str, &str, &str, &str)] = &[
         "!!!GADGET_START:A\n!!!ARG:list\n",
         "!!!ARG:\n",
     ),
+    // For each event the replacements were counted from its place to the end of what is held.
+    ("the byte door, whole", "auto", "", "\u{e001}\u{1F6E0}["),
 ];
 const CALL: &str = "!!!GADGET_START:A\n!!!ARG:x\n";
 /// Markers that are alike but for their last characters.
