@@ -11,7 +11,7 @@ use crate::{cargo, node, step, target};
 /// What Node runs.
 const NODE: [&str; 1] = ["llmist.mjs"];
 
-/// Builds, installs and measures; fails if the parser is not as far ahead as it is to be.
+/// Builds, installs and measures; fails if the parser is not as far ahead as is promised.
 pub(crate) fn bench(root: &Path) -> Result<(), String> {
     let source = root.join("bench/peers");
     let folder = target().join("bench-peers");

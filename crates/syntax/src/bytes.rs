@@ -255,7 +255,7 @@ struct Shrinks {
     /// A place further back that a diagnostic may still name, in the text and in the bytes.
     pin: Option<(usize, usize)>,
     /// The place that was asked for last, in the text and in the bytes: the next one is near.
-    last: (usize, usize),
+    asked: (usize, usize),
 }
 
 /// For how many bytes of text a word stands.
@@ -269,8 +269,8 @@ impl Shrinks {
     fn replaced(&mut self, width: usize, parser: &Parser) {
         self.note_pin(parser);
         let oldest = parser.position().saturating_sub(REACH);
-        if self.last.0 < oldest {
-            self.last = (oldest, self.moved(oldest));
+        if self.asked.0 < oldest {
+            self.asked = (oldest, self.moved(oldest));
         }
         while self.from + WORD <= oldest && self.words.pop_front().is_some() {
             self.from += WORD;
@@ -314,7 +314,7 @@ impl Shrinks {
 
     /// The place `text` in the bytes, reckoned from the one that was asked for last.
     fn moved(&self, text: usize) -> usize {
-        let (from, place) = self.last;
+        let (from, place) = self.asked;
         if text < from {
             (place + self.longer(text..from)).saturating_sub(from - text)
         } else {
@@ -338,7 +338,7 @@ impl Shrinks {
             return place;
         }
         let place = self.moved(text);
-        self.last = (text, place);
+        self.asked = (text, place);
         place
     }
 
