@@ -419,7 +419,9 @@ fn is_line_end(window: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Dialect, Event, EventKind, Parser};
+    use crate::{Dialect, Event, EventKind, LINE_LIMIT, Parser};
+
+    const SIZES: [usize; 8] = [1, 2, 3, 4, 7, 16, 64, usize::MAX];
 
     /// What is written with neighbouring pieces put together: cuts are free, all else is not.
     fn joined<'e>(events: impl Iterator<Item = Event<'e>>, told: &mut Vec<(u8, String)>) {
@@ -441,16 +443,39 @@ mod tests {
         }
     }
 
-    fn read(mut parser: Parser, text: &str, size: usize) -> Vec<(u8, String)> {
-        let mut told = Vec::new();
+    /// The text in chunks of `size` bytes, or of a little more where that would cut a character.
+    fn chunks(text: &str, size: usize) -> Vec<&str> {
+        let mut chunks = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
             let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
-            joined(parser.feed(chunk), &mut told);
+            chunks.push(chunk);
             rest = behind;
         }
+        chunks
+    }
+
+    /// Holds both paths against each other: in what they say, and in how far they go after each chunk.
+    fn check_both(parser: &Parser, text: &str, size: usize) {
+        let exact = read(parser.clone().without_fast_path(), text, size);
+        let found = read(parser.clone(), text, size);
+        let start = &text[..text.floor_char_boundary(200)];
+        assert!(
+            found == exact,
+            "{start:?} in chunks of {size}: {found:?}, {exact:?}"
+        );
+    }
+
+    /// What is said, and how far it goes after each chunk.
+    fn read(mut parser: Parser, text: &str, size: usize) -> (Vec<(u8, String)>, Vec<usize>) {
+        let mut told = Vec::new();
+        let mut positions = Vec::new();
+        for chunk in chunks(text, size) {
+            joined(parser.feed(chunk), &mut told);
+            positions.push(parser.position());
+        }
         joined(parser.finish(), &mut told);
-        told
+        (told, positions)
     }
 
     #[test]
@@ -489,72 +514,172 @@ mod tests {
             for _ in 0..400 {
                 let count = 1 + below(10);
                 let text: String = (0..count).map(|_| &*pieces[below(pieces.len())]).collect();
-                let exact = read(parser.clone().without_fast_path(), &text, usize::MAX);
-                for size in [1, 2, 3, 4, 7, 9, 64, usize::MAX] {
-                    let found = read(parser.clone(), &text, size);
-                    assert_eq!(found, exact, "{text:?} in chunks of {size}, {dialect:?}");
+                for size in SIZES {
+                    check_both(&parser, &text, size);
                 }
             }
         }
     }
 
-    /// How often the exact path is asked, in chunks of several sizes. What is said does not show whether the fast path
-    /// says it.
-    fn exact_steps(dialect: &Dialect, text: &str) -> [usize; 8] {
-        [1, 2, 3, 4, 7, 16, 64, usize::MAX].map(|size| {
-            let mut parser = Parser::new(dialect).expect("the dialect works");
-            let mut rest = text;
-            while !rest.is_empty() {
-                let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
-                parser.feed(chunk).for_each(drop);
-                rest = behind;
+    #[test]
+    fn both_paths_say_the_same_of_long_lines() {
+        let long = "a".repeat(LINE_LIMIT - 3);
+        for more in 1..=5 {
+            let line = format!("{long}{}", "b".repeat(more));
+            for (dialect, text) in [
+                (
+                    Dialect::block(),
+                    format!("!!!GADGET_START:{line}\nx\n!!!ARG:p\n"),
+                ),
+                (
+                    Dialect::block(),
+                    format!("!!!GADGET_START:A\r\n!!!ARG:{line}\r\nx\n!!!GADGET_END\n"),
+                ),
+                (Dialect::emoji(), format!("🛠️[{line}]\nx\n🛠️[/end]")),
+            ] {
+                let parser = Parser::new(&dialect).expect("the dialect works");
+                for size in [1, 5, 64, 1000, LINE_LIMIT, usize::MAX] {
+                    check_both(&parser, &text, size);
+                }
             }
-            parser.exact_steps
-        })
+        }
     }
 
     #[test]
-    fn what_is_usual_is_not_left_to_the_exact_path() {
-        let call = "!!!GADGET_START:Write:a-1:b\n!!!ARG:path/to\nsrc/main.rs\n!!!ARG:content\nfn main() {\n    !x\n}\n!!!GADGET_END\n";
-        let next = "!!!GADGET_START:Write\n!!!ARG:path\na\n!!!GADGET_START:Read\n!!!ARG:path\nb\n!!!GADGET_END\n";
-        let body = "🛠️[write a.txt]\nfn main() {\n}\n🛠️[/end]\n";
-        let (block, emoji) = (Dialect::block(), Dialect::emoji());
-        for (dialect, text, expected) in [
-            (
-                &block,
-                "Some prose, with a stop! And two !! of them.\n\nMore.\n".to_owned(),
-                [0, 1, 0, 0, 0, 0, 0, 0],
-            ),
-            (
-                &block,
-                format!("Let me see.\n{call}Done.\n"),
-                [3, 3, 3, 3, 3, 3, 0, 0],
-            ),
-            (
-                &block,
-                format!("Let me see.\n{call}Done.\n").replace('\n', "\r\n"),
-                [3, 3, 4, 3, 3, 2, 0, 0],
-            ),
-            (&block, next.to_owned(), [6, 6, 6, 6, 4, 5, 3, 2]),
-            (
-                &block.clone().escaped(),
-                call.to_owned(),
-                [3, 3, 3, 3, 3, 2, 1, 0],
-            ),
-            (
-                &Dialect::auto(),
-                format!("Let me see.\n{call}{call}"),
-                [8, 7, 6, 6, 6, 4, 0, 0],
-            ),
-            (&emoji, format!("Let me see.\n{body}Done.\n"), [1; 8]),
-            (&emoji.clone().escaped(), body.to_owned(), [1; 8]),
-            (
-                &Dialect::auto(),
-                format!("Let me see.\n{body}{body}"),
-                [2; 8],
-            ),
-        ] {
-            assert_eq!(exact_steps(dialect, &text), expected, "{text:?}");
+    fn both_paths_say_the_same_of_a_letter_behind_an_end_marker() {
+        let dialect = Dialect::block().start("écall:");
+        let parser = Parser::new(&dialect).expect("the dialect works");
+        for size in SIZES {
+            check_both(
+                &parser,
+                "écall:A\n!!!GADGET_ENDécall:B\n!!!GADGET_END",
+                size,
+            );
         }
+    }
+
+    /// Counts how often the machine is asked about a window, and how often its exact path, in chunks of several sizes.
+    /// What is said does not show whether the fast path says it.
+    fn check_asked(dialect: &Dialect, text: &str, looks: [usize; 8], exact: [usize; 8]) {
+        let asked = SIZES.map(|size| {
+            let mut parser = Parser::new(dialect).expect("the dialect works");
+            for chunk in chunks(text, size) {
+                parser.feed(chunk).for_each(drop);
+            }
+            (parser.looks, parser.exact_steps)
+        });
+        let found = [asked.map(|(looks, _)| looks), asked.map(|(_, exact)| exact)];
+        assert_eq!(found, [looks, exact], "{text:?}");
+    }
+
+    const CALL: &str = "!!!GADGET_START:Write:a-1:b\n!!!ARG:path/to\nsrc/main.rs\n!!!ARG:content\nfn main() {\n    !x\n}\n!!!GADGET_END\n";
+
+    #[test]
+    fn what_is_usual_is_not_left_to_the_exact_path() {
+        let (block, emoji, auto) = (Dialect::block(), Dialect::emoji(), Dialect::auto());
+        let prose = "Some prose, with a stop! And two !! of them.\n\nMore.\n";
+        check_asked(
+            &block,
+            prose,
+            [2, 3, 1, 1, 1, 0, 0, 0],
+            [0, 1, 0, 0, 0, 0, 0, 0],
+        );
+        let calls = format!("Let me see.\n{CALL}Done.\n");
+        check_asked(
+            &block,
+            &calls,
+            [17, 15, 15, 12, 11, 9, 7, 7],
+            [3, 3, 3, 3, 3, 3, 0, 0],
+        );
+        let calls = calls.replace('\n', "\r\n");
+        check_asked(
+            &block,
+            &calls,
+            [21, 18, 18, 15, 12, 10, 7, 7],
+            [3, 3, 4, 3, 3, 2, 0, 0],
+        );
+        let calls = "!!!GADGET_START:Write\n!!!ARG:path\na\n!!!GADGET_START:Read\n!!!ARG:path\nb\n!!!GADGET_END\n";
+        check_asked(
+            &block,
+            calls,
+            [19, 19, 18, 17, 16, 12, 10, 10],
+            [6, 6, 6, 6, 4, 5, 3, 2],
+        );
+        let escaped = block.escaped();
+        check_asked(
+            &escaped,
+            CALL,
+            [17, 15, 15, 12, 10, 9, 7, 7],
+            [3, 3, 3, 3, 3, 2, 1, 0],
+        );
+        let calls = format!("Let me see.\n{CALL}{CALL}");
+        check_asked(
+            &auto,
+            &calls,
+            [36, 32, 30, 25, 22, 19, 15, 14],
+            [8, 7, 6, 6, 6, 4, 0, 0],
+        );
+
+        let body = "🛠️[write a.txt]\nfn main() {\n}\n🛠️[/end]\n";
+        let calls = format!("Let me see.\n{body}Done.\n");
+        check_asked(&emoji, &calls, [7, 7, 7, 7, 7, 6, 4, 4], [1; 8]);
+        let escaped = emoji.escaped();
+        check_asked(&escaped, body, [7, 7, 7, 7, 7, 5, 4, 4], [1; 8]);
+        let calls = format!("Let me see.\n{body}{body}");
+        check_asked(&auto, &calls, [14, 14, 14, 14, 14, 12, 9, 8], [2; 8]);
+    }
+
+    #[test]
+    fn what_is_held_is_not_looked_at_for_each_chunk() {
+        let block = Dialect::block();
+        let limit = format!("!!!ARG:{}\n", "a".repeat(LINE_LIMIT));
+        let limit = format!("!!!GADGET_START:A\n{limit}v\n!!!GADGET_END\n");
+        check_asked(
+            &block,
+            &limit,
+            [11, 11, 10, 11, 9, 7, 6, 5],
+            [3, 3, 2, 3, 2, 3, 2, 0],
+        );
+        let limit = format!("🛠️[{}]\n🛠️[/end]", "a".repeat(LINE_LIMIT));
+        check_asked(&Dialect::emoji(), &limit, [7, 7, 7, 7, 7, 6, 5, 4], [1; 8]);
+        let near = "!!!GADGET_STORE\n!!!GADGET_START:A\n!!!GADGET_ENTER !!!ARGS\n!!!ARG:p\nx\n!!!GADGET_ENTER\r!!\r\n!!!ARGS\n!!!GADGET_END\n";
+        check_asked(
+            &block,
+            near,
+            [32, 28, 28, 23, 19, 11, 9, 8],
+            [17, 14, 15, 11, 9, 7, 5, 4],
+        );
+        let near = "!!!!!!GADGET_STAR!!!GADGET_START:A\n!!!ARG:p\n!!!GADGET_EN!!!GADGET_END\n";
+        check_asked(
+            &block,
+            near,
+            [22, 19, 16, 17, 12, 11, 8, 7],
+            [9, 7, 7, 4, 4, 3, 3, 3],
+        );
+        let rest = format!("!!!ARG:{}!!!GADGET_ENTER\n", "long/".repeat(900));
+        let rest = format!("!!!GADGET_START:A\n{rest}v\n!!!GADGET_END\n");
+        check_asked(
+            &block,
+            &rest,
+            [421, 219, 151, 116, 71, 35, 14, 6],
+            [413, 211, 142, 109, 64, 31, 9, 2],
+        );
+        let reasoning = block.clone().reasoning("<think>", "</think>");
+        let text = "<think>1 < 2, </ul> and more.</think>Done.\n";
+        check_asked(
+            &reasoning,
+            text,
+            [26, 17, 13, 12, 7, 6, 3, 3],
+            [24, 16, 12, 11, 7, 6, 3, 3],
+        );
+        let marker = "<a marker of thirty-three bytes:>";
+        let long = block.start(marker);
+        let near = format!("{0}.{0}. {0}.", &marker[..31]);
+        check_asked(
+            &long,
+            &near,
+            [3, 5, 4, 5, 5, 5, 2, 1],
+            [0, 2, 1, 2, 2, 2, 2, 1],
+        );
     }
 }

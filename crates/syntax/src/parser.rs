@@ -63,7 +63,10 @@ pub struct Parser {
     pub(crate) is_fast: bool,
     /// What is known of what comes next.
     pub(crate) plain: Plain,
-    /// How often the exact path was asked.
+    /// How often the machine was asked about a window.
+    #[cfg(test)]
+    pub(crate) looks: usize,
+    /// How often that was left to the exact path.
     #[cfg(test)]
     pub(crate) exact_steps: usize,
 }
@@ -143,6 +146,8 @@ impl Parser {
             content_left: 0,
             is_fast: true,
             plain: Plain::Unknown,
+            #[cfg(test)]
+            looks: 0,
             #[cfg(test)]
             exact_steps: 0,
         })
@@ -256,6 +261,10 @@ impl Parser {
             };
             if window.is_empty() && !chunk.end && !self.machine.is_due() {
                 return None;
+            }
+            #[cfg(test)]
+            {
+                self.looks += 1;
             }
             let fast = if self.is_fast && !chunk.end {
                 self.machine.fast_step(window, self.position)

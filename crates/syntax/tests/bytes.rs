@@ -164,6 +164,22 @@ fn a_forgotten_iterator_moves_nothing_behind_it() {
     }
 }
 
+/// Replacements are told of while their line is held; then it is lost, and what follows is too far away to remember them.
+#[test]
+fn what_is_far_behind_a_forgotten_chunk_has_its_place() {
+    let header = [b"!!!GADGET_START:A", &[0xFF; 50][..]].concat();
+    let far = "x".repeat(3 * LINE_LIMIT);
+    let mut parser = ByteParser::new(&Dialect::block()).unwrap();
+    assert_eq!(parser.feed(&header).count(), 0);
+    std::mem::forget(parser.feed(far.as_bytes()));
+    let place = header.len() + far.len();
+    let found: Vec<_> = parser
+        .feed(b"\xFFx")
+        .map(|event| event.span.range())
+        .collect();
+    assert_eq!(found, [place..place + 1, place + 1..place + 2]);
+}
+
 /// What is due when an iterator is forgotten is told later; it begins where the header did, however long that is.
 #[test]
 fn a_forgotten_diagnostic_has_its_place() {
