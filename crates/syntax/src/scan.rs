@@ -422,7 +422,7 @@ fn has<const N: usize>(first: &[u8; N], later: &[u8; N], pair: (u8, u8)) -> bool
 
 #[cfg(test)]
 mod tests {
-    use super::{Begin, Scan, bits, equal_to, is_in, word};
+    use super::{Begin, Firsts, Scan, bits, equal_to, first_place, is_in, skip, word};
 
     /// The place by its definition: the first one where a text's first eight bytes, or all that is left, agree.
     fn naive(texts: &[&str], text: &[u8], from: usize) -> Option<usize> {
@@ -494,6 +494,86 @@ mod tests {
         }
     }
 
+    /// Every way finds the same; which one is taken decides how quick it is.
+    #[test]
+    fn the_quickest_way_is_taken() {
+        let check = |texts: &[&str], firsts: &str, common: Option<&str>| {
+            let scan = Scan::of(texts.iter().copied());
+            let found = match scan.firsts {
+                Firsts::None => "none",
+                Firsts::One(one) => {
+                    assert_eq!(scan.one, Some(u64::from_ne_bytes([one; 8])));
+                    "one"
+                }
+                Firsts::Few(_) => "few",
+                Firsts::Many(_) => "many",
+            };
+            let needle = scan.common.as_ref().map(|common| common.needle());
+            assert_eq!(
+                (found, needle),
+                (firsts, common.map(str::as_bytes)),
+                "{texts:?}"
+            );
+        };
+        check(&[], "none", None);
+        check(
+            &["!!!GADGET_START:", "!!!GADGET_END"],
+            "one",
+            Some("!!!GADGE"),
+        );
+        check(&["!!!ARG:", "!!!GADGET_END"], "one", Some("!!!"));
+        check(&["!a", "!b"], "few", None);
+        check(&["!ab", "!bb"], "one", None);
+        check(&["ab", "\n", "cd"], "few", None);
+        check(&["ab", "\n", "cd", "ef"], "many", None);
+    }
+
+    #[test]
+    fn what_holds_none_of_the_pairs_is_seen_at_once() {
+        let check = |texts: &[&str], text: &str, lacks: bool, hits: u64| {
+            let scan = Scan::of(texts.iter().copied());
+            assert_eq!(
+                scan.lacks_pairs(text.as_bytes()),
+                lacks,
+                "{texts:?} in {text:?}"
+            );
+            assert_eq!(
+                scan.hits(word(text.as_bytes())),
+                hits,
+                "{texts:?} in {text:?}"
+            );
+        };
+        let (one, few) = (&["!!!A", "!!!B"], &["!!!", "\n\n", "#?#"]);
+        check(one, "more than a block, but without one", true, 0);
+        check(one, "more than a block, with! one! of us", true, 0);
+        check(one, "more than a block, with more of!!!", false, 0);
+        check(one, "more than a block, with one at its!", false, 0);
+        check(one, "!ore than a block, with one at 0", true, 1 << 7);
+        check(few, "more than a block, but without one", true, 0);
+        check(few, "more than a block, with! \n two of.", true, 0);
+        check(few, "more than a block, with one: #?# .", false, 0);
+        check(few, "mo#e than a block, with one: \n\n .", false, 1 << 23);
+        check(&["a", "b", "c", "d"], "more than a block", false, 1 << 7);
+        check(&[], "more than a block", false, 0);
+    }
+
+    #[test]
+    fn blocks_without_the_pair_are_walked_over() {
+        for (len, apart, expected) in [
+            (15, 0, 0),
+            (16, 0, 16),
+            (17, 2, 0),
+            (18, 2, 16),
+            (50, 2, 48),
+        ] {
+            let found = skip::<16>(&vec![b'x'; len], 0, apart, |_, _| false);
+            assert_eq!(found, expected, "{len}, {apart}");
+        }
+        let found = skip::<16>(&[b'x'; 50], 3, 2, |first, _| first.len() < 16);
+        assert_eq!(found, 48);
+        assert_eq!(skip::<16>(&[b'x'; 50], 3, 2, |_, _| true), 3);
+    }
+
     #[test]
     fn a_word_is_the_first_eight_bytes() {
         for len in 0..12 {
@@ -514,9 +594,10 @@ mod tests {
                 let mut bytes = [byte ^ 1; 8];
                 bytes[at] = byte;
                 let hits = equal_to(u64::from_le_bytes(bytes), byte);
-                assert_eq!(hits.trailing_zeros() as usize / 8, at, "{byte} at {at}");
+                assert_eq!(first_place(hits), at, "{byte} at {at}");
             }
             assert_eq!(equal_to(u64::from_le_bytes([byte ^ 1; 8]), byte), 0);
+            assert_eq!(first_place(0), 8);
         }
     }
 
