@@ -95,10 +95,9 @@ impl<'c> Chunk<'c> {
 
     /// One that nothing is left of.
     pub(crate) const fn done() -> Self {
-        Self {
-            is_done: true,
-            ..Self::new("")
-        }
+        let mut chunk = Self::new("");
+        chunk.is_done = true;
+        chunk
     }
 
     pub(crate) const fn end() -> Self {
