@@ -672,6 +672,13 @@ mod tests {
             [26, 17, 13, 12, 7, 6, 3, 3],
             [24, 16, 12, 11, 7, 6, 3, 3],
         );
+        let near = "!!!GADGET_START:A\n!!!ARG:p\nx\n!!!ARGx\n!!!GADGET_ENx\n";
+        check_asked(
+            &block,
+            near,
+            [11, 13, 13, 12, 9, 8, 5, 5],
+            [2, 4, 2, 3, 0, 3, 1, 1],
+        );
         let marker = "<a marker of thirty-three bytes:>";
         let long = block.start(marker);
         let near = format!("{0}.{0}. {0}.", &marker[..31]);

@@ -545,7 +545,7 @@ mod tests {
         };
         let (one, few) = (&["!!!A", "!!!B"], &["!!!", "\n\n", "#?#"]);
         check(one, "more than a block, but without one", true, 0);
-        check(one, "more than a block, with! one! of us", true, 0);
+        check(one, "more than a block, with! one of! us", true, 0);
         check(one, "more than a block, with more of!!!", false, 0);
         check(one, "more than a block, with one at its!", false, 0);
         check(one, "!ore than a block, with one at 0", true, 1 << 7);
