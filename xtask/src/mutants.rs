@@ -2,9 +2,12 @@
 //!
 //! The work is done by `cargo-mutants`. `.cargo/mutants.toml` names the changes that make no difference, each with its
 //! reason; every other change must be noticed. A change that builds no program, or one that never ends, is noticed too.
+//! What is named there is tried as well, and must not be noticed.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A crate; its own tests decide about a change to it, and some of the oracle's.
 struct Subject {
@@ -98,6 +101,15 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
         );
     }
     check_exceptions(root)?;
+    for subject in subjects {
+        let noticed = try_exceptions(root, subject, rest)?;
+        if !noticed.is_empty() {
+            return Err(format!(
+                "a test notices these changes, although {EXCEPTIONS} says that they make no difference:\n{}",
+                noticed.join("\n")
+            ));
+        }
+    }
     let mut unnoticed = Vec::new();
     for subject in subjects {
         unnoticed.extend(try_changes(root, subject, rest)?);
@@ -115,9 +127,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
 
 /// What became of the changes of a run.
 struct Found {
-    noticed: usize,
-    endless: usize,
-    unbuilt: usize,
+    noticed: Vec<String>,
+    endless: Vec<String>,
+    unbuilt: Vec<String>,
     missed: Vec<String>,
 }
 
@@ -130,31 +142,52 @@ impl Found {
             text.lines().map(str::to_owned).collect()
         };
         Self {
-            noticed: of("caught.txt").len(),
-            endless: of("timeout.txt").len(),
-            unbuilt: of("unviable.txt").len(),
+            noticed: of("caught.txt"),
+            endless: of("timeout.txt"),
+            unbuilt: of("unviable.txt"),
             missed: of("missed.txt"),
         }
     }
 
     fn total(&self) -> usize {
-        self.noticed + self.endless + self.unbuilt + self.missed.len()
+        let rest = self.unbuilt.len() + self.missed.len();
+        self.noticed.len() + self.endless.len() + rest
     }
 }
 
-/// The changes to one crate that nothing noticed.
-fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
-    let output = crate::target().join("mutants").join(subject.name);
-    fs::create_dir_all(&output).map_err(|error| format!("{}: {error}", output.display()))?;
-    let folder = output.display().to_string();
-    let scope = ["--package", subject.package, "--output", &folder];
-    let tried = listed(&[&scope[..], rest].concat())?.len();
-    let all = listed(&[&scope[..], rest, &["--no-config"]].concat())?.len();
+/// Which changes are tried, and where what became of them is written.
+struct Scope {
+    output: PathBuf,
+    /// As arguments of `cargo-mutants`.
+    arguments: Vec<String>,
+}
 
-    let run = |tests: &Tests, expected: usize, more: &[&str]| -> Result<Found, String> {
+impl Scope {
+    fn new(name: &str, subject: &Subject, more: &[&str]) -> Result<Self, String> {
+        let output = crate::target().join("mutants").join(name);
+        fs::create_dir_all(&output).map_err(|error| format!("{}: {error}", output.display()))?;
+        let folder = output.display().to_string();
+        let own = ["--package", subject.package, "--output", &folder];
+        let arguments = own
+            .iter()
+            .chain(more)
+            .map(|&word| word.to_owned())
+            .collect();
+        Ok(Self { output, arguments })
+    }
+
+    /// Tries `expected` changes with these tests.
+    fn run(
+        &self,
+        root: &Path,
+        subject: &Subject,
+        tests: &Tests,
+        expected: usize,
+        more: &[&str],
+    ) -> Result<Found, String> {
         let mut command = crate::cargo(&["mutants", "--colors=never"]);
         command
-            .args(scope)
+            .args(&self.arguments)
             // With `--test-package` for the oracle, the unchanged code would be tried without it.
             .args(
                 subject
@@ -163,44 +196,108 @@ fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<Stri
                     .map(|one| format!("--cargo-arg={one}")),
             )
             .arg(format!("--cargo-arg=--config={RUNNER}"))
-            .args(rest)
             .args(more)
             .envs(tests.environment.iter().copied())
             // It builds in a copy of the tree, in several at the same time if it is told to.
             .env_remove("CARGO_TARGET_DIR");
-        let ended = crate::step(&format!("mutants of {}", subject.name), &mut command);
-        let found = Found::read(&output);
-        // It also fails where a change was not noticed or did not end; then all have been tried.
-        if found.total() < expected {
-            ended?;
-            return Err(format!("of {expected} changes not all were tried"));
+        println!("== mutants of {}", subject.name);
+        let status = command
+            .status()
+            .map_err(|error| format!("cargo mutants: {error}"))?;
+        // With these numbers it says that a change was not noticed, or did not end.
+        let found = Found::read(&self.output);
+        if !matches!(status.code(), Some(0 | 2 | 3)) || found.total() < expected {
+            return Err(format!(
+                "of {expected} changes not all were tried: {status}"
+            ));
         }
         Ok(found)
-    };
-    let mut found = run(subject.quick.as_ref().unwrap_or(&subject.all), tried, &[])?;
-    let left = found.endless + found.missed.len();
+    }
+}
+
+/// The changes to one crate that nothing noticed.
+fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
+    let scope = Scope::new(subject.name, subject, rest)?;
+    let tried = listed(&scope.arguments)?.len();
+    let excepted = excepted(subject, rest)?.len();
+    let quick = subject.quick.as_ref().unwrap_or(&subject.all);
+    let mut found = scope.run(root, subject, quick, tried, &[])?;
+    let left = found.endless.len() + found.missed.len();
     if subject.quick.is_some() && left > 0 {
-        let again = run(&subject.all, left, &["--iterate"])?;
+        let iterate = ["--iterate"];
+        let more = if rest.contains(&"--iterate") {
+            &[]
+        } else {
+            &iterate[..]
+        };
+        let again = scope.run(root, subject, &subject.all, left, more)?;
         found = Found {
-            noticed: found.noticed + again.noticed,
-            unbuilt: found.unbuilt + again.unbuilt,
+            noticed: [found.noticed, again.noticed].concat(),
+            unbuilt: [found.unbuilt, again.unbuilt].concat(),
             ..again
         };
     }
     println!(
-        "mutants of {}: {tried} tried, {} noticed, {} never ended, {} do not build, {} survived; {} make no difference",
+        "mutants of {}: {tried} tried, {} noticed, {} never ended, {} do not build, {} survived; {excepted} make no \
+         difference",
         subject.name,
-        found.noticed,
-        found.endless,
-        found.unbuilt,
+        found.noticed.len(),
+        found.endless.len(),
+        found.unbuilt.len(),
         found.missed.len(),
-        all - tried,
     );
     Ok(found.missed)
 }
 
+/// The changes that are said to make no difference, and that a quick test notices all the same. Not where changes are
+/// chosen by their names: the exceptions are chosen so here.
+fn try_exceptions(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
+    let excepted = excepted(subject, rest)?;
+    let by_name = ["--iterate", "--re", "--examine-re", "-F"];
+    let is_by_name = |word: &&str| by_name.iter().any(|flag| word.starts_with(flag));
+    if excepted.is_empty() || rest.iter().any(is_by_name) {
+        return Ok(Vec::new());
+    }
+    let name = format!("{}-exceptions", subject.name);
+    let chosen = excepted
+        .iter()
+        .map(|name| format!("--re=^{}$", escaped(name)));
+    let chosen: Vec<String> = chosen.collect();
+    // The profile and the times of the file that is left out here with its exceptions.
+    let own = ["--no-config", "--profile=mutants", "--timeout=20"];
+    let more: Vec<&str> = own
+        .into_iter()
+        .chain(chosen.iter().map(String::as_str))
+        .collect();
+    let scope = Scope::new(&name, subject, &[rest, &more].concat())?;
+    let quick = subject.quick.as_ref().unwrap_or(&subject.all);
+    let found = scope.run(root, subject, quick, excepted.len(), &[])?;
+    Ok([found.noticed, found.endless].concat())
+}
+
+/// The names of the changes that `EXCEPTIONS` takes out of these.
+fn excepted(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
+    let scope = ["--package", subject.package];
+    let tried: HashSet<String> = listed(&[&scope, rest].concat())?.into_iter().collect();
+    let mut all = listed(&[&scope, rest, &["--no-config"]].concat())?;
+    all.retain(|name| !tried.contains(name));
+    Ok(all)
+}
+
+/// As a regular expression that stands for this text alone.
+fn escaped(text: &str) -> String {
+    let mut pattern = String::new();
+    for character in text.chars() {
+        if character.is_ascii_punctuation() {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern
+}
+
 /// The names of the changes that these arguments choose.
-fn listed(arguments: &[&str]) -> Result<Vec<String>, String> {
+fn listed(arguments: &[impl AsRef<OsStr>]) -> Result<Vec<String>, String> {
     let output = crate::cargo(&["mutants", "--list", "--colors=never"])
         .args(arguments)
         .output()

@@ -310,10 +310,7 @@ impl Machine {
         }
         let Found::Whole { len, role, .. } = found else {
             if !end {
-                return Step::More(match found {
-                    Found::Partial { at, until } => Wait::marker(at, until),
-                    _ => Wait::Any,
-                });
+                return Step::More(Wait::Any);
             }
             self.state = State::CallEnd(Termination::EndOfStream);
             return Step::Whole(Token::ValueEnd, held);

@@ -15,7 +15,7 @@ const REPLACEMENT: &str = "\u{FFFD}";
 
 /// A [`Parser`] that takes bytes.
 ///
-/// Each maximal invalid part becomes one U+FFFD; spans count the original bytes (`spec/common.md`, "Bytes"). A
+/// Each maximal invalid part becomes one U+FFFD; spans count the original bytes (`spec/common.md` 1.2). A
 /// character may be split between chunks.
 ///
 /// ```

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::event::Syntax;
 use crate::markers::{checked, emoji_end};
 
-/// The longest marker that is accepted, in bytes, its key included.
+/// The longest marker that is accepted, in bytes, its key included (`spec/common.md` 1.3).
 pub const MARKER_LIMIT: usize = 64;
 /// The longest key that is accepted, in bytes.
 const KEY_LIMIT: usize = 32;
@@ -76,7 +76,7 @@ impl Dialect {
         Self::new(Some(Syntax::Emoji))
     }
 
-    /// Whichever of the two syntaxes the first call of the text is written in (`spec/common.md`, "Automatic").
+    /// Whichever of the two syntaxes the first call of the text is written in (`spec/common.md` 8).
     ///
     /// This is the default.
     pub fn auto() -> Self {
@@ -109,13 +109,13 @@ impl Dialect {
 
     /// Reads a marker with a backslash before its last character as content; writing puts that backslash there.
     ///
-    /// See [`escape`](crate::escape) and `spec/common.md`, "Escape".
+    /// See [`escape`](crate::escape) and `spec/common.md` 6.
     pub fn escaped(mut self) -> Self {
         self.escaped = true;
         self
     }
 
-    /// Puts a key into every marker, so that text which does not know it cannot hold a marker.
+    /// Puts a key into every marker, so that text which does not know it cannot hold a marker (`spec/common.md` 7).
     ///
     /// The key is 1 to 32 ASCII letters and digits. It stands before a marker's last `:` or `[`, else at its end.
     pub fn keyed(mut self, key: impl Into<String>) -> Self {
@@ -123,31 +123,32 @@ impl Dialect {
         self
     }
 
-    /// Takes what stands between these two markers as reasoning, in which no call is looked for.
+    /// Takes what stands between these two markers as reasoning, in which no call is looked for (`spec/common.md` 5).
     pub fn reasoning(mut self, open: impl Into<String>, close: impl Into<String>) -> Self {
         self.reasoning = Some((open.into(), close.into()));
         self
     }
 
-    /// Begins inside reasoning, for models whose prompt already holds the open marker.
+    /// Begins inside reasoning, for models whose prompt already holds the open marker (`spec/common.md` 5).
     pub fn in_reasoning(mut self) -> Self {
         self.in_reasoning = true;
         self
     }
 
-    /// Lets the markers of the block syntax count anywhere in a call, not only at the beginning of a line.
+    /// Lets the markers of the block syntax count anywhere in a call, not only at the beginning of a line
+    /// (`spec/block.md` 3.6).
     pub fn markers_anywhere(mut self) -> Self {
         self.anywhere = true;
         self
     }
 
-    /// Accepts the canonical emoji marker alone, not its repaired forms.
+    /// Accepts the canonical emoji marker alone, not its repaired forms (`spec/emoji.md` 1.2).
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
     }
 
-    /// Lets ` /]` close an emoji call that has no body.
+    /// Lets ` /]` close an emoji call that has no body (`spec/emoji.md` 5).
     pub fn self_closing(mut self) -> Self {
         self.self_closing = true;
         self

@@ -6,7 +6,7 @@ use crate::dialect::{Dialect, DialectError, MARKER_LIMIT};
 use crate::markers::{Found, Marker, Set, checked, split_last};
 use crate::scan::Scan;
 
-/// Escapes and unescapes texts for one dialect, or for several at once.
+/// Escapes and unescapes texts for one dialect, or for several at once (`spec/common.md` 6).
 ///
 /// The escape is reversible for every text: [`unescape`](Self::unescape) of [`escape`](Self::escape) gives the text
 /// again. Escaped text holds no marker of the dialect, so a model's text around it is read as if it were not there.

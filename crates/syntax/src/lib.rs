@@ -54,7 +54,8 @@ pub use render::{Call, CallPart, RenderError, render};
 pub use section::Section;
 pub use span::Span;
 
-/// The longest header or pointer line, in bytes between its marker and its end.
+/// The longest header or pointer line, in bytes between its marker and its end (`spec/block.md` 2.4 and 4.3,
+/// `spec/emoji.md` 2.3).
 pub const LINE_LIMIT: usize = 4096;
 
 /// Whether `c` is a blank: a space or a tab. Trimming removes nothing else.

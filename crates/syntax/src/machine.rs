@@ -17,8 +17,9 @@
 //!   Text ─────────────────► Reasoning ──────────────► Text
 //! ```
 //!
-//! The states have the names of `spec/common.md`, `spec/block.md` and `spec/emoji.md`. Block states are in
-//! `block.rs`, emoji states in `emoji.rs`. The machine never keeps text: what it cannot decide yet it leaves in the
+//! The states of `spec/block.md` 1.2 and `spec/emoji.md` 1.3 have their names. `Header` is the header of a call that
+//! ends the one before it; that of a call after text is read in `Text`. `PointerRest`, `EndMarker`, `CallEnd` and
+//! `BodyStart` stand between two states of `spec/`, for what is said in more than one step. Block states are in `block.rs`, emoji states in `emoji.rs`. The machine never keeps text: what it cannot decide yet it leaves in the
 //! window, and [`parser`](crate::parser) shows it the same front again with more behind it.
 
 use std::sync::Arc;
@@ -111,7 +112,7 @@ pub(crate) enum State {
 /// The state machine of one stream.
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "two options and two facts about the line, independent of each other"
+    reason = "two options, a fact about the line and one about the call, independent of each other"
 )]
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {

@@ -16,7 +16,7 @@ pub struct NearMiss {
     pub meant: String,
 }
 
-/// Finds what looks like a marker in a finished text, inside calls and outside them.
+/// Finds what looks like a marker in a finished text, inside calls and outside them (`spec/common.md` 9).
 ///
 /// ```
 /// use plaincall_syntax::{Dialect, near_misses};

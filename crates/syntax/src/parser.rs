@@ -21,7 +21,7 @@ const PULL: usize = 64;
 /// there so that the window is moved to the front only once in a while.
 const ROOM: usize = LINE_LIMIT + 1024;
 
-/// A streaming parser for one document: one reply of a model.
+/// A streaming parser for one document: one reply of a model (`spec/common.md` 2, `spec/block.md`, `spec/emoji.md`).
 ///
 /// It never fails and never loses text: whatever comes in, the spans of its events tile the input. How the input is
 /// cut into chunks makes no difference, except for where text is cut.
@@ -63,7 +63,7 @@ pub struct Parser {
     pub(crate) is_fast: bool,
     /// What is known of what comes next.
     pub(crate) plain: Plain,
-    /// How often the machine was asked about a window.
+    /// How often a window was looked at, by the fast path or the exact one.
     #[cfg(test)]
     pub(crate) looks: usize,
     /// How often that was left to the exact path.
@@ -95,6 +95,8 @@ impl<'c> Chunk<'c> {
 
     /// One that nothing is left of.
     pub(crate) const fn done() -> Self {
+        // Step by step, because a field that is left out could not be excepted from mutation testing; it would only be
+        // slower.
         let mut chunk = Self::new("");
         chunk.is_done = true;
         chunk
@@ -530,7 +532,8 @@ impl Drop for Events<'_, '_> {
     }
 }
 
-/// The events of a whole text: what [`Parser::feed`] and [`Parser::finish`] return for it in one chunk.
+/// The events of a whole text (`spec/common.md` 2): what [`Parser::feed`] and [`Parser::finish`] return for it in one
+/// chunk.
 ///
 /// ```
 /// use plaincall_syntax::{Dialect, EventKind, parse};

@@ -38,7 +38,7 @@ pub enum Call<'a> {
     },
 }
 
-/// Renders a call: one that [`parse`] reads as the same call.
+/// Renders a call: one that [`parse`] reads as the same call (`spec/block.md` 9, `spec/emoji.md` 9).
 ///
 /// ```
 /// use plaincall_syntax::{Call, Dialect, render};

@@ -247,7 +247,8 @@ impl Scan {
         })
     }
 
-    /// A bit in the highest place of the first byte of `word` that a text begins with, and perhaps of later ones.
+    /// A bit in the highest place of the first byte of `word` that a text begins with, and perhaps of later ones; where
+    /// many bytes begin one, always of the first place.
     #[inline]
     fn hits(&self, word: u64) -> u64 {
         match self.firsts {

@@ -286,7 +286,7 @@ impl Hunt {
         let (ratio, place) = &self.worst;
         let (dear, dear_place) = &self.dearest;
         format!(
-            "hunt: {} texts timed, {} measured again, {} finds; the steepest of the others takes {ratio:.2} times as long for twice the text ({place}); the slowest takes {dear:.0} ns a byte ({dear_place})",
+            "hunt: {} texts timed, {} measured again, {} finds; the steepest of the others grows {ratio:.2} times, three doublings in a row ({place}); the slowest takes {dear:.0} ns a byte ({dear_place})",
             self.inputs,
             self.again,
             self.finds.len(),
