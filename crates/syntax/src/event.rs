@@ -265,3 +265,13 @@ impl Pointer<'_> {
         &self.source
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Part;
+
+    #[test]
+    fn a_part_is_shown_by_its_places() {
+        assert_eq!(format!("{:?}", Part::new(3, 9)), "3..9");
+    }
+}
