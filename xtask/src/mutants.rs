@@ -288,7 +288,8 @@ fn excepted(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
 fn escaped(text: &str) -> String {
     let mut pattern = String::new();
     for character in text.chars() {
-        if character.is_ascii_punctuation() {
+        // With a backslash, these two stand for the edges of words.
+        if character.is_ascii_punctuation() && !matches!(character, '<' | '>') {
             pattern.push('\\');
         }
         pattern.push(character);
