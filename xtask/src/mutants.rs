@@ -272,7 +272,10 @@ fn try_exceptions(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<S
     let scope = Scope::new(&name, subject, &[rest, &more].concat())?;
     let quick = subject.quick.as_ref().unwrap_or(&subject.all);
     let found = scope.run(root, subject, quick, excepted.len(), &[])?;
-    Ok([found.noticed, found.endless].concat())
+    let mut noticed = [found.noticed, found.endless].concat();
+    // A field that is left out is tried whatever was chosen.
+    noticed.retain(|name| excepted.contains(name));
+    Ok(noticed)
 }
 
 /// The names of the changes that `EXCEPTIONS` takes out of these.
