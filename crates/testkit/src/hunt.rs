@@ -23,6 +23,8 @@ use subjects::{Input, PARSER, Subject, of_dialect, of_values};
 
 /// How much longer twice the text may take.
 const MOST: f64 = 2.2;
+/// So many nanoseconds a byte, 100 MB a second, are no find where it stays at that.
+const CHEAP: f64 = 10.0;
 /// How often a suspicious text is measured at each length.
 const AGAIN: usize = 12;
 /// In so many ladders a find must show, one after another, beside the one that made it suspicious.
@@ -182,7 +184,8 @@ impl Ladder {
 
     /// The most that three doublings in a row each add of what the one before added, if the last two also take that many
     /// times as long as half the text. Where it stays linear afterwards, as behind the longest header, a byte must have
-    /// become at least twice as dear on the way.
+    /// become at least twice as dear on the way, and dearer than [`CHEAP`]: what is only held takes next to nothing until
+    /// it is read.
     fn steepest(&self) -> f64 {
         let growth = self.growth();
         let times: Vec<f64> = self.steps.iter().map(|(_, time)| *time).collect();
@@ -192,7 +195,9 @@ impl Ladder {
             let dearer = |from: usize| -> f64 {
                 ratios[from..last].iter().map(|ratio| ratio / 2.0).product()
             };
-            (0..last).any(|from| dearer(from) > 2.0)
+            let (len, time) = self.steps[last];
+            let is_cheap = time <= CHEAP * f64::from(u32::try_from(len).expect("a short text"));
+            !is_cheap && (0..last).any(|from| dearer(from) > 2.0)
         };
         let least = |(first, three): (usize, &[f64])| {
             let last = first + 4;
@@ -428,4 +433,11 @@ fn only_what_is_steeper_is_found() {
     check(|len| len * 16.0 + len * len / 1024.0, true);
     check(|len| len * len.sqrt(), true);
     check(|len| len * len.min(4096.0), true);
+    check(|len| len * len.min(4096.0) / 200.0, true);
+    check(|len| len * len.min(4096.0) / 500.0, false);
+    // Held up to the longest header, then read: measured so.
+    check(
+        |len| 1000.0 + len * 0.8 + 7.0 * (len - 3600.0).max(0.0),
+        false,
+    );
 }
