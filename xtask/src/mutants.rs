@@ -56,6 +56,11 @@ const SUBJECTS: &[Subject] = &[
 ];
 
 impl Subject {
+    /// The tests that are asked first.
+    fn first(&self) -> &Tests {
+        self.quick.as_ref().unwrap_or(&self.all)
+    }
+
     /// What is built and run for each change, as cargo's arguments. What does not run need not be built either.
     fn arguments(&self, root: &Path, tests: &Tests) -> Result<Vec<String>, String> {
         let folder = root.join("crates").join(self.name).join("tests");
@@ -220,8 +225,7 @@ fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<Stri
     let scope = Scope::new(subject.name, subject, rest)?;
     let tried = listed(&scope.arguments)?.len();
     let excepted = excepted(subject, rest)?.len();
-    let quick = subject.quick.as_ref().unwrap_or(&subject.all);
-    let mut found = scope.run(root, subject, quick, tried, &[])?;
+    let mut found = scope.run(root, subject, subject.first(), tried, &[])?;
     let left = found.endless.len() + found.missed.len();
     if subject.quick.is_some() && left > 0 {
         let iterate = ["--iterate"];
@@ -270,8 +274,7 @@ fn try_exceptions(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<S
         .chain(chosen.iter().map(String::as_str))
         .collect();
     let scope = Scope::new(&name, subject, &[rest, &more].concat())?;
-    let quick = subject.quick.as_ref().unwrap_or(&subject.all);
-    let found = scope.run(root, subject, quick, excepted.len(), &[])?;
+    let found = scope.run(root, subject, subject.first(), excepted.len(), &[])?;
     let mut noticed = [found.noticed, found.endless].concat();
     // A field that is left out is tried whatever was chosen.
     noticed.retain(|name| excepted.contains(name));

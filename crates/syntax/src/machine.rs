@@ -19,7 +19,8 @@
 //!
 //! The states of `spec/block.md` 1.2 and `spec/emoji.md` 1.3 have their names. `Header` is the header of a call that
 //! ends the one before it; that of a call after text is read in `Text`. `PointerRest`, `EndMarker`, `CallEnd` and
-//! `BodyStart` stand between two states of `spec/`, for what is said in more than one step. Block states are in `block.rs`, emoji states in `emoji.rs`. The machine never keeps text: what it cannot decide yet it leaves in the
+//! `BodyStart` stand between two states of `spec/`, for what is said in more than one step. Block states are in
+//! `block.rs`, emoji states in `emoji.rs`. The machine never keeps text: what it cannot decide yet it leaves in the
 //! window, and [`parser`](crate::parser) shows it the same front again with more behind it.
 
 use std::sync::Arc;
