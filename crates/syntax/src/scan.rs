@@ -127,12 +127,32 @@ impl Scan {
         if matches!(text.len(), SHORT..=LONG) && self.lacks_pairs(text) {
             return text.len();
         }
-        let hits = self.hits(word(text));
-        let place = first_place(hits);
+        let place = match self.one {
+            Some(_) if text.len() <= 8 => self.pair_place(text),
+            _ => first_place(self.hits(word(text))),
+        };
         match text.get(place..) {
-            Some(rest) if hits != 0 && self.may_begin(rest) => place,
-            _ => self.next(text, place.min(8)).unwrap_or(text.len()),
+            None => text.len(),
+            Some(rest) if self.may_begin(rest) => place,
+            Some(_) => self.next(text, place + 1).unwrap_or(text.len()),
         }
+    }
+
+    /// In a text of at most eight bytes: where the pair stands, if there is one pair only, or its first byte so near the
+    /// end that the second is not there yet; if it does not, a place that is not in the text.
+    #[inline]
+    fn pair_place(&self, text: &[u8]) -> usize {
+        let [(first, later), ..] = self.pairs;
+        let word = word(text);
+        let known = text.len().saturating_sub(self.apart);
+        let absent = if known < 8 {
+            u64::MAX << (8 * known)
+        } else {
+            0
+        };
+        let laters = each_zero(word ^ (ONES * u64::from(later))) >> (8 * self.apart);
+        let hits = each_zero(word ^ (ONES * u64::from(first))) & (laters | absent);
+        first_place(hits)
     }
 
     /// Whether a text as long as a usual chunk has none of the pairs, nor a first byte too near its end to tell: all of
@@ -352,6 +372,13 @@ const fn zeros(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
+/// The same, and nothing of any other byte.
+#[inline]
+const fn each_zero(word: u64) -> u64 {
+    const LOW: u64 = ONES * 0x7F;
+    !(((word & LOW) + LOW) | word | LOW)
+}
+
 /// The place of the first byte that `hits` tell of; 8 if they tell of none.
 #[inline]
 const fn first_place(hits: u64) -> usize {
@@ -423,7 +450,7 @@ fn has<const N: usize>(first: &[u8; N], later: &[u8; N], pair: (u8, u8)) -> bool
 
 #[cfg(test)]
 mod tests {
-    use super::{Begin, Firsts, Scan, bits, equal_to, first_place, is_in, skip, word};
+    use super::{Begin, Firsts, Scan, bits, each_zero, equal_to, first_place, is_in, skip, word};
 
     /// The place by its definition: the first one where a text's first eight bytes, or all that is left, agree.
     fn naive(texts: &[&str], text: &[u8], from: usize) -> Option<usize> {
@@ -600,6 +627,50 @@ mod tests {
             assert_eq!(equal_to(u64::from_le_bytes([byte ^ 1; 8]), byte), 0);
             assert_eq!(first_place(0), 8);
         }
+    }
+
+    #[test]
+    fn each_zero_byte_is_told_and_no_other() {
+        for other in [1_u8, 0x7F, 0x80, 0x81, 0xFF] {
+            for zeros in 0_u8..=255 {
+                let is_zero = |at: usize| zeros & (1 << at) != 0;
+                let word =
+                    u64::from_le_bytes(std::array::from_fn(
+                        |at| {
+                            if is_zero(at) { 0 } else { other }
+                        },
+                    ));
+                let expected =
+                    u64::from_le_bytes(std::array::from_fn(
+                        |at| {
+                            if is_zero(at) { 0x80 } else { 0 }
+                        },
+                    ));
+                assert_eq!(each_zero(word), expected, "{other} and zeros at {zeros:b}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_few_bytes_the_pair_is_found_where_it_stands_or_may() {
+        let check = |texts: &[&str], text: &str, expected: usize| {
+            let scan = Scan::of(texts.iter().copied());
+            let found = scan.pair_place(text.as_bytes());
+            assert_eq!(found, expected, "{texts:?} in {text:?}");
+        };
+        let far = &["!!!ARG:", "!?!END"];
+        check(far, "", 8);
+        check(far, "x != y", 8);
+        check(far, "!x!y", 0);
+        check(far, "a !x", 2);
+        check(far, "a! x", 8);
+        check(far, "x! !..!", 1);
+        check(far, "abcdef!g", 6);
+        check(far, "abcde!gh", 8);
+        check(&["!a", "!ab"], "!b !a", 3);
+        check(&["!a", "!ab"], "!b !", 3);
+        check(&["!", "!ab"], "x!", 1);
+        check(&["\0", "\0a"], "ab", 2);
     }
 
     #[test]
