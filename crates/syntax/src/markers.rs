@@ -390,6 +390,19 @@ impl Set {
         more.len() < rest.len() && rest.starts_with(more)
     }
 
+    /// The role and the length of the marker of this index, if `more` completes it behind `begun` bytes.
+    pub(crate) fn completes(
+        &self,
+        index: usize,
+        begun: usize,
+        more: &[u8],
+    ) -> Option<(Role, usize)> {
+        let marker = self.whole.get(index)?;
+        let rest = marker.text.as_bytes().get(begun..)?;
+        more.starts_with(rest)
+            .then_some((marker.role, marker.text.len()))
+    }
+
     /// How many bytes at the front surely begin neither a marker nor an escape.
     #[inline]
     pub(crate) fn plain_len(&self, text: &[u8]) -> usize {
