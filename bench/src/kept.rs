@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::payload::Part;
 
 /// How much of a payload came back.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     /// Calls that came back with name, argument line, pointers and values byte for byte.
     pub(crate) calls: usize,

@@ -103,13 +103,11 @@ impl Values {
         let (mut bytes, mut ends) = (0, 0);
         let mut feed = |chunks: &[&str]| {
             for chunk in chunks {
-                for event in parser.feed(chunk) {
-                    match &event.kind {
-                        EventKind::ValueDelta(text) => bytes += black_box(&**text).len(),
-                        EventKind::CallEnd(_) => ends += 1,
-                        _ => {}
-                    }
-                }
+                parser.feed(chunk).for_each(|event| match &event.kind {
+                    EventKind::ValueDelta(text) => bytes += black_box(&**text).len(),
+                    EventKind::CallEnd(_) => ends += 1,
+                    _ => {}
+                });
             }
         };
         for _ in 0..self.calls {

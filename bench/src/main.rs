@@ -88,8 +88,8 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
     let effort = if options.quick { QUICK } else { FULL };
     let mut complaints = Vec::new();
     let mut verdicts = Vec::new();
-    // The rows of the second mode are measured with those of the first, and printed after them.
-    let mut later = Vec::new();
+    // The rows of the other modes are measured with those of the first, and printed after them.
+    let (mut in_loop, mut assembled) = (Vec::new(), Vec::new());
     writeln!(out, "{}", head())?;
     writeln!(out, "-- {}", Mode::Events.title())?;
     for payload in payload::all(options.quick) {
@@ -103,7 +103,7 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
             }
             let chunks = chunks::cut(&payload.text, size);
             let kept = Kept::compare(&payload.parts, &reading::parts(&parser, &chunks));
-            let [events, values] = measure(&payload, size, &chunks, &parser, effort);
+            let [events, looped, values] = measure(&payload, size, &chunks, &parser, effort);
             writeln!(out, "{}", Line(&events, &kept))?;
             if let Some(difference) = &kept.difference {
                 let size = size_title(size);
@@ -111,12 +111,15 @@ fn run(options: &Options, out: &mut impl Write) -> Result<Vec<String>, Box<dyn E
                 complaints.push(format!("LOST: {title}, chunks of {size}: {difference}"));
             }
             verdicts.extend(Verdict::of_row(payload.name, &events));
-            later.push((values, kept));
+            in_loop.push((looped, kept.clone()));
+            assembled.push((values, kept));
         }
     }
-    writeln!(out, "-- {}", Mode::Values.title())?;
-    for (row, kept) in &later {
-        writeln!(out, "{}", Line(row, kept))?;
+    for (mode, rows) in [(Mode::EventsInLoop, in_loop), (Mode::Values, assembled)] {
+        writeln!(out, "-- {}", mode.title())?;
+        for (row, kept) in &rows {
+            writeln!(out, "{}", Line(row, kept))?;
+        }
     }
     if options.wants(options::LENGTHS) {
         let rows = print_lengths(options, effort, out, &mut complaints)?;
@@ -198,14 +201,15 @@ fn measure(
     chunks: &[&str],
     parser: &Parser,
     effort: Effort,
-) -> [Row; 2] {
+) -> [Row; 3] {
     let copy = || copy_loop::read(chunks, payload.first_byte);
-    let [events, values] = Mode::ALL.map(|mode| move || reading::read(parser, chunks, mode));
+    let readings = Mode::ALL.map(|mode| move || reading::read(parser, chunks, mode));
     let finder = memmem::Finder::new(payload.start);
     let search = || {
         black_box(finder.find_iter(payload.text.as_bytes()).count());
     };
-    let mut runs: Vec<&dyn Fn()> = vec![&copy, &events, &values];
+    let mut runs: Vec<&dyn Fn()> = vec![&copy];
+    runs.extend(readings.iter().map(|reading| reading as &dyn Fn()));
     if size.is_none() {
         runs.push(&search);
     }

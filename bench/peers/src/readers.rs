@@ -268,13 +268,9 @@ fn plaincall(parser: &Parser, chunks: &[&str], sink: &mut impl Sink) {
         _ => {}
     };
     for chunk in chunks {
-        for event in parser.feed(chunk) {
-            take(&event.kind);
-        }
+        parser.feed(chunk).for_each(|event| take(&event.kind));
     }
-    for event in parser.finish() {
-        take(&event.kind);
-    }
+    parser.finish().for_each(|event| take(&event.kind));
 }
 
 fn dynamo_tools(

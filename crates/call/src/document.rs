@@ -63,9 +63,7 @@ impl Document {
     pub fn parse(text: &str, dialect: &Dialect) -> Result<Self, DialectError> {
         let mut parser = Parser::new(dialect)?;
         let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
-        for event in parser.feed(text) {
-            builder.push(&event);
-        }
+        parser.feed(text).for_each(|event| builder.push(&event));
         for event in parser.finish() {
             builder.push(&event);
         }

@@ -160,21 +160,25 @@ fn is_same(event: &EventKind<'_>, expected: &Kind) -> bool {
     }
 }
 
-/// Whether what a parser says of these chunks, and at their end, is what is still expected.
+/// Whether what a parser says of these chunks, and at their end, is what is still expected. The events of a chunk are taken
+/// all at once, as `for_each` does it.
 pub fn agrees<'t>(
     mut agreement: Agreement<'_>,
     mut parser: Parser,
     chunks: impl IntoIterator<Item = &'t str>,
 ) -> bool {
     for chunk in chunks {
-        if !parser.feed(chunk).all(|event| agreement.takes(&event)) {
+        let agrees = parser
+            .feed(chunk)
+            .fold(true, |agrees, event| agrees && agreement.takes(&event));
+        if !agrees {
             return false;
         }
     }
     parser.finish().all(|event| agreement.takes(&event)) && agreement.is_complete()
 }
 
-/// The same through the byte door.
+/// The same through the byte door, where the events are taken one by one.
 pub fn bytes_agree<'t>(
     mut agreement: Agreement<'_>,
     mut parser: ByteParser,
