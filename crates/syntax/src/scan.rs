@@ -134,7 +134,7 @@ impl Scan {
         match text.get(place..) {
             None => text.len(),
             Some(rest) if self.may_begin(rest) => place,
-            Some(_) => self.next(text, place + 1).unwrap_or(text.len()),
+            Some(_) => self.next(text, place).unwrap_or(text.len()),
         }
     }
 
