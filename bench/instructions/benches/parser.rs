@@ -1,4 +1,4 @@
-//! How many instructions the streaming parser takes for six small texts: `cargo xtask instructions`.
+//! How many instructions the streaming parser takes for seven small cases: `cargo xtask instructions`.
 //!
 //! The texts stand here and not in the payloads of the table, so that two versions of the parser read the same.
 
@@ -17,11 +17,25 @@ struct Case {
     parser: Parser,
     text: String,
     size: usize,
+    /// Whether the events are taken by a `for` loop and not by `for_each`.
+    in_loop: bool,
 }
 
 fn prepare(dialect: &Dialect, text: String, size: usize) -> Case {
     let parser = Parser::new(dialect).expect("a dialect that works");
-    Case { parser, text, size }
+    Case {
+        parser,
+        text,
+        size,
+        in_loop: false,
+    }
+}
+
+fn in_loop(case: Case) -> Case {
+    Case {
+        in_loop: true,
+        ..case
+    }
 }
 
 fn prose(size: usize) -> Case {
@@ -50,6 +64,7 @@ fn read(case: Case) -> usize {
         mut parser,
         text,
         size,
+        in_loop,
     } = case;
     let mut count = 0;
     let mut see = |event: Event<'_>| {
@@ -60,7 +75,13 @@ fn read(case: Case) -> usize {
     while !rest.is_empty() {
         let at = rest.ceil_char_boundary(size.min(rest.len()));
         let (chunk, behind) = rest.split_at(at);
-        parser.feed(chunk).for_each(&mut see);
+        if in_loop {
+            for event in parser.feed(chunk) {
+                see(event);
+            }
+        } else {
+            parser.feed(chunk).for_each(&mut see);
+        }
         rest = behind;
     }
     // Whatever it returns, so that older versions of the parser are read too.
@@ -75,6 +96,7 @@ fn read(case: Case) -> usize {
 #[bench::value_by_4(value(4))]
 #[bench::block_calls_by_4(block_calls(4))]
 #[bench::block_calls_by_64(block_calls(64))]
+#[bench::block_calls_by_64_in_a_loop(in_loop(block_calls(64)))]
 #[bench::block_calls_whole(block_calls(usize::MAX))]
 #[bench::emoji_calls_by_4(emoji_calls(4))]
 fn events(case: Case) -> usize {

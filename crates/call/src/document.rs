@@ -63,7 +63,9 @@ impl Document {
     pub fn parse(text: &str, dialect: &Dialect) -> Result<Self, DialectError> {
         let mut parser = Parser::new(dialect)?;
         let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
-        parser.feed(text).for_each(|event| builder.push(&event));
+        for event in parser.feed(text) {
+            builder.push(&event);
+        }
         for event in parser.finish() {
             builder.push(&event);
         }

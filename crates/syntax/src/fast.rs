@@ -146,7 +146,7 @@ impl Parser {
                     && let Some((role, len)) = set.completes(index, held, text)
                     && self.machine.begins_line(role)
                 {
-                    return self.line_goes_on(len, len - held, chunk);
+                    return self.line_goes_on(len, held, len - held, chunk);
                 }
                 let plain = self.machine.plain();
                 let (content, set) = (plain.content()?, self.machine.ends_of(plain)?);
@@ -157,7 +157,7 @@ impl Parser {
                 if self.machine.line_scanned != held {
                     return None;
                 }
-                self.line_goes_on(from, 0, chunk)
+                self.line_goes_on(from, held, 0, chunk)
             }
             Wait::Bracket { from } => {
                 let is_plain = self.machine.bracket_scanned == held
@@ -200,21 +200,20 @@ impl Parser {
         self.held.clear();
         self.held_from = 0;
         let span = Span::new(start, self.position);
-        self.plain = Plain::Unknown;
         self.learn_plain(chunk);
         Some(content_event(content, piece, span))
     }
 
-    /// A held header or pointer line whose content begins at `from` goes on with the chunk; the chunk's first `seen` bytes
-    /// are its marker's.
+    /// A header or pointer line, of which `held` bytes are held and whose content begins at `from`, goes on with the
+    /// chunk; the chunk's first `seen` bytes are its marker's.
     fn line_goes_on<'c>(
         &mut self,
         from: usize,
+        held: usize,
         seen: usize,
         chunk: &mut Chunk<'c>,
     ) -> Option<Event<'c>> {
         let text = chunk.text.as_bytes();
-        let held = self.held.len() - self.held_from;
         if held + text.len() > from + LINE_LIMIT {
             return None;
         }
@@ -222,7 +221,7 @@ impl Parser {
         if end < text.len() {
             return self.line_event(from, end, chunk);
         }
-        self.machine.line_scanned = held + end;
+        self.machine.line_scanned = held + text.len();
         self.wait = Wait::Line { from };
         self.absorb(chunk);
         None

@@ -164,8 +164,8 @@ impl Parser {
 
     /// Takes the next chunk and returns the events it completes.
     ///
-    /// The events borrow from the chunk, not from the parser. They are taken quickest by `for_each` or `fold`. Dropping the iterator early loses the events that were
-    /// not taken, but nothing else: the rest of the chunk is read all the same.
+    /// The events borrow from the chunk, not from the parser. They are taken quickest by `for_each` or `fold`. Dropping the
+    /// iterator early loses the events that were not taken, but nothing else: the rest of the chunk is read all the same.
     pub fn feed<'p, 'c>(&'p mut self, chunk: &'c str) -> Events<'p, 'c> {
         self.begin_chunk(chunk.len());
         Events {

@@ -138,8 +138,8 @@ impl Scan {
         }
     }
 
-    /// In a text of at most eight bytes: where the pair stands, if there is one pair only, or its first byte so near the
-    /// end that the second is not there yet; if it does not, a place that is not in the text.
+    /// In a text of at most eight bytes: where the pair stands, or its first byte so near the end that the second is not
+    /// there yet; if it does not, a place that is not in the text. There is one pair only.
     #[inline]
     fn pair_place(&self, text: &[u8]) -> usize {
         let [(first, later), ..] = self.pairs;
@@ -372,7 +372,7 @@ const fn zeros(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
-/// The same, and nothing of any other byte.
+/// A bit in the highest place of every byte that is zero, and of no other.
 #[inline]
 const fn each_zero(word: u64) -> u64 {
     const LOW: u64 = ONES * 0x7F;
@@ -670,6 +670,7 @@ mod tests {
         check(&["!a", "!ab"], "!b !a", 3);
         check(&["!a", "!ab"], "!b !", 3);
         check(&["!", "!ab"], "x!", 1);
+        check(&["!", "!ab"], "abcdefg!", 7);
         check(&["\0", "\0a"], "ab", 2);
     }
 

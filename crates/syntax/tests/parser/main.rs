@@ -50,6 +50,51 @@ fn a_clone_goes_on_where_the_parser_stood() {
     }
 }
 
+const CALLS: &str = "a!b\n!!!GADGET_START:A\n!!!ARG:x\n1\r\n!!!ARG:y\n!!!GADGET_END\nAfter it.";
+
+/// `for_each` and the like take them on a way of their own.
+#[test]
+fn events_taken_at_once_are_those_taken_one_by_one() {
+    let parser = Parser::new(&Dialect::block()).unwrap();
+    for at in 0..=CALLS.len() {
+        for taken in 0..8 {
+            let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
+            let [mut first, mut second] = [parser.clone(), parser.clone()];
+            for chunk in [&CALLS[..at], &CALLS[at..]] {
+                for event in first.feed(chunk) {
+                    one_by_one.push(event);
+                }
+                let mut events = second.feed(chunk);
+                at_once.extend(events.by_ref().take(taken));
+                events.for_each(|event| at_once.push(event));
+            }
+            assert_eq!(at_once, one_by_one, "{at}, {taken}");
+            assert!(second.finish().eq(first.finish()));
+        }
+    }
+}
+
+#[test]
+fn a_closure_that_panics_loses_events_and_nothing_else() {
+    let parser = Parser::new(&Dialect::block()).unwrap();
+    for taken in 0..8 {
+        let [mut broken, mut left_early] = [parser.clone(), parser.clone()];
+        let mut seen = 0;
+        let reading = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            broken.feed(CALLS).for_each(|_| {
+                seen += 1;
+                if seen > taken {
+                    std::panic::resume_unwind(Box::new(()));
+                }
+            });
+        }));
+        assert!(reading.is_err());
+        assert_eq!(left_early.feed(CALLS).take(taken).count(), taken);
+        assert_eq!(broken.position(), left_early.position());
+        assert!(broken.finish().eq(left_early.finish()));
+    }
+}
+
 /// Forgetting an iterator is allowed, so it must not harm: its chunk is lost, and reading goes on as text.
 #[test]
 fn a_forgotten_iterator_loses_its_chunk_and_nothing_else() {
