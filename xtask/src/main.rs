@@ -37,7 +37,7 @@ cargo xtask TASK
   bench         the parser's table of speed; arguments are passed on
   bench gateway what the gateway costs beside a bare proxy; arguments are passed on
   bench peers   the parser beside other parsers of tool calls; installs them, so it needs Node and a network
-  instructions  instructions of the parser in six small cases, now against a commit ([BASE], else where the branch left main):
+  instructions  instructions of the parser in seven small cases, now against a commit ([BASE], else where the branch left main):
                 fails above 5 % more; wants valgrind, and builds its runner once
   promises      runs the proofs that take long and writes PROMISES.md; with a word, only those that hold it
   docs          writes docs/command-line.md and docs/configuration.md anew from the command itself
