@@ -168,9 +168,10 @@ pub fn agrees<'t>(
     chunks: impl IntoIterator<Item = &'t str>,
 ) -> bool {
     for chunk in chunks {
-        let agrees = parser
+        let mut agrees = true;
+        parser
             .feed(chunk)
-            .fold(true, |agrees, event| agrees && agreement.takes(&event));
+            .for_each(|event| agrees = agrees && agreement.takes(&event));
         if !agrees {
             return false;
         }
