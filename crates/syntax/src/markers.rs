@@ -383,11 +383,8 @@ impl Set {
 
     /// Whether `more` behind `begun` bytes of the marker of this index is still a beginning of that marker alone.
     pub(crate) fn continues(&self, index: usize, begun: usize, more: &[u8]) -> bool {
-        let marker = self.whole.get(index).map(|marker| marker.text.as_bytes());
-        let rest = marker
-            .and_then(|marker| marker.get(begun..))
-            .unwrap_or_default();
-        more.len() < rest.len() && rest.starts_with(more)
+        let left = self.left_of(index, begun);
+        left.is_some_and(|(_, rest)| more.len() < rest.len() && rest.starts_with(more))
     }
 
     /// The role and the length of the marker of this index, if `more` completes it behind `begun` bytes.
@@ -397,10 +394,16 @@ impl Set {
         begun: usize,
         more: &[u8],
     ) -> Option<(Role, usize)> {
-        let marker = self.whole.get(index)?;
-        let rest = marker.text.as_bytes().get(begun..)?;
+        let (marker, rest) = self.left_of(index, begun)?;
         more.starts_with(rest)
             .then_some((marker.role, marker.text.len()))
+    }
+
+    /// The marker of this index, and what is left of it behind `begun` bytes.
+    #[inline]
+    fn left_of(&self, index: usize, begun: usize) -> Option<(&Marker, &[u8])> {
+        let marker = self.whole.get(index)?;
+        Some((marker, marker.text.as_bytes().get(begun..)?))
     }
 
     /// How many bytes at the front surely begin neither a marker nor an escape.
