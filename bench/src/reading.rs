@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use plaincall_syntax::{Event, EventKind, Parser, Slot, Termination};
+use plaincall_syntax::{Event, EventKind, Events, Parser, Slot, Termination};
 
 use crate::payload::{Call, Part};
 
@@ -32,16 +32,16 @@ impl Mode {
 /// Reads all chunks with a fresh copy of `parser`.
 pub(crate) fn read(parser: &Parser, chunks: &[&str], mode: Mode) {
     match mode {
-        Mode::Events => run(parser, chunks, &mut Look::default()),
-        Mode::EventsInLoop => run_loop(parser, chunks, &mut Look::default()),
-        Mode::Values => run(parser, chunks, &mut Assemble::default()),
+        Mode::Events => run(parser, chunks, &mut Look::default(), at_once),
+        Mode::EventsInLoop => run(parser, chunks, &mut Look::default(), one_by_one),
+        Mode::Values => run(parser, chunks, &mut Assemble::default(), at_once),
     }
 }
 
 /// Reads all chunks with a fresh copy of `parser` and returns what was in them.
 pub(crate) fn parts(parser: &Parser, chunks: &[&str]) -> Vec<Part> {
     let mut collect = Collect::default();
-    run(parser, chunks, &mut collect);
+    run(parser, chunks, &mut collect, at_once);
     collect.parts
 }
 
@@ -50,26 +50,32 @@ trait Reader {
     fn finish(&mut self) {}
 }
 
-fn run(parser: &Parser, chunks: &[&str], reader: &mut impl Reader) {
+fn run<R: Reader>(
+    parser: &Parser,
+    chunks: &[&str],
+    reader: &mut R,
+    take: impl Fn(Events<'_, '_>, &mut R),
+) {
     let mut parser = parser.clone();
     for chunk in chunks {
-        parser.feed(chunk).for_each(|event| reader.event(&event));
-    }
-    parser.finish().for_each(|event| reader.event(&event));
-    reader.finish();
-}
-
-fn run_loop(parser: &Parser, chunks: &[&str], reader: &mut impl Reader) {
-    let mut parser = parser.clone();
-    for chunk in chunks {
-        for event in parser.feed(chunk) {
-            reader.event(&event);
-        }
+        take(parser.feed(chunk), reader);
     }
     for event in parser.finish() {
         reader.event(&event);
     }
     reader.finish();
+}
+
+#[inline]
+fn at_once<R: Reader>(events: Events<'_, '_>, reader: &mut R) {
+    events.for_each(|event| reader.event(&event));
+}
+
+#[inline]
+fn one_by_one<R: Reader>(events: Events<'_, '_>, reader: &mut R) {
+    for event in events {
+        reader.event(&event);
+    }
 }
 
 /// Counts what it sees, so that nothing of it can be left out by the compiler.
