@@ -179,8 +179,10 @@ impl Arguments {
 
     /// Reads the arguments as a type: each value is parsed by what the type asks for.
     ///
-    /// `"02134"` is itself for a `String` and 2134 for a `u32`. Numbers may have a leading `+`, leading zeros and an
-    /// exponent, but no digit may be lost. The text `null` is `None` for an `Option`. Lists and objects come from
+    /// `"02134"` is itself for a `String` and 2134 for a `u32`. Numbers may have a leading `+`, leading zeros, a point at
+    /// either end (`.5`, `5.`) and an exponent, but no digit may be lost. Booleans may be `True` and `False`. Blank lines
+    /// after such a value do not count. The text `null` is `None` for an `Option`; if the arguments were bound to a
+    /// tool whose schema allows no string there, the text `None` is too. Lists and objects come from
     /// pointers or from JSON text. Where a type takes whatever comes (`serde_json::Value`, untagged and internally
     /// tagged enums, flattened fields), a value is what [`coerce`](crate::coerce) makes of it.
     ///

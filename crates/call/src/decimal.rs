@@ -10,7 +10,7 @@ const MOST_DIGITS: usize = 40;
 pub(crate) enum Notation {
     /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?`: what counts as a number without a schema.
     Plain,
-    /// Also a leading `+`, leading zeros and an exponent: what counts where a number is asked for.
+    /// Also a leading `+`, leading zeros, a point at either end and an exponent: what counts where a number is asked for.
     Free,
 }
 
@@ -41,7 +41,17 @@ impl Decimal {
             Some((whole, fraction)) => (whole, Some(fraction)),
             None => (mantissa, None),
         };
-        if !is_digits(whole) || !fraction.is_none_or(is_digits) {
+        let is_number = match (notation, fraction) {
+            (_, None) => is_digits(whole),
+            (Notation::Plain, Some(fraction)) => is_digits(whole) && is_digits(fraction),
+            // One side of the point may be empty.
+            (Notation::Free, Some(fraction)) => {
+                (is_digits(whole) || whole.is_empty())
+                    && (is_digits(fraction) || fraction.is_empty())
+                    && mantissa.len() > 1
+            }
+        };
+        if !is_number {
             return None;
         }
         if notation == Notation::Plain && whole.len() > 1 && whole.starts_with('0') {
@@ -238,7 +248,16 @@ mod tests {
             ("", Plain, None, None),
             ("-", Plain, None, None),
             ("1.", Plain, None, None),
-            (".5", Free, None, None),
+            (".5", Free, None, Some(0.5)),
+            ("-.5", Free, None, Some(-0.5)),
+            ("5.", Free, Some(5), Some(5.0)),
+            ("+5.e1", Free, Some(50), Some(50.0)),
+            (".0", Free, Some(0), Some(0.0)),
+            (".", Free, None, None),
+            ("-.", Free, None, None),
+            (".e5", Free, None, None),
+            (".5", Plain, None, None),
+            ("5.", Plain, None, None),
             ("+0010", Free, Some(10), Some(10.0)),
             ("1e3", Free, Some(1000), Some(1000.0)),
             ("12.5E1", Free, Some(125), Some(125.0)),

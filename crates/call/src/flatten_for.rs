@@ -148,10 +148,15 @@ impl<'s> Writer<'_, 's> {
             scalar => scalar_text(scalar).unwrap_or_default(),
         };
         let spelling = self.reader.spelling(place, &text);
-        if spelling.misfit.is_none() && spelling.reading.value(&text) == *value {
+        if spelling.misfit.is_some() {
+            return Err(unfit(pointer, value, place));
+        }
+        let back = spelling.reading.value(&text);
+        if back == *value {
             return self.pairs.push(pointer.to_owned(), text);
         }
-        Err(unfit(pointer, value, place))
+        let message = format!("it would come back as {}", quoted(&back.to_string()));
+        Err(refuse(pointer, message))
     }
 
     fn check_depth(&self, pointer: &str, depth: usize) -> Result<(), FlattenError> {

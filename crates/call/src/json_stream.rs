@@ -335,6 +335,7 @@ impl<S: Shape> JsonStream<S> {
                 self.value = OpenValue::String;
             }
             ExpectedValue::TextOrNull => self.wait(&place, Some(Doubt::null())),
+            ExpectedValue::TextOrScalar => self.wait(&place, Some(Doubt::scalar())),
             ExpectedValue::Guessed => self.wait(&place, Some(Doubt::guessed())),
             ExpectedValue::Whole => self.wait(&place, None),
         }

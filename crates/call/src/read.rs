@@ -17,7 +17,7 @@ use crate::decimal::Decimal;
 use crate::expand::Expanded;
 use crate::json_text;
 use crate::pointer::Pointer;
-use crate::reading::{Reading, boolean, decimal, is_null};
+use crate::reading::{Reading, boolean, decimal, is_null, is_null_or_none};
 use crate::tree::{Node, NodeIndex, ROOT};
 
 type Result<T> = std::result::Result<T, ArgumentError>;
@@ -292,7 +292,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
-            Place::Value(leaf, text) if leaf.reading != Reading::String && is_null(text) => {
+            Place::Value(leaf, text) if is_none(leaf.reading, text) => {
                 self.placed(visitor.visit_none())
             }
             _ => visitor.visit_some(self),
@@ -301,7 +301,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
-            Place::Value(_, text) if is_null(text) => self.placed(visitor.visit_unit()),
+            Place::Value(_, text) if is_null_or_none(text) => self.placed(visitor.visit_unit()),
             // A tool without parameters has a call without arguments.
             Place::Object(members) if members.is_empty() && self.depth == 0 => {
                 self.placed(visitor.visit_unit())
@@ -414,6 +414,11 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
+/// Whether an optional value is left out. Without a schema, what is optional may be a string.
+fn is_none(reading: Reading, text: &str) -> bool {
+    reading == Reading::Null || (reading != Reading::String && is_null(text))
+}
+
 struct Items<'a, 'i> {
     reader: Reader<'a>,
     items: std::slice::Iter<'i, NodeIndex>,
@@ -496,9 +501,10 @@ impl<'de> Deserializer<'de> for Key<'_> {
     for_whole_numbers!(key_numbers);
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match boolean(self.key) {
-            Some(value) => visitor.visit_bool(value),
-            None => self.deserialize_any(visitor),
+        match self.key {
+            "true" => visitor.visit_bool(true),
+            "false" => visitor.visit_bool(false),
+            _ => self.deserialize_any(visitor),
         }
     }
 

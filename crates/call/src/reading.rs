@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::coerce::coerce;
 use crate::decimal::{Decimal, Integer, Notation};
+use crate::flatten::scalar_text;
 use crate::json_text;
 
 /// What is known about the type of a value.
@@ -32,7 +33,12 @@ impl Reading {
         self.fitting(text).unwrap_or_else(|| text.into())
     }
 
-    /// The value as JSON, if the text fits.
+    /// The value as JSON, if the text fits where a string may stand too.
+    pub(crate) fn fitting_beside_string(self, text: &str) -> Option<Value> {
+        self.fitting(text).filter(|value| is_canonical(value, text))
+    }
+
+    /// The value as JSON, if the text fits where no string may stand.
     pub(crate) fn fitting(self, text: &str) -> Option<Value> {
         match self {
             Self::Coerced => Some(coerce(text).into()),
@@ -40,22 +46,22 @@ impl Reading {
             Self::Number => number(text),
             Self::Integer => integer(text),
             Self::Boolean => boolean(text).map(Value::from),
-            Self::Null => is_null(text).then_some(Value::Null),
+            Self::Null => is_null_or_none(text).then_some(Value::Null),
             Self::Json => json_text::parse(text).ok(),
         }
     }
 }
 
-/// The number that a text is where a number is asked for.
+/// The number that a text is where no string may stand.
 pub(crate) fn decimal(text: &str) -> Option<Decimal> {
-    Decimal::parse(text.trim_matches(is_blank), Notation::Free)
+    Decimal::parse(line(text), Notation::Free)
 }
 
-/// The boolean that a text is.
+/// The boolean that a text is where no string may stand.
 pub(crate) fn boolean(text: &str) -> Option<bool> {
-    match text.trim_matches(is_blank) {
-        "true" => Some(true),
-        "false" => Some(false),
+    match line(text) {
+        "true" | "True" => Some(true),
+        "false" | "False" => Some(false),
         _ => None,
     }
 }
@@ -65,11 +71,34 @@ pub(crate) fn is_null(text: &str) -> bool {
     text.trim_matches(is_blank) == "null"
 }
 
+/// Whether a text is null where no string may stand.
+pub(crate) fn is_null_or_none(text: &str) -> bool {
+    matches!(line(text), "null" | "None")
+}
+
+/// A text without the blank lines after it and the blanks around it. It may still have several lines.
+fn line(text: &str) -> &str {
+    let mut line = text.trim_end_matches(is_blank);
+    while let Some(above) = line.strip_suffix('\n') {
+        let above = above.strip_suffix('\r').unwrap_or(above);
+        line = above.trim_end_matches(is_blank);
+    }
+    line.trim_start_matches(is_blank)
+}
+
 fn integer(text: &str) -> Option<Value> {
     Some(match decimal(text)?.integer()? {
         Integer::Natural(value) => value.into(),
         Integer::Negative(value) => value.into(),
     })
+}
+
+/// Whether a scalar is written as the renderer writes it: nothing else is one beside a string.
+fn is_canonical(value: &Value, text: &str) -> bool {
+    match value {
+        Value::Null => is_null(text),
+        scalar => scalar_text(scalar).is_some_and(|written| written == text),
+    }
 }
 
 /// A number: whole if it is written without a point and is, else a float.

@@ -198,7 +198,7 @@ fn block_calls_that_do_not_fit() {
     );
     block(
         definition,
-        &[("name", "a"), ("n", "5\n")],
+        &[("name", "a"), ("n", "5\n6")],
         "`n`: expected a whole number, found `5…`",
     );
     block(

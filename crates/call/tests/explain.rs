@@ -82,7 +82,12 @@ fn by_a_schema() {
         (
             r#"{"type": ["string", "integer"]}"#,
             "5",
-            r#""5" | declared: a text or a whole number; a text is never turned into something else"#,
+            "5 | declared: a text or a whole number; the text is a whole number",
+        ),
+        (
+            r#"{"type": ["string", "integer"]}"#,
+            "007",
+            r#""007" | declared: a text or a whole number; beside a text, only the JSON spelling of another value counts, and this is none"#,
         ),
         (
             r#"{"type": ["string", "null"]}"#,

@@ -85,6 +85,7 @@ fn schemas() -> impl Strategy<Value = Value> {
             json!({"type": "array"}),
             json!({"type": "object"}),
             json!({"type": ["string", "null"]}),
+            json!({"type": ["string", "number", "boolean"]}),
             json!({"type": "integer", "nullable": true}),
             json!({"enum": [1, "1", null]}),
             json!({"const": "a"}),

@@ -59,6 +59,9 @@ fn scalars() {
     value("1e2", 100.0_f64);
     value("0.1", 0.1_f32);
     value("007", 7.0_f64);
+    value(".5", 0.5_f64);
+    value("5.\n\n", 5_u8);
+    value("False \r\n", false);
     value("ü", 'ü');
     value("", String::new());
     value("null", ());
@@ -67,7 +70,7 @@ fn scalars() {
 #[test]
 fn scalars_that_do_not_fit() {
     value_error::<bool>("yes", "`x`: expected true or false, found `yes`");
-    value_error::<bool>("True", "`x`: expected true or false, found `True`");
+    value_error::<bool>("TRUE", "`x`: expected true or false, found `TRUE`");
     value_error::<u8>(
         "256",
         "`x`: expected a whole number from 0 to 255, found `256`",
@@ -78,14 +81,14 @@ fn scalars_that_do_not_fit() {
     );
     value_error::<i32>("1.5", "`x`: expected a whole number, found `1.5`");
     value_error::<i32>("", "`x`: expected a whole number, found nothing");
-    value_error::<i32>("5\n", "`x`: expected a whole number, found `5…`");
+    value_error::<i32>("5\n6", "`x`: expected a whole number, found `5…`");
     value_error::<i32>("0x10", "`x`: expected a whole number, found `0x10`");
     value_error::<f64>("NaN", "`x`: expected a number, found `NaN`");
     value_error::<f64>(
         "0.12345678901234567890",
         "`x`: expected a number with no more digits than a 64-bit number keeps, found `0.12345678901234567890`",
     );
-    value_error::<f64>(".5", "`x`: expected a number, found `.5`");
+    value_error::<f64>(".", "`x`: expected a number, found `.`");
     value_error::<char>("ab", "`x`: expected a character, found `ab`");
     value_error::<Vec<u8>>("5", "`x`: expected a list, found `5`");
     check_error::<X<String>>(&[("x/a", "1")], "`x`: expected a text, found an object");
@@ -102,6 +105,8 @@ fn options() {
     value("null", None::<String>);
     value("null", None::<u8>);
     value(" 5 ", Some(5_u8));
+    value("None", Some("None".to_owned()));
+    value("None\n", ());
     value("nothing", Some("nothing".to_owned()));
     check(&[], &X { x: None::<u8> });
     value_error::<Option<u8>>("nil", "`x`: expected a whole number, found `nil`");

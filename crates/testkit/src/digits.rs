@@ -12,7 +12,7 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// `[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?`
+    /// `[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?`, where the digits on one side of a point may be missing.
     fn read(text: &str) -> Option<Self> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let (mantissa, power) = match unsigned.find(['e', 'E']) {
@@ -25,7 +25,7 @@ impl Exact {
         };
         let are_digits =
             |text: &str| !text.is_empty() && text.chars().all(|one| one.is_ascii_digit());
-        if !are_digits(whole) || !fraction.is_none_or(are_digits) {
+        if mantissa == "." || !are_digits(&mantissa.replacen('.', "", 1)) {
             return None;
         }
         let is_power = |power: &str| are_digits(power.strip_prefix(['+', '-']).unwrap_or(power));
@@ -80,9 +80,20 @@ impl Exact {
     }
 }
 
+/// A text without the blank lines at its end, and without the blanks around it.
+fn line(text: &str) -> &str {
+    let mut text = text;
+    while let Some((above, last)) = text.rsplit_once('\n')
+        && last.trim_matches([' ', '\t']).is_empty()
+    {
+        text = above.strip_suffix('\r').unwrap_or(above);
+    }
+    text.trim_matches([' ', '\t'])
+}
+
 /// What a text is where a number is asked for; `None` if it does not fit.
 fn number(text: &str) -> Option<Exact> {
-    let exact = Exact::read(text.trim_matches([' ', '\t']))?;
+    let exact = Exact::read(line(text))?;
     (exact.whole().is_some() || exact.is_kept_as_float()).then_some(exact)
 }
 
@@ -93,6 +104,8 @@ fn plain(text: &str) -> Option<Exact> {
     let is_plain = unsigned
         .chars()
         .all(|one| one.is_ascii_digit() || one == '.')
+        && !unsigned.starts_with('.')
+        && !unsigned.ends_with('.')
         && (!unsigned.starts_with('0') || unsigned == "0" || unsigned.starts_with("0."));
     let exact = Exact::read(word).filter(|_| is_plain)?;
     if word.starts_with('-') && exact.digits.is_empty() {
@@ -104,6 +117,16 @@ fn plain(text: &str) -> Option<Exact> {
         exact.whole().is_some()
     };
     is_kept.then_some(exact)
+}
+
+/// What a text is beside a string, if it is none: a number as JSON spells it.
+fn canonical(text: &str) -> Option<Exact> {
+    let fraction = text.split_once('.').map(|(_, fraction)| fraction);
+    let is_short = fraction.is_none_or(|fraction| fraction == "0" || !fraction.ends_with('0'));
+    if text == "-0.0" {
+        return Exact::read(text);
+    }
+    plain(text).filter(|_| is_short && line(text) == text)
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -148,11 +171,10 @@ fn or_text(exact: Option<Exact>, text: &str) -> Found {
 
 fn rules() -> Vec<Rule> {
     let whole: fn(&str) -> Found = |text| {
-        let exact = Exact::read(text.trim_matches([' ', '\t']));
+        let exact = Exact::read(line(text));
         or_wrong(exact.filter(|exact| exact.whole().is_some()))
     };
     let any: fn(&str) -> Found = |text| or_wrong(number(text));
-    let text: fn(&str) -> Found = |text| Found::Text(text.to_owned());
     vec![
         (json!({"type": "integer"}), whole),
         (json!({"type": ["integer", "null"]}), whole),
@@ -162,10 +184,12 @@ fn rules() -> Vec<Rule> {
             json!({"anyOf": [{"type": "number"}, {"type": "boolean"}]}),
             any,
         ),
-        (json!({"type": ["string", "number"]}), text),
+        (json!({"type": ["string", "number"]}), |text| {
+            or_text(canonical(text), text)
+        }),
         (
             json!({"oneOf": [{"type": "integer"}, {"type": "string"}]}),
-            text,
+            |text| or_text(canonical(text).filter(|_| !text.contains('.')), text),
         ),
         (json!({"type": "boolean"}), |_| Found::Wrong),
         (json!({}), |text| or_text(plain(text), text)),
@@ -216,6 +240,11 @@ impl Readers {
         let digits = word.strip_prefix('-').unwrap_or(word);
         let second = digits.chars().nth(1);
         if digits.starts_with('+')
+            || digits.starts_with('.')
+            || digits
+                .split(['e', 'E'])
+                .next()
+                .is_some_and(|one| one.ends_with('.'))
             || (digits.starts_with('0') && second.is_some_and(|one| one.is_ascii_digit()))
         {
             return Ok(());

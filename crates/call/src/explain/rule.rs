@@ -64,7 +64,7 @@ pub enum Guess {
 pub enum Fit {
     /// A text, and nothing else may stand there.
     Text,
-    /// A text beside something else, which it is never turned into.
+    /// A text beside something else whose JSON spelling it is not.
     TextBesideOthers,
     /// The only value that may stand there.
     Constant,
@@ -127,7 +127,10 @@ impl Rule {
         Self::Declared {
             expected: stated.in_words(),
             fit,
-            is_no_text: has_text && !is_otherwise_text && !stated.is_listed(),
+            is_no_text: has_text
+                && !is_otherwise_text
+                && !spelling.is_beside_string
+                && !stated.is_listed(),
             is_form,
         }
     }
@@ -244,7 +247,9 @@ impl fmt::Display for Fit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Text => "it stays exactly as written",
-            Self::TextBesideOthers => "a text is never turned into something else",
+            Self::TextBesideOthers => {
+                "beside a text, only the JSON spelling of another value counts, and this is none"
+            }
             Self::Constant => "the text is that",
             Self::Listed => "the text is one of them",
             Self::Null => "the text is the word `null`",

@@ -61,6 +61,11 @@ impl Doubt {
         Self::new(&["null"], false)
     }
 
+    /// A text that is a string, unless it is null, a boolean or a number as JSON writes it.
+    pub(crate) fn scalar() -> Self {
+        Self::new(&["null", "true", "false"], true)
+    }
+
     fn new(words: &'static [&'static str], may_be_number: bool) -> Self {
         Self {
             words,
@@ -155,7 +160,7 @@ mod tests {
 
     use crate::coerce::{Coerced, coerce};
     use crate::decimal::{Decimal, Notation};
-    use crate::reading::is_null;
+    use crate::reading::{Reading, is_null};
 
     /// How many characters are read before the text is certain to be a string.
     fn read_until_certain(mut doubt: Doubt, text: &str) -> Option<usize> {
@@ -243,6 +248,15 @@ mod tests {
             }
             for text in texts.iter().filter(|text| is_null(text)) {
                 check(Doubt::null(), text, None);
+            }
+            let readings = [Reading::Null, Reading::Boolean, Reading::Number];
+            let is_no_string = |text: &str| {
+                readings
+                    .iter()
+                    .any(|reading| reading.fitting_beside_string(text).is_some())
+            };
+            for text in texts.iter().filter(|text| is_no_string(text)) {
+                check(Doubt::scalar(), text, None);
             }
             // What is certain stays so: nothing longer needs a look.
             texts.retain(|text| read_until_certain(Doubt::guessed(), text).is_none());

@@ -50,8 +50,10 @@ pub enum ExpectedValue {
     Nothing,
     /// A string, whatever its text is.
     Text,
-    /// A string, unless its text is the word `null`.
+    /// A string, unless its text is null.
     TextOrNull,
+    /// A string, unless its text is null, a boolean or a number.
+    TextOrScalar,
     /// What its text says (`spec/block.md` 7.7).
     Guessed,
     /// Something that only the whole text tells.

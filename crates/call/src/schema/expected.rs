@@ -98,31 +98,24 @@ impl<'r, 's> Expected<'r, 's> {
             .alternatives
             .iter()
             .all(|one| one.kinds().is_none());
-        // A string is tried before all but null.
         let takes_any_text = self
             .place
             .alternatives
             .iter()
             .any(Alternative::takes_any_text);
-        let is_text_or_null = is_stated && kinds == Kinds::STRING | Kinds::NULL;
+        // Beside a string that may be any text, only what JSON writes so is something else.
+        let beside = self.place.stated().kinds();
+        let has_scalar = beside.has_any(Kinds::BOOLEAN | Kinds::NUMBER);
         match () {
             () if self.place.alternatives.is_empty() => ExpectedValue::Nothing,
             () if is_stated && kinds == Kinds::STRING => ExpectedValue::Text,
             () if !self.is_settled => ExpectedValue::Later,
-            () if takes_any_text && !self.states_null() => ExpectedValue::Text,
-            () if takes_any_text || is_text_or_null => ExpectedValue::TextOrNull,
+            () if takes_any_text && has_scalar => ExpectedValue::TextOrScalar,
+            () if takes_any_text && beside.has(Kinds::NULL) => ExpectedValue::TextOrNull,
+            () if takes_any_text => ExpectedValue::Text,
             () if is_unknown => ExpectedValue::Guessed,
             () => ExpectedValue::Whole,
         }
-    }
-
-    fn states_null(&self) -> bool {
-        let mut stated = self
-            .place
-            .alternatives
-            .iter()
-            .filter_map(Alternative::kinds);
-        stated.any(|kinds| kinds.has(Kinds::NULL))
     }
 
     /// What a list or an object is.

@@ -131,9 +131,13 @@ impl<'s> SchemaReader<'s> {
                 let Some(leaf) = arguments.leaf(*leaf) else {
                     return true;
                 };
+                let text = arguments.text(leaf);
+                let as_string = Some(Value::from(text)).filter(|_| kinds.has(Kinds::STRING));
                 alternative.kinds().is_none()
-                    || candidates(kinds, arguments.text(leaf))
-                        .any(|(_, value)| self.is_fitting(alternative, &value))
+                    || candidates(kinds, text)
+                        .map(|(_, value)| value)
+                        .chain(as_string)
+                        .any(|value| self.is_fitting(alternative, &value))
             }
             Some(Node::Object(object)) => {
                 // What has parts of its own is looked at last: what decides between forms is a single value, and

@@ -22,15 +22,15 @@ pub(crate) struct Misfit {
 #[derive(Debug)]
 pub(crate) struct Spelling {
     pub(crate) reading: Reading,
+    /// Whether the text is allowed as a string too.
+    pub(crate) is_beside_string: bool,
     pub(crate) misfit: Option<Misfit>,
 }
 
-/// What a text may be, given the types that are allowed, in the order in which they are tried: null before a string,
-/// a string before anything that would be doubtful beside it.
+/// What a text may be other than a string, given the types that are allowed, in the order in which they are tried.
 pub(crate) fn candidates(kinds: Kinds, text: &str) -> impl Iterator<Item = (Reading, Value)> {
     let readings = [
         (Kinds::NULL, Reading::Null),
-        (Kinds::STRING, Reading::String),
         (Kinds::BOOLEAN, Reading::Boolean),
         (Kinds::FRACTION, Reading::Number),
         (Kinds::WHOLE, Reading::Integer),
@@ -50,15 +50,22 @@ pub(crate) fn candidates(kinds: Kinds, text: &str) -> impl Iterator<Item = (Read
 impl<'s> SchemaReader<'s> {
     /// How the text of a value is read at a place.
     pub(crate) fn spelling(&self, place: &Place<'s>, text: &str) -> Spelling {
-        let fitting = |reading| Spelling {
-            reading,
-            misfit: None,
-        };
         let stated = place.stated();
         let kinds = stated.kinds();
-        if let Some((reading, _)) =
-            candidates(kinds, text).find(|(_, value)| self.allows(&stated, value))
-        {
+        let is_beside_string = kinds.has(Kinds::STRING) && self.allows(&stated, &Value::from(text));
+        let fitting = |reading| Spelling {
+            reading,
+            is_beside_string,
+            misfit: None,
+        };
+        let mut found = candidates(kinds, text).filter(|(_, value)| self.allows(&stated, value));
+        if is_beside_string {
+            let is_meant =
+                |(reading, _): &(Reading, Value)| reading.fitting_beside_string(text).is_some();
+            let meant = found.find(is_meant);
+            return fitting(meant.map_or(Reading::String, |(reading, _)| reading));
+        }
+        if let Some((reading, _)) = found.next() {
             return fitting(reading);
         }
         if place.is_open() {
@@ -75,6 +82,7 @@ impl<'s> SchemaReader<'s> {
             .is_some_and(|(reading, _)| *reading == Reading::Json);
         Spelling {
             reading: nearest.map_or(Reading::String, |(reading, _)| reading),
+            is_beside_string,
             misfit: Some(misfit(&stated, kinds, text, is_inside)),
         }
     }
@@ -89,6 +97,7 @@ impl<'s> SchemaReader<'s> {
         if place.is_open() || self.allows(place, value) {
             return Spelling {
                 reading,
+                is_beside_string: false,
                 misfit: None,
             };
         }
@@ -98,6 +107,7 @@ impl<'s> SchemaReader<'s> {
         misfit.found = quoted(text);
         Spelling {
             reading,
+            is_beside_string: false,
             misfit: Some(misfit),
         }
     }

@@ -396,8 +396,9 @@ fn enums() {
             name: "5".to_owned(),
         },
     );
-    // A text beside a number stays a text.
-    value("5", &json!("5"), NumberOrText::Text("5".to_owned()));
+    // Beside a text, only the JSON spelling of a number is one.
+    value("5", &json!(5), NumberOrText::Number(5));
+    value("05", &json!("05"), NumberOrText::Text("05".to_owned()));
 
     // The arguments as a whole may be one of several forms.
     check(
