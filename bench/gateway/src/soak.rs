@@ -12,8 +12,10 @@ use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::hear;
 use reqwest::Client;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
-use crate::process::Server;
+use crate::process::{Server, raise_open_files};
 
 /// How many clients ask at one time.
 const CLIENTS: u64 = 16;
@@ -28,6 +30,10 @@ const MORE: u32 = 4;
 const GROWTH: u64 = 4 << 20;
 /// How much it may have at most, in bytes. Answers may be long here, and many are made at one time.
 const MOST: u64 = 128 << 20;
+/// How many bodies of 1 MiB are announced at one time.
+const ANNOUNCED: u64 = 1000;
+/// How much memory each of them may take, in bytes.
+const MOST_ANNOUNCED: u64 = 64 << 10;
 /// How long the gateway is given in the end to let go of what it has.
 const END: Duration = Duration::from_secs(10);
 
@@ -51,6 +57,7 @@ impl Had {
 
 /// Runs the gateway for so long.
 pub(crate) async fn soak(program: &str, time: Duration) -> Result<(), String> {
+    raise_open_files();
     // A client of `reqwest` wants one, also where nothing is encrypted.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let model = Arc::new(ModelServer::start(Vec::new()).await);
@@ -90,6 +97,8 @@ pub(crate) async fn soak(program: &str, time: Duration) -> Result<(), String> {
         until_nothing_is_left(&gateway, files).await?;
         left.push(gateway.memory().0);
     }
+    announce(&gateway).await?;
+    until_nothing_is_left(&gateway, files).await?;
     let (_, most) = gateway.memory();
     let memory: Vec<String> = left.iter().map(|bytes| (bytes >> 10).to_string()).collect();
     println!(
@@ -111,6 +120,29 @@ pub(crate) async fn soak(program: &str, time: Duration) -> Result<(), String> {
     }
     if most > MOST {
         return Err(format!("it had more than {} KiB at one time", MOST >> 10));
+    }
+    Ok(())
+}
+
+/// Announces bodies and sends none of them: the gateway takes memory for what comes, and not for what is announced.
+async fn announce(gateway: &Server) -> Result<(), String> {
+    let before = gateway.memory().0;
+    let mut clients = Vec::new();
+    for _ in 0..ANNOUNCED {
+        let stream = TcpStream::connect(gateway.address).await;
+        let mut stream = stream.map_err(|error| error.to_string())?;
+        let head =
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1048576\r\n\r\n{";
+        let sent = stream.write_all(head.as_bytes()).await;
+        sent.map_err(|error| error.to_string())?;
+        clients.push(stream);
+    }
+    let line = format!("plaincall_requests_active {ANNOUNCED}");
+    until_metrics_say(gateway, &line).await?;
+    let each = gateway.memory().0.saturating_sub(before) / ANNOUNCED;
+    println!("soak: {ANNOUNCED} announced bodies take {each} bytes each");
+    if each > MOST_ANNOUNCED {
+        return Err(format!("an announced body takes {each} bytes"));
     }
     Ok(())
 }
@@ -204,6 +236,23 @@ fn request(is_streamed: bool, has_tools: bool) -> Value {
 
 /// Waits until the gateway has no more requests and no more files than in the beginning.
 async fn until_nothing_is_left(gateway: &Server, files: usize) -> Result<(), String> {
+    until_metrics_say(gateway, "plaincall_requests_active 0").await?;
+    let begun = Instant::now();
+    loop {
+        // Those that it keeps open to the model's server, and the one that asks, may stay.
+        let left = gateway.files().saturating_sub(files);
+        if left <= usize::try_from(CLIENTS).unwrap_or_default() + 1 {
+            return Ok(());
+        }
+        if begun.elapsed() > END {
+            return Err(format!("{left} more files are left"));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Waits until one of the gateway's figures is this line.
+async fn until_metrics_say(gateway: &Server, line: &str) -> Result<(), String> {
     let http = Client::builder().no_proxy().pool_max_idle_per_host(0);
     let http = http.build().map_err(|error| error.to_string())?;
     let url = format!("http://{}/metrics", gateway.address);
@@ -211,19 +260,15 @@ async fn until_nothing_is_left(gateway: &Server, files: usize) -> Result<(), Str
     loop {
         let metrics = http.get(&url).send().await;
         let metrics = metrics.map_err(|error| error.to_string())?.text().await;
-        let is_idle = metrics
+        if metrics
             .unwrap_or_default()
             .lines()
-            .any(|line| line == "plaincall_requests_active 0");
-        // Those that it keeps open to the model's server, and the one that asks, may stay.
-        let left = gateway.files().saturating_sub(files);
-        if is_idle && left <= usize::try_from(CLIENTS).unwrap_or_default() + 1 {
+            .any(|found| found == line)
+        {
             return Ok(());
         }
         if begun.elapsed() > END {
-            return Err(format!(
-                "something is left: idle {is_idle}, {left} more files"
-            ));
+            return Err(format!("the gateway's figures never say `{line}`"));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

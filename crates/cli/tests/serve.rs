@@ -445,6 +445,48 @@ fn as_many_files_as_the_system_lets_it_have() {
     assert_eq!(status, Some(0));
 }
 
+/// Requests that announce a body and send none of it, or little, take no memory for the rest of it.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_announced_body_takes_no_memory() {
+    const REQUESTS: u64 = 100;
+    const ANNOUNCED: usize = 1 << 20;
+    let serving = Serving::start(&replies(), &[], &[]);
+    // Resident memory, in bytes.
+    let memory = || {
+        let file = format!("/proc/{}/status", serving.process.id());
+        let text = fs::read_to_string(file).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.unwrap().trim().trim_end_matches(" kB");
+        kilobytes.parse::<u64>().unwrap() << 10
+    };
+    for sent in ["", " "] {
+        let before = memory();
+        let clients: Vec<TcpStream> = (0..REQUESTS)
+            .map(|_| {
+                let mut stream = serving.connect();
+                let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n";
+                let head = format!("{head}content-length: {ANNOUNCED}\r\n\r\n{sent}");
+                stream.write_all(head.as_bytes()).unwrap();
+                stream
+            })
+            .collect();
+        let (mut metrics, active) = (String::new(), format!("requests_active {REQUESTS}"));
+        for _ in 0..1000 {
+            metrics = answer(serving.ask("GET /metrics", "", "")).1;
+            if metrics.contains(&active) {
+                break;
+            }
+            thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(metrics.contains(&active), "{metrics}");
+        let each = memory().saturating_sub(before) / REQUESTS;
+        assert!(each < 256 << 10, "{each} bytes for each request");
+        drop(clients);
+    }
+    serving.end();
+}
+
 /// A container often has no certificates; only who needs them hears of it.
 #[test]
 fn without_certificates() {

@@ -20,7 +20,7 @@ mod report;
 mod socket;
 mod upstream;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -112,7 +112,10 @@ const WRONG_ADDRESS: &str = "there is no such path or method";
 #[derive(Clone)]
 pub struct Gateway {
     shared: Arc<Shared>,
+    /// Its paths.
     router: Router,
+    /// These, and an answer to all other paths.
+    all_paths: Router,
 }
 
 impl Gateway {
@@ -146,11 +149,20 @@ impl Gateway {
             .route("/metrics", get(metrics))
             .method_not_allowed_fallback(no_such_method)
             .with_state(Arc::clone(&shared));
-        let router = match origins::layer(&shared.config.origins) {
+        let of_no_path = Arc::clone(&shared);
+        let all_paths = router
+            .clone()
+            .fallback(|request| no_such_route(of_no_path, request));
+        // Pages in browsers can read only what says so, errors too.
+        let with_origins = |router: Router| match origins::layer(&shared.config.origins) {
             Some(layer) => router.layer(layer),
             None => router,
         };
-        Ok(Self { shared, router })
+        Ok(Self {
+            router: with_origins(router),
+            all_paths: with_origins(all_paths),
+            shared,
+        })
     }
 
     /// What answers its paths, `/v1/chat/completions` and the others, for a program that serves other paths too.
@@ -160,7 +172,7 @@ impl Gateway {
 
     /// Answers one request, on a runtime of tokio. When the answer's body is dropped, what was asked for it is dropped too.
     pub async fn answer(&self, request: Request<Body>) -> Response {
-        let answered = TowerToHyperService::new(self.all_paths()).call(request);
+        let answered = TowerToHyperService::new(self.all_paths.clone()).call(request);
         answered.await.unwrap_or_else(|never| match never {})
     }
 
@@ -197,15 +209,8 @@ impl Gateway {
     ) -> io::Result<usize> {
         let is_safe = self.shared.config.check_address(listener.local_addr()?);
         is_safe.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
-        let paths = TowerToHyperService::new(self.all_paths());
+        let paths = TowerToHyperService::new(self.all_paths.clone());
         Ok(listening::serve(&self, paths, listener, shutdown).await)
-    }
-
-    /// Also those that it does not have.
-    fn all_paths(&self) -> Router {
-        let shared = Arc::clone(&self.shared);
-        let no_such_route = |request| no_such_route(shared, request);
-        self.router.clone().fallback(no_such_route)
     }
 }
 
@@ -242,15 +247,21 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 async fn no_such_route(shared: Arc<Shared>, request: Request<Body>) -> Response {
-    let path = request.uri().path();
-    let perhaps = nearest(path).map(|meant| {
-        format!(" (perhaps {meant} is meant: the base URL of clients ends with one /v1)")
-    });
-    refuse(&shared, 404, request, &perhaps.unwrap_or_default()).await
+    let (method, path) = (request.method(), request.uri().path());
+    let mut message = format!("there is no {method} {path}");
+    if let Some(meant) = nearest(path) {
+        let _ = write!(
+            message,
+            "; did you mean {meant}? The base URL of clients ends with one /v1"
+        );
+    }
+    refuse(&shared, 404, request, message).await
 }
 
 async fn no_such_method(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    refuse(&shared, 405, request, ", but another method for it").await
+    let (method, path) = (request.method(), request.uri().path());
+    let message = format!("there is no {method} {path}, but another method for it");
+    refuse(&shared, 405, request, message).await
 }
 
 /// The path that is meant where `/v1` is missing, or stands there twice.
@@ -260,11 +271,16 @@ fn nearest(path: &str) -> Option<String> {
     (meant == CHAT || others::is_passed_on(&meant)).then_some(meant)
 }
 
-async fn refuse(shared: &Arc<Shared>, status: u16, request: Request<Body>, but: &str) -> Response {
-    let message = format!(
-        "there is no {} {}{but}: the gateway serves POST /v1/chat/completions and GET /v1/models, /health, /ready and /metrics; completions, embeddings, moderations, rerank, score, audio and images are passed on",
-        request.method(),
-        request.uri().path()
+async fn refuse(
+    shared: &Arc<Shared>,
+    status: u16,
+    request: Request<Body>,
+    mut message: String,
+) -> Response {
+    let paths = others::paths();
+    let _ = write!(
+        message,
+        ". The gateway serves POST {CHAT}, GET /health, /ready and /metrics, and passes on {paths}"
     );
     let mut refusal = Refusal::request(message, None);
     refusal.status = status;

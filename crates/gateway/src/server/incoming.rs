@@ -30,8 +30,6 @@ const LINGER: Duration = Duration::from_secs(1);
 const ELSEWHERE: &str = "other";
 /// The status of a request whose body has not come in time.
 const TOO_LATE: u16 = 408;
-/// How much room is made for a body before any of it has come, in bytes.
-const ANNOUNCED: usize = 1 << 20;
 
 /// A request that has been let in, with its whole body.
 pub(super) struct Entered {
@@ -238,27 +236,62 @@ async fn read_body(shared: &Shared, body: &mut Body) -> Result<Received, Refusal
     if least > limit {
         return Err(too_long());
     }
-    let mut read = Vec::with_capacity(least.min(ANNOUNCED));
+    // Without an announced length it may be as long as the limit.
+    let most = body.size_hint().exact().map_or(limit, |_| least);
+    let mut read = Vec::new();
     let mut room: Option<OwnedSemaphorePermit> = None;
     while let Some(frame) = next_frame(body).await {
         let frame =
             frame.map_err(|_| Refusal::request("the body of the request broke off", None))?;
         if let Ok(piece) = frame.into_data() {
-            if read.len() + piece.len() > limit {
+            let length = read.len() + piece.len();
+            if length > limit {
                 return Err(too_long());
             }
-            // What is only announced takes no room, else it would cost a client nothing to fill it.
-            let len = u32::try_from(piece.len()).unwrap_or(u32::MAX);
-            let more = Arc::clone(&shared.room).try_acquire_many_owned(len);
-            let more = more.map_err(|_| {
-                full("the gateway holds as much of requests as it may: try again soon")
-            })?;
-            match &mut room {
-                Some(room) => room.merge(more),
-                None => room = Some(more),
+            if let Some(more) = growth(read.capacity(), length, most) {
+                let permits = u32::try_from(more).unwrap_or(u32::MAX);
+                let more_room = Arc::clone(&shared.room).try_acquire_many_owned(permits);
+                let more_room = more_room.map_err(|_| {
+                    full("the gateway holds as much of requests as it may: try again soon")
+                })?;
+                match &mut room {
+                    Some(room) => room.merge(more_room),
+                    None => room = Some(more_room),
+                }
+                read.reserve_exact(read.capacity() + more - read.len());
             }
             read.extend_from_slice(&piece);
         }
     }
     Ok((read, room))
+}
+
+/// By how many bytes the memory for a body grows when so many have come; `None` if there is enough.
+///
+/// Memory grows with what has come, and not with what is announced, which costs a client nothing. It doubles, but never
+/// beyond the most that the body can have, so a body whose length is known takes no more than its length in the end.
+fn growth(capacity: usize, length: usize, most: usize) -> Option<usize> {
+    let doubled = capacity.saturating_mul(2).min(most);
+    let wanted = doubled.max(length);
+    (length > capacity).then(|| wanted - capacity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::growth;
+
+    #[test]
+    fn memory_grows_with_what_has_come() {
+        for (capacity, length, most, expected) in [
+            (0, 0, 1 << 20, None),
+            (0, 1, 1 << 20, Some(1)),
+            (10, 10, 100, None),
+            (10, 11, 100, Some(10)),
+            (60, 61, 100, Some(40)),
+            (10, 50, 100, Some(40)),
+            (100, 100, 100, None),
+        ] {
+            assert_eq!(growth(capacity, length, most), expected);
+        }
+    }
 }

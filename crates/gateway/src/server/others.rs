@@ -41,6 +41,12 @@ pub(super) fn is_passed_on(path: &str) -> bool {
     POSTED.contains(&path) || path == "/v1/models" || path.starts_with("/v1/models/")
 }
 
+/// These paths, for people, each with its method.
+pub(super) fn paths() -> String {
+    let fetched = FETCHED.map(|(_, path)| path).join(", ");
+    format!("GET {fetched} and POST {}", POSTED.join(", "))
+}
+
 /// The routes of these requests.
 pub(super) fn routes() -> Router<Arc<Shared>> {
     let mut routes = Router::new();

@@ -27,6 +27,8 @@ pub(super) const READ: usize = 2 << 10;
 
 /// How much of the body of an error is read, in bytes.
 const ERROR_BYTES: usize = 64 << 10;
+/// How much of a body must be there to tell whether it is a page, in bytes: as long as `<!doctype html`.
+const PAGE_BEGIN: usize = 14;
 /// How long is waited for it: the status is known already, and the client shall hear it while it is still to be told.
 const ERROR_TIME: Duration = Duration::from_secs(2);
 
@@ -246,7 +248,10 @@ impl Connection {
             is_over: self.is_over.clone(),
         };
         if (200..300).contains(&status) {
-            return Ok(answer);
+            return match answer.page().await? {
+                Some(title) => Err(no_api(status, &title)),
+                None => Ok(answer),
+            };
         }
         let body = answer.begin(ERROR_BYTES).await;
         let mut error = if let Some(title) = page_title(answer.content_type(), &body) {
@@ -356,9 +361,37 @@ impl Answer {
         Ok(body)
     }
 
+    /// The title of the web page that this is, if it is one in the place of an answer.
+    ///
+    /// Only what calls itself a text, or nothing, can be one. Nothing of what is not one is lost.
+    async fn page(&mut self) -> Result<Option<String>, Refusal> {
+        let may_be_one = match self.content_type() {
+            "" => true,
+            _ if self.is_event_stream() => false,
+            other => other.starts_with("text/"),
+        };
+        if !may_be_one || self.content_encoding.is_some() {
+            return Ok(None);
+        }
+        while self.rest.trim_ascii_start().len() < PAGE_BEGIN {
+            let Some(piece) = self.next().await? else {
+                break;
+            };
+            self.rest = [&*self.rest, &*piece].concat().into();
+            if self.rest.len() > ERROR_BYTES {
+                break;
+            }
+        }
+        if page_title(self.content_type(), &self.rest).is_none() {
+            return Ok(None);
+        }
+        let page = self.begin(ERROR_BYTES).await;
+        Ok(page_title(self.content_type(), &page))
+    }
+
     /// The beginning of the body, as far as it comes in time.
     async fn begin(&mut self, most: usize) -> Vec<u8> {
-        let mut body = Vec::new();
+        let mut body = Vec::from(std::mem::take(&mut self.rest));
         let gathered = async {
             while body.len() < most
                 && let Ok(Some(piece)) = next(&mut self.body).await
@@ -394,6 +427,17 @@ impl Answer {
 fn page(status: u16, title: &str) -> String {
     let colon = if title.is_empty() { "" } else { ": " };
     format!("the model's server answered with a page, status {status}{colon}{title}")
+}
+
+/// A web page came with a status of success: the address is that of something else than the API.
+fn no_api(status: u16, title: &str) -> Refusal {
+    let words = "the model's server answered with a web page, not with the API";
+    let colon = if title.is_empty() { "" } else { ": " };
+    Refusal::upstream(format!(
+        "{words} (status {status}{colon}{title}): check the URL of the model's server; mostly it ends with /v1"
+    ))
+    .log(words)
+    .for_good()
 }
 
 /// The next piece of a body.

@@ -1,7 +1,7 @@
 //! What is said of a model's server before anybody has asked it for something.
 
 use plaincall_gateway::{Replay, Upstream};
-use plaincall_testkit::model_server::{ModelServer, Script};
+use plaincall_testkit::model_server::{Head, ModelServer, Script};
 use serde_json::json;
 
 use crate::started::Started;
@@ -51,6 +51,10 @@ async fn what_is_said() {
     )
     .await;
     check(vec![status(500)], "/v1", None, false, "so it is").await;
+    let head = Head::new(200).header("content-type", "text/html");
+    let page = Script::new(head, vec![b"<html><title>My router".to_vec()]);
+    let words = "with a web page, not with the API (status 200: My router): check the URL";
+    check(vec![page], "/v1", None, false, words).await;
     let nobody = Upstream::http("http://127.0.0.1:1/v1".to_owned(), None);
     let gateway = Started::with(nobody, |_| {}).await;
     let told = gateway.gateway.doubts().await.unwrap();

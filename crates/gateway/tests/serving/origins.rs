@@ -51,6 +51,45 @@ async fn who_may_ask_and_read() {
     check(&["k"], &[here], None, (401, Some(here))).await;
 }
 
+/// A page can read why its address is wrong, and which are right.
+#[tokio::test]
+async fn wrong_addresses() {
+    let server = ModelServer::start(vec![]).await;
+    let gateway = Started::before(&server, |config| {
+        config.origins = vec!["https://here.example".to_owned()];
+    })
+    .await;
+    for (method, path, status) in [
+        (Method::POST, "/v1/chat/completion", 404),
+        (Method::GET, "/", 404),
+        (Method::GET, "/v1/chat/completions", 405),
+    ] {
+        for (origin, expected) in [
+            ("https://here.example", Some("https://here.example")),
+            ("https://there.example", None),
+        ] {
+            let asked = gateway.client.request(method.clone(), gateway.url(path));
+            let response = asked.header("origin", origin).send().await.unwrap();
+            assert_eq!(response.status(), status, "{path}");
+            let allowed = response.headers().get("access-control-allow-origin");
+            let allowed = allowed.map(|value| value.to_str().unwrap().to_owned());
+            assert_eq!(allowed.as_deref(), expected, "{path}");
+            let text = response.text().await.unwrap();
+            for known in [
+                "POST /v1/chat/completions",
+                "GET /health, /ready and /metrics",
+                "GET /v1/models, /v1/models/NAME",
+                "/v1/completions",
+                "/v1/embeddings",
+                "/v1/audio/speech",
+                "/v1/score",
+            ] {
+                assert!(text.contains(known), "{known}: {text}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn browsers_ask_before() {
     for (origins, expected) in [
@@ -64,7 +103,12 @@ async fn browsers_ask_before() {
             config.origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
         })
         .await;
-        for path in ["/v1/chat/completions", "/v1/embeddings", "/v1/models"] {
+        for path in [
+            "/v1/chat/completions",
+            "/v1/embeddings",
+            "/v1/models",
+            "/v1/other",
+        ] {
             let asked = gateway.client.request(Method::OPTIONS, gateway.url(path));
             let asked = asked
                 .header("origin", "https://here.example")

@@ -108,6 +108,61 @@ async fn who_asks_for_the_head_alone_has_not_gone() {
     assert_eq!((report.status, report.is_abandoned), (200, false));
 }
 
+/// A web page is no answer, whatever its status, and what is none is passed on whole.
+#[tokio::test]
+async fn web_pages_with_a_status_of_success() {
+    let page = "<!DOCTYPE html>\n<html><head><title>My router</title></head>";
+    let empty = json!({"choices": []}).to_string();
+    let bare = json!({"messages": [{"role": "user", "content": "Hello."}]});
+    let mut streamed = bare.clone();
+    streamed["stream"] = json!(true);
+    for (content_type, body, is_page) in [
+        ("text/html; charset=utf-8", page, true),
+        ("text/html", "\n \n<p>Closed", true),
+        ("text/plain", page, true),
+        ("", page, true),
+        ("text/html", &*empty, false),
+        ("text/plain", "a short text <html>", false),
+        ("text/plain", "<", false),
+        ("text/html", "", false),
+        ("", "   ", false),
+        ("application/json", page, false),
+    ] {
+        for (path, asked) in [
+            ("/v1/chat/completions", &bare),
+            ("/v1/chat/completions", &streamed),
+            ("/v1/chat/completions", &request(false)),
+            ("/v1/chat/completions", &request(true)),
+            ("/v1/embeddings", &bare),
+        ] {
+            if asked.get("tools").is_some() && !is_page {
+                continue;
+            }
+            let mut head = Head::new(200);
+            if !content_type.is_empty() {
+                head = head.header("content-type", content_type);
+            }
+            // A byte at a time.
+            let pieces = body.bytes().map(|byte| vec![byte]).collect();
+            let server = ModelServer::start(vec![Script::new(head, pieces)]).await;
+            let gateway = Started::before(&server, |_| {}).await;
+            let response = gateway.client.post(gateway.url(path));
+            let response = response.body(asked.to_string()).send().await.unwrap();
+            let status = response.status().as_u16();
+            let retry = response.headers().get("x-should-retry").cloned();
+            let text = response.text().await.unwrap();
+            if is_page {
+                assert_eq!(status, 502, "{path} {content_type} {body}");
+                assert!(text.contains("a web page, not with the API"), "{text}");
+                assert!(text.contains("check the URL"), "{text}");
+                assert!(retry.is_some_and(|value| value == "false"));
+            } else {
+                assert_eq!((status, &*text), (200, body), "{path} {content_type}");
+            }
+        }
+    }
+}
+
 /// What is encoded is read nowhere, and passed on only where nothing has to be read.
 #[tokio::test]
 async fn what_is_encoded() {

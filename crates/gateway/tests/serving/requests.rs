@@ -195,17 +195,17 @@ async fn what_fails_is_counted_and_told() {
     assert!(response.text().await.unwrap().contains("upstream_error"));
     gateway.reports(1).await;
     assert_eq!(gateway.post(&request(true)).await.status(), 400);
-    let base = "the base URL of clients ends with one /v1";
+    let base = "The base URL of clients ends with one /v1";
     for (method, path, status, words) in [
         (
             "POST",
             "/chat/completions",
             404,
-            "/v1/chat/completions is meant",
+            "did you mean /v1/chat/completions?",
         ),
         ("POST", "/v1/v1/chat/completions", 404, base),
-        ("GET", "/models/m", 404, "perhaps /v1/models/m is meant"),
-        ("GET", "/secret", 404, "there is no GET /secret: "),
+        ("GET", "/models/m", 404, "did you mean /v1/models/m?"),
+        ("GET", "/secret", 404, "there is no GET /secret. "),
         ("GET", "/v1/chat/completions", 405, "another method"),
     ] {
         let asked = gateway
