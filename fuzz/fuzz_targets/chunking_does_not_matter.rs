@@ -1,9 +1,8 @@
 //! How a text is cut into chunks makes no difference: to the parser (`spec/common.md` 2.3), to a passage
-//! (`spec/foreign.md` 2), to the guard against echoes (`spec/foreign.md` 4).
+//! (`spec/foreign.md` 2).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plaincall_call::{EchoGuard, Foreign};
 use plaincall_fuzz::Case;
 use plaincall_testkit::foreign::{build, chunks};
 use plaincall_testkit::merged::{merged, merged_of_chunks};
@@ -22,14 +21,5 @@ fuzz_target!(|data: &[u8]| {
                 merged_of_chunks(cut.iter().copied(), dialect).expect("a dialect that works");
             assert_eq!(read, merged(text, dialect).expect("a dialect that works"));
         }
-        let guard = EchoGuard::new(&case.dialects).expect("dialects that work");
-        let (mut heard, mut cut_up) = (guard.clone(), guard);
-        heard.hear(&Foreign::new(text));
-        let mut listener = cut_up.listener();
-        for chunk in cut {
-            listener.chunk(&Foreign::new(chunk));
-        }
-        drop(listener);
-        assert_eq!(format!("{cut_up:?}"), format!("{heard:?}"));
     }
 });

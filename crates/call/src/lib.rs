@@ -61,7 +61,7 @@ pub use explain::rule::{Fit, Guess, Rule};
 pub use explain::{Explained, Explanation, TextPlace, explain};
 pub use finding::Finding;
 pub use flatten::{FlattenError, flatten};
-pub use foreign::echo::{Echo, EchoGuard, EchoListener};
+pub use foreign::echo::{Echo, EchoGuard};
 pub use foreign::passage::{ForeignWriter, Origin, Part, Passage, PassageBuilder};
 pub use foreign::{Foreign, ModelText, OwnText};
 pub use history::results::{CallStatus, ToldResult, in_call_order, results};

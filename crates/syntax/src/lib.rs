@@ -47,7 +47,7 @@ pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
 pub use escape::{EscapeState, Escaper, escape, unescape};
 pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
 pub use explain::{ExplainedRange, Meaning, explain};
-pub use near::{NearMiss, near_misses};
+pub use near::{NearMiss, NearMisses, near_misses};
 pub use parser::{Events, Parser, parse};
 pub use piece::Piece;
 pub use render::{Call, CallPart, RenderError, render};

@@ -2,7 +2,9 @@
 //!
 //! The parser never looks for them; messages to people and models do.
 
-use crate::dialect::{Dialect, DialectError};
+use std::iter;
+
+use crate::dialect::{Dialect, DialectError, MarkerUse};
 use crate::is_blank;
 use crate::markers::{EMOJI_END_TAIL, Family, Marker, Role, all, checked, text_of};
 use crate::span::Span;
@@ -12,6 +14,8 @@ use crate::span::Span;
 pub struct NearMiss {
     /// Where it stands.
     pub span: Span,
+    /// What the marker that was probably meant is for.
+    pub usage: MarkerUse,
     /// The marker that was probably meant, as it is to be written.
     pub meant: String,
 }
@@ -30,46 +34,12 @@ pub struct NearMiss {
 /// # Errors
 /// Refuses a dialect that cannot work.
 pub fn near_misses(text: &str, dialect: &Dialect) -> Result<Vec<NearMiss>, DialectError> {
-    let patterns = Patterns::new(dialect)?;
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let is_first_column = at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
-        if !is_first_column && let skipped @ 1.. = patterns.dull_len(rest) {
-            at += skipped;
-            continue;
-        }
-        let whole = patterns.whole(rest);
-        let step = match patterns.near(rest, is_first_column) {
-            Some((len, role)) if len > whole => {
-                found.push(NearMiss {
-                    span: Span::new(at, at + len),
-                    meant: patterns.meant(role),
-                });
-                len
-            }
-            _ if whole > 0 => whole,
-            // What does not begin with the first of equal blanks begins with none of them but the last.
-            _ => rest.chars().next().map_or(1, |first| {
-                let is_same = |c: &char| *c == first && is_blank(first);
-                let run = rest.chars().take_while(is_same).count();
-                run.saturating_sub(1).max(first.len_utf8())
-            }),
-        };
-        at += step;
-    }
-    Ok(found)
+    Ok(NearMisses::new(dialect)?.find(text))
 }
 
-/// A marker in three parts: what stands before its first letter or digit, what behind its last, and what between.
-struct Word {
-    sigil: String,
-    core: String,
-    tail: String,
-    role: Role,
-}
-
-struct Patterns {
+/// Finds the near misses of one dialect, in any number of texts.
+#[derive(Clone, Debug)]
+pub struct NearMisses {
     /// Every marker of the dialect.
     markers: Vec<Marker>,
     accepted: Vec<Marker>,
@@ -81,8 +51,21 @@ struct Patterns {
     firsts: Vec<u8>,
 }
 
-impl Patterns {
-    fn new(dialect: &Dialect) -> Result<Self, DialectError> {
+/// A marker in three parts: what stands before its first letter or digit, what behind its last, and what between.
+#[derive(Clone, Debug)]
+struct Word {
+    sigil: String,
+    core: String,
+    tail: String,
+    role: Role,
+}
+
+impl NearMisses {
+    /// The near misses of `dialect`.
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work.
+    pub fn new(dialect: &Dialect) -> Result<Self, DialectError> {
         let markers = checked(dialect)?;
         let mut accepted = markers.clone();
         accepted.retain(|marker| marker.role.is_block() || marker.role.is_emoji());
@@ -111,6 +94,97 @@ impl Patterns {
             refused,
             firsts,
         })
+    }
+
+    /// Every near miss of a text, in order.
+    pub fn find(&self, text: &str) -> Vec<NearMiss> {
+        let is_first_column = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
+        self.find_where(text, is_first_column, |rest| self.dull_len(rest))
+    }
+
+    /// Every near miss of a text whose lines may have something in front of them, such as a number, a quote sign or a
+    /// bar. What counts in the first column counts wherever a word begins, or a run of another character.
+    pub fn find_behind_prefixes(&self, text: &str) -> Vec<NearMiss> {
+        let bytes = text.as_bytes();
+        let is_start = |at: usize| {
+            let (Some(here), Some(before)) =
+                (bytes.get(at), at.checked_sub(1).map(|at| bytes.get(at)))
+            else {
+                return true;
+            };
+            let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            before.is_none_or(|before| before != here && !(is_word(before) && is_word(here)))
+                && (!here.is_ascii_alphanumeric() || self.may_begin(*here))
+        };
+        let dull_len = |rest: &str| {
+            let is_dull = |byte: &u8| byte.is_ascii_alphanumeric() && !self.firsts.contains(byte);
+            rest.bytes().take_while(is_dull).count()
+        };
+        self.find_where(text, is_start, dull_len)
+    }
+
+    /// Whether a near miss in the first column may begin with this letter or digit.
+    fn may_begin(&self, byte: u8) -> bool {
+        let mut cores = self
+            .words
+            .iter()
+            .filter_map(|word| word.core.bytes().next());
+        self.firsts.contains(&byte) || cores.any(|first| first.eq_ignore_ascii_case(&byte))
+    }
+
+    fn find_where(
+        &self,
+        text: &str,
+        is_first_column: impl Fn(usize) -> bool,
+        dull_len: impl Fn(&str) -> usize,
+    ) -> Vec<NearMiss> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+            let is_first_column = is_first_column(at);
+            if !is_first_column && let skipped @ 1.. = dull_len(rest) {
+                at += skipped;
+                continue;
+            }
+            let whole = self.whole(rest);
+            let step = match self.near(rest, is_first_column) {
+                Some((len, role)) if len > whole => {
+                    found.push(self.near_miss(at, len, role));
+                    len
+                }
+                _ if whole > 0 => whole,
+                // What does not begin with the first of equal blanks begins with none of them but the last.
+                _ => rest.chars().next().map_or(1, |first| {
+                    let is_same = |c: &char| *c == first && is_blank(first);
+                    let run = rest.chars().take_while(is_same).count();
+                    run.saturating_sub(1).max(first.len_utf8())
+                }),
+            };
+            at += step;
+        }
+        found
+    }
+
+    /// The near misses of a text that stand in the first column, in order. `text` is the source of one or more values:
+    /// what is escaped in it is no near miss.
+    pub fn find_in_first_column<'t>(
+        &'t self,
+        text: &'t str,
+    ) -> impl Iterator<Item = NearMiss> + 't {
+        let behind_line_ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        iter::once(0).chain(behind_line_ends).filter_map(|at| {
+            let rest = text.get(at..)?;
+            let (len, role) = self.near(rest, true)?;
+            (len > self.whole(rest)).then(|| self.near_miss(at, len, role))
+        })
+    }
+
+    fn near_miss(&self, at: usize, len: usize, role: Role) -> NearMiss {
+        NearMiss {
+            span: Span::new(at, at + len),
+            usage: role.usage(),
+            meant: self.meant(role),
+        }
     }
 
     /// How much of the front is only walked over: in mid-line a find begins like a marker, so it is most of a text.
@@ -230,9 +304,9 @@ impl Word {
     /// The length of the marker at the front with a part of its sigil, or its tail, left out.
     fn half_len(&self, rest: &str) -> Option<usize> {
         let is_line_over = |behind: &str| {
-            let line = behind.split('\n').next().unwrap_or_default();
-            let line = line.strip_suffix('\r').unwrap_or(line);
-            line.trim_matches(is_blank).is_empty()
+            let behind = behind.trim_start_matches(is_blank);
+            let behind = behind.strip_prefix('\r').unwrap_or(behind);
+            behind.is_empty() || behind.starts_with('\n')
         };
         let without_tail = || {
             let behind = rest.strip_prefix(&*self.sigil)?;

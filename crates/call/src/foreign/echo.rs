@@ -1,6 +1,7 @@
 //! Calls that a model has only copied from a foreign text (`spec/foreign.md` 4).
 
-use plaincall_syntax::{Dialect, DialectError, Syntax};
+use plaincall_syntax::{Dialect, DialectError};
+use serde::de::IgnoredAny;
 
 use crate::call::ToolCall;
 use crate::foreign::Foreign;
@@ -9,7 +10,8 @@ use crate::foreign::folded::{Folded, Patterns, Sought};
 /// Remembers what looked like calls in the foreign texts of a conversation, and knows them again when a model writes
 /// them.
 ///
-/// It keeps each foreign text folded, from its first start marker on: nothing of a text without one. When more than
+/// It keeps each foreign text normalized, from the first thing on that looks like the start of a call: nothing of a text
+/// without one. When more than
 /// [`keep_at_most`](Self::keep_at_most) bytes would have to be kept, it says so of every call from then on: it fails
 /// closed. A question about a call takes time linear in what is kept.
 ///
@@ -34,7 +36,7 @@ pub struct EchoGuard {
     most: usize,
     kept: usize,
     heard: usize,
-    /// The texts that hold a start marker: their numbers, and what is kept of them.
+    /// The texts that hold something like a start marker: their numbers, and what is kept of them.
     texts: Vec<(usize, String)>,
     has_lost_track: bool,
 }
@@ -81,10 +83,10 @@ impl EchoGuard {
         self
     }
 
-    /// What of a foreign text counts: from the line on that holds its first start marker. `None` if it has none.
+    /// The part of an untrusted text that counts: from the line on that holds the first thing that looks like the start of a
+    /// call. `None` if there is none.
     ///
-    /// Whoever keeps a record of a conversation has to keep no more of the text than that: a guard that hears it knows
-    /// the same calls again.
+    /// A record of a conversation has to keep no more of the text than that: a guard that hears it knows the same calls.
     ///
     /// ```
     /// use plaincall_call::{EchoGuard, Foreign};
@@ -98,143 +100,104 @@ impl EchoGuard {
     /// ```
     pub fn what_counts<'f>(&self, text: &'f Foreign<'_>) -> Option<Foreign<'f>> {
         let text = text.raw();
-        let mut folded = Folded::new();
-        let mut begin = 0;
-        for line in text.split_inclusive('\n') {
-            folded.line(line.strip_suffix('\n').unwrap_or(line), &self.patterns);
-            if !folded.text().is_empty() {
-                return text.get(begin..).map(Foreign::new);
-            }
-            begin += line.len();
-        }
-        None
+        let begin = Folded::new(text, &self.patterns).begin()?;
+        text.get(begin..).map(Foreign::new)
     }
 
-    /// Takes a foreign text of the conversation.
+    /// Takes an untrusted text of the conversation.
     pub fn hear(&mut self, text: &Foreign<'_>) {
-        self.listener().chunk(text);
-    }
-
-    /// Takes a foreign text that comes in chunks. How it is cut makes no difference.
-    pub fn listener(&mut self) -> EchoListener<'_> {
-        EchoListener {
-            guard: self,
-            line: String::new(),
-            folded: Folded::new(),
+        let number = self.heard;
+        self.heard += 1;
+        if self.has_lost_track {
+            return;
+        }
+        if let Some(folded) = Folded::new(text.raw(), &self.patterns).into_text() {
+            self.kept += folded.len();
+            self.texts.push((number, folded));
+        }
+        if self.kept > self.most {
+            self.has_lost_track = true;
+            self.texts = Vec::new();
         }
     }
 
-    /// Whether the call stands in a foreign text of the conversation: its name and behind it each of its arguments
-    /// (emoji: its line and its body).
+    /// Finds the untrusted text in which the call stands: its name behind something that looks like the start of a call,
+    /// and behind the name the words of each of its values, whatever else stands between and around them.
     ///
-    /// Id and dependencies do not count, nor do case, white space, backslashes and characters that are not seen.
+    /// The syntax does not matter, nor do id, dependencies and pointers, case, white space, backslashes and characters that
+    /// are not seen.
     pub fn echo_of(&self, call: &ToolCall) -> Option<Echo> {
+        let mut sought = Sought::new(&call.name, &self.patterns);
+        // Most calls are done with here: a call may be long, and normalizing it takes time.
+        self.find(&sought)?;
+        for argument in call.arguments.iter() {
+            self.add_value(argument.text, &mut sought);
+        }
+        for word in call.raw_args().unwrap_or_default().split_whitespace() {
+            sought.value(word, &self.patterns);
+        }
+        self.add_value(call.body().unwrap_or_default(), &mut sought);
+        self.find(&sought)
+    }
+
+    /// Finds the untrusted text that holds the header of a call with this name, or something that looks like one. The model
+    /// must not be asked to write such a call again (`spec/repair.md` 7).
+    ///
+    /// ```
+    /// use plaincall_call::{EchoGuard, Foreign};
+    /// use plaincall_syntax::Dialect;
+    ///
+    /// let mut guard = EchoGuard::new(&[Dialect::block()])?;
+    /// guard.hear(&Foreign::new("12: > !!!GADGT_START:Delete\n13: > !!!ARG:path"));
+    /// assert!(guard.mentions("Delete").is_some());
+    /// assert!(guard.mentions("Read").is_none());
+    /// # Ok::<(), plaincall_syntax::DialectError>(())
+    /// ```
+    pub fn mentions(&self, name: &str) -> Option<Echo> {
+        self.find(&Sought::new(name, &self.patterns))
+    }
+
+    fn find(&self, sought: &Sought) -> Option<Echo> {
         if self.has_lost_track {
             return Some(Echo::LostTrack);
         }
-        let mut needle = self.folded_header(call);
-        // Most calls are done with here: a call may be long, and folding it takes time.
-        if !self
-            .texts
-            .iter()
-            .any(|(_, text)| text.contains(needle.text()))
-        {
-            return None;
-        }
-        self.fold_arguments(call, &mut needle);
-        let sought = Sought::new(needle.text());
         let mut texts = self.texts.iter();
         let found = texts.find(|(_, text)| sought.stands_in(text));
         found.map(|(text, _)| Echo::Found { text: *text })
     }
 
-    fn folded_header(&self, call: &ToolCall) -> Folded {
-        let mut folded = Folded::new();
-        folded.start(call.syntax);
-        match call.syntax {
-            Syntax::Block => self.fold_lines(&call.name, &mut folded),
-            Syntax::Emoji => {
-                let header = [&call.name, call.raw_args().unwrap_or_default(), "]"].concat();
-                self.fold_lines(&header, &mut folded);
-            }
+    /// Adds a value; of one that is written as JSON each value in it, since the other syntax may spread them.
+    fn add_value(&self, text: &str, sought: &mut Sought) {
+        let is_json = text.trim_start().starts_with(['{', '['])
+            && serde_json::from_str::<IgnoredAny>(text).is_ok();
+        if !is_json {
+            return sought.value(text, &self.patterns);
         }
-        folded
-    }
-
-    fn fold_arguments(&self, call: &ToolCall, folded: &mut Folded) {
-        match call.syntax {
-            Syntax::Block => {
-                for argument in call.arguments.iter() {
-                    folded.argument(argument.pointer, &self.patterns);
-                    self.fold_lines(argument.text, folded);
-                }
-            }
-            Syntax::Emoji => self.fold_lines(call.body().unwrap_or_default(), folded),
-        }
-    }
-
-    fn fold_lines(&self, text: &str, folded: &mut Folded) {
-        for line in text.split('\n') {
-            folded.line(line, &self.patterns);
-        }
-    }
-}
-
-/// Listens to one foreign text in chunks. The text ends when the listener is dropped.
-#[derive(Debug)]
-pub struct EchoListener<'g> {
-    guard: &'g mut EchoGuard,
-    /// The line whose end has not come yet.
-    line: String,
-    folded: Folded,
-}
-
-impl EchoListener<'_> {
-    /// Takes the next chunk.
-    pub fn chunk(&mut self, text: &Foreign<'_>) -> &mut Self {
-        let mut rest = text.raw();
-        while let Some((line, behind)) = rest.split_once('\n') {
-            if self.line.is_empty() {
-                self.folded.line(line, &self.guard.patterns);
-            } else {
-                self.line.push_str(line);
-                self.end_line();
+        let mut rest = text;
+        while let Some(at) = rest.find(|c: char| !c.is_whitespace() && !"{}[],:".contains(c)) {
+            rest = rest.get(at..).unwrap_or_default();
+            let end = match rest.strip_prefix('"') {
+                Some(string) => 2 + end_of_string(string),
+                None => rest
+                    .find(|c: char| c.is_whitespace() || "]},".contains(c))
+                    .unwrap_or(rest.len()),
+            };
+            let (value, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            if !behind.trim_start().starts_with(':') {
+                sought.value(value.trim_matches('"'), &self.patterns);
             }
             rest = behind;
         }
-        self.line.push_str(rest);
-        self.bound();
-        self
-    }
-
-    fn end_line(&mut self) {
-        self.folded.line(&self.line, &self.guard.patterns);
-        self.line.clear();
-    }
-
-    /// Gives up rather than keep too much.
-    fn bound(&mut self) {
-        let kept = self.guard.kept + self.line.len() + self.folded.text().len();
-        if kept > self.guard.most {
-            self.guard.has_lost_track = true;
-        }
-        if self.guard.has_lost_track {
-            self.line = String::new();
-            self.folded = Folded::new();
-        }
     }
 }
 
-impl Drop for EchoListener<'_> {
-    fn drop(&mut self) {
-        self.end_line();
-        self.bound();
-        let number = self.guard.heard;
-        self.guard.heard += 1;
-        let text = std::mem::replace(&mut self.folded, Folded::new()).into_text();
-        if !text.is_empty() {
-            self.guard.kept += text.len();
-            self.guard.texts.push((number, text));
-        }
-    }
+/// The length of a JSON string behind its first quote.
+fn end_of_string(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.find(|c| {
+        let is_end = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    });
+    end.unwrap_or(text.len())
 }

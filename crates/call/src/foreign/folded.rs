@@ -1,50 +1,24 @@
-//! Texts folded to what an echo is compared by (`spec/foreign.md` 4).
+//! Texts normalized to what an echo is compared by (`spec/foreign.md` 4).
 
-use std::collections::{HashMap, HashSet};
 use std::str::Chars;
 
-use plaincall_syntax::{Dialect, DialectError, MarkerUse, Syntax};
+use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses};
 
-/// What stands for a marker in folded text. Control characters never come from a text.
+/// What stands for a marker in normalized text. Control characters never come from a text.
 const START: char = '\u{1}';
 const ARGUMENT: char = '\u{2}';
 const END: char = '\u{3}';
+/// Stands in front of a near miss of a start marker.
+const NEAR_START: char = '\u{4}';
 
 /// The markers to look for.
 #[derive(Clone, Debug)]
 pub(crate) struct Patterns {
-    /// Folded, longest first.
+    /// Normalized, longest first.
     markers: Vec<(String, MarkerUse)>,
-    /// The bytes that they begin with.
-    first: Bytes,
-    /// The bytes with which something may begin, in a text that is not folded, that becomes a start marker.
-    start: Bytes,
-    /// Whether a marker holds what counts as a line end here, so that no line holds the marker.
-    has_line_end: bool,
-}
-
-/// A set of bytes. Most of a text is passed over by it.
-#[derive(Clone, Debug, Default)]
-struct Bytes([u64; 4]);
-
-impl Bytes {
-    fn insert(&mut self, byte: u8) {
-        if let Some(word) = self.0.get_mut(usize::from(byte >> 6)) {
-            *word |= 1 << (byte & 63);
-        }
-    }
-
-    fn insert_first_of(&mut self, c: char) {
-        let mut buffer = [0; 4];
-        if let Some(first) = c.encode_utf8(&mut buffer).bytes().next() {
-            self.insert(first);
-        }
-    }
-
-    fn contains(&self, byte: u8) -> bool {
-        let word = self.0.get(usize::from(byte >> 6));
-        word.is_some_and(|word| word >> (byte & 63) & 1 == 1)
-    }
+    /// Whether one of them begins with this byte.
+    first: Vec<bool>,
+    near: Vec<NearMisses>,
 }
 
 impl Patterns {
@@ -53,264 +27,406 @@ impl Patterns {
     /// # Errors
     /// Refuses a dialect that cannot work.
     pub(crate) fn new(dialects: &[Dialect]) -> Result<Self, DialectError> {
-        let mut patterns: Vec<(String, MarkerUse)> = Vec::new();
-        let mut add = |dialect: &Dialect| {
-            for marker in dialect.markers()? {
-                let text: String = fold(&marker.text).collect();
-                let is_known = patterns.iter().any(|(known, _)| *known == text);
-                if !text.is_empty() && !is_known && marker.usage != MarkerUse::Reasoning {
-                    patterns.push((text, marker.usage));
-                }
+        let unkeyed: Vec<Dialect> = dialects.iter().map(Dialect::without_key).collect();
+        let defaults = Dialect::auto();
+        let known = defaults.markers()?;
+        // A key is part of no near miss that a text from outside can hold.
+        let mut near = vec![NearMisses::new(&defaults)?];
+        for dialect in &unkeyed {
+            let is_known = |text: &str| known.iter().any(|marker| marker.text == text);
+            if !dialect
+                .markers()?
+                .iter()
+                .all(|marker| is_known(&marker.text))
+            {
+                near.push(NearMisses::new(dialect)?);
             }
-            Ok(())
+        }
+        let all = dialects.iter().chain(&unkeyed).chain([&defaults]);
+        let all = all.map(Dialect::markers).collect::<Result<Vec<_>, _>>()?;
+        let mut markers: Vec<(String, MarkerUse)> = Vec::new();
+        for marker in all.concat() {
+            let text: String = fold(&marker.text).filter(|c| *c != ' ').collect();
+            let is_known = markers.iter().any(|(known, _)| *known == text);
+            if !text.is_empty() && !is_known && marker.usage != MarkerUse::Reasoning {
+                markers.push((text, marker.usage));
+            }
+        }
+        markers.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        let begins = |byte: u8| {
+            markers
+                .iter()
+                .any(|(text, _)| text.as_bytes().first() == Some(&byte))
         };
-        for dialect in dialects {
-            add(dialect)?;
-            add(&dialect.without_key())?;
-        }
-        add(&Dialect::auto())?;
-        patterns.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
-        let has_line_end = patterns.iter().any(|(text, _)| text.contains('\n'));
-        let (mut first, mut start) = (Bytes::default(), Bytes::default());
-        // Any character may stand behind it as `\u` escape.
-        start.insert(b'\\');
-        for (text, usage) in &patterns {
-            let Some(c) = text.chars().next() else {
-                continue;
-            };
-            first.insert_first_of(c);
-            if matches!(usage, MarkerUse::Start(_)) {
-                for c in unfolded(c) {
-                    start.insert_first_of(c);
-                }
-            }
-        }
+        let first = (0..=u8::MAX).map(begins).collect();
         Ok(Self {
-            markers: patterns,
             first,
-            start,
-            has_line_end,
+            markers,
+            near,
         })
     }
 
-    /// Whether some of the markers cannot be found.
+    /// Whether some of the markers cannot be found, because they hold what counts as a line end here.
     pub(crate) fn are_blind(&self) -> bool {
-        self.has_line_end
-    }
-
-    /// Whether a start marker may begin on this line, which is not folded.
-    fn may_start(&self, line: &str) -> bool {
-        line.bytes().any(|byte| self.start.contains(byte))
+        self.markers.iter().any(|(text, _)| text.contains('\n'))
     }
 
     fn at_front(&self, text: &str) -> Option<(usize, MarkerUse)> {
-        if !text
-            .bytes()
-            .next()
-            .is_some_and(|byte| self.first.contains(byte))
-        {
-            return None;
-        }
-        let (pattern, usage) = self
-            .markers
-            .iter()
-            .find(|(pattern, _)| text.starts_with(&**pattern))?;
-        Some((pattern.len(), *usage))
+        let byte = text.bytes().next()?;
+        self.first
+            .get(usize::from(byte))
+            .filter(|begins| **begins)?;
+        let mut markers = self.markers.iter();
+        let (marker, usage) = markers.find(|(marker, _)| text.starts_with(&**marker))?;
+        Some((marker.len(), *usage))
     }
 }
 
-/// What stands at the place that is being written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Content,
-    /// The name on a header line of the block syntax.
-    Name,
-    /// What follows the name there: an id, dependencies.
-    AfterName,
-    /// A header of the emoji syntax.
-    Header,
-    /// The first character of a pointer.
-    Pointer,
-}
-
-/// A folded text that is being written.
-#[derive(Clone, Debug)]
+/// A normalized text. A blank in it stands between two characters of words, where something stood that is left out.
 pub(crate) struct Folded {
     text: String,
-    place: Place,
-    /// Whether a start marker has come. What stands before the first one is not kept.
-    has_begun: bool,
+    /// Where each line of the text begins, here and there.
+    lines: Vec<(usize, usize)>,
 }
 
 impl Folded {
-    pub(crate) const fn new() -> Self {
-        Self {
+    /// Normalizes a text of a conversation.
+    pub(crate) fn new(text: &str, patterns: &Patterns) -> Self {
+        let mut folded = Self::of_call(text, patterns);
+        let near = patterns
+            .near
+            .iter()
+            .flat_map(|near| near.find_behind_prefixes(&folded.text));
+        let starts = near.filter(|near| matches!(near.usage, MarkerUse::Start(_)));
+        let mut starts: Vec<usize> = starts.map(|near| near.span.start).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        if !starts.is_empty() {
+            folded.mark(&starts);
+        }
+        folded
+    }
+
+    /// Normalizes a part of a call. In a value, nothing is a near miss.
+    fn of_call(text: &str, patterns: &Patterns) -> Self {
+        let mut folded = Self {
             text: String::new(),
-            place: Place::Content,
-            has_begun: false,
-        }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub(crate) fn into_text(self) -> String {
-        self.text
-    }
-
-    /// Adds one line, without its line end.
-    pub(crate) fn line(&mut self, line: &str, patterns: &Patterns) {
-        if !self.has_begun && !patterns.may_start(line) {
-            return;
-        }
-        let folded: String = fold(line).collect();
-        for line in folded.split('\n') {
-            self.folded_line(line, patterns);
-            self.end_line();
-        }
-    }
-
-    /// Adds a start marker and a name.
-    pub(crate) fn start(&mut self, syntax: Syntax) {
-        self.marker(MarkerUse::Start(syntax));
-    }
-
-    pub(crate) fn argument(&mut self, pointer: &str, patterns: &Patterns) {
-        self.marker(MarkerUse::Argument);
-        self.line(pointer, patterns);
-    }
-
-    fn folded_line(&mut self, line: &str, patterns: &Patterns) {
-        // A text that is quoted as mail and Markdown quote it.
-        let is_quoted = self.place == Place::Content;
-        let mut rest = if is_quoted {
-            line.trim_start_matches('>')
-        } else {
-            line
+            lines: Vec::new(),
         };
-        while let Some(c) = rest.chars().next() {
-            let mut len = c.len_utf8();
-            if let Some((marker, usage)) = patterns.at_front(rest) {
-                self.marker(usage);
-                len = marker;
-            } else if self.has_begun {
-                self.content(c);
+        let mut line = Line::default();
+        let mut begin = 0;
+        for raw in text.split_inclusive('\n') {
+            folded.lines.push((folded.text.len(), begin));
+            begin += raw.len();
+            for c in fold(raw) {
+                if c == '\n' {
+                    line.end(patterns, &mut folded.text);
+                } else {
+                    line.push(c);
+                }
             }
-            rest = rest.get(len..).unwrap_or_default();
+            line.end(patterns, &mut folded.text);
         }
+        folded
     }
 
-    fn marker(&mut self, usage: MarkerUse) {
-        let (token, place) = match usage {
-            MarkerUse::Start(Syntax::Block) => (START, Place::Name),
-            MarkerUse::Start(Syntax::Emoji) => (START, Place::Header),
-            MarkerUse::Argument => (ARGUMENT, Place::Pointer),
-            MarkerUse::End(_) => (END, Place::Content),
-            MarkerUse::Reasoning => return,
-        };
-        self.has_begun |= token == START;
-        if self.has_begun {
-            self.end_line();
-            self.text.push(token);
-            self.place = place;
+    /// Puts a mark in front of each of these places.
+    fn mark(&mut self, places: &[usize]) {
+        let mut marked = String::with_capacity(self.text.len() + places.len());
+        let mut from = 0;
+        let mut lines = self.lines.iter_mut().peekable();
+        for (marks, place) in places.iter().enumerate() {
+            while let Some((at, _)) = lines.next_if(|(at, _)| at <= place) {
+                *at += marks;
+            }
+            marked.push_str(self.text.get(from..*place).unwrap_or_default());
+            marked.push(NEAR_START);
+            from = *place;
         }
+        lines.for_each(|(at, _)| *at += places.len());
+        marked.push_str(self.text.get(from..).unwrap_or_default());
+        self.text = marked;
     }
 
-    fn content(&mut self, c: char) {
-        match (self.place, c) {
-            (Place::AfterName, _) => return,
-            (Place::Name, ':') => {
-                self.place = Place::AfterName;
-                return;
-            }
-            (Place::Pointer, '/') => {
-                self.place = Place::Content;
-                return;
-            }
-            (Place::Pointer, _) => self.place = Place::Content,
-            // The slash that closes a call by its header.
-            (Place::Header, ']') if self.text.ends_with('/') => {
-                self.text.pop();
-            }
-            _ => {}
-        }
-        self.text.push(c);
-        if self.place == Place::Header && c == ']' {
-            self.end_line();
-        }
+    /// Where the first thing stands that looks like the start of a call.
+    fn first_start(&self) -> Option<usize> {
+        self.text.find([START, NEAR_START])
     }
 
-    fn end_line(&mut self) {
-        self.place = Place::Content;
-        if !self.text.is_empty() && !self.text.ends_with('\n') {
-            self.text.push('\n');
-        }
+    /// Where the line begins in the text from which on it counts.
+    pub(crate) fn begin(&self) -> Option<usize> {
+        let first = self.first_start()?;
+        let lines = self.lines.partition_point(|(at, _)| *at <= first);
+        self.lines
+            .get(lines.checked_sub(1)?)
+            .map(|(_, begin)| *begin)
+    }
+
+    /// What counts of it.
+    pub(crate) fn into_text(self) -> Option<String> {
+        let first = self.first_start()?;
+        self.text.get(first..).map(str::to_owned)
     }
 }
 
-/// A folded call that is looked for in folded texts.
-pub(crate) struct Sought<'c> {
-    call: &'c str,
-    header: &'c str,
-    /// The arguments by their pointers; `None` if there are none, or if two pointers are folded to the same and cannot
-    /// be told apart.
-    arguments: Option<HashMap<&'c str, &'c str>>,
+/// A line without its blanks, and before which of its characters they stood.
+#[derive(Default)]
+struct Line {
+    text: String,
+    blanks: Vec<usize>,
 }
 
-impl<'c> Sought<'c> {
-    pub(crate) fn new(call: &'c str) -> Self {
-        let (header, arguments) = match call.split_once(ARGUMENT) {
-            Some((header, arguments)) => (header, Some(arguments)),
-            None => (call, None),
-        };
-        let by_pointer = |arguments: &'c str| {
-            let mut found = HashMap::new();
-            let mut arguments = arguments.split(ARGUMENT).filter_map(split_argument);
-            let are_distinct =
-                arguments.all(|(pointer, value)| found.insert(pointer, value).is_none());
-            are_distinct.then_some(found)
-        };
+impl Line {
+    fn push(&mut self, c: char) {
+        if c != ' ' {
+            self.text.push(c);
+        } else if self.blanks.last() != Some(&self.text.len()) {
+            self.blanks.push(self.text.len());
+        }
+    }
+
+    /// Adds the line to what was normalized so far, each marker as one character.
+    fn end(&mut self, patterns: &Patterns, folded: &mut String) {
+        let mut blanks = self.blanks.iter().peekable();
+        let mut at = 0;
+        while let Some(rest) = self.text.get(at..).filter(|rest| !rest.is_empty()) {
+            let mut was_blank = false;
+            while blanks.next_if(|blank| **blank <= at).is_some() {
+                was_blank = true;
+            }
+            if let Some((len, usage)) = patterns.at_front(rest) {
+                folded.push(match usage {
+                    MarkerUse::Start(_) => START,
+                    MarkerUse::Argument => ARGUMENT,
+                    MarkerUse::End(_) | MarkerUse::Reasoning => END,
+                });
+                at += len;
+                continue;
+            }
+            let Some(c) = rest.chars().next() else {
+                break;
+            };
+            if was_blank && is_word(c) && folded.ends_with(is_word) {
+                folded.push(' ');
+            }
+            folded.push(c);
+            at += c.len_utf8();
+        }
+        if !folded.is_empty() && !folded.ends_with('\n') {
+            folded.push('\n');
+        }
+        self.text.clear();
+        self.blanks.clear();
+    }
+}
+
+/// Scripts without blanks between words have no edges of words either.
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// A call that is looked for in normalized texts.
+pub(crate) struct Sought {
+    name: Vec<u8>,
+    /// The lines of each value.
+    values: Vec<Vec<Vec<u8>>>,
+    /// Whether a value holds a marker, so that one does not end the call.
+    has_marker: bool,
+}
+
+/// How often it may begin again from the front of a text, because values stand there in another order.
+const RESTARTS: usize = 64;
+
+impl Sought {
+    pub(crate) fn new(name: &str, patterns: &Patterns) -> Self {
+        let name = Folded::of_call(name, patterns).text;
         Self {
-            call,
-            header,
-            arguments: arguments.and_then(by_pointer),
+            name: name.bytes().filter(|byte| !is_passed_over(*byte)).collect(),
+            values: Vec::new(),
+            has_marker: false,
         }
     }
 
-    /// Whether a text holds the call: all its lines one behind the other, or each of its arguments somewhere behind its
-    /// header, before the next call.
+    /// Adds a value that has to stand there too.
+    pub(crate) fn value(&mut self, text: &str, patterns: &Patterns) {
+        let text = Folded::of_call(text, patterns).text;
+        self.has_marker |= text.contains([START, END]);
+        let lines = text
+            .split('\n')
+            .map(|line| line.bytes().filter(|byte| !is_passed_over(*byte)).collect());
+        self.values
+            .push(lines.filter(|line: &Vec<u8>| !line.is_empty()).collect());
+    }
+
+    /// Whether the text holds the header of the call, and behind it, up to the next marker that starts or ends a call, each
+    /// of its values. Behind a near miss of a start marker the name may stand anywhere.
     pub(crate) fn stands_in(&self, text: &str) -> bool {
-        // Looking for a long call costs as much as it is long, even in a short text.
-        if text.len() >= self.call.len() && text.contains(self.call) {
-            return true;
+        let mut from = 0;
+        // Whether a near miss has been seen since the last marker.
+        let mut was_near = false;
+        while let Some(at) = text
+            .get(from..)
+            .and_then(|rest| rest.find([START, END, NEAR_START]))
+        {
+            let behind = text.get(from + at + 1..).unwrap_or_default();
+            let is_near = text
+                .get(from + at..)
+                .is_some_and(|rest| rest.starts_with(NEAR_START));
+            let is_start = text
+                .get(from + at..)
+                .is_some_and(|rest| rest.starts_with(START));
+            from += at + 1;
+            let may_stand = if is_start {
+                self.begins(behind)
+            } else {
+                is_near && !was_near
+            };
+            was_near = is_near || (was_near && self.has_marker);
+            if !may_stand {
+                continue;
+            }
+            let end = behind.find([START, END]).filter(|_| !self.has_marker);
+            let region = Region::new(
+                behind
+                    .get(..end.unwrap_or(behind.len()))
+                    .unwrap_or_default(),
+            );
+            if (is_start || region.find(&self.name, 0).is_some()) && self.values_stand_in(&region) {
+                return true;
+            }
+            // What stands behind the first header stands behind none of the others, if nothing ends it.
+            if self.has_marker && is_start {
+                return false;
+            }
         }
-        let Some(wanted) = &self.arguments else {
-            return false;
-        };
-        text.match_indices(self.header).any(|(at, _)| {
-            let behind = text.get(at + self.header.len()..).unwrap_or_default();
-            let end = behind.find([START, END]).unwrap_or(behind.len());
-            let arguments = behind.get(..end).unwrap_or_default().split(ARGUMENT);
-            let found: HashSet<&str> = arguments
-                .filter_map(split_argument)
-                .filter(|(pointer, value)| {
-                    let wanted = wanted.get(pointer);
-                    wanted.is_some_and(|wanted| value.starts_with(wanted))
-                })
-                .map(|(pointer, _)| pointer)
-                .collect();
-            found.len() == wanted.len()
-        })
+        false
+    }
+
+    /// Whether the name stands at the front, perhaps in quotes.
+    fn begins(&self, text: &str) -> bool {
+        let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| is_word(char::from(*byte)));
+        let mut matched = 0;
+        let mut is_edge = true;
+        for byte in text.bytes() {
+            if is_passed_over(byte) {
+                is_edge = true;
+                continue;
+            }
+            match self.name.get(matched) {
+                None => return is_edge || !(is_word(Some(&byte)) && is_word(self.name.last())),
+                Some(expected) if *expected == byte => {
+                    matched += 1;
+                    is_edge = false;
+                }
+                Some(_) if matched == 0 && b"\"'`*_<([{".contains(&byte) => {}
+                Some(_) => return false,
+            }
+        }
+        matched == self.name.len()
+    }
+
+    fn values_stand_in(&self, region: &Region) -> bool {
+        let mut at = 0;
+        let mut restarts = 0;
+        for value in &self.values {
+            let from_here = region.find_lines(value, at);
+            let found = from_here.or_else(|| {
+                restarts += 1;
+                region.find_lines(value, 0)
+            });
+            match found {
+                Some(end) => at = end,
+                None => return false,
+            }
+            // It would take too long to look on.
+            if restarts > RESTARTS {
+                return true;
+            }
+        }
+        true
     }
 }
 
-/// The pointer of a folded argument, and the lines of its value.
-fn split_argument(argument: &str) -> Option<(&str, &str)> {
-    argument.split_once('\n')
+/// What is only an edge of words, and stands for itself nowhere.
+fn is_passed_over(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | 4)
 }
 
-/// The characters that count, in one spelling each. Escapes as JSON writes them are what they stand for.
+/// A part of a normalized text in which values are looked for.
+struct Region {
+    bytes: Vec<u8>,
+    /// Before which bytes no word goes on.
+    edges: Vec<bool>,
+}
+
+impl Region {
+    fn new(text: &str) -> Self {
+        let mut region = Self {
+            bytes: Vec::with_capacity(text.len()),
+            edges: Vec::with_capacity(text.len()),
+        };
+        let is_word = |byte: u8| is_word(char::from(byte));
+        let mut before = b' ';
+        for byte in text.bytes() {
+            if !is_passed_over(byte) {
+                region.bytes.push(byte);
+                region.edges.push(!(is_word(before) && is_word(byte)));
+            }
+            before = byte;
+        }
+        region
+    }
+
+    /// Where the last of the lines ends, if all of them stand here in their order.
+    fn find_lines(&self, lines: &[Vec<u8>], from: usize) -> Option<usize> {
+        lines.iter().try_fold(from, |at, line| self.find(line, at))
+    }
+
+    /// Where the first find ends that neither begins nor ends within a word. The time is linear in what is passed over
+    /// (Knuth, Morris and Pratt).
+    fn find(&self, sought: &[u8], from: usize) -> Option<usize> {
+        if sought.is_empty() {
+            return Some(from);
+        }
+        // For each length of a beginning: the next shorter one that it ends with.
+        let mut shorter = vec![0; sought.len() + 1];
+        let mut length = 0;
+        for at in 1..sought.len() {
+            length = longer(sought, &shorter, length, sought.get(at));
+            if let Some(entry) = shorter.get_mut(at + 1) {
+                *entry = length;
+            }
+        }
+        let is_edge = |at: usize| self.edges.get(at).is_none_or(|edge| *edge);
+        length = 0;
+        for at in from..self.bytes.len() {
+            length = longer(sought, &shorter, length, self.bytes.get(at));
+            if length == sought.len() {
+                if is_edge(at + 1 - length) && is_edge(at + 1) {
+                    return Some(at + 1);
+                }
+                length = shorter.get(length).copied().unwrap_or_default();
+            }
+        }
+        None
+    }
+}
+
+/// How long a beginning of what is sought is there after one more byte.
+fn longer(sought: &[u8], shorter: &[usize], mut length: usize, byte: Option<&u8>) -> usize {
+    loop {
+        if sought.get(length) == byte {
+            return length + 1;
+        }
+        if length == 0 {
+            return 0;
+        }
+        length = shorter.get(length).copied().unwrap_or_default();
+    }
+}
+
+/// The characters that count, in one spelling each; each line end is LF, each blank a space. Escapes as JSON writes them
+/// are what they stand for.
 fn fold(text: &str) -> impl Iterator<Item = char> {
     let mut chars = text.chars();
     std::iter::from_fn(move || {
@@ -330,13 +446,13 @@ fn fold(text: &str) -> impl Iterator<Item = char> {
 fn unescaped(chars: &mut Chars<'_>) -> Option<char> {
     let mut ahead = chars.clone();
     let c = match ahead.next()? {
-        'n' | 'r' => Some('\n'),
-        't' => None,
-        'u' => Some(code_unit(&mut ahead).and_then(|unit| code_point(unit, &mut ahead))?),
+        'n' | 'r' => '\n',
+        't' => ' ',
+        'u' => code_unit(&mut ahead).and_then(|unit| code_point(unit, &mut ahead))?,
         _ => return None,
     };
     *chars = ahead;
-    c
+    Some(c)
 }
 
 /// Four hexadecimal digits.
@@ -356,21 +472,6 @@ fn code_point(unit: u32, chars: &mut Chars<'_>) -> Option<char> {
     char::from_u32(0x1_0000 + (unit - 0xD800) * 0x400 + low)
 }
 
-/// The characters that fold to this one.
-fn unfolded(c: char) -> impl Iterator<Item = char> {
-    let code = u32::from(c);
-    let others = [c.to_ascii_uppercase(), c]
-        .into_iter()
-        .filter(char::is_ascii_graphic)
-        .flat_map(|c| {
-            let code = u32::from(c);
-            [code, code + 0xE_0000, code + 0xFEE0]
-        });
-    std::iter::once(code)
-        .chain(others)
-        .filter_map(char::from_u32)
-}
-
 /// `None` for what is not seen.
 fn folded_char(c: char) -> Option<char> {
     if c.is_ascii_graphic() {
@@ -388,25 +489,18 @@ fn folded_char(c: char) -> Option<char> {
         '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => return Some('\n'),
         c => c,
     };
-    let is_unseen = c.is_whitespace()
-        || c.is_control()
-        || matches!(c,
-            '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}'
-            | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
-            | '\u{E0000}'..='\u{E0FFF}');
-    (!is_unseen).then(|| c.to_ascii_lowercase())
+    if c.is_whitespace() {
+        return Some(' ');
+    }
+    (!c.is_control() && !is_invisible(c)).then(|| c.to_ascii_lowercase())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{folded_char, unfolded};
-
-    #[test]
-    fn every_character_that_folds_to_another_is_known() {
-        for c in char::MIN..=char::MAX {
-            if let Some(folded) = folded_char(c).filter(|folded| *folded != '\n') {
-                assert!(unfolded(folded).any(|other| other == c), "{c:?}");
-            }
-        }
-    }
+/// Whether the character has no width, or only changes how others are shown: in a name it deceives people, and in a text
+/// it does not count. Control characters are another matter.
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+        | '\u{FFF0}'..='\u{FFF8}' | '\u{E0000}'..='\u{E0FFF}')
 }

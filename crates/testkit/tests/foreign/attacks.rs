@@ -156,10 +156,7 @@ impl Attack {
         }
         for _ in 0..if self.flood { 20 } else { 1 } {
             for (_, text) in self.pieces() {
-                let mut listener = guard.listener();
-                for chunk in self.chunks(&text) {
-                    listener.chunk(&Foreign::new(chunk));
-                }
+                guard.hear(&Foreign::new(text));
             }
         }
         guard
