@@ -91,7 +91,7 @@ impl fmt::Display for Problem {
 /// # Errors
 /// All problems at once, those of the text first, missing arguments last. Where not all that was written could be read,
 /// nothing is told of what is missing. Whether the call may run at all is another
-/// question: [`ToolCall::may_run`].
+/// question: [`crate::ReplyCheck::may_run`].
 pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>> {
     let mut problems = Problems::default();
     let arguments = bind_written(tool, call, &mut problems);

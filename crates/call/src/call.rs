@@ -1,7 +1,6 @@
 //! A tool call that has been read whole.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -74,123 +73,10 @@ pub(crate) struct Body {
     pub(crate) span: Span,
 }
 
-/// Whether a text is known to be whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Completeness {
-    /// A finish reason such as `stop`, or the clean end of a file, says so.
-    Complete,
-    /// It broke off, or nothing says that it did not.
-    CutOff,
-}
-
-/// What to do with emoji calls that have no end marker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Unclosed {
-    /// They are never run: the end marker is mandatory.
-    #[default]
-    Reject,
-    /// They are run if the text is complete and no marker stands in their body.
-    Run,
-}
-
-/// Why a call that was read is not run. [`sentence`](Self::sentence) says it for people and models.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NotRun {
-    /// Its arguments are wrong; the first error.
-    Wrong(String),
-    /// An earlier call of the turn has the same id.
-    DuplicateId(String),
-    /// The text broke off inside it.
-    CutOff,
-    /// An emoji call without its end marker.
-    NoEndMarker,
-    /// It ended with the text and holds a marker as content, so it may have swallowed other calls.
-    MarkerInside,
-}
-
-impl NotRun {
-    /// One sentence that says what is wrong and what to do. `end_marker` is the end marker in force.
-    pub fn sentence(&self, end_marker: &str) -> String {
-        match self {
-            Self::Wrong(error) => error.clone(),
-            Self::DuplicateId(id) => {
-                format!(
-                    "an earlier call of this reply has the id `{id}` too: give every call an id of its own"
-                )
-            }
-            Self::CutOff => format!(
-                "the text broke off before this call was closed: write the whole call again and close it with `{end_marker}`"
-            ),
-            Self::NoEndMarker => {
-                format!("the call is not closed: close every call with `{end_marker}`")
-            }
-            Self::MarkerInside => format!(
-                "the call is not closed and holds a marker as content, so it may have swallowed other calls: close every call with `{end_marker}`"
-            ),
-        }
-    }
-}
-
-impl fmt::Display for NotRun {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.sentence("the end marker"))
-    }
-}
-
 impl ToolCall {
     /// Whether the call ended by its own end marker or by the start of the next call, not by the end of the text.
     pub fn is_closed(&self) -> bool {
         self.termination != Termination::EndOfStream
-    }
-
-    /// Whether the call, as it was read, may be run (`spec/common.md` 10).
-    ///
-    /// A call that ended with the text is run only if the text is known to be whole, if no marker stands in its
-    /// values, and in the emoji syntax only if `unclosed` asks for it.
-    ///
-    /// # Errors
-    /// Says why not.
-    pub fn may_run(&self, completeness: Completeness, unclosed: Unclosed) -> Result<(), NotRun> {
-        if !self.is_closed() {
-            if self.syntax == Syntax::Emoji && unclosed == Unclosed::Reject {
-                return Err(NotRun::NoEndMarker);
-            }
-            if self.marker_in_value {
-                return Err(NotRun::MarkerInside);
-            }
-            if completeness == Completeness::CutOff {
-                return Err(NotRun::CutOff);
-            }
-        }
-        if let Some(error) = &self.parse_error {
-            return Err(NotRun::Wrong(error.clone()));
-        }
-        self.has_own_id()
-    }
-
-    /// As [`may_run`](Self::may_run) for a call of this tool, whose schema may say that what looks like the index of a
-    /// list is a key (`spec/block.md` 7.7.1).
-    ///
-    /// # Errors
-    /// Says why not.
-    pub fn may_run_as(
-        &self,
-        tool: &ToolSpec,
-        completeness: Completeness,
-        unclosed: Unclosed,
-    ) -> Result<(), NotRun> {
-        match self.may_run(completeness, unclosed) {
-            Err(NotRun::Wrong(_)) if self.mended(tool).is_some() => self.has_own_id(),
-            decided => decided,
-        }
-    }
-
-    fn has_own_id(&self) -> Result<(), NotRun> {
-        if self.is_duplicate {
-            return Err(NotRun::DuplicateId(self.id.clone()));
-        }
-        Ok(())
     }
 
     /// Whether it has an error that no schema can mend.

@@ -196,7 +196,7 @@ impl<S: Shape> JsonStream<S> {
     /// Appends the rest of the text to `out`, once the call has ended and its arguments are bound.
     ///
     /// Whether the text should be closed is for the caller to say: not, for instance, if the call
-    /// [may not be run](ToolCall::may_run). Closing a second time writes nothing.
+    /// [may not be run](crate::ReplyCheck::may_run). Closing a second time writes nothing.
     ///
     /// # Errors
     /// Writes nothing if the call is wrong, or if the text of the arguments does not begin with what has been written.

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::call::{Completeness, NotRun, ToolCall, Unclosed};
+use crate::call::ToolCall;
 use crate::document::Document;
+use crate::may_run::{Completeness, MayRun, NotRun, ReplyCheck};
 use crate::tool::set::ToolSet;
 
 /// A document's calls in the form of the `OpenAI` API.
@@ -54,17 +55,19 @@ pub struct LeftOut {
 
 /// The good calls of a document as the `tool_calls` of the `OpenAI` API, and those that are left out with the reasons.
 ///
-/// Left out is what [`ToolCall::may_run_as`] refuses, and with `tools` what names none of them or does not fit its
+/// Left out is what `check` rejects or holds, and with `tools` what names none of them or does not fit its
 /// definition. Without `tools` the arguments of a block call are what coercion makes of them, and those of an emoji call
 /// are its `raw_args` and `body`.
 ///
 /// ```
-/// use plaincall_call::{Completeness, Document, Unclosed, openai_calls};
+/// use plaincall_call::{Completeness, Document, ReplyCheck, Unclosed, openai_calls};
 /// use plaincall_syntax::Dialect;
 ///
 /// let text = "!!!GADGET_START:Add\n!!!ARG:a\n5\n!!!GADGET_END\n!!!GADGET_START:Add\n!!!ARG:a\n1\n!!!ARG:a\n2\n!!!GADGET_END";
-/// let document = Document::parse(text, &Dialect::block())?;
-/// let calls = openai_calls(&document, Completeness::Complete, Unclosed::Reject, None);
+/// let dialect = Dialect::block();
+/// let document = Document::parse(text, &dialect)?;
+/// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
+/// let calls = openai_calls(&document, check, Completeness::Complete, None);
 /// assert_eq!(
 ///     serde_json::to_string(&calls.tool_calls)?,
 ///     r#"[{"id":"gadget_1","type":"function","function":{"name":"Add","arguments":"{\"a\":5}"}}]"#
@@ -74,21 +77,19 @@ pub struct LeftOut {
 /// ```
 pub fn openai_calls(
     document: &Document,
+    mut check: ReplyCheck,
     completeness: Completeness,
-    unclosed: Unclosed,
     tools: Option<&ToolSet>,
 ) -> OpenAiCalls {
     let mut calls = OpenAiCalls {
         tool_calls: Vec::new(),
         left_out: Vec::new(),
     };
+    check.begin_reply();
     for call in document.calls() {
         let tool = tools.and_then(|tools| tools.get(&call.name));
-        let may_run = match tool {
-            Some(tool) => call.may_run_as(tool, completeness, unclosed),
-            None => call.may_run(completeness, unclosed),
-        };
-        let arguments = match may_run {
+        let may_run = check.may_run(call, tool, completeness);
+        let arguments = match may_run.and_then(MayRun::unless_held) {
             Ok(()) => arguments(call, tools).map_err(|reasons| (reasons, None)),
             Err(reason) => Err((vec![reason.to_string()], Some(reason))),
         };

@@ -10,10 +10,11 @@ mod told;
 use plaincall_syntax::{Dialect, DialectError, NearMiss, Syntax, near_misses};
 
 use crate::bind::{Problem, bind};
-use crate::call::{NotRun, ToolCall};
+use crate::call::ToolCall;
 use crate::document::Document;
 use crate::foreign::passage::Passage;
 use crate::foreign::{Foreign, ModelText};
+use crate::may_run::NotRun;
 use crate::nearest::unknown_tool;
 use crate::repair::example::{Example, Wrong};
 use crate::repair::told::Message;
@@ -27,7 +28,8 @@ pub enum Fault<'f> {
     UnknownTool,
     /// Its arguments do not fit its tool: what [`bind`](crate::bind) found.
     Arguments(&'f [Problem]),
-    /// Something is wrong with its text or its end, or with its id: what [`ToolCall::may_run`] says.
+    /// Something is wrong with its text or its end, or with its id: the reason that
+    /// [`ReplyCheck::may_run`](crate::ReplyCheck::may_run) returns.
     NotRun(&'f NotRun),
 }
 
@@ -66,6 +68,7 @@ pub fn repair(
     tools: &[&ToolSpec],
     dialect: &Dialect,
 ) -> Result<Passage, DialectError> {
+    let wrong = Wrong::of(fault);
     let mut message = Message::new(dialect)?;
     message.heading(&call.name, &call.id);
     message.written(call);
@@ -84,7 +87,7 @@ pub fn repair(
     match (tool, fault) {
         (None, _) => message.problem("", &unknown_tool(&call.name, names())),
         (Some(tool), Fault::NotRun(reason)) if !matches!(reason, NotRun::Wrong(_)) => {
-            message.problems(call, &also_wrong(tool, call));
+            message.problems(call, &also_wrong(tool, call, wrong));
         }
         (Some(_), _) => {}
     }
@@ -98,21 +101,23 @@ pub fn repair(
         });
     }
     let shown = match (tool, &meant) {
+        // It may be a quotation, so the model is not asked for it.
+        (_, _) if matches!(fault, Fault::NotRun(NotRun::AfterUnclosed)) => None,
         (None, _) => None,
         (Some(tool), Some(meant)) => Example::of(tool, meant, Wrong::default(), dialect),
-        (Some(tool), None) => Example::of(tool, call, Wrong::of(call, fault), dialect),
+        (Some(tool), None) => Example::of(tool, call, wrong, dialect),
     };
     message.example(shown.as_ref());
     Ok(message.finish())
 }
 
-/// What is wrong in a call besides its end or its id, as far as its text is known to be whole: a value at which it broke
-/// off may have gone on, and what is missing may have followed.
-fn also_wrong(tool: &ToolSpec, call: &ToolCall) -> Vec<Problem> {
+/// What is wrong in a call besides its end or its id. Of a call whose end is not known, its last value may have gone on,
+/// and what is missing may have followed.
+fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<Problem> {
     let Err(mut problems) = bind(tool, call) else {
         return Vec::new();
     };
-    if !call.is_closed() {
+    if wrong.is_cut {
         let whole_until = match call.syntax {
             Syntax::Block => call.arguments.iter().last().map(|last| last.span.start),
             Syntax::Emoji => call.raw_args_span().map(|line| line.end),

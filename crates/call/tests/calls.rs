@@ -3,96 +3,14 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Collected, Collector, Completeness, Document, Finding, Limits, NotRun, OpenAiCalls, Parameter,
-    ParameterKind, Syntax, ToolSet, ToolSpec, Unclosed, openai_calls,
+    Collected, Collector, Completeness, Document, Finding, Limits, OpenAiCalls, Parameter,
+    ParameterKind, ReplyCheck, Syntax, ToolSet, ToolSpec, Unclosed, openai_calls,
 };
 use plaincall_syntax::{ByteParser, Dialect, Parser, parse};
 use serde_json::json;
 
 fn document(text: &str) -> Document {
     Document::parse(text, &Dialect::auto()).expect("a dialect that works")
-}
-
-#[test]
-fn whether_a_call_may_run() {
-    use Completeness::{Complete, CutOff};
-    use Unclosed::{Reject, Run};
-    let block = "!!!GADGET_START:A\n!!!ARG:x\n1\n";
-    let emoji = "🛠️[a b]\nbody";
-    for (text, completeness, unclosed, expected) in [
-        (format!("{block}!!!GADGET_END"), CutOff, Reject, Ok(())),
-        (
-            format!("{block}!!!GADGET_START:B\n!!!GADGET_END"),
-            CutOff,
-            Reject,
-            Ok(()),
-        ),
-        (block.to_owned(), Complete, Reject, Ok(())),
-        (block.to_owned(), CutOff, Run, Err(NotRun::CutOff)),
-        (
-            format!("{block}!!!ARG:y"),
-            Complete,
-            Reject,
-            Err(NotRun::Wrong("Pointer line cut off: y".to_owned())),
-        ),
-        (
-            format!("{block}!!!ARG:y"),
-            CutOff,
-            Reject,
-            Err(NotRun::CutOff),
-        ),
-        (
-            format!("{block}see !!!ARG: there\n"),
-            Complete,
-            Run,
-            Err(NotRun::MarkerInside),
-        ),
-        (
-            format!("{block}see !!!ARG: there\n!!!GADGET_END"),
-            CutOff,
-            Reject,
-            Ok(()),
-        ),
-        (
-            format!("{block}!!!GADGET_START:\n"),
-            Complete,
-            Reject,
-            Err(NotRun::MarkerInside),
-        ),
-        (
-            format!("{block}!!!GADGET_START:B"),
-            Complete,
-            Reject,
-            Err(NotRun::MarkerInside),
-        ),
-        (
-            format!("{block}!!!ARG:x\n2\n!!!GADGET_END"),
-            Complete,
-            Reject,
-            Err(NotRun::Wrong("Duplicate pointer: x".to_owned())),
-        ),
-        (format!("{emoji}🛠️[/end]"), CutOff, Reject, Ok(())),
-        (emoji.to_owned(), Complete, Reject, Err(NotRun::NoEndMarker)),
-        (emoji.to_owned(), Complete, Run, Ok(())),
-        (emoji.to_owned(), CutOff, Run, Err(NotRun::CutOff)),
-        (
-            format!("{emoji}\n🛠️[c]"),
-            Complete,
-            Run,
-            Err(NotRun::MarkerInside),
-        ),
-    ] {
-        let document = document(&text);
-        let call = document.calls().next().expect("a call");
-        assert_eq!(call.may_run(completeness, unclosed), expected, "{text}");
-    }
-    let document = document("!!!GADGET_START:A:a\n!!!GADGET_START:B:a\n!!!GADGET_END");
-    let call = document.calls().nth(1).expect("two calls");
-    assert_eq!(
-        call.may_run(Complete, Reject),
-        Err(NotRun::DuplicateId("a".to_owned()))
-    );
-    assert!(NotRun::CutOff.sentence("<<END").contains("`<<END`"));
 }
 
 #[test]
@@ -281,9 +199,13 @@ fn bytes_that_are_not_text() {
     );
 }
 
+fn check() -> ReplyCheck {
+    ReplyCheck::new(&Dialect::auto(), Unclosed::Reject).expect("a dialect that works")
+}
+
 #[test]
 fn openai_form() {
-    let text = "!!!GADGET_START:A:a\n!!!ARG:zip\n02134\n!!!ARG:n\n5\n!!!GADGET_START:B:a\n!!!GADGET_START:A\n!!!ARG:q\n1\n!!!GADGET_START:C\n!!!ARG:x";
+    let text = "!!!GADGET_START:A:a\n!!!ARG:zip\n02134\n!!!ARG:n\n5\n!!!GADGET_END!!!GADGET_START:B:a\n!!!GADGET_END!!!GADGET_START:A\n!!!ARG:q\n1\n!!!GADGET_END!!!GADGET_START:C\n!!!ARG:x";
     let tool = ToolSpec::new("A")
         .parameter(Parameter::new("zip", ParameterKind::String))
         .parameter(Parameter::new("n", ParameterKind::String));
@@ -296,12 +218,7 @@ fn openai_form() {
     let OpenAiCalls {
         tool_calls,
         left_out,
-    } = openai_calls(
-        &document(text),
-        Completeness::Complete,
-        Unclosed::Reject,
-        Some(&set),
-    );
+    } = openai_calls(&document(text), check(), Completeness::Complete, Some(&set));
     assert_eq!(
         serde_json::to_value(&tool_calls).expect("JSON"),
         json!([{"id": "a", "type": "function", "function": {"name": "A", "arguments": "{\"zip\":\"02134\",\"n\":\"5\"}"}}])
@@ -317,7 +234,7 @@ fn openai_form() {
     assert_eq!(left_out[2].reasons, ["Pointer line cut off: x"]);
 
     let emoji = document("🛠️[a b]\nc🛠️[/end]");
-    let calls = openai_calls(&emoji, Completeness::Complete, Unclosed::Reject, None);
+    let calls = openai_calls(&emoji, check(), Completeness::Complete, None);
     assert_eq!(
         calls.tool_calls[0].function.arguments,
         r#"{"raw_args":"b","body":"c"}"#

@@ -14,7 +14,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plaincall_call::PromptPart;
+use plaincall_call::{PromptPart, Unclosed};
 use plaincall_syntax::Dialect;
 
 use crate::ask::AskOptions;
@@ -574,6 +574,24 @@ pub(crate) enum SyntaxChoice {
     Emoji,
     /// That of the first call.
     Auto,
+}
+
+/// What to do with calls without an end marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UnclosedChoice {
+    /// Reject them, unless the tool only reads or the text is complete.
+    Reject,
+    /// Run them if the next call or the end of a complete text ended them.
+    Run,
+}
+
+impl UnclosedChoice {
+    pub(crate) const fn unclosed(self) -> Unclosed {
+        match self {
+            Self::Reject => Unclosed::Reject,
+            Self::Run => Unclosed::Run,
+        }
+    }
 }
 
 /// Where markers of the block syntax count inside a call.

@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use plaincall_call::{Completeness, Document, Segment, Syntax, ToolCall, ToolSet, Unclosed, bind};
+use plaincall_call::{
+    Completeness, Document, MayRun, NotRun, ReplyCheck, Segment, Syntax, ToolCall, ToolSet, bind,
+};
 use plaincall_syntax::Dialect;
 
 use crate::arguments::{ConvertOptions, SyntaxChoice, Target};
 use crate::draft::Draft;
 use crate::input::Input;
 use crate::output::Output;
-use crate::reading::{escaper, read_bytes};
+use crate::reading::{escaper, read_bytes, reply_check};
 use crate::source::Counter;
 use crate::status::{Failure, Outcome, Status, complain, remark};
 use crate::translate::{in_block, in_emoji, sentences};
@@ -43,7 +45,7 @@ pub(crate) fn convert(options: &ConvertOptions, output: &mut Output) -> Outcome 
         tools: &tools,
         drops_ids: options.drop_ids,
     };
-    let (draft, mut status) = conversion.draft(&document)?;
+    let (draft, mut status) = conversion.draft(&document, reply_check(&dialect)?)?;
     let target = options.dialect.begun(conversion.dialect.clone());
     let misread = if document.syntax.is_none_or(|own| own == syntax) {
         None
@@ -74,7 +76,11 @@ struct Conversion<'a> {
 }
 
 impl Conversion<'_> {
-    fn draft(&mut self, document: &Document) -> Result<(Draft, Status), Failure> {
+    fn draft(
+        &mut self,
+        document: &Document,
+        mut check: ReplyCheck,
+    ) -> Result<(Draft, Status), Failure> {
         let escaper = escaper(&self.dialect)?;
         let mut draft = Draft::default();
         let mut status = Status::Good;
@@ -91,15 +97,22 @@ impl Conversion<'_> {
                     Some(_) => draft.text(text.as_bytes()),
                     None => draft.text(source),
                 },
-                Segment::Call(call) if call.syntax == self.syntax => draft.call(source),
-                Segment::Call(call) => match self.rewritten(call) {
-                    Ok(text) => draft.call(text.trim_end_matches('\n').as_bytes()),
-                    Err(reason) => {
-                        status = Status::Wrong;
-                        complain(&format!("{} stays as it is: {reason}", self.called(call)));
-                        draft.text(source);
+                Segment::Call(call) => {
+                    let tool = self.tools.get(&call.name);
+                    let may_run = check.may_run(call, tool, Completeness::Complete);
+                    if call.syntax == self.syntax {
+                        draft.call(source);
+                        continue;
                     }
-                },
+                    match self.rewritten(call, may_run.and_then(MayRun::unless_held)) {
+                        Ok(text) => draft.call(text.trim_end_matches('\n').as_bytes()),
+                        Err(reason) => {
+                            status = Status::Wrong;
+                            complain(&format!("{} stays as it is: {reason}", self.called(call)));
+                            draft.text(source);
+                        }
+                    }
+                }
             }
         }
         Ok((draft, status))
@@ -115,21 +128,23 @@ impl Conversion<'_> {
     }
 
     /// A call in the syntax that is written.
-    fn rewritten(&mut self, call: &ToolCall) -> Result<String, String> {
+    fn rewritten(
+        &mut self,
+        call: &ToolCall,
+        may_run: Result<(), NotRun>,
+    ) -> Result<String, String> {
         if !call.is_closed() {
             // Closing it here would make a whole call of what may be half of one.
             return Err("it is not closed".to_owned());
         }
         let Some(tool) = self.tools.get(&call.name) else {
-            call.may_run(Completeness::Complete, Unclosed::Reject)
-                .map_err(|reason| reason.to_string())?;
+            may_run.map_err(|reason| reason.to_string())?;
             return Err(
                 "its tool has no definition, which says how arguments are written (`--schema`)"
                     .to_owned(),
             );
         };
-        call.may_run_as(tool, Completeness::Complete, Unclosed::Reject)
-            .map_err(|reason| reason.to_string())?;
+        may_run.map_err(|reason| reason.to_string())?;
         let arguments = bind(tool, call).map_err(|problems| sentences(&problems))?;
         match self.syntax {
             Syntax::Block => in_block(tool, &arguments, &self.dialect),

@@ -53,12 +53,14 @@ impl Input {
         }
     }
 
-    /// Whether the text is known to be whole: a file is, what comes through a pipe only if somebody says so.
+    /// What is known about the end of the text.
     pub(crate) fn completeness(&self, is_said_to_be_complete: bool) -> Completeness {
-        if is_said_to_be_complete || self.is_file {
+        if is_said_to_be_complete {
             Completeness::Complete
+        } else if self.is_file {
+            Completeness::EndOfFile
         } else {
-            Completeness::CutOff
+            Completeness::Truncated
         }
     }
 

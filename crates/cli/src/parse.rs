@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use plaincall_call::{
     BoundCall, BoundDocument, Collected, Collector, Completeness, Document, Limits, OpenAiCall,
-    ToolSet, Unclosed, openai_calls,
+    ReplyCheck, ToolSet, openai_calls,
 };
 use plaincall_syntax::{Dialect, Event};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::event_line::{BoundLine, EventLine, RemarkLine};
 use crate::input::{Input, each};
 use crate::jsonl::{Answer, ErrorBody, ToolCallsBody, read_line};
 use crate::output::Output;
-use crate::reading::{parser, read, read_bytes};
+use crate::reading::{parser, read, read_bytes, reply_check};
 use crate::status::{Failure, Outcome, Status, complain};
 use crate::values::Explainer;
 use crate::view::View;
@@ -31,6 +31,7 @@ struct Parse {
     chunk: Option<NonZeroUsize>,
     form: Form,
     is_complete: bool,
+    check: ReplyCheck,
     tools: Option<ToolSet>,
 }
 
@@ -77,8 +78,10 @@ impl Parse {
             ParseFormat::Openai => Form::Openai,
             ParseFormat::Text => Form::Text,
         };
+        let dialect = options.dialect.dialect()?;
         Ok(Self {
-            dialect: options.dialect.dialect()?,
+            check: reply_check(&dialect)?,
+            dialect,
             chunk: options.chunk,
             form,
             is_complete: options.complete,
@@ -221,7 +224,7 @@ impl Parse {
         place: &str,
     ) -> (Vec<OpenAiCall>, Status) {
         let tools = self.tools.as_ref();
-        let calls = openai_calls(document, completeness, Unclosed::Reject, tools);
+        let calls = openai_calls(document, self.check.clone(), completeness, tools);
         let mut status = Status::Good;
         for call in document.calls() {
             let lost = match calls.left_out.iter().find(|one| one.index == call.index) {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use plaincall_call::{Document, DocumentBuilder, Limits};
+use plaincall_call::{Document, DocumentBuilder, Limits, ReplyCheck, Unclosed};
 use plaincall_syntax::{ByteParser, Dialect, DialectError, Escaper};
 
 use crate::input::Input;
@@ -39,6 +39,11 @@ impl Reading {
 /// A parser for `dialect`, which the command line has already accepted.
 pub(crate) fn parser(dialect: &Dialect) -> Result<ByteParser, Failure> {
     ByteParser::new(dialect).map_err(|error| refused(&error))
+}
+
+/// The check for a text in `dialect`: which of its calls could run.
+pub(crate) fn reply_check(dialect: &Dialect) -> Result<ReplyCheck, Failure> {
+    ReplyCheck::new(dialect, Unclosed::Reject).map_err(|error| refused(&error))
 }
 
 /// The escape of `dialect`, if it has one.

@@ -33,9 +33,9 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Run, RunError, Unclosed};
+use plaincall::{Run, RunError};
 
-use crate::arguments::{Color, DialectOptions};
+use crate::arguments::{Color, DialectOptions, UnclosedChoice};
 use crate::environment::Environment;
 use crate::run::beginning::{Again, Beginning, new_log};
 use crate::run::interrupts::Interrupts;
@@ -141,7 +141,7 @@ pub(crate) struct RunOptions {
         value_name = "LOG",
         help_heading = "Log",
         conflicts_with_all = [
-            "log", "concurrency", "run_unclosed", "stop_on_error", "parallel", "DialectOptions",
+            "log", "concurrency", "unclosed", "stop_on_error", "parallel", "DialectOptions",
         ],
     )]
     pub(crate) resume: Option<PathBuf>,
@@ -169,9 +169,13 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) run_directory: Option<PathBuf>,
 
-    /// Run emoji calls whose end marker is missing, if the text is whole.
-    #[arg(long, help_heading = "Emoji")]
-    pub(crate) run_unclosed: bool,
+    /// What to do with calls without an end marker.
+    ///
+    /// `reject` is the default: such a call runs only if its tool has the effect `read`, or, in the block syntax, if
+    /// `--complete` says that the text is complete. `run` is for models that forget end markers: the next call, the end
+    /// of a file, or the end of a text that is complete then ends a call of any tool.
+    #[arg(long, value_name = "CHOICE")]
+    pub(crate) unclosed: Option<UnclosedChoice>,
 
     /// Start no emoji call written behind one that did not end `ok`.
     #[arg(long, help_heading = "Emoji")]
@@ -276,12 +280,7 @@ async fn begin(
         .rules(beginning.tools.rules.clone())
         .gate(stage.gate.clone())
         .policy(beginning.policy)
-        .note(note.to_json())
-        .unclosed(if beginning.run_unclosed {
-            Unclosed::Run
-        } else {
-            Unclosed::Reject
-        });
+        .note(note.to_json());
     let builder = match log {
         Some(log) => builder.log(log),
         None => builder,

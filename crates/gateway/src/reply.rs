@@ -18,7 +18,9 @@ mod text;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{Collected, Collector, Completeness, Limits, Started, ToolCall};
+use plaincall_call::{
+    Collected, Collector, Completeness, Limits, MayRun, ReplyCheck, Started, ToolCall,
+};
 use plaincall_syntax::{Code, Event, EventKind, Parser};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, is_natural_end, read_error,
@@ -75,6 +77,7 @@ pub struct Reply {
     ids: CallIds,
     parser: Option<Parser>,
     collector: Collector,
+    check: ReplyCheck,
     text: Text,
     /// The call that is being written.
     open: Option<Opened>,
@@ -167,12 +170,13 @@ impl Reply {
             ids: CallIds::new(seed, taken),
             parser: Some(plan.spoken.parser.clone()),
             collector: Collector::new(Limits::for_running()),
+            check: plan.spoken.check.clone(),
             text: Text::new(Arc::clone(&plan.spoken)),
             open: None,
             given_ids: HashSet::new(),
             begun: 0,
             shown: 0,
-            completeness: Completeness::CutOff,
+            completeness: Completeness::Truncated,
             checked: Checked::default(),
             round: 0,
             has_open_line: false,
@@ -345,11 +349,12 @@ impl Reply {
         self.collector = Collector::new(Limits::for_running());
         self.text = Text::new(Arc::clone(&self.plan.spoken));
         self.open = None;
+        self.check.begin_reply();
         self.given_ids.clear();
         self.begun = 0;
         self.length = 0;
         self.late = 0;
-        self.completeness = Completeness::CutOff;
+        self.completeness = Completeness::Truncated;
         self.checked = Checked::default();
     }
 
@@ -476,11 +481,16 @@ impl Reply {
 
     fn end_call(&mut self, call: &ToolCall, out: &mut dyn Outlet) {
         self.text.edge();
+        let tool = self.plan.offer.get(&call.name);
+        let may_run = self
+            .check
+            .may_run(call, tool.map(|tool| &**tool), self.completeness)
+            .and_then(MayRun::unless_held);
         match self.open.take() {
             Some(Opened::Streamed(mut streamed)) => {
-                let is_right = streamed.close(call, self.completeness);
+                let is_right = streamed.close(call, may_run.is_ok());
                 streamed.flush(out);
-                let is_cut = !call.is_closed() && self.completeness == Completeness::CutOff;
+                let is_cut = !call.is_closed() && self.completeness == Completeness::Truncated;
                 match (is_right, is_cut) {
                     (true, _) => self.counts.calls += 1,
                     (false, true) => self.counts.cut_calls += 1,
@@ -492,7 +502,9 @@ impl Reply {
                     wrong_calls,
                     cut_calls,
                     ..
-                } = self.checked.take(call, &self.plan, self.completeness);
+                } = self
+                    .checked
+                    .take(call, may_run, &self.plan, self.completeness);
                 self.counts.wrong_calls += wrong_calls;
                 self.counts.cut_calls += cut_calls;
             }
@@ -537,7 +549,7 @@ impl Reply {
         self.completeness = if is_whole {
             Completeness::Complete
         } else {
-            Completeness::CutOff
+            Completeness::Truncated
         };
         if let Some(parser) = self.parser.take() {
             let was_in_call = self.open.is_some();

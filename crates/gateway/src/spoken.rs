@@ -1,6 +1,6 @@
 //! A dialect, ready to be written and read.
 
-use plaincall_call::PassageBuilder;
+use plaincall_call::{PassageBuilder, ReplyCheck, Unclosed};
 use plaincall_syntax::{Dialect, DialectError, Escaper, Parser};
 
 /// What is made of a dialect once and used in each request in it: searches for markers and the like.
@@ -14,6 +14,8 @@ pub(crate) struct Spoken {
     pub(crate) passage: PassageBuilder,
     /// A parser that has read nothing, to be copied.
     pub(crate) parser: Parser,
+    /// What decides which calls of a reply may run, to be copied.
+    pub(crate) check: ReplyCheck,
     /// The escape of what is read.
     pub(crate) escaper: Escaper,
 }
@@ -25,6 +27,7 @@ impl Spoken {
         Ok(Self {
             passage: PassageBuilder::new(std::slice::from_ref(&told))?,
             parser: Parser::new(&read)?,
+            check: ReplyCheck::new(&read, Unclosed::Reject)?,
             escaper: Escaper::new(&read)?,
             told,
             read,

@@ -353,7 +353,7 @@ impl Conductor {
         self.read(read, at);
         self.begin(Order::Graph);
         let reply = match stop {
-            Stop::Natural => Reply::Whole,
+            Stop::Natural | Stop::EndOfFile => Reply::Whole,
             Stop::Length | Stop::Broken => Reply::Cut,
         };
         let _ = self.plan.end_turn(reply);

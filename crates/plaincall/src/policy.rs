@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plaincall_call::EchoGuard;
+use plaincall_call::Unclosed;
 use plaincall_plan::Order;
 use serde::{Deserialize, Serialize};
 
@@ -50,10 +51,13 @@ pub struct Policy {
     pub gate_timeout: Duration,
     /// When tools run that may change something.
     pub writes: Writes,
+    /// What happens to calls without an end marker.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unclosed: Unclosed,
     /// How long a result is at most that goes back to the model whole, in bytes.
     pub result_limit: usize,
     /// What becomes of calls that stand word for word in a text from outside.
-    #[serde(default, skip_serializing_if = "Echoes::are_held")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub echoes: Echoes,
     /// How much of the texts from outside is kept to know such calls by, in bytes. When there is more, every call from
     /// then on is treated as one.
@@ -76,6 +80,7 @@ impl Default for Policy {
             turn_timeout: None,
             gate_timeout: DEFAULT_GATE_TIMEOUT,
             writes: Writes::default(),
+            unclosed: Unclosed::default(),
             result_limit: DEFAULT_RESULT_LIMIT,
             echoes: Echoes::default(),
             heard_limit: DEFAULT_HEARD_LIMIT,
@@ -106,14 +111,9 @@ pub enum Echoes {
     LikeOthers,
 }
 
-impl Echoes {
-    #[allow(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the form that serde asks for"
-    )]
-    fn are_held(&self) -> bool {
-        *self == Self::Held
-    }
+/// Whether a setting need not be written down.
+fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
+    *setting == T::default()
 }
 
 const fn default_heard_limit() -> usize {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Completeness, Problem, ToolCall, Unclosed, bind,
+    Arguments, Collected, Collector, Completeness, MayRun, Problem, ReplyCheck, ToolCall, bind,
 };
 use plaincall_plan::Order;
 use plaincall_syntax::{ByteParser, Dialect, Event, Syntax};
@@ -22,7 +22,7 @@ const TOLD_IN_A_SENTENCE: usize = 8;
 pub(crate) struct Reader {
     toolbox: Arc<Toolbox>,
     dialect: Dialect,
-    unclosed: Unclosed,
+    check: ReplyCheck,
     block_order: Order,
     emoji_order: Order,
     /// A parser that has read nothing.
@@ -66,13 +66,13 @@ impl Reader {
         dialect: Dialect,
         blank: ByteParser,
         collector: Collector,
-        unclosed: Unclosed,
+        check: ReplyCheck,
         policy: &Policy,
     ) -> Self {
         Self {
             toolbox,
             dialect,
-            unclosed,
+            check,
             block_order: policy.block_order,
             emoji_order: policy.emoji_order,
             blank,
@@ -85,6 +85,7 @@ impl Reader {
     /// The next reply begins.
     pub(crate) fn open(&mut self) {
         self.collector.begin_turn();
+        self.check.begin_reply();
         self.parser = Some(self.blank.clone());
         self.has_begun = false;
     }
@@ -101,7 +102,7 @@ impl Reader {
         };
         for event in parser.feed(chunk) {
             // What ends while the text still arrives does not end with the text.
-            self.take(&event, Completeness::CutOff, &mut watch, read);
+            self.take(&event, Completeness::Truncated, &mut watch, read);
         }
         self.parser = Some(parser);
     }
@@ -115,7 +116,8 @@ impl Reader {
     ) {
         let completeness = match stop {
             Stop::Natural => Completeness::Complete,
-            Stop::Length | Stop::Broken => Completeness::CutOff,
+            Stop::EndOfFile => Completeness::EndOfFile,
+            Stop::Length | Stop::Broken => Completeness::Truncated,
         };
         if let Some(parser) = self.parser.take() {
             for event in parser.finish() {
@@ -127,6 +129,13 @@ impl Reader {
     /// The syntax of the reply, once its first call has been read.
     pub(crate) fn syntax(&self) -> Option<Syntax> {
         self.parser.as_ref().and_then(ByteParser::syntax)
+    }
+
+    /// What decides which calls of a reply may run, for a reply that begins.
+    pub(crate) fn reply_check(&self) -> ReplyCheck {
+        let mut check = self.check.clone();
+        check.begin_reply();
+        check
     }
 
     /// How many calls have appeared in the conversation.
@@ -180,7 +189,7 @@ impl Reader {
 
     /// The tool and the arguments of a call that may be run; otherwise why not, in words for the model.
     fn judge(
-        &self,
+        &mut self,
         call: &ToolCall,
         completeness: Completeness,
     ) -> Result<(usize, Arguments), String> {
@@ -188,11 +197,11 @@ impl Reader {
             .toolbox
             .place(&call.name)
             .and_then(|place| Some((place, self.toolbox.at(place)?)));
-        let may_run = match found {
-            Some((_, tool)) => call.may_run_as(&tool.spec, completeness, self.unclosed),
-            None => call.may_run(completeness, self.unclosed),
-        };
-        may_run.map_err(|reason| reason.sentence(&self.dialect.end_marker(call.syntax)))?;
+        let spec = found.map(|(_, tool)| &tool.spec);
+        let may_run = self.check.may_run(call, spec, completeness);
+        may_run
+            .and_then(MayRun::unless_held)
+            .map_err(|reason| reason.sentence(&self.dialect.end_marker(call.syntax)))?;
         let (place, tool) = found.ok_or_else(|| self.toolbox.unknown(&call.name))?;
         let arguments = bind(&tool.spec, call).map_err(|problems| wrong_arguments(&problems))?;
         Ok((place, arguments))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use plaincall_call::{Collector, EchoGuard, Foreign, Limits, Unclosed};
+use plaincall_call::{Collector, EchoGuard, Foreign, Limits, ReplyCheck, Unclosed};
 use plaincall_plan::Order;
 use plaincall_syntax::{ByteParser, Dialect};
 use tokio::runtime::Handle;
@@ -106,7 +106,6 @@ impl Run {
             observers: Vec::new(),
             limits: Limits::for_running(),
             policy: Policy::default(),
-            unclosed: Unclosed::default(),
             directory: None,
             environment: BTreeMap::new(),
             log: None,
@@ -242,6 +241,11 @@ impl Run {
         }
     }
 
+    /// What decides which calls of a reply may run, for a reply that begins: for messages about calls that were rejected.
+    pub fn reply_check(&self) -> ReplyCheck {
+        self.reader.reply_check()
+    }
+
     /// The tools.
     pub fn toolbox(&self) -> &Toolbox {
         &self.toolbox
@@ -317,7 +321,6 @@ pub struct RunBuilder {
     observers: Vec<Box<dyn Observer>>,
     limits: Limits,
     policy: Policy,
-    unclosed: Unclosed,
     directory: Option<Place>,
     environment: BTreeMap<OsString, OsString>,
     log: Option<Log>,
@@ -414,9 +417,10 @@ impl RunBuilder {
         self
     }
 
-    /// Sets what becomes of emoji calls without an end marker; they are rejected if nothing is said.
+    /// Sets what happens to calls without an end marker (`spec/common.md` 10). Default: rejected, except where the tool
+    /// only reads or the text is known to be complete.
     pub fn unclosed(mut self, unclosed: Unclosed) -> Self {
-        self.unclosed = unclosed;
+        self.policy.unclosed = unclosed;
         self
     }
 
@@ -485,12 +489,13 @@ impl RunBuilder {
             .map(|guard| definitions(&toolbox, guard, history))
             .unwrap_or_default();
         let mut conductor = Conductor::new(Arc::clone(&toolbox), policy, ears);
+        let check = ReplyCheck::new(&self.dialect, policy.unclosed)?;
         let mut reader = Reader::new(
             Arc::clone(&toolbox),
             self.dialect,
             blank,
             Collector::new(self.limits),
-            self.unclosed,
+            check,
             &policy,
         );
         let mut replayed = match recorded {

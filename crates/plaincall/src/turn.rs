@@ -19,8 +19,10 @@ use crate::trace::Parent;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// The text is known to be complete: a finish reason such as `stop`, or the clean end of a file.
+    /// The text is known to be complete: a finish reason such as `stop`, or the user, says so.
     Natural,
+    /// The text is a file that was read to its end. It may have been truncated when it was written.
+    EndOfFile,
     /// The model was cut off by a limit of length.
     Length,
     /// The stream broke off, or nothing is known about its end.

@@ -207,6 +207,15 @@ impl Dialect {
         }
     }
 
+    /// This dialect without reasoning markers.
+    pub fn without_reasoning(&self) -> Self {
+        Self {
+            reasoning: None,
+            in_reasoning: false,
+            ..self.clone()
+        }
+    }
+
     /// Every marker of the dialect in every form that it accepts, its key included; canonical forms before repaired
     /// ones.
     ///

@@ -145,7 +145,7 @@ impl Work<'_> {
         match (turned.finish.stop, &turned.finish.reason) {
             (Stop::Length, _) => return Err(AgentErrorKind::Length),
             // Without a reason it came to its end all the same, though that makes no call whole.
-            (Stop::Natural, _) | (Stop::Broken, None) => {}
+            (Stop::Natural | Stop::EndOfFile, _) | (Stop::Broken, None) => {}
             (Stop::Broken, Some(reason)) if is_natural_end(reason) => {}
             (Stop::Broken, Some(_)) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
         }

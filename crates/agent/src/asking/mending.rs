@@ -1,6 +1,8 @@
 //! What the model hears about calls that were wrong.
 
-use plaincall::call::{Completeness, Fault, Unclosed, bind, repair};
+use std::collections::HashMap;
+
+use plaincall::call::{Completeness, Fault, NotRun, bind, repair};
 use plaincall::{Status, Stop, Tool};
 
 use crate::asking::Work;
@@ -14,12 +16,24 @@ impl Work<'_> {
     pub(super) fn complaints(&self, turned: &Turned) -> String {
         let completeness = match turned.finish.stop {
             Stop::Natural => Completeness::Complete,
-            Stop::Length | Stop::Broken => Completeness::CutOff,
+            Stop::EndOfFile => Completeness::EndOfFile,
+            Stop::Length | Stop::Broken => Completeness::Truncated,
         };
         let toolbox = self.talk.run.toolbox();
         let specs: Vec<_> = toolbox.iter().map(Tool::spec).collect();
         let mut said = String::new();
         let mut told = 0;
+        let mut check = self.talk.run.reply_check();
+        // What makes a call doubtful is in the calls before it, so all are judged in order.
+        let not_run: HashMap<usize, NotRun> = turned
+            .calls
+            .iter()
+            .filter_map(|call| {
+                let spec = toolbox.get(&call.name).map(Tool::spec);
+                let reason = check.may_run(call, spec, completeness).err()?;
+                Some((call.index, reason))
+            })
+            .collect();
         for result in &turned.results {
             let (Status::Rejected, Some(call)) = (result.status, turned.call(result.call)) else {
                 continue;
@@ -29,8 +43,8 @@ impl Work<'_> {
                 continue;
             };
             let spec = tool.spec();
-            if let Err(reason) = call.may_run_as(spec, completeness, Unclosed::Reject) {
-                self.complain(call, Fault::NotRun(&reason), &specs, &mut told, &mut said);
+            if let Some(reason) = not_run.get(&call.index) {
+                self.complain(call, Fault::NotRun(reason), &specs, &mut told, &mut said);
             } else if let Err(problems) = bind(spec, call) {
                 self.complain(
                     call,

@@ -6,8 +6,9 @@ use plaincall_syntax::{Call, Dialect, Escaper, Syntax, render};
 use serde_json::Value;
 
 use crate::bind::{Problem, bind};
-use crate::call::{NotRun, ToolCall};
+use crate::call::ToolCall;
 use crate::document::Document;
+use crate::may_run::NotRun;
 use crate::pointer::{escape, is_index, unescape};
 use crate::repair::placeholder::{as_before, bytes, is_placeholder};
 use crate::repair::{Fault, block_example, emoji_example};
@@ -34,7 +35,7 @@ pub(super) struct Example {
 /// What is known to be wrong beside what binding finds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wrong {
-    /// The text broke off, or may have swallowed what is behind: its last value is not to be trusted.
+    /// It is not known where its last value ends.
     pub(super) is_cut: bool,
     /// An earlier call has its id.
     pub(super) has_taken_id: bool,
@@ -75,17 +76,22 @@ pub(super) enum Spelled {
 }
 
 impl Wrong {
-    pub(super) fn of(call: &ToolCall, fault: Fault<'_>) -> Self {
+    pub(super) fn of(fault: Fault<'_>) -> Self {
         let reason = match fault {
             Fault::NotRun(reason) => Some(reason),
             _ => None,
         };
-        let broke_off = matches!(
-            reason,
-            Some(NotRun::CutOff | NotRun::MarkerInside | NotRun::NoEndMarker)
-        );
         Self {
-            is_cut: broke_off && !call.is_closed(),
+            is_cut: matches!(
+                reason,
+                Some(
+                    NotRun::Truncated
+                        | NotRun::MarkerInside
+                        | NotRun::NoEndMarker
+                        | NotRun::EndedByNextCall
+                        | NotRun::Suspect(_)
+                )
+            ),
             has_taken_id: matches!(reason, Some(NotRun::DuplicateId(_))),
         }
     }

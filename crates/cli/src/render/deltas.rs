@@ -4,15 +4,15 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Completeness, JsonStream, Limits, NotRun, Shape, ToolCall,
-    ToolSet, Unclosed, UnknownShape,
+    Arguments, Collected, Collector, Completeness, JsonStream, Limits, MayRun, NotRun, ReplyCheck,
+    Shape, ToolCall, ToolSet, UnknownShape,
 };
 use plaincall_syntax::{Dialect, Event};
 use serde_json::json;
 
 use crate::arguments::RenderOptions;
 use crate::input::Input;
-use crate::reading::parser;
+use crate::reading::{parser, reply_check};
 use crate::render::sink::Sink;
 use crate::status::{Failure, Outcome, Status};
 use crate::translate::sentences;
@@ -42,6 +42,7 @@ impl Stream {
             dialect: &self.dialect,
             tools: self.tools.as_ref(),
             completeness: input.completeness(self.is_complete),
+            check: reply_check(&self.dialect)?,
             collector: Collector::new(Limits::for_reading()),
             open: None,
             count: 0,
@@ -67,6 +68,7 @@ struct Run<'t> {
     dialect: &'t Dialect,
     tools: Option<&'t ToolSet>,
     completeness: Completeness,
+    check: ReplyCheck,
     collector: Collector,
     open: Option<JsonStream<&'t dyn Shape>>,
     /// How many calls have begun.
@@ -134,13 +136,10 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Says why the call would not be run.
-    fn bound(&self, call: &ToolCall) -> Result<Arguments, String> {
+    fn bound(&mut self, call: &ToolCall) -> Result<Arguments, String> {
         let tool = self.tools.and_then(|tools| tools.get(&call.name));
-        let may_run = match tool {
-            Some(tool) => call.may_run_as(tool, self.completeness, Unclosed::Reject),
-            None => call.may_run(self.completeness, Unclosed::Reject),
-        };
-        match (may_run, self.tools) {
+        let may_run = self.check.may_run(call, tool, self.completeness);
+        match (may_run.and_then(MayRun::unless_held), self.tools) {
             // Binding finds everything that is wrong.
             (Ok(()) | Err(NotRun::Wrong(_)), Some(tools)) => {
                 tools.bind(call).map_err(|problems| sentences(&problems))

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use plaincall_call::{
-    Completeness, Fault, ModelText, NotRun, Problem, ToolCall, ToolSet, ToolSpec, Unclosed, repair,
-    repair_reply,
+    Completeness, Fault, MayRun, ModelText, NotRun, Problem, ReplyCheck, ToolCall, ToolSet,
+    ToolSpec, repair, repair_reply,
 };
 use plaincall_syntax::Dialect;
 
 use crate::arguments::RenderOptions;
 use crate::input::Input;
-use crate::reading::{read_bytes, refused};
+use crate::reading::{read_bytes, refused, reply_check};
 use crate::render::sink::Sink;
 use crate::status::{Failure, Outcome, Status};
 
@@ -40,9 +40,10 @@ impl Mender {
         let bytes = input.into_bytes()?;
         let document = read_bytes(&bytes, &self.dialect, None)?;
         let tools: Vec<&ToolSpec> = self.tools.iter().collect();
+        let mut check = reply_check(&self.dialect)?;
         let mut status = Status::Good;
         for (number, call) in document.calls().enumerate() {
-            let Err(wrong) = self.judge(call, completeness) else {
+            let Err(wrong) = self.judge(call, &mut check, completeness) else {
                 continue;
             };
             let fault = match &wrong {
@@ -65,15 +66,22 @@ impl Mender {
     }
 
     /// Why the call would not be run.
-    fn judge(&self, call: &ToolCall, completeness: Completeness) -> Result<(), Wrong> {
-        let unclosed = Unclosed::Reject;
-        let Some(tool) = self.tools.get(&call.name) else {
-            return Err(match call.may_run(completeness, unclosed) {
+    fn judge(
+        &self,
+        call: &ToolCall,
+        check: &mut ReplyCheck,
+        completeness: Completeness,
+    ) -> Result<(), Wrong> {
+        let tool = self.tools.get(&call.name);
+        let may_run = check.may_run(call, tool, completeness);
+        let may_run = may_run.and_then(MayRun::unless_held);
+        if tool.is_none() {
+            return Err(match may_run {
                 Err(reason) => Wrong::NotRun(reason),
                 Ok(()) => Wrong::Unknown,
             });
-        };
-        match call.may_run_as(tool, completeness, unclosed) {
+        }
+        match may_run {
             // Binding finds everything that is wrong.
             Ok(()) | Err(NotRun::Wrong(_)) => {}
             Err(reason) => return Err(Wrong::NotRun(reason)),

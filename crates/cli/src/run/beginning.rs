@@ -34,7 +34,6 @@ pub(crate) struct Beginning {
     pub(crate) reply: Option<PathBuf>,
     /// Whether a pipe is taken for whole.
     pub(crate) complete: bool,
-    pub(crate) run_unclosed: bool,
     pub(crate) yes: bool,
     pub(crate) past: Past,
     /// The log that is taken up again.
@@ -83,7 +82,6 @@ impl Beginning {
             policy,
             reply: Some(reply),
             complete: options.complete,
-            run_unclosed: options.run_unclosed,
             yes: options.yes,
             past: Past::default(),
             log: None,
@@ -149,7 +147,6 @@ impl Beginning {
             dialect,
             reply,
             complete,
-            run_unclosed: note.run_unclosed,
             yes: options.yes || note.yes,
             past,
             log: Some(log),
@@ -179,7 +176,6 @@ impl Beginning {
             tools_crc32: self.tools.crc32,
             syntax: &options.dialect,
             complete: self.complete,
-            run_unclosed: self.run_unclosed,
             yes: self.yes,
             heard: &options.heard,
         })
@@ -187,8 +183,10 @@ impl Beginning {
 
     /// How the reply ended when it came to a clean end.
     pub(crate) fn stop(&self, is_file: bool) -> Stop {
-        if is_file || self.complete {
+        if self.complete {
             Stop::Natural
+        } else if is_file {
+            Stop::EndOfFile
         } else {
             Stop::Broken
         }
@@ -237,6 +235,9 @@ fn in_log(path: &Path, error: &LogError) -> Failure {
 fn policy(mut policy: Policy, options: &RunOptions) -> Policy {
     if let Some(count) = options.concurrency {
         policy.concurrent = count;
+    }
+    if let Some(choice) = options.unclosed {
+        policy.unclosed = choice.unclosed();
     }
     if options.parallel {
         policy.emoji_order = Order::Graph;

@@ -31,7 +31,6 @@ pub(crate) struct Note {
     syntax: Vec<String>,
     /// Whether the text was said to be whole.
     pub(crate) complete: bool,
-    pub(crate) run_unclosed: bool,
     /// Whether tools may change something without a question.
     pub(crate) yes: bool,
     /// The files that the model was given.
@@ -73,7 +72,6 @@ pub(crate) struct Noted<'o> {
     pub(crate) tools_crc32: u32,
     pub(crate) syntax: &'o DialectOptions,
     pub(crate) complete: bool,
-    pub(crate) run_unclosed: bool,
     pub(crate) yes: bool,
     pub(crate) heard: &'o [PathBuf],
 }
@@ -87,7 +85,6 @@ impl Note {
             tools_crc32: checksum(noted.tools_crc32),
             syntax: written(noted.syntax),
             complete: noted.complete,
-            run_unclosed: noted.run_unclosed,
             yes: noted.yes,
             heard: noted.heard.iter().map(|path| NotedPath::of(path)).collect(),
         }
@@ -255,7 +252,6 @@ mod tests {
             tools_crc32: 7,
             syntax: &options.dialect,
             complete: true,
-            run_unclosed: false,
             yes: false,
             heard: &["/d".into()],
         });

@@ -284,13 +284,17 @@ impl Stage {
         if let Some(files) = files.filter(|files| files.is_wrong || !options.json) {
             remark(&files.what);
         }
-        let is_unsure = stop == Stop::Broken && beginning.reply.is_some();
-        let is_whole = !is_unsure || !matches!(ending, Some(Ending::Clean)) || options.json;
+        let unsure = match stop {
+            Stop::Broken if beginning.reply.is_some() => Some("came through a pipe"),
+            Stop::EndOfFile => Some("is a file"),
+            _ => None,
+        };
+        let unsure = unsure.filter(|_| matches!(ending, Some(Ending::Clean)) && !options.json);
         let was_cut_off = |result| was_cut_off(result, &beginning.dialect);
-        if !is_whole && results.iter().any(was_cut_off) {
-            remark(
-                "the reply came through a pipe, which may have broken; if it is whole, `--complete` runs a call at its end that is not closed",
-            );
+        if let Some(origin) = unsure.filter(|_| results.iter().any(was_cut_off)) {
+            remark(&format!(
+                "the reply {origin} and may be truncated; if it is complete, `--complete` runs a call that the end of the text closes",
+            ));
         }
         tell_what_is_wrong(options, &results, &cut_off);
         match (status, ending, failure) {
@@ -390,7 +394,7 @@ fn holds_something(directory: &Path) -> bool {
 /// Whether a call was rejected because the text may have broken off inside it.
 fn was_cut_off(result: &CallResult, dialect: &Dialect) -> bool {
     let is_reason = |syntax| {
-        let sentence = NotRun::CutOff.sentence(&dialect.end_marker(syntax));
+        let sentence = NotRun::Truncated.sentence(&dialect.end_marker(syntax));
         result.error.as_deref() == Some(sentence.as_str())
     };
     result.status == plaincall::Status::Rejected

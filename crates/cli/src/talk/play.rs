@@ -89,7 +89,7 @@ pub(crate) async fn play(
 /// What is to be said about an answer whose reply had no natural end.
 pub(crate) fn doubt(answer: &Answer) -> Option<String> {
     let how = match (answer.finish.stop, &answer.finish.reason) {
-        (Stop::Natural, _) => return None,
+        (Stop::Natural | Stop::EndOfFile, _) => return None,
         (Stop::Length, _) => "was cut off by its limit of length".to_owned(),
         (Stop::Broken, None) => "ended without a reason".to_owned(),
         (Stop::Broken, Some(reason)) => format!("ended with the reason `{reason}`"),

@@ -1,7 +1,7 @@
 //! Replies of which nothing leaves before it is checked.
 
 use plaincall_call::{
-    Completeness, Fault, ModelText, NotRun, Passage, ToolCall, Unclosed, bind, repair, repair_reply,
+    Completeness, Fault, ModelText, NotRun, Passage, ToolCall, bind, repair, repair_reply,
 };
 use plaincall_syntax::{Event, EventKind};
 
@@ -50,10 +50,11 @@ impl Checked {
         }
     }
 
-    /// Checks a call that has ended.
+    /// Checks a call that has ended. `may_run` is the decision by its end.
     pub(super) fn take(
         &mut self,
         call: &ToolCall,
+        mut may_run: Result<(), NotRun>,
         plan: &ReplyPlan,
         completeness: Completeness,
     ) -> Counts {
@@ -66,14 +67,13 @@ impl Checked {
             self.complain(call, Fault::UnknownTool, plan);
             return is_wrong();
         };
-        let mut may_run = call.may_run_as(tool, completeness, Unclosed::Reject);
         if may_run.is_ok() && !call.dependencies.is_empty() {
             let message = "it names calls to wait for, and no such calls are known: leave them out";
             may_run = Err(NotRun::Wrong(message.to_owned()));
         }
         if let Err(reason) = may_run {
             self.complain(call, Fault::NotRun(&reason), plan);
-            if !call.is_closed() && completeness == Completeness::CutOff {
+            if !call.is_closed() && completeness == Completeness::Truncated {
                 return Counts {
                     cut_calls: 1,
                     ..Counts::default()

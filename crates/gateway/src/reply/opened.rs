@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{Completeness, JsonStream, Limits, ToolCall, Unclosed, bind};
+use plaincall_call::{JsonStream, Limits, ToolCall, bind};
 use plaincall_syntax::Event;
 
 use crate::known_shape::KnownShape;
@@ -53,14 +53,13 @@ impl Streamed {
         }
     }
 
-    /// Ends the text of the arguments: as it should end if the call is right, which is returned, else so that nobody
-    /// can read it.
-    pub(super) fn close(&mut self, call: &ToolCall, completeness: Completeness) -> bool {
+    /// Ends the text of the arguments: as it should end if the call may run and is right, which is returned, else so that
+    /// nobody can read it.
+    pub(super) fn close(&mut self, call: &ToolCall, may_run: bool) -> bool {
         let is_closed = match &mut self.right {
             Some((shape, stream)) => {
                 let tool = shape.tool();
-                call.may_run_as(tool, completeness, Unclosed::Reject)
-                    .is_ok()
+                may_run
                     && bind(tool, call).is_ok_and(|arguments| {
                         stream.close(call, &arguments, &mut self.delta).is_ok()
                     })

@@ -510,7 +510,7 @@ impl Case {
         }
         let (text, reason) = said(&arrived.body());
         let completeness = match reason.as_deref() {
-            None | Some("length" | "content_filter") => Completeness::CutOff,
+            None | Some("length" | "content_filter") => Completeness::Truncated,
             Some(_) => Completeness::Complete,
         };
         let calls = expected::calls(&text, plan.dialect(), completeness, tool_set());

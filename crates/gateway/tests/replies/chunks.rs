@@ -79,7 +79,7 @@ fn cut_everywhere(settings: &ModelSettings, replies: &[&str]) {
     for text in replies {
         for (reason, completeness) in [
             ("stop", Completeness::Complete),
-            ("length", Completeness::CutOff),
+            ("length", Completeness::Truncated),
         ] {
             let whole = heard(&plan, &[text], reason).heard;
             check_calls(text, &whole, &plan, completeness);
@@ -229,7 +229,7 @@ fn random_replies_give_the_calls_of_the_document() {
         let with_escapes = random.one_in(2);
         let text = reply(&mut random, with_escapes);
         let (reason, completeness) = if random.one_in(3) {
-            ("length", Completeness::CutOff)
+            ("length", Completeness::Truncated)
         } else {
             ("stop", Completeness::Complete)
         };

@@ -451,7 +451,7 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
 fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Tally) -> Heard {
     let dialect = plan.dialect();
     let (reason, completeness) = match random.below(6) {
-        0 => ("length", Completeness::CutOff),
+        0 => ("length", Completeness::Truncated),
         1 => ("tool_calls", Completeness::Complete),
         _ => ("stop", Completeness::Complete),
     };

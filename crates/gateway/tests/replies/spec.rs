@@ -106,7 +106,7 @@ fn reply(example: &Example, dialect: Dialect, parameters: &Value) -> usize {
     let mut readable = 0;
     for (reason, completeness, sizes) in [
         ("stop", Completeness::Complete, [1]),
-        ("length", Completeness::CutOff, [usize::MAX]),
+        ("length", Completeness::Truncated, [usize::MAX]),
     ] {
         let calls = expected::calls(&example.input, plan.dialect(), completeness, &set);
         let heard = heard(&plan, &chunks(&example.input, &sizes), reason).heard;

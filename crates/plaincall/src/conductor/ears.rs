@@ -146,8 +146,8 @@ mod tests {
     use std::time::Duration;
 
     use plaincall_call::{
-        Arguments, Collector, EchoGuard, Effect, Foreign, Parameter, ParameterKind, ToolSpec,
-        Unclosed,
+        Arguments, Collector, EchoGuard, Effect, Foreign, Parameter, ParameterKind, ReplyCheck,
+        ToolSpec, Unclosed,
     };
     use plaincall_plan::{CallIndex, Outcome};
     use plaincall_syntax::{ByteParser, Dialect};
@@ -188,14 +188,8 @@ mod tests {
             let blank = ByteParser::new(&dialect).unwrap();
             let limits = plaincall_call::Limits::for_running();
             let collector = Collector::new(limits);
-            let reader = Reader::new(
-                toolbox,
-                dialect,
-                blank,
-                collector,
-                Unclosed::Reject,
-                &policy,
-            );
+            let check = ReplyCheck::new(&dialect, Unclosed::Reject).unwrap();
+            let reader = Reader::new(toolbox, dialect, blank, collector, check, &policy);
             Self {
                 conductor,
                 reader,

@@ -1,5 +1,6 @@
 //! The table `[run]`: what holds for all calls of a run.
 
+use plaincall_call::Unclosed;
 use plaincall_plan::Order;
 
 use super::choice::{Choice, choice};
@@ -8,7 +9,7 @@ use super::table::{Entry, Table};
 use super::{size, time};
 use crate::policy::{Echoes, Policy, Writes};
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "concurrent",
     "calls_per_turn",
     "block_order",
@@ -16,6 +17,7 @@ const KEYS: [&str; 10] = [
     "turn_timeout",
     "gate_timeout",
     "writes",
+    "unclosed",
     "result_limit",
     "echoes",
     "heard_limit",
@@ -52,6 +54,19 @@ const WRITES: [Choice<Writes>; 2] = [
     ),
 ];
 
+const UNCLOSED: [Choice<Unclosed>; 2] = [
+    (
+        "reject",
+        "calls without an end marker run only if their tool reads or the text is complete",
+        Unclosed::Reject,
+    ),
+    (
+        "run",
+        "for models that forget end markers: the next call ends a call, too",
+        Unclosed::Run,
+    ),
+];
+
 const ECHOES: [Choice<Echoes>; 2] = [
     ("held", "only a person's yes lets them run", Echoes::Held),
     (
@@ -76,6 +91,15 @@ pub(super) fn policy(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Poli
             "writes" => set(
                 &mut policy.writes,
                 choice(&entry, "time for writes", &WRITES, mistakes),
+            ),
+            "unclosed" => set(
+                &mut policy.unclosed,
+                choice(
+                    &entry,
+                    "treatment of calls without an end marker",
+                    &UNCLOSED,
+                    mistakes,
+                ),
             ),
             "result_limit" => set(&mut policy.result_limit, size::size(&entry, mistakes)),
             "echoes" => set(

@@ -11,7 +11,7 @@ use plaincall::{
     Cause, Completed, Delta, Dependents, DirectoryBegin, EchoOf, Echoes, Effect, Heard,
     LOG_VERSION, LineEncoder, Link, LogFailed, Missed, Moment, Order, Over, Policy, Resumed, Retry,
     RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop, Teller, Times, Told,
-    ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Writes,
+    ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Unclosed, Writes,
 };
 use serde_json::json;
 
@@ -67,6 +67,7 @@ pub(crate) fn begin_with_everything() -> RunEvent {
         turn_timeout: Some(at(u64::MAX)),
         gate_timeout: Duration::ZERO,
         writes: Writes::AtEndOfTurn,
+        unclosed: Unclosed::Run,
         result_limit: 0,
         echoes: Echoes::LikeOthers,
         heard_limit: 0,

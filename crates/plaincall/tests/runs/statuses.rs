@@ -167,13 +167,14 @@ async fn calls_that_the_text_ends() {
     let custom = Dialect::block().start("<<<").end(">>>").arg("@@");
     let keyed = Dialect::auto().keyed("k1");
     let rejected = |reason: &NotRun, marker: &str| format!("rejected: {}", reason.sentence(marker));
-    let again = |marker: &str| rejected(&NotRun::CutOff, marker);
+    let again = |marker: &str| rejected(&NotRun::Truncated, marker);
     let plain = |text, stop| Cut {
         builder: builder(),
         text,
         stop,
     };
     check(plain(block, Stop::Natural), "ok: ").await;
+    check(plain(block, Stop::EndOfFile), &again("!!!GADGET_END")).await;
     check(plain(block, Stop::Length), &again("!!!GADGET_END")).await;
     check(plain(block, Stop::Broken), &again("!!!GADGET_END")).await;
     check(
@@ -181,7 +182,11 @@ async fn calls_that_the_text_ends() {
             "!!!GADGET_START:sleep\n!!!ARG:ms\n1\n!!!GADGET_START:sleep\n!!!ARG:ms\n1",
             Stop::Broken,
         ),
-        &format!("ok:  | {}", again("!!!GADGET_END")),
+        &format!(
+            "{} | {}",
+            rejected(&NotRun::EndedByNextCall, "!!!GADGET_END"),
+            again("!!!GADGET_END")
+        ),
     )
     .await;
     check(
@@ -211,6 +216,8 @@ async fn calls_that_the_text_ends() {
         stop,
     };
     check(unclosed(emoji, Stop::Natural), "ok: ").await;
+    check(unclosed(emoji, Stop::EndOfFile), "ok: ").await;
+    check(unclosed(block, Stop::EndOfFile), "ok: ").await;
     check(unclosed(emoji, Stop::Broken), &again("🛠️[/end]")).await;
     // A pointer line that is cut, and a marker that may have swallowed another call.
     check(

@@ -2,8 +2,8 @@
 
 use plaincall_call::{
     Arguments, Collected, Collector, Completeness, Document, EchoGuard, Foreign, JsonStream,
-    Limits, ModelText, PassageBuilder, ToolCall, ToolSet, ToolSpec, Unclosed, UnknownShape,
-    bind_arguments, coerce, explain, flatten, nearest_name, openai_calls, parse_json,
+    Limits, ModelText, PassageBuilder, ReplyCheck, ToolCall, ToolSet, ToolSpec, Unclosed,
+    UnknownShape, bind_arguments, coerce, explain, flatten, nearest_name, openai_calls, parse_json,
     read_tool_definitions, repair_reply,
 };
 use plaincall_syntax::{
@@ -284,8 +284,8 @@ fn document(text: &str, dialect: &Dialect) {
     for tools in [None, Some(&tools)] {
         drop(openai_calls(
             &document,
+            ReplyCheck::new(dialect, Unclosed::Run).expect(WORKS),
             Completeness::Complete,
-            Unclosed::Run,
             tools,
         ));
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use plaincall_call::{
-    Completeness, Document, Echo, EchoGuard, Effect, Foreign, ModelText, OwnText, Passage,
-    PassageBuilder, ToolCall, ToolSpec, Unclosed,
+    Completeness, Document, Echo, EchoGuard, Effect, Foreign, MayRun, ModelText, OwnText, Passage,
+    PassageBuilder, ReplyCheck, ToolCall, ToolSpec, Unclosed,
 };
 use plaincall_syntax::{Dialect, near_misses};
 use serde::Deserialize;
@@ -169,8 +169,9 @@ impl Attack {
         let [call] = calls.as_slice() else {
             panic!("{}: {} calls in the reply", self.id, calls.len());
         };
-        let verdict = call.may_run(Completeness::Complete, Unclosed::Reject);
-        assert_eq!(verdict, Ok(()), "{}", self.id);
+        let mut check = ReplyCheck::new(dialect, Unclosed::Reject).expect(&self.id);
+        let verdict = check.may_run(call, None, Completeness::Complete);
+        assert_eq!(verdict, Ok(MayRun::Yes), "{}", self.id);
         (*call).clone()
     }
 

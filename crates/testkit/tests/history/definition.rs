@@ -1,8 +1,9 @@
 //! The examples of `spec/history.md` and `spec/repair.md`.
 
 use plaincall_call::{
-    CallStatus, Completeness, Document, Fault, Foreign, ModelText, PastCall, ToldResult, ToolSpec,
-    TurnPart, Unclosed, bind, history, read_tool_definitions, repair, repair_reply, results,
+    CallStatus, Completeness, Document, Fault, Foreign, MayRun, ModelText, PastCall, ReplyCheck,
+    ToldResult, ToolSpec, TurnPart, Unclosed, bind, history, read_tool_definitions, repair,
+    repair_reply, results,
 };
 use plaincall_testkit::examples;
 use plaincall_testkit::foreign::{breach, dialect};
@@ -72,15 +73,17 @@ fn message(reply: &str, words: &str, tools: &[ToolSpec]) -> String {
     let is_cut = words.contains(" cut-off");
     let dialect = dialect(&words.replace(" cut-off", ""));
     let completeness = if is_cut {
-        Completeness::CutOff
+        Completeness::Truncated
     } else {
         Completeness::Complete
     };
     let tools: Vec<&ToolSpec> = tools.iter().collect();
     let document = Document::parse(reply, &dialect).expect("a dialect that works");
+    let mut check = ReplyCheck::new(&dialect, Unclosed::Reject).expect("a dialect that works");
     for call in document.calls() {
         let tool = tools.iter().find(|tool| tool.name == call.name);
-        let may_run = call.may_run(completeness, Unclosed::Reject);
+        let may_run = check.may_run(call, tool.copied(), completeness);
+        let may_run = may_run.and_then(MayRun::unless_held);
         let problems = tool.and_then(|tool| bind(tool, call).err());
         let fault = match (&may_run, tool, &problems) {
             (Err(reason), ..) => Fault::NotRun(reason),

@@ -1,0 +1,340 @@
+//! Which calls may run (`spec/common.md` 10): one table for all ways in which a call can be written, end and be named.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+use std::collections::HashSet;
+
+use plaincall_call::{
+    Completeness, Document, Effect, MayRun, NotRun, ReplyCheck, ToolSpec, Unclosed,
+};
+use plaincall_syntax::Dialect;
+
+/// The first row that fits a call decides. `*` fits everything, `a,b` fits both.
+const TABLE: &str = "
+syntax  ended-by  its-value-holds         tool   text-is         unclosed  may-run
+*       end       end-near-miss           *      *               *         held
+emoji   end       call                    *      *               *         held
+*       end       *                       *      *               *         yes
+*       next,text marker,call             *      *               *         marker-inside
+*       next,text end-near-miss           *      *               *         marker-inside
+*       next,text other-near-miss         *      *               *         marker-inside
+block   next      *                       read   *               *         yes
+block   next      *                       *      *               run       yes
+block   next      *                       *      *               reject    ended-by-next-call
+block   text      *                       *      complete        *         yes
+block   text      *                       read   file            *         yes
+block   text      *                       *      file            run       yes
+block   text      *                       *      file,truncated  *         truncated
+emoji   text      *                       *      complete,file   run       yes
+emoji   text      *                       *      truncated       run       truncated
+emoji   text      *                       *      *               reject    no-end-marker
+";
+
+const SYNTAXES: [&str; 2] = ["block", "emoji"];
+const ENDS: [&str; 3] = ["end", "next", "text"];
+const TOOLS: [&str; 4] = ["read", "idempotent", "write", "unknown"];
+const TEXTS: [&str; 3] = ["complete", "file", "truncated"];
+const UNCLOSED: [&str; 2] = ["reject", "run"];
+
+/// What a value holds, in the block syntax and in the emoji syntax.
+const VALUES: [(&str, &str, &str); 18] = [
+    ("nothing-special", "hello", "hello"),
+    (
+        "end-near-miss",
+        "a\n!!!GADGT_END\nprose",
+        "a\n🛠️ [/end]\nprose",
+    ),
+    ("end-near-miss", "!!!gadget_end", "[/end]\n"),
+    (
+        "end-near-miss",
+        "a\r\nGADGET_END\r\nb",
+        "a\r\n🛠️[/END]\r\nb",
+    ),
+    ("end-near-miss", "a\n!!!GADGET_EN\\ED\nb", "a\n🛠 [ /End]\nb"),
+    ("end-near-miss-in-mid-line", "a !!!GADGT_END", "a 🛠️ [/end]"),
+    (
+        "end-near-miss-in-mid-line",
+        "a\n  !!!gadget_end\nb",
+        "a\n  🛠️ [/end]\nb",
+    ),
+    (
+        "other-near-miss",
+        "a\n!!!gadget_start:B\nb",
+        "a\n🛠️ [b c]\nb",
+    ),
+    ("other-near-miss", "a\n!!!AGR:x\n!!! ARG:y", "🛠️ [b]"),
+    ("marker", "see !!!ARG: there", "a\n🛠️[\nb"),
+    (
+        "marker",
+        "a\n!!!GADGET_START: is a marker",
+        "the 🛠️[ is a marker",
+    ),
+    ("marker", "the !!!GADGET_END there", "a 🛠️[ ] b"),
+    ("call", "see !!!GADGET_START:B\n", "see 🛠️[b c]"),
+    ("call", " !!!GADGET_START:B\n !!!ARG:x", "a\n🛠️[b]\nc"),
+    (
+        "escaped-marker",
+        "a\n!!!GADGET_EN\\D\nb",
+        "a\n🛠️\\[/end]\nb",
+    ),
+    ("escaped-marker", "!!!GADGET_START\\:B", "🛠️\\[b]\n🛠\\[c]"),
+    (
+        "other-format",
+        "a\n<tool_call>{}</tool_call>",
+        "[TOOL_CALLS][]",
+    ),
+    (
+        "marker-of-other-syntax",
+        "a\n🛠️[/end]\n🛠️[b]",
+        "a\n!!!GADGET_END\n!!!GADGET_START:B",
+    ),
+];
+
+fn fits(pattern: &str, word: &str) -> bool {
+    pattern == "*" || pattern.split(',').any(|one| one == word)
+}
+
+fn expected<'t>(rows: &[(usize, Vec<&'t str>)], case: [&str; 6]) -> (usize, &'t str) {
+    let row = rows.iter().find(|(_, row)| {
+        let mut pairs = row.iter().zip(case);
+        pairs.all(|(pattern, word)| fits(pattern, word))
+    });
+    let (number, row) = row.unwrap_or_else(|| panic!("no row for {case:?}"));
+    (*number, row.last().expect("a result"))
+}
+
+fn tool(effect: &str) -> Option<ToolSpec> {
+    let effect = match effect {
+        "read" => Effect::Read,
+        "idempotent" => Effect::Idempotent,
+        "write" => Effect::Write,
+        _ => return None,
+    };
+    Some(ToolSpec::new("A").effect(effect))
+}
+
+fn dialect(syntax: &str) -> Dialect {
+    match syntax {
+        "block" => Dialect::block().escaped(),
+        _ => Dialect::emoji().escaped(),
+    }
+}
+
+fn name(decision: &Result<MayRun, NotRun>) -> &'static str {
+    match decision {
+        Ok(MayRun::Yes) => "yes",
+        Ok(MayRun::Held(_)) => "held",
+        Err(NotRun::Truncated) => "truncated",
+        Err(NotRun::NoEndMarker) => "no-end-marker",
+        Err(NotRun::EndedByNextCall) => "ended-by-next-call",
+        Err(NotRun::AfterUnclosed) => "after-unclosed",
+        Err(NotRun::MarkerInside) => "marker-inside",
+        Err(_) => "wrong",
+    }
+}
+
+fn completeness(text: &str) -> Completeness {
+    match text {
+        "complete" => Completeness::Complete,
+        "file" => Completeness::EndOfFile,
+        _ => Completeness::Truncated,
+    }
+}
+
+fn unclosed(name: &str) -> Unclosed {
+    if name == "run" {
+        Unclosed::Run
+    } else {
+        Unclosed::Reject
+    }
+}
+
+#[test]
+fn which_calls_may_run() {
+    let rows: Vec<(usize, Vec<&str>)> = TABLE
+        .trim()
+        .lines()
+        .skip(1)
+        .map(|row| row.split_whitespace().collect())
+        .enumerate()
+        .collect();
+    let mut used = HashSet::new();
+    let mut count = 0;
+    for syntax in SYNTAXES {
+        for (holds, block, emoji) in VALUES {
+            for end in ENDS {
+                let is_block = syntax == "block";
+                let behind = match (is_block, end) {
+                    (true, "end") => "\n!!!GADGET_END",
+                    (true, "next") => "\n!!!GADGET_START:B\n!!!GADGET_END",
+                    (false, "end") => "🛠️[/end]",
+                    // No start marker ends an emoji call.
+                    (false, "next") => continue,
+                    _ => "",
+                };
+                let text = if is_block {
+                    format!("!!!GADGET_START:A\n!!!ARG:text\n{block}{behind}")
+                } else {
+                    format!("🛠️[A]\n{emoji}{behind}")
+                };
+                let dialect = dialect(syntax);
+                let document = Document::parse(&text, &dialect).expect("a dialect that works");
+                let call = document.calls().next().expect("a call");
+                for effect in TOOLS {
+                    for state in TEXTS {
+                        for lifted in UNCLOSED {
+                            let mut check = ReplyCheck::new(&dialect, unclosed(lifted))
+                                .expect("a dialect that works");
+                            let decision =
+                                check.may_run(call, tool(effect).as_ref(), completeness(state));
+                            let case = [syntax, end, holds, effect, state, lifted];
+                            let (row, expected) = expected(&rows, case);
+                            assert_eq!(name(&decision), expected, "{case:?}\n{text}");
+                            used.insert(row);
+                            count += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(used.len(), rows.len(), "rows that no case needs");
+    assert_eq!(count, 18 * 5 * 24);
+}
+
+/// A call that was ended by the next one makes later ones doubtful: they may be quotations.
+#[test]
+fn calls_behind_one_without_an_end_marker() {
+    let closed = |name: &str| format!("!!!GADGET_START:{name}\n!!!ARG:x\n1\n!!!GADGET_END\n");
+    let open = |name: &str| format!("!!!GADGET_START:{name}\n!!!ARG:x\n1\n");
+    let quoting = |name: &str| format!("!!!GADGET_START:{name}\n!!!ARG:x\nsee !!!ARG:\n");
+    let check = |calls: &[String], lifted: Unclosed, expected: &[&str]| {
+        let tools = ["read", "idempotent", "write"].map(|name| tool(name).expect("a tool"));
+        let dialect = Dialect::block();
+        let mut reply = ReplyCheck::new(&dialect, lifted).expect("a dialect that works");
+        let text = calls.concat();
+        let document = Document::parse(&text, &dialect).expect("a dialect that works");
+        // A second reply begins without doubt.
+        for _ in 0..2 {
+            reply.begin_reply();
+            let found: Vec<&str> = document
+                .calls()
+                .map(|call| {
+                    let at = ["read", "idempotent", "write"]
+                        .iter()
+                        .position(|name| *name == call.name);
+                    let tool = at.and_then(|at| tools.get(at));
+                    name(&reply.may_run(call, tool, Completeness::Complete))
+                })
+                .collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    };
+    let rejected = ["ended-by-next-call", "after-unclosed"];
+    use Unclosed::{Reject, Run};
+    check(&[open("write"), closed("write")], Reject, &rejected);
+    check(&[open("write"), closed("unknown")], Reject, &rejected);
+    check(&[open("unknown"), closed("idempotent")], Reject, &rejected);
+    check(
+        &[
+            open("write"),
+            closed("read"),
+            closed("write"),
+            open("write"),
+        ],
+        Reject,
+        &[
+            "ended-by-next-call",
+            "yes",
+            "after-unclosed",
+            "after-unclosed",
+        ],
+    );
+    check(
+        &[closed("write"), open("read"), closed("write")],
+        Reject,
+        &["yes", "yes", "yes"],
+    );
+    check(
+        &[quoting("read"), closed("write"), closed("read")],
+        Reject,
+        &["marker-inside", "after-unclosed", "yes"],
+    );
+    check(
+        &[open("write"), closed("write"), open("write")],
+        Run,
+        &["yes", "yes", "yes"],
+    );
+    check(
+        &[quoting("write"), closed("write")],
+        Run,
+        &["marker-inside", "after-unclosed"],
+    );
+}
+
+/// What is wrong with the text or the id rejects a call whatever its end.
+#[test]
+fn other_errors() {
+    let check = |text: &str, at: usize, expected: &NotRun| {
+        let dialect = Dialect::auto();
+        let document = Document::parse(text, &dialect).expect("a dialect that works");
+        let mut reply = ReplyCheck::new(&dialect, Unclosed::Run).expect("a dialect that works");
+        let mut decisions = document
+            .calls()
+            .map(|call| reply.may_run(call, None, Completeness::Complete));
+        assert_eq!(decisions.nth(at), Some(Err(expected.clone())), "{text}");
+    };
+    let wrong = |text: &str| NotRun::Wrong(text.to_owned());
+    let call = "!!!GADGET_START:A:a\n!!!ARG:x\n1\n";
+    check(
+        &format!("{call}!!!ARG:y"),
+        0,
+        &wrong("Pointer line cut off: y"),
+    );
+    check(
+        &format!("{call}!!!ARG:x\n2\n!!!GADGET_END"),
+        0,
+        &wrong("Duplicate pointer: x"),
+    );
+    check(
+        &format!("{call}!!!GADGET_START:B:a\n!!!GADGET_END"),
+        1,
+        &NotRun::DuplicateId("a".to_owned()),
+    );
+    assert!(NotRun::Truncated.sentence("<<END").contains("`<<END`"));
+}
+
+/// What the gate is told about a held call.
+#[test]
+fn what_is_suspect() {
+    let check = |text: &str, expected: &str| {
+        let dialect = Dialect::auto();
+        let document = Document::parse(text, &dialect).expect("a dialect that works");
+        let call = document.calls().next().expect("a call");
+        let mut reply = ReplyCheck::new(&dialect, Unclosed::Reject).expect("a dialect that works");
+        match reply.may_run(call, None, Completeness::Truncated) {
+            Ok(MayRun::Held(suspect)) => assert_eq!(suspect.to_string(), expected, "{text}"),
+            other => panic!("{other:?}: {text}"),
+        }
+    };
+    check(
+        "\n!!!GADGET_START:A\n!!!ARG:x\n1\n!!!ARG:y/z\n1\n!!!gadget_end\nprose\n!!!GADGET_END",
+        "line 6 of the call, in `y/z`: `!!!gadget_end` looks like the end marker `!!!GADGET_END`",
+    );
+    check(
+        "🛠️[a]\nx\n🛠️ [/end]\n🛠️[/end]",
+        "line 3 of the call: `🛠️ [/end]` looks like the end marker `🛠️[/end]`",
+    );
+    check(
+        "🛠️[a]\nx\nNow 🛠️[b c]\n🛠️[/end]",
+        "line 3 of the call: `🛠️[b c]` begins a call, so the end marker before it may be missing",
+    );
+    let blanks = " ".repeat(500);
+    check(
+        &format!("!!!GADGET_START:A\n!!!ARG:x\n!!!{blanks}GADGET_END\n!!!GADGET_END"),
+        &format!(
+            "line 3 of the call, in `x`: `!!!{}…` looks like the end marker `!!!GADGET_END`",
+            " ".repeat(117)
+        ),
+    );
+}
