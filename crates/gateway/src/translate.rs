@@ -183,7 +183,8 @@ fn put_into_words(
     } else {
         request.response_format.take()
     };
-    if let Some(words) = ask(choice, offer, form.as_ref(), &spoken.told)? {
+    let kept = request.response_format.as_ref();
+    if let Some(words) = ask(choice, offer, form.as_ref(), kept, &spoken.told)? {
         match messages.last_mut() {
             Some(last) if matches!(last.role(), "user" | "system") => append(last, &words),
             _ => add_to_system(&mut messages, &words),

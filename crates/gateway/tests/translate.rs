@@ -263,7 +263,7 @@ fn what_is_asked_of_one_reply() {
     let form = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object", "title": "!!!ARG:"}}});
     check(
         &hi,
-        &json!({"response_format": form}),
+        &json!({"response_format": form.clone()}),
         &[
             "system: <prompt>",
             "user: Hi.\n\n(If you call no tool, answer with JSON alone, without a code fence. It must fit this JSON Schema: {\"type\":\"object\",\"title\":\"!!!ARG\\:\"}.)",
@@ -278,6 +278,28 @@ fn what_is_asked_of_one_reply() {
             "user: Hi.\n\n(Call a tool in this reply.)",
         ],
     );
+    // The server holds the model to the form, which is not to be called words.
+    for (form, expected) in [
+        (form, "user: Hi.\n\n(Call no tool in this reply.)"),
+        (
+            json!({"type": "json_object"}),
+            "user: Hi.\n\n(Call no tool in this reply.)",
+        ),
+        (
+            json!({"type": "grammar"}),
+            "user: Hi.\n\n(Call no tool in this reply.)",
+        ),
+        (
+            json!({"type": "text"}),
+            "user: Hi.\n\n(Call no tool in this reply. Answer in words.)",
+        ),
+    ] {
+        check(
+            &hi,
+            &json!({"response_format": form, "tool_choice": "none"}),
+            &["system: <prompt>", expected],
+        );
+    }
     let one = json!({"model": "m", "messages": hi, "tools": tools(), "parallel_tool_calls": false});
     let (upstream, ..) = translated(&one, &ModelSettings::default()).unwrap();
     let system = upstream["messages"][0]["content"].as_str().unwrap();

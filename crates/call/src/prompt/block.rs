@@ -48,12 +48,7 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
         PromptPart::Results => results(teaching),
         PromptPart::Example => {
             let calls = example(teaching)?;
-            let saying = if teaching.one_call {
-                "I will send it to Ann."
-            } else {
-                "I will save the plan, then send it."
-            };
-            format!("Example of a reply, with tools that you do not have:\n\n{saying}\n\n{calls}")
+            format!("Example of a reply, with tools that you do not have:\n\n{calls}")
         }
         PromptPart::ToolsHeading => "# Your tools\n\n\
              `x?` may be left out, `= 5` is the default, `\"a\" | \"b\"` or `one of [\"a\",\"b\"]` choose one \
@@ -84,14 +79,14 @@ fn form(teaching: &Teaching<'_>) -> Option<String> {
 
 fn marker_in_value(teaching: &Teaching<'_>) -> String {
     let end = &teaching.end;
-    match (teaching.escaped(&teaching.argument), teaching.escaped(end)) {
-        (Some(argument), Some(end)) => format!(
-            "- To write a marker inside a value, put a backslash before its last character: `{argument}`, `{end}`."
+    match teaching.escapes(&[&teaching.argument, end]) {
+        Some(escapes) => format!(
+            "- To write a marker inside a value, put a backslash before its last character: {escapes}."
         ),
-        _ if teaching.counts_anywhere() => {
+        None if teaching.counts_anywhere() => {
             "- A value must not hold any of these markers.".to_owned()
         }
-        _ => {
+        None => {
             format!("- No line of a value may begin with one of these markers or end with `{end}`.")
         }
     }

@@ -29,12 +29,12 @@ pub(super) fn teach(part: PromptPart, teaching: &Teaching<'_>) -> Option<String>
             "- Write at most one call in a reply.".to_owned()
         }
         PromptPart::SeveralCalls => {
-            "- Several calls stand one after another. They run in this order.".to_owned()
+            "- Write several calls one after another; they run in order.".to_owned()
         }
         PromptPart::Dependencies | PromptPart::Tools => return None,
-        PromptPart::MarkerInValue => match teaching.escaped(end) {
-            Some(escaped) => format!(
-                "- A marker inside a body gets a backslash before its last character: `{escaped}`."
+        PromptPart::MarkerInValue => match teaching.escapes(&[end]) {
+            Some(escapes) => format!(
+                "- A marker in a body gets a backslash before its last character: {escapes}."
             ),
             None => format!("- A body cannot hold `{end}`."),
         },

@@ -12,6 +12,8 @@ pub(super) struct Teaching<'d> {
     pub(super) end: String,
     /// Empty in the emoji syntax.
     pub(super) argument: String,
+    /// The markers of reasoning, if there are any.
+    reasoning: Vec<String>,
     pub(super) with_dependencies: bool,
     pub(super) one_call: bool,
 }
@@ -26,7 +28,11 @@ impl<'d> Teaching<'d> {
             let mut found = markers.iter().filter(|marker| is_meant(marker.usage));
             found.next().map(|marker| marker.text.clone())
         };
+        let reasoning = markers
+            .iter()
+            .filter(|marker| marker.usage == MarkerUse::Reasoning);
         Ok(Self {
+            reasoning: reasoning.map(|marker| marker.text.clone()).collect(),
             dialect,
             escaper: Escaper::new(dialect)?,
             start: marker(|usage| matches!(usage, MarkerUse::Start(_))).unwrap_or_default(),
@@ -37,10 +43,15 @@ impl<'d> Teaching<'d> {
         })
     }
 
-    /// A marker as it is written inside a value; `None` if the dialect has no escape.
-    pub(super) fn escaped(&self, marker: &str) -> Option<String> {
+    /// These markers and those of reasoning as they are written inside a value; `None` if the dialect has no escape.
+    ///
+    /// Reading removes the backslash of any marker, so those of reasoning are taught too: results show them escaped, and
+    /// a model that does not know why would write `<think\>` into a file that is to hold `<think\>`.
+    pub(super) fn escapes(&self, markers: &[&String]) -> Option<String> {
+        let markers = markers.iter().copied().chain(&self.reasoning);
+        let escapes = markers.map(|marker| format!("`{}`", self.escaper.escape(marker)));
         let has_escape = self.dialect.is_escaped();
-        has_escape.then(|| self.escaper.escape(marker).into_owned())
+        has_escape.then(|| escapes.collect::<Vec<_>>().join(", "))
     }
 
     /// The text of calls. Markers may be such that a call cannot be spelled; then there is none.

@@ -1,7 +1,9 @@
 //! The examples in prompts: our parser reads them, their tools take them, and they give what they claim.
 
 use plaincall_call::{Document, PromptOptions, PromptPart, ToolCall, ToolSpec, bind, prompt};
-use plaincall_syntax::{Call, Dialect, Syntax, Termination, render, unescape};
+use plaincall_syntax::{
+    Call, Dialect, MarkerForm, MarkerUse, Syntax, Termination, escape, render, unescape,
+};
 use serde_json::{Value, json};
 
 /// The dialects in which the examples are tried.
@@ -166,6 +168,23 @@ fn examples_give_what_they_claim() {
     }
 }
 
+/// Clients show what stands before a call as the answer, so a reply begins with its calls.
+#[test]
+fn an_example_begins_with_its_call() {
+    for dialect in dialects() {
+        for options in variants() {
+            let made = prompt([], &dialect, &options).expect("a dialect that works");
+            let text = made.part(PromptPart::Example).expect("an example");
+            let (_, reply) = text.split_once(":\n\n").expect("a heading and a reply");
+            let markers = dialect.markers().expect("markers");
+            let is_start = |one: &MarkerForm| {
+                matches!(one.usage, MarkerUse::Start(_)) && reply.starts_with(&one.text)
+            };
+            assert!(markers.iter().any(is_start), "{reply}");
+        }
+    }
+}
+
 /// What is said of a marker in a value is what the escape does.
 #[test]
 fn the_escape_is_told_as_it_is() {
@@ -181,6 +200,13 @@ fn the_escape_is_told_as_it_is() {
             let marker = unescape(told, &dialect).expect("a dialect that works");
             assert_ne!(marker, told);
             assert!(markers.iter().any(|known| known.text == marker), "{marker}");
+        }
+        let reasoning = markers
+            .iter()
+            .filter(|one| one.usage == MarkerUse::Reasoning);
+        for marker in reasoning {
+            let escaped = escape(&marker.text, &dialect).expect("a dialect that works");
+            assert!(text.contains(&format!("`{escaped}`")), "{text}");
         }
     }
 }

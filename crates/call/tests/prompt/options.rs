@@ -8,7 +8,9 @@ use crate::{tool_sets, tools_of};
 #[test]
 fn the_fixed_part_is_short() {
     for (dialect, limit) in [(Dialect::block(), 1800), (Dialect::emoji(), 1200)] {
-        for dialect in [dialect.clone(), dialect.escaped()] {
+        let escaped = dialect.clone().escaped();
+        let reasoning = escaped.clone().reasoning("<think>", "</think>");
+        for dialect in [dialect, escaped, reasoning] {
             for (name, tools) in tool_sets() {
                 let made =
                     prompt(&tools, &dialect, &PromptOptions::new()).expect("a dialect that works");

@@ -10,10 +10,13 @@ use serde_json::Value;
 use crate::offer::{Choice, Offer};
 
 /// What stands at the end of the request; `None` if nothing is asked.
+///
+/// A form is asked for here; a kept one stays in the request, so the server holds the model to it.
 pub(super) fn ask(
     choice: &Choice,
     offer: &Offer,
     form: Option<&ResponseFormat<'_>>,
+    kept: Option<&ResponseFormat<'_>>,
     dialect: &Dialect,
 ) -> Result<Option<String>, DialectError> {
     // Where a call must be made, nothing else has a form.
@@ -27,9 +30,13 @@ pub(super) fn ask(
         Choice::Auto => {}
         Choice::None if offer.is_empty() => {}
         Choice::None => {
-            words.foreign(&Foreign::new(
-                "(Call no tool in this reply. Answer in words.)",
-            ));
+            // An answer in a form of its own is not one in words.
+            let is_text = kept.and_then(|form| form.kind.as_deref()) == Some("text");
+            words.foreign(&Foreign::new(if kept.is_none() || is_text {
+                "(Call no tool in this reply. Answer in words.)"
+            } else {
+                "(Call no tool in this reply.)"
+            }));
         }
         Choice::Required => {
             words.foreign(&Foreign::new("(Call a tool in this reply.)"));
