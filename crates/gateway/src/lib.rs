@@ -14,6 +14,8 @@
 //! off. The types of `axum` that stand in its interface are those of [`axum`].
 
 #[cfg(feature = "server")]
+mod body_filter;
+#[cfg(feature = "server")]
 mod bulk;
 mod counts;
 mod exchange;

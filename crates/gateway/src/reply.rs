@@ -23,7 +23,8 @@ use plaincall_call::{
 };
 use plaincall_syntax::{Code, Event, EventKind, Parser};
 use plaincall_wire::openai::{
-    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, is_natural_end, read_error,
+    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, api_finish_reason,
+    is_cut_by_length, is_natural_end, read_error,
 };
 
 use crate::counts::Counts;
@@ -544,8 +545,11 @@ impl Reply {
 
     /// The model has ended its reply, with a reason or without one.
     fn finish(&mut self, reason: Option<&str>, out: &mut dyn Outlet) {
-        let is_cut = matches!(reason, Some("length" | "content_filter"));
         let is_whole = reason.is_some_and(is_natural_end) && !self.plan.stops_anywhere;
+        let is_cut = reason.is_some_and(|reason| {
+            is_cut_by_length(reason) || api_finish_reason(reason) == "content_filter"
+        });
+        let reason = reason.map(api_finish_reason);
         self.completeness = if is_whole {
             Completeness::Complete
         } else {
@@ -559,8 +563,9 @@ impl Reply {
                 }
             }
             self.flush(out);
-            let reason = reason.unwrap_or(if was_in_call { "length" } else { "stop" });
-            self.settle(reason, is_cut || reason == "length", out);
+            let is_cut = is_cut || (reason.is_none() && was_in_call);
+            let reason = reason.unwrap_or(if is_cut { "length" } else { "stop" });
+            self.settle(reason, is_cut, out);
         }
     }
 

@@ -5,6 +5,7 @@ mod answer;
 mod chat;
 mod config;
 mod doubts;
+mod filtered;
 mod forward;
 mod headers;
 mod incoming;

@@ -21,7 +21,7 @@ pub use chunk::{ChatCompletionChunk, ChunkChoice, Delta};
 pub use chunk_writer::{ChunkHead, ChunkWriter, ReasoningField, done_event, error_event};
 pub use content::{Content, ContentPart};
 pub use error::{ErrorBody, ErrorObject, read_error};
-pub use finish::{is_cut_by_length, is_natural_end};
+pub use finish::{api_finish_reason, is_cut_by_length, is_natural_end};
 pub use message::{CallArguments, CalledFunction, Message, ToolCall};
 pub use models::{Model, ModelList};
 pub use request::{ChatCompletionRequest, ResponseFormat, StreamOptions};

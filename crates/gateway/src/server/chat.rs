@@ -28,7 +28,7 @@ use crate::server::upstream::Asking;
 
 pub(super) async fn chat(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     match enter(&shared, "/v1/chat/completions", request, can_be_read).await {
-        Ok((entered, way_out)) => way_out.with(handle(&shared, entered).await),
+        Ok((entered, way_out)) => way_out.with(handle(&shared, entered).await).await,
         Err(response) => *response,
     }
 }

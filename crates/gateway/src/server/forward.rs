@@ -10,7 +10,7 @@ use crate::server::pipe::pipe;
 use crate::server::report::Ticket;
 use crate::server::upstream::Answer;
 
-/// Passes on an answer of the model's server, byte for byte.
+/// Passes on an answer of the model's server as it comes.
 pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
     if has_no_body(given.status) {
         return forward_head(given, ticket);

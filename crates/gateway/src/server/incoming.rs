@@ -16,6 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::refusal::Refusal;
 use crate::server::answer::REQUEST_ID;
+use crate::server::filtered::filtered;
 use crate::server::headers::for_upstream;
 use crate::server::place::PlacedBody;
 use crate::server::report::Ticket;
@@ -51,7 +52,8 @@ pub(super) struct WayOut {
 
 impl WayOut {
     /// This is the answer.
-    pub(super) fn with(self, response: Response) -> Response {
+    pub(super) async fn with(self, response: Response) -> Response {
+        let response = filtered(response, self.shared.connection.key()).await;
         let response = response.map(|body| Body::new(PlacedBody::new(body, self.place)));
         within(&self.shared, response, &self.id)
     }

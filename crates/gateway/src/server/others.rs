@@ -62,7 +62,7 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
 /// Passes on a request to this path. What is reported is the path of the route, since that of the request may tell more.
 async fn pass(path: &'static str, State(shared): State<Arc<Shared>>, request: Request) -> Response {
     match enter(&shared, path, request, leads_nowhere_else).await {
-        Ok((entered, way_out)) => way_out.with(handle(&shared, entered).await),
+        Ok((entered, way_out)) => way_out.with(handle(&shared, entered).await).await,
         Err(response) => *response,
     }
 }

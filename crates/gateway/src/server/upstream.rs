@@ -149,7 +149,7 @@ impl Connection {
         let mut headers = asking.headers.clone();
         headers.insert(CONTENT_TYPE, JSON);
         let asked = self.ask(Method::POST, "/chat/completions", headers, body.into());
-        asked.await.map_err(|refusal| self.for_client(refusal))
+        self.for_client(asked.await)
     }
 
     /// How often a request has been sent again.
@@ -178,7 +178,7 @@ impl Connection {
     ) -> Result<Answer, Refusal> {
         let headers = asking.headers.clone();
         let asked = self.ask(method, path, headers, body.into());
-        asked.await.map_err(|refusal| self.for_client(refusal))
+        self.for_client(asked.await)
     }
 
     /// Asks for something that no client has asked for. What fails has the status of the model's server.
@@ -187,11 +187,20 @@ impl Connection {
             .await
     }
 
+    /// An answer that may go to a client. In one that is encoded the gateway's own key could not be found.
+    fn for_client(&self, asked: Result<Answer, Refusal>) -> Result<Answer, Refusal> {
+        match asked {
+            Ok(answer) if self.key.is_some() => answer.readable(),
+            Ok(answer) => Ok(answer),
+            Err(refusal) => Err(self.told(refusal)),
+        }
+    }
+
     /// Why the model's server has not answered, as the client is told it.
     ///
     /// A client can mend nothing about a key that is not its own, and would take the refusal of that key for one of its
     /// own key.
-    fn for_client(&self, mut refusal: Refusal) -> Refusal {
+    fn told(&self, mut refusal: Refusal) -> Refusal {
         self.conceal(&mut refusal);
         if self.passes_keys || !matches!(refusal.status, 401 | 403) {
             return refusal;

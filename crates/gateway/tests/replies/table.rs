@@ -54,7 +54,12 @@ fn streamed() {
     check(" \n", "stop", r#"" \n" stop"#);
     check("Hi.", "length", r#""Hi." length"#);
     check("Hi.", "content_filter", r#""Hi." content_filter"#);
-    check("Hi.", "eos", r#""Hi." eos"#);
+    check("Hi.", "eos", r#""Hi." stop"#);
+    check("Hi.", "stop_sequence", r#""Hi." stop"#);
+    check("Hi.", "tool_use", r#""Hi." stop"#);
+    check("Hi.", "max_tokens", r#""Hi." length"#);
+    check("Hi.", "safety", r#""Hi." content_filter"#);
+    check("Hi.", "abort", r#""Hi." length"#);
     check(ADD, "stop", r#""" add({"a":5}) tool_calls"#);
     check(ADD, "length", r#""" add({"a":5}) length"#);
     check(
@@ -85,13 +90,17 @@ fn streamed() {
         r#""" write({"path":"ab"}) tool_calls"#,
     );
     // Not every reason says that the reply is whole.
-    for reason in ["insufficient_system_resource", "abort", "model_length"] {
+    for (reason, told) in [
+        ("insufficient_system_resource", "tool_calls"),
+        ("abort", "tool_calls"),
+        ("model_length", "length"),
+    ] {
         check(
             "!!!GADGET_START:write\n!!!ARG:path\nab",
             reason,
-            r#""" write({"path":"ab"]) tool_calls"#,
+            &format!(r#""" write({{"path":"ab"]) {told}"#),
         );
-        check(ADD, reason, r#""" add({"a":5}) tool_calls"#);
+        check(ADD, reason, &format!(r#""" add({{"a":5}}) {told}"#));
     }
     check(
         "!!!GADGET_START:write\n!!!ARG:path\nab",

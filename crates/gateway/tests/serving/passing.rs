@@ -360,3 +360,124 @@ async fn the_gateway_s_own_key_reaches_no_client() {
     let words = "the key [key] may not";
     check_refusal(script, Some(OWN_KEY), &request(true), 200, words).await;
 }
+
+/// The bytes that a client gets of an answer, and its headers as text.
+async fn answer_of(script: Script, key: Option<&str>, path: &str, body: &Value) -> (u16, String) {
+    let server = ModelServer::start(vec![script]).await;
+    let gateway = Started::before(&server, |config| {
+        config.upstream = Upstream::http(server.url(), key.map(str::to_owned));
+    })
+    .await;
+    let asked = gateway.client.post(gateway.url(path));
+    let response = asked.body(body.to_string()).send().await.unwrap();
+    let status = response.status().as_u16();
+    let length = response.content_length();
+    let head = format!("{:?}", response.headers());
+    let bytes = response.bytes().await.unwrap();
+    assert!(length.is_none_or(|length| length == bytes.len() as u64));
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    (status, format!("{head}\n{text}"))
+}
+
+/// Whatever the model's server sends, however it is cut: its key is in no byte for a client.
+#[tokio::test]
+async fn the_gateway_s_own_key_is_in_no_answer() {
+    let plain = json!({"messages": []});
+    let streamed = json!({"messages": [], "stream": true});
+    let chunk = json!({"id": OWN_KEY, "model": OWN_KEY, "x": {"key": OWN_KEY},
+        "choices": [{"index": 0, "delta": {"content": format!("It is {OWN_KEY}."), "y": OWN_KEY}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let events = format!(": {OWN_KEY}\n\ndata: {chunk}\n\ndata: {end}\n\ndata: [DONE]\n\n");
+    let mut whole = completion(&format!("It is {OWN_KEY}."));
+    whole["z"] = json!([OWN_KEY]);
+    let whole = whole.to_string().replacen("sk-", "\\u0073k-", 1);
+    let json = "application/json; charset=utf-8";
+    for (path, body, content_type, answer) in [
+        ("/v1/chat/completions", &plain, json, &*whole),
+        (
+            "/v1/chat/completions",
+            &streamed,
+            "text/event-stream",
+            &*events,
+        ),
+        ("/v1/chat/completions", &request(false), json, &*whole),
+        (
+            "/v1/chat/completions",
+            &request(true),
+            "text/event-stream",
+            &*events,
+        ),
+        ("/v1/chat/completions", &request(true), json, &*whole),
+        ("/v1/embeddings", &plain, json, &*whole),
+        (
+            "/v1/audio/speech",
+            &plain,
+            "audio/x",
+            &*format!("\0{OWN_KEY}\0"),
+        ),
+        ("/v1/audio/speech", &plain, "", &*OWN_KEY.repeat(3)),
+    ] {
+        for size in [1, 7, answer.len()] {
+            let head = Head::new(200)
+                .header("x-ratelimit-remaining-requests", OWN_KEY)
+                .header("x-ratelimit-remaining-tokens", "9");
+            let head = match content_type {
+                "" => head,
+                _ => head.header("content-type", content_type),
+            };
+            let pieces = answer.as_bytes().chunks(size).map(<[u8]>::to_vec);
+            let script = Script::new(head, pieces.collect());
+            let (status, got) = answer_of(script, Some(OWN_KEY), path, body).await;
+            assert_eq!(status, 200, "{got}");
+            assert!(!got.contains(OWN_KEY), "{path} {size}: {got}");
+            assert!(!got.contains(&OWN_KEY[2..]), "{path} {size}: {got}");
+            assert!(
+                got.contains("[key]") && got.contains("remaining-tokens"),
+                "{got}"
+            );
+        }
+    }
+    // What cannot be looked through does not leave.
+    let zipped = Script::json(200, &completion("Yes.")).header("content-encoding", "gzip");
+    for (key, status) in [(Some(OWN_KEY), 502), (None, 200)] {
+        let (found, _) = answer_of(zipped.clone(), key, "/v1/embeddings", &plain).await;
+        assert_eq!(found, status);
+    }
+}
+
+/// Finish reasons are those of the API, and no event is cut by a client that splits lines at every separator.
+#[tokio::test]
+async fn what_clients_cannot_read_is_put_right() {
+    let plain = json!({"messages": []});
+    let streamed = json!({"messages": [], "stream": true});
+    for (reason, expected) in [
+        ("stop", "stop"),
+        ("eos", "stop"),
+        ("length", "length"),
+        ("max_tokens", "length"),
+        ("content_filter", "content_filter"),
+        ("SAFETY", "content_filter"),
+        ("abort", "length"),
+    ] {
+        let mut whole = completion("x\u{2028}y\u{85}");
+        whole["choices"][0]["finish_reason"] = json!(reason);
+        let stream = || Script::stream(&["x\u{2028}y", "\u{2029}\u{85}z"], reason);
+        for (body, script) in [
+            (&plain, Script::json(200, &whole)),
+            (&request(false), Script::json(200, &whole)),
+            (&streamed, stream()),
+            (&request(true), stream()),
+        ] {
+            let is_stream = body["stream"] == true;
+            let (status, got) = answer_of(script, None, "/v1/chat/completions", body).await;
+            assert_eq!(status, 200);
+            let field = format!("\"finish_reason\":\"{expected}\"");
+            assert!(got.contains(&field), "{reason}: {got}");
+            assert_eq!(got.matches("\"finish_reason\":\"").count(), 1, "{got}");
+            if is_stream {
+                assert!(!got.contains(['\u{85}', '\u{2028}', '\u{2029}']), "{got}");
+                assert!(got.contains("x\\u2028y"), "{got}");
+            }
+        }
+    }
+}

@@ -32,7 +32,7 @@ pub enum Verdict {
 /// How many bytes a giant line has: more than the tests allow.
 pub const GIANT: usize = 100_000;
 
-/// What a model says. The tools are `add`, `write` and `now` of `spec/gateway.md` 7; no call waits for another.
+/// What a model says. The tools are `add`, `write` and `now` of `spec/gateway.md` 8; no call waits for another.
 const TEXTS: &[&str] = &[
     "Let me ",
     "see.\n",

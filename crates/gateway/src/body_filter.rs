@@ -1,0 +1,367 @@
+//! What of a body is changed on its way to the client: the gateway's key, finish reasons and line separators.
+
+use plaincall_wire::openai::api_finish_reason;
+
+use crate::refusal::{CONCEALED, SHORTEST_KEY};
+
+/// The field whose value is a finish reason.
+const FINISH_REASON: &[u8] = b"\"finish_reason\"";
+/// How much behind it is looked at, in bytes: the colon, the value and blanks around both.
+const LONGEST_REASON: usize = 256;
+/// Characters that some clients take for line ends, and what JSON writes for them.
+const SEPARATORS: [(&[u8], &[u8]); 3] = [
+    (b"\xC2\x85", b"\\u0085"),
+    (b"\xE2\x80\xA8", b"\\u2028"),
+    (b"\xE2\x80\xA9", b"\\u2029"),
+];
+
+/// Changes a body that goes out piece by piece (`spec/gateway.md` 6). Where the pieces are cut makes no difference.
+///
+/// It holds back what may be the beginning of something to change: at most six times the length of the key, or a few
+/// hundred bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyFilter {
+    key: Vec<u8>,
+    kind: BodyKind,
+    /// Whether something to change may begin with a byte.
+    begins: [bool; 256],
+    held: Vec<u8>,
+}
+
+/// What a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyKind {
+    /// JSON, whose finish reasons are mapped.
+    Json,
+    /// JSON in events: line separators are escaped too.
+    Events,
+    /// Anything else: only the key is looked for.
+    Other,
+}
+
+/// What stands at a place.
+enum Look {
+    Nothing,
+    /// More must come before that is known.
+    Begun,
+    /// So many bytes go, and these come in their place.
+    Replace(usize, &'static [u8]),
+}
+
+impl BodyFilter {
+    /// A filter for a body of this kind; `None` if there is nothing to look for.
+    pub(crate) fn new(key: Option<&str>, kind: BodyKind) -> Option<Self> {
+        let key = key.filter(|key| key.len() >= SHORTEST_KEY);
+        if key.is_none() && kind == BodyKind::Other {
+            return None;
+        }
+        let key = key.unwrap_or_default().as_bytes().to_vec();
+        let mut begins = [false; 256];
+        let first = key.first().copied();
+        let firsts = first.into_iter().chain(first.map(|_| b'\\'));
+        let quote = (kind != BodyKind::Other).then_some(b'"');
+        let separators: &[u8] = match kind {
+            BodyKind::Events => b"\xC2\xE2",
+            BodyKind::Json | BodyKind::Other => b"",
+        };
+        for byte in firsts.chain(quote).chain(separators.iter().copied()) {
+            if let Some(begins) = begins.get_mut(usize::from(byte)) {
+                *begins = true;
+            }
+        }
+        Some(Self {
+            key,
+            kind,
+            begins,
+            held: Vec::new(),
+        })
+    }
+
+    /// What goes out when these bytes have come.
+    pub(crate) fn feed(&mut self, piece: &[u8]) -> Vec<u8> {
+        let mut bytes = std::mem::take(&mut self.held);
+        bytes.extend_from_slice(piece);
+        self.pass(&bytes, false)
+    }
+
+    /// What goes out at the end of the body.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        let bytes = std::mem::take(&mut self.held);
+        self.pass(&bytes, true)
+    }
+
+    fn pass(&mut self, bytes: &[u8], is_end: bool) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len());
+        let mut rest = bytes;
+        let may_begin = |byte: &u8| self.begins.get(usize::from(*byte)) == Some(&true);
+        while let Some(at) = rest.iter().position(may_begin) {
+            let (plain, tail) = rest.split_at(at);
+            out.extend_from_slice(plain);
+            let len = match self.look(tail, is_end) {
+                Look::Begun => {
+                    self.held = tail.to_vec();
+                    return out;
+                }
+                Look::Nothing => {
+                    out.extend(tail.first());
+                    1
+                }
+                Look::Replace(len, text) => {
+                    out.extend_from_slice(text);
+                    len
+                }
+            };
+            rest = tail.get(len..).unwrap_or_default();
+        }
+        out.extend_from_slice(rest);
+        out
+    }
+
+    /// What stands at the beginning of these bytes.
+    fn look(&self, bytes: &[u8], is_end: bool) -> Look {
+        let mut is_begun = false;
+        let looks = [
+            as_it_is(bytes, &self.key),
+            in_json(bytes, &self.key),
+            match self.kind {
+                BodyKind::Events => separator(bytes),
+                BodyKind::Json | BodyKind::Other => Look::Nothing,
+            },
+            match self.kind {
+                BodyKind::Json | BodyKind::Events => finish_reason(bytes),
+                BodyKind::Other => Look::Nothing,
+            },
+        ];
+        for look in looks {
+            match look {
+                Look::Replace(..) => return look,
+                Look::Begun => is_begun = true,
+                Look::Nothing => {}
+            }
+        }
+        if is_begun && !is_end {
+            Look::Begun
+        } else {
+            Look::Nothing
+        }
+    }
+}
+
+/// A key as its bytes.
+fn as_it_is(bytes: &[u8], key: &[u8]) -> Look {
+    match bytes.strip_prefix(key) {
+        _ if key.is_empty() => Look::Nothing,
+        Some(_) => Look::Replace(key.len(), CONCEALED.as_bytes()),
+        None if key.starts_with(bytes) => Look::Begun,
+        None => Look::Nothing,
+    }
+}
+
+/// A key as JSON may spell it: any of its characters with an escape.
+fn in_json(bytes: &[u8], key: &[u8]) -> Look {
+    if key.is_empty() {
+        return Look::Nothing;
+    }
+    let mut at = 0;
+    for wanted in key {
+        let Some(rest) = bytes.get(at..) else {
+            return Look::Nothing;
+        };
+        at += match rest {
+            [] | [b'\\'] => return Look::Begun,
+            [b'\\', b'u', digits @ ..] => {
+                let hex = format!("00{wanted:02x}");
+                let given = digits
+                    .get(..digits.len().min(hex.len()))
+                    .unwrap_or_default();
+                let is_same = |(one, other): (&u8, u8)| one.eq_ignore_ascii_case(&other);
+                match given.iter().zip(hex.bytes()).all(is_same) {
+                    false => return Look::Nothing,
+                    true if given.len() < hex.len() => return Look::Begun,
+                    true => 2 + hex.len(),
+                }
+            }
+            [b'\\', escaped, ..] if escaped == wanted && b"\"\\/".contains(escaped) => 2,
+            [byte, ..] if byte == wanted && *byte != b'\\' => 1,
+            _ => return Look::Nothing,
+        };
+    }
+    Look::Replace(at, CONCEALED.as_bytes())
+}
+
+fn separator(bytes: &[u8]) -> Look {
+    for (character, escape) in SEPARATORS {
+        if bytes.starts_with(character) {
+            return Look::Replace(character.len(), escape);
+        }
+        if character.starts_with(bytes) {
+            return Look::Begun;
+        }
+    }
+    Look::Nothing
+}
+
+/// A finish reason that is none of the API. Inside a string of JSON its quotes would have backslashes.
+fn finish_reason(bytes: &[u8]) -> Look {
+    let Some(rest) = bytes.strip_prefix(FINISH_REASON) else {
+        return if FINISH_REASON.starts_with(bytes) {
+            Look::Begun
+        } else {
+            Look::Nothing
+        };
+    };
+    let (rest, begun) = match rest.get(..LONGEST_REASON) {
+        Some(rest) => (rest, Look::Nothing),
+        None => (rest, Look::Begun),
+    };
+    let value = match rest.trim_ascii_start() {
+        [] => return begun,
+        [b':', value @ ..] => value.trim_ascii_start(),
+        _ => return Look::Nothing,
+    };
+    let reason = match value {
+        [] => return begun,
+        [b'"', reason @ ..] => reason,
+        _ => return Look::Nothing,
+    };
+    let mut is_escaped = false;
+    let is_end = |byte: &u8| {
+        let is_end = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        is_end
+    };
+    let Some(end) = reason.iter().position(is_end) else {
+        return begun;
+    };
+    let known = reason
+        .get(..end)
+        .and_then(|reason| str::from_utf8(reason).ok());
+    match known.map(|reason| (reason, api_finish_reason(reason))) {
+        Some((reason, mapped)) if reason == mapped => Look::Nothing,
+        mapped => {
+            let mapped = mapped.map_or("length", |(_, mapped)| mapped);
+            let len = FINISH_REASON.len() + rest.len() - reason.len() + end;
+            Look::Replace(len, written(mapped))
+        }
+    }
+}
+
+/// The field with a reason of the API, up to the closing quote of its value.
+fn written(reason: &str) -> &'static [u8] {
+    match reason {
+        "stop" => b"\"finish_reason\":\"stop",
+        "tool_calls" => b"\"finish_reason\":\"tool_calls",
+        "function_call" => b"\"finish_reason\":\"function_call",
+        "content_filter" => b"\"finish_reason\":\"content_filter",
+        _ => b"\"finish_reason\":\"length",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BodyFilter, BodyKind};
+
+    const KEY: &str = "sk-\u{e9}/12\"34-sk-5";
+
+    /// What comes of a body is the same however it is cut, and little is held back.
+    fn check(key: &str, kind: BodyKind, body: &str, expected: &str) {
+        let body = body.as_bytes();
+        let mut cuts: Vec<usize> = (0..=body.len()).collect();
+        cuts.push(0);
+        for (first, second) in cuts.iter().flat_map(|one| {
+            let later = cuts.iter().filter(move |two| *two >= one);
+            later.map(move |two| (*one, *two))
+        }) {
+            let mut filter = BodyFilter::new(Some(key), kind).expect("there is a key");
+            let mut out = filter.feed(&body[..first]);
+            out.extend(filter.feed(&body[first..second]));
+            out.extend(filter.feed(&body[second..]));
+            assert!(filter.held.len() <= 6 * key.len() + 300);
+            out.extend(filter.finish());
+            assert_eq!(String::from_utf8_lossy(&out), expected, "{first} {second}");
+        }
+        let mut filter = BodyFilter::new(Some(key), kind).expect("there is a key");
+        let mut out = Vec::new();
+        for byte in body {
+            out.extend(filter.feed(&[*byte]));
+        }
+        out.extend(filter.finish());
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+
+    #[test]
+    fn the_key_is_left_out() {
+        let table = [
+            ("no sk-12345678!", "no [key]!"),
+            ("sk-12345678sk-12345678", "[key][key]"),
+            ("sk-sk-12345678", "sk-[key]"),
+            ("sk-1234567", "sk-1234567"),
+            ("\"\\u0073\\u006B-1234\\u0035678\"", "\"[key]\""),
+            ("\\u0073k-12345670", "\\u0073k-12345670"),
+            ("a\\", "a\\"),
+            ("s", "s"),
+            ("", ""),
+        ];
+        for kind in [BodyKind::Json, BodyKind::Events, BodyKind::Other] {
+            for (body, expected) in table {
+                check("sk-12345678", kind, body, expected);
+            }
+        }
+        let written = serde_json::to_string(KEY).unwrap();
+        check(KEY, BodyKind::Json, &written, "\"[key]\"");
+        check(KEY, BodyKind::Json, KEY, "[key]");
+        let slashes = written.replace('/', "\\/");
+        check(KEY, BodyKind::Json, &slashes, "\"[key]\"");
+        // What is too short is no key.
+        assert!(BodyFilter::new(Some("sk-1234"), BodyKind::Other).is_none());
+        assert!(BodyFilter::new(None, BodyKind::Other).is_none());
+    }
+
+    #[test]
+    fn separators_are_escaped_in_events_alone() {
+        let text = "data: {\"a\":\"x\u{85}y\u{2028}\u{2029}\u{2027}\u{86}\"}\n\n";
+        let escaped = "data: {\"a\":\"x\\u0085y\\u2028\\u2029\u{2027}\u{86}\"}\n\n";
+        for (kind, expected) in [
+            (BodyKind::Events, escaped),
+            (BodyKind::Json, text),
+            (BodyKind::Other, text),
+        ] {
+            check("12345678", kind, text, expected);
+        }
+    }
+
+    #[test]
+    fn finish_reasons_are_those_of_the_api() {
+        let long = format!("{{\"finish_reason\":{}\"eos\"}}", " ".repeat(300));
+        let table = [
+            (r#"{"finish_reason":"stop"}"#, r#"{"finish_reason":"stop"}"#),
+            (
+                r#"{"finish_reason": "tool_calls"}"#,
+                r#"{"finish_reason": "tool_calls"}"#,
+            ),
+            (r#"{"finish_reason":null}"#, r#"{"finish_reason":null}"#),
+            (r#"{"finish_reason":"eos"}"#, r#"{"finish_reason":"stop"}"#),
+            (
+                "{\"finish_reason\" :\n\"MAX_TOKENS\"}",
+                r#"{"finish_reason":"length"}"#,
+            ),
+            (
+                r#"{"finish_reason":"a\"b"}"#,
+                r#"{"finish_reason":"length"}"#,
+            ),
+            (r#"{"finish_reason":""}"#, r#"{"finish_reason":"length"}"#),
+            (
+                r#"{"a":"\"finish_reason\":\"eos\""}"#,
+                r#"{"a":"\"finish_reason\":\"eos\""}"#,
+            ),
+            (r#"["finish_reason","eos"]"#, r#"["finish_reason","eos"]"#),
+            (r#"{"finish_reason":"#, r#"{"finish_reason":"#),
+            (&long, &long),
+        ];
+        for (body, expected) in table {
+            check("12345678", BodyKind::Json, body, expected);
+            check("12345678", BodyKind::Events, body, expected);
+            check("12345678", BodyKind::Other, body, body);
+        }
+    }
+}
