@@ -35,6 +35,7 @@ mod near;
 mod place;
 mod read;
 mod replace;
+mod ruled;
 mod search;
 mod spelling;
 mod text;

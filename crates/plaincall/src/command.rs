@@ -424,8 +424,15 @@ impl Tool {
     /// # Errors
     /// If the command does not fit the definition; all problems at once.
     pub fn command(spec: ToolSpec, command: Command) -> Result<Self, CommandError> {
+        let written = match &command.form {
+            Form::Written(parameter) => Some(parameter.clone()),
+            Form::Program(_) | Form::Shell(_) => None,
+        };
         match command.compile(&spec) {
-            Ok(invocation) => Ok(Self::with_code(spec, invocation).grace(GRACE)),
+            Ok(invocation) => {
+                let tool = Self::with_code(spec, invocation).grace(GRACE);
+                Ok(written.into_iter().fold(tool, Self::command_line))
+            }
             Err(problems) => Err(CommandError { problems }),
         }
     }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::gate::Request;
 use crate::result::{Status, status_name};
+use crate::rules::{Rules, Verdict};
 use crate::run_directory::RunDirectory;
 use crate::whole_results::WholeResults;
 
@@ -33,6 +35,7 @@ pub(crate) struct Surroundings {
     pub(crate) environment: BTreeMap<OsString, OsString>,
     /// The whole outputs of calls, of which the model may have been told only the beginning.
     pub(crate) whole_results: WholeResults,
+    pub(crate) rules: Rules,
 }
 
 /// The result of a call that this call depends on. It ended `ok`, or its tool lets dependents run although it failed
@@ -85,6 +88,12 @@ impl Context {
     /// The result of the dependency with this id.
     pub fn dependency(&self, id: &str) -> Option<&DependencyResult> {
         self.dependencies.iter().find(|result| &*result.id == id)
+    }
+
+    /// What the rules of the run say about a call, for a tool that comes across more than it was called with. `None` if no
+    /// rule says anything.
+    pub fn verdict(&self, request: &Request) -> Option<Verdict> {
+        self.surroundings.rules.verdict(request)
     }
 
     /// The run's own directory, if it has one.

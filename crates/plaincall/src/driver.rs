@@ -32,7 +32,6 @@ use crate::log::{Progress, Recorder};
 use crate::reader::Read;
 use crate::replay::Replayed;
 use crate::result::TurnResults;
-use crate::rules::Rules;
 use crate::source::Source;
 use crate::tool::BoxError;
 use crate::toolbox::Toolbox;
@@ -83,7 +82,6 @@ pub(crate) enum Message {
 /// What a driver needs to begin.
 pub(crate) struct Equipment {
     pub(crate) toolbox: Arc<Toolbox>,
-    pub(crate) rules: Rules,
     pub(crate) gate: Option<Arc<dyn Gate>>,
     pub(crate) transform: Option<Arc<Transform>>,
     pub(crate) surroundings: Arc<Surroundings>,
@@ -99,7 +97,6 @@ pub(crate) struct Equipment {
 pub(crate) struct Driver {
     conductor: Conductor,
     toolbox: Arc<Toolbox>,
-    rules: Rules,
     gate: Option<Arc<dyn Gate>>,
     transform: Option<Arc<Transform>>,
     surroundings: Arc<Surroundings>,
@@ -188,7 +185,6 @@ impl Driver {
     pub(crate) fn new(equipment: Equipment, conductor: Conductor) -> Self {
         let Equipment {
             toolbox,
-            rules,
             gate,
             transform,
             surroundings,
@@ -200,7 +196,6 @@ impl Driver {
         Self {
             conductor,
             toolbox,
-            rules,
             gate,
             transform,
             surroundings,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use plaincall_call::{Arguments, Effect};
 
 use crate::echo::EchoOf;
-use crate::tool::BoxError;
+use crate::rules::Meanings;
+use crate::tool::{BoxError, Tool};
 
 /// Decides whether a call that is ready may run: a policy, or a person.
 ///
@@ -84,6 +85,23 @@ pub struct Request {
     /// The text from outside that the call stands in, word for word: then the model may only have copied it, and it
     /// runs only if this gate says so (`spec/running.md`, "Echoes").
     pub echo: Option<EchoOf>,
+    /// What the arguments mean to a rule.
+    pub(crate) meanings: Meanings,
+}
+
+impl Request {
+    /// A call of this tool, to ask [rules](crate::Rules::verdict) about it.
+    pub fn of(tool: &Tool, arguments: Arc<Arguments>) -> Self {
+        Self {
+            call: 0,
+            id: Arc::default(),
+            name: tool.name().into(),
+            effect: tool.spec.effect,
+            arguments,
+            echo: None,
+            meanings: tool.meanings.clone(),
+        }
+    }
 }
 
 /// What a gate decides.

@@ -1,12 +1,16 @@
 //! Rules: what may run, what may not and about what somebody is asked, as data.
 
+mod command_line;
 mod json;
+mod meaning;
+mod path;
 mod pattern;
 mod spelling;
 mod values;
 
 use plaincall_call::Effect;
 
+pub(crate) use meaning::{Meaning, Meanings};
 pub use pattern::Pattern;
 
 use crate::gate::Request;
@@ -47,8 +51,14 @@ use values::Values;
 /// one key may. A text that is the JSON of a list or object counts as both. Of numbers the text and the value count. What
 /// has another shape than the pointer of a rule expects is possible.
 ///
-/// Rules look at texts. They do not know the file system: which folder a relative path begins in, and where a symbolic
-/// link leads. So a list of what is allowed is safer than one of what is not.
+/// An argument that takes a [command line](crate::Tool::command_line) is compared word by word. A rule that allows fits
+/// only one simple command: a program and its words, without operators, expansions, substitutions and redirections. A rule
+/// that denies fits if any command in the text has the words of the pattern. That is a convenience and no boundary: a shell
+/// has endless ways to say a thing. A [path below a directory](crate::Tool::path_below) is compared as seen from there, in
+/// whatever way it is written.
+///
+/// Rules look at texts. They do not know the file system: which folder any other relative path begins in, and where a
+/// symbolic link leads. So a list of what is allowed is safer than one of what is not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     rules: Vec<Rule>,
@@ -172,7 +182,7 @@ impl Rules {
 
     /// What they say about a call; `None` if no rule says anything, and the gate decides.
     pub fn verdict(&self, request: &Request) -> Option<Verdict> {
-        let values = Values::new(&request.arguments);
+        let values = Values::new(&request.arguments, &request.meanings);
         let mut is_to_ask = false;
         for rule in &self.rules {
             match (&rule.verdict, rule.fit(request, &values)) {

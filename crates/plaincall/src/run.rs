@@ -530,10 +530,10 @@ impl RunBuilder {
             directory,
             environment: self.environment,
             whole_results: WholeResults::with_limit(policy.result_limit),
+            rules: self.rules,
         });
         let equipment = Equipment {
             toolbox: Arc::clone(&toolbox),
-            rules: self.rules,
             gate: self.gate,
             transform: self.transform,
             surroundings: Arc::clone(&surroundings),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use plaincall_call::{Arguments, Effect, ToolSpec};
 
 use crate::context::Context;
+use crate::rules::{Meaning, Meanings};
 use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
 use crate::typed::{ToolArguments, ToolFuture};
 
@@ -74,6 +75,7 @@ pub struct Tool {
     pub(crate) spec: ToolSpec,
     pub(crate) policy: ToolPolicy,
     pub(crate) code: Arc<dyn Code>,
+    pub(crate) meanings: Meanings,
     works_in: Option<PathBuf>,
     origin: Option<Arc<str>>,
 }
@@ -170,6 +172,7 @@ impl Tool {
             spec,
             policy: ToolPolicy::default(),
             code: Arc::new(code),
+            meanings: Meanings::default(),
             works_in: None,
             origin: None,
         }
@@ -251,6 +254,42 @@ impl Tool {
     /// see what would change. It is for functions; a [`Command`](crate::Command) says it itself.
     pub fn works_in(mut self, directory: impl Into<PathBuf>) -> Self {
         self.works_in = Some(directory.into());
+        self
+    }
+
+    /// Says that a shell runs the text of this parameter. Rules then compare it word by word, and one that allows fits
+    /// only a simple command (`spec/running.md`, "Command lines"). A [`Command`](crate::Command) says it itself.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use plaincall::{Arguments, Parameter, ParameterKind, Request, Rule, Rules, Tool, ToolSpec, Verdict};
+    ///
+    /// let spec = ToolSpec::new("run").parameter(Parameter::new("line", ParameterKind::String));
+    /// let run = Tool::raw(spec, |_, _| async { Ok(String::new()) }).command_line("line");
+    /// let rules = Rules::new([Rule::allow(["run"]).argument("line", "git *")]);
+    /// let verdict = |line| {
+    ///     let arguments = Arguments::from_pairs([("line", line)]).unwrap();
+    ///     rules.verdict(&Request::of(&run, Arc::new(arguments)))
+    /// };
+    /// assert_eq!(verdict("git log --oneline"), Some(Verdict::Allow));
+    /// assert_eq!(verdict("git log; rm x"), None);
+    /// ```
+    pub fn command_line(mut self, parameter: impl Into<String>) -> Self {
+        self.meanings.set(parameter.into(), Meaning::CommandLine);
+        self
+    }
+
+    /// Says that this parameter takes a path below the directory, relative to it or absolute. Rules then see the path
+    /// relative to it, in whatever way it is written (`spec/running.md`, "Paths"). The tool itself must refuse paths that
+    /// lead elsewhere.
+    pub fn path_below(
+        mut self,
+        parameter: impl Into<String>,
+        directory: impl Into<PathBuf>,
+    ) -> Self {
+        let meaning = Meaning::PathBelow(directory.into());
+        self.meanings.set(parameter.into(), meaning);
         self
     }
 

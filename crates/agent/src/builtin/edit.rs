@@ -12,6 +12,7 @@ use crate::builtin::blocking::{Stop, blocking};
 use crate::builtin::near::near;
 use crate::builtin::place::{Place, Written, read_all};
 use crate::builtin::replace::{State, replace};
+use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, named};
 use crate::builtin::text::{LineEnds, line_of, listed, why_binary};
 
@@ -48,14 +49,19 @@ pub(super) fn tool(place: Place) -> Tool {
         let place = place.clone();
         async move {
             let changing = place.root.changing.clone().lock_owned().await;
+            let ruled = context.clone();
             let work = move |stop: &Stop| {
                 let _changing = changing;
+                let written = place.written(&edit.path)?;
+                let tool = BuiltinTool::EditFile;
+                Ruled::new(&ruled, &place, tool, &edit.path).check(&place, &written)?;
                 edit.apply(&place, stop)
             };
             blocking(&context, work).await
         }
     })
     .effect(Effect::Write)
+    .path_below("path", &directory)
     .works_in(directory)
 }
 

@@ -10,6 +10,7 @@ use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Stop, blocking};
 use crate::builtin::glob::Glob;
 use crate::builtin::place::{Place, There};
+use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, last_line, named, spelled};
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
 
@@ -43,15 +44,23 @@ pub(super) fn here() -> String {
 }
 
 pub(super) fn tool(place: Place) -> Tool {
+    let root = place.root.path.clone();
     let name = BuiltinTool::ListFiles.name();
     Tool::new(name, move |list: ListFiles, context: Context| {
         let place = place.clone();
         async move {
-            let work = move |stop: &Stop| list.list(&place, stop);
+            let ruled = context.clone();
+            let work = move |stop: &Stop| {
+                let written = place.written(&list.path)?;
+                let tool = BuiltinTool::ListFiles;
+                Ruled::new(&ruled, &place, tool, &list.path).check(&place, &written)?;
+                list.list(&place, stop)
+            };
             blocking(&context, work).await
         }
     })
     .effect(Effect::Read)
+    .path_below("path", root)
     .positional(["path", "glob", "depth"])
 }
 

@@ -107,6 +107,23 @@ impl Place {
         })
     }
 
+    /// Where a path leads below the directory. What is not there yet keeps its name.
+    pub(super) fn behind_links(&self, path: &Path) -> PathBuf {
+        if let Ok(found) = self.dir().canonicalize(path) {
+            return found;
+        }
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return path.to_owned();
+        };
+        let folder = if folder == Path::new("") {
+            Path::new(".")
+        } else {
+            folder
+        };
+        let folder = self.dir().canonicalize(folder);
+        folder.map_or_else(|_| path.to_owned(), |folder| folder.join(name))
+    }
+
     /// What a model has named to be gone through. `what` is what is to be done with it: `listed`.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Stop, blocking};
 use crate::builtin::place::{Place, Written};
+use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, last_line, named};
 use crate::builtin::text::{LineEnds, shown, why_binary};
 
@@ -47,15 +48,23 @@ fn lines() -> u64 {
 }
 
 pub(super) fn tool(place: Place) -> Tool {
+    let root = place.root.path.clone();
     let name = BuiltinTool::ReadFile.name();
     Tool::new(name, move |read: ReadFile, context: Context| {
         let place = place.clone();
         async move {
-            let work = move |stop: &Stop| read.lines(&place, stop);
+            let ruled = context.clone();
+            let work = move |stop: &Stop| {
+                let written = place.written(&read.path)?;
+                let tool = BuiltinTool::ReadFile;
+                Ruled::new(&ruled, &place, tool, &read.path).check(&place, &written)?;
+                read.lines(&place, stop)
+            };
             blocking(&context, work).await
         }
     })
     .effect(Effect::Read)
+    .path_below("path", root)
     .positional(["path", "offset", "limit"])
 }
 

@@ -17,6 +17,7 @@ use crate::builtin::blocking::{Stop, blocking};
 use crate::builtin::glob::Glob;
 use crate::builtin::list::here;
 use crate::builtin::place::{Place, There, open_without_waiting, read_all};
+use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, last_line, named, spelled};
 use crate::builtin::text::why_binary;
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
@@ -58,30 +59,43 @@ struct SearchFiles {
 }
 
 pub(super) fn tool(place: Place) -> Tool {
+    let root = place.root.path.clone();
     let name = BuiltinTool::SearchFiles.name();
     Tool::new(name, move |search: SearchFiles, context: Context| {
         let place = place.clone();
         async move {
-            let work = move |stop: &Stop| search.search(&place, stop);
+            let ruled = context.clone();
+            let work = move |stop: &Stop| {
+                let tool = BuiltinTool::SearchFiles;
+                let ruled = Ruled::new(&ruled, &place, tool, &search.path);
+                search.search(&place, &ruled, stop)
+            };
             blocking(&context, work).await
         }
     })
     .effect(Effect::Read)
+    .path_below("path", root)
     .positional(["path", "glob"])
     .body("pattern")
 }
 
 impl SearchFiles {
-    fn search(&self, place: &Place, stop: &Stop) -> Result<String, String> {
+    fn search(&self, place: &Place, ruled: &Ruled<'_>, stop: &Stop) -> Result<String, String> {
         let expression = self.expression()?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
         let (written, there) = place.find(&self.path, WHAT)?;
         let mut hits = Hits::default();
+        let folder = place.behind_links(&written.path);
         let mut notes = if let There::Directory(dir) = there {
             let mut visit = |entry: &Entry<'_>| {
                 let is_searched = entry.kind == Kind::File
                     && glob.as_ref().is_none_or(|glob| glob.fits(entry.path));
                 if !is_searched {
+                    return Ok(Step::On);
+                }
+                let below = entry.path.strip_prefix(&written.path);
+                if ruled.hides(&folder.join(below.unwrap_or(entry.path))) {
+                    hits.hidden += 1;
                     return Ok(Step::On);
                 }
                 if let Ok(file) = open_without_waiting(entry.dir, entry.name) {
@@ -94,6 +108,7 @@ impl SearchFiles {
             let trouble = |error| place.trouble(&error, &written, WHAT);
             walk(dir, &written.path, DEEPEST, stop, trouble, &mut visit)?.notes()
         } else {
+            ruled.check(place, &written)?;
             let (file, _) = place.open(&written)?;
             hits.search(&expression, file, &written.path, stop)?;
             Vec::new()
@@ -198,6 +213,7 @@ struct Hits {
     binary: usize,
     too_long: usize,
     unreadable: usize,
+    hidden: usize,
     long_lines: usize,
     is_full: bool,
     is_late: bool,
@@ -292,6 +308,7 @@ impl Hits {
         left_out(self.binary, "file", "left out: no text");
         left_out(self.too_long, "file", "left out: longer than 16 MiB");
         left_out(self.unreadable, "file", "could not be read");
+        left_out(self.hidden, "file", "left out: a rule keeps them from you");
         left_out(
             self.long_lines,
             "line",

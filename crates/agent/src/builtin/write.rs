@@ -8,6 +8,7 @@ use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Stop, blocking};
 use crate::builtin::place::Place;
 use crate::builtin::replace::{Before, replace};
+use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, named};
 
 /// Writes a whole file; one that is there is replaced. Directories above it are made.
@@ -28,8 +29,12 @@ pub(super) fn tool(place: Place) -> Tool {
         let place = place.clone();
         async move {
             let changing = place.root.changing.clone().lock_owned().await;
+            let ruled = context.clone();
             let work = move |stop: &Stop| {
                 let _changing = changing;
+                let written = place.written(&file.path)?;
+                let tool = BuiltinTool::WriteFile;
+                Ruled::new(&ruled, &place, tool, &file.path).check(&place, &written)?;
                 file.write(&place, stop)
             };
             blocking(&context, work).await
@@ -38,6 +43,7 @@ pub(super) fn tool(place: Place) -> Tool {
     .effect(Effect::Write)
     .positional(["path"])
     .body("content")
+    .path_below("path", &directory)
     .works_in(directory)
 }
 

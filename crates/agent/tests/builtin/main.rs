@@ -15,5 +15,6 @@ mod confined;
 mod offered;
 mod pages;
 mod reading;
+mod ruled;
 mod running;
 mod scene;

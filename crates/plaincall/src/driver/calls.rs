@@ -28,7 +28,7 @@ impl Driver {
         let Some(request) = self.request(call) else {
             return;
         };
-        let verdict = self.rules.verdict(&request);
+        let verdict = self.surroundings.rules.verdict(&request);
         let must_ask = verdict == Some(Verdict::Ask);
         let is_echo = request.echo.is_some();
         match verdict {
@@ -62,7 +62,8 @@ impl Driver {
 
     fn request(&self, call: CallIndex) -> Option<Request> {
         let entry = self.conductor.call(call)?;
-        let effect = self.conductor.tool(call).map(|tool| tool.spec.effect);
+        let tool = self.conductor.tool(call);
+        let effect = tool.map(|tool| tool.spec.effect);
         Some(Request {
             call: call.get(),
             id: Arc::clone(&entry.id),
@@ -70,6 +71,7 @@ impl Driver {
             effect: effect.unwrap_or_default(),
             arguments: self.conductor.arguments(call),
             echo: entry.echo.clone(),
+            meanings: tool.map(|tool| tool.meanings.clone()).unwrap_or_default(),
         })
     }
 
@@ -143,7 +145,7 @@ impl Driver {
     fn denied_by_rule(&self, call: CallIndex, arguments: &Arc<Arguments>) -> Option<String> {
         let mut request = self.request(call)?;
         request.arguments = Arc::clone(arguments);
-        match self.rules.verdict(&request) {
+        match self.surroundings.rules.verdict(&request) {
             Some(Verdict::Deny { reason }) => Some(reason),
             _ => None,
         }

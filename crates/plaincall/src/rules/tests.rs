@@ -4,8 +4,9 @@ use plaincall_call::{Arguments, Effect, Parameter, ParameterKind, ToolSpec, bind
 
 use proptest::prelude::*;
 
-use super::{Rule, Rules, Verdict};
+use super::{Meanings, Pattern, Rule, Rules, Verdict, command_line, path};
 use crate::gate::Request;
+use crate::rules::spelling::Fit;
 
 /// A table: rules, a line of dashes, calls with what the rules say about them, a line of equals signs. A rule is a verdict,
 /// a tool, perhaps an effect, and arguments; a call is a tool, its effect, arguments, `->` and a verdict, `-` for none. A
@@ -32,6 +33,35 @@ fn verdicts() {
         }
     }
     assert!(count > 100, "{count}");
+}
+
+/// Patterns, texts and how surely they fit, between bars.
+fn fits(table: &str, fit: impl Fn(&Pattern, &str) -> Fit) {
+    let is_told = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    for line in table.lines().filter(is_told) {
+        let (pattern, rest) = line.split_once(" | ").unwrap();
+        let (written, expected) = rest.rsplit_once(" | ").unwrap();
+        let found = match fit(&Pattern::new(text(pattern)), &text(written)) {
+            Fit::Yes => "yes",
+            Fit::Perhaps => "maybe",
+            Fit::No => "no",
+        };
+        assert_eq!(found, expected, "{line}");
+    }
+}
+
+#[test]
+fn command_lines() {
+    let table = include_str!("../../tests/rules/command_lines.txt");
+    fits(table, command_line::fit);
+}
+
+#[test]
+fn paths_below_a_directory() {
+    let table = include_str!("../../tests/rules/paths.txt");
+    fits(table, |pattern, text| {
+        path::fit(pattern, text, std::path::Path::new("/home/me/work"))
+    });
 }
 
 fn rule(line: &str) -> Rule {
@@ -81,6 +111,7 @@ fn request(call: &str) -> Request {
         effect,
         arguments: Arc::new(bind_arguments(&spec, &arguments).unwrap()),
         echo: None,
+        meanings: Meanings::default(),
     }
 }
 
@@ -95,7 +126,8 @@ fn effect(word: &str) -> Effect {
 
 /// A text without its escapes.
 fn text(written: &str) -> String {
-    let quoted = written.replace('"', "\\\"").replace("\\s", " ");
+    let quoted = written.replace("\\\"", "\"").replace('"', "\\\"");
+    let quoted = quoted.replace("\\s", " ");
     serde_json::from_str(&format!("\"{quoted}\"")).unwrap()
 }
 
@@ -132,6 +164,7 @@ proptest! {
             effect: Effect::Read,
             arguments: Arc::new(Arguments::from_pairs(pairs).unwrap()),
             echo: None,
+            meanings: Meanings::default(),
         };
         let verdict = |rule: Rule| Rules::new([rule]).verdict(&request);
         let inside = format!("{}/", resolved("/", &folder)).replace("//", "/");

@@ -7,12 +7,15 @@ use plaincall_call::Arguments;
 use serde_json::Value;
 
 use super::json::taken_apart;
+use super::meaning::{Meaning, Meanings};
 use super::pattern::Pattern;
 use super::spelling::{Fit, fit};
+use super::{command_line, path};
 
 /// The arguments of one call. They are put together when the first rule asks for one of them.
 pub(super) struct Values<'a> {
     arguments: &'a Arguments,
+    meanings: &'a Meanings,
     whole: OnceCell<Value>,
 }
 
@@ -25,9 +28,10 @@ enum Place<'v> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(arguments: &'a Arguments) -> Self {
+    pub(super) fn new(arguments: &'a Arguments, meanings: &'a Meanings) -> Self {
         Self {
             arguments,
+            meanings,
             whole: OnceCell::new(),
         }
     }
@@ -40,6 +44,12 @@ impl<'a> Values<'a> {
         let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
         let mut segments = pointer.split('/').map(unescape);
         match find(whole, &mut segments) {
+            Found::Value(Value::String(text)) if self.meanings.get(pointer).is_some() => {
+                match self.meanings.get(pointer)? {
+                    Meaning::CommandLine => Some(command_line::fit(pattern, text)),
+                    Meaning::PathBelow(root) => Some(path::fit(pattern, text, root)),
+                }
+            }
             Found::Value(value) => Some(self.fit_all(value, pointer, pattern)),
             Found::Text(text) => match taken_apart(text) {
                 // Only some tools take a text apart, so nothing about its parts is sure.

@@ -1,0 +1,76 @@
+//! What the rules of a run say about files that a call reaches without naming them: behind a link, or in a directory that it
+//! searches.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use plaincall::{Arguments, Context, Effect, Request, Tool, ToolSpec, Verdict};
+
+use crate::builtin::BuiltinTool;
+use crate::builtin::place::{Place, Written};
+use crate::builtin::spelling::named;
+
+/// The rules, as a call sees them.
+pub(super) struct Ruled<'c> {
+    context: &'c Context,
+    /// The tool that was called and, if it shows what is in files, the one that reads them.
+    tools: Vec<Tool>,
+    /// Somebody was asked about this very call, because a rule said so.
+    was_asked: bool,
+}
+
+impl<'c> Ruled<'c> {
+    /// For a call of this tool with this path.
+    pub(super) fn new(context: &'c Context, place: &Place, tool: BuiltinTool, path: &str) -> Self {
+        let named = |tool: BuiltinTool| {
+            let effect = match tool {
+                BuiltinTool::WriteFile | BuiltinTool::EditFile => Effect::Write,
+                _ => Effect::Read,
+            };
+            let spec = ToolSpec::new(tool.name()).effect(effect);
+            let nothing = |_, _| async { Ok(String::new()) };
+            Tool::raw(spec, nothing).path_below("path", &place.root.path)
+        };
+        let mut tools = vec![named(tool)];
+        if tool == BuiltinTool::SearchFiles {
+            tools.push(named(BuiltinTool::ReadFile));
+        }
+        let mut ruled = Self {
+            context,
+            tools,
+            was_asked: false,
+        };
+        ruled.was_asked = ruled.verdict(0, path) == Some(Verdict::Ask);
+        ruled
+    }
+
+    fn verdict(&self, tool: usize, path: &str) -> Option<Verdict> {
+        let arguments = Arguments::from_pairs([("path", path)]).ok()?;
+        let request = Request::of(self.tools.get(tool)?, Arc::new(arguments));
+        self.context.verdict(&request)
+    }
+
+    /// Whether a rule keeps this file from the call.
+    pub(super) fn hides(&self, path: &Path) -> bool {
+        let path = path.to_string_lossy();
+        (0..self.tools.len()).any(|tool| match self.verdict(tool, &path) {
+            Some(Verdict::Deny { .. }) => true,
+            Some(Verdict::Ask) => !self.was_asked,
+            Some(Verdict::Allow) | None => false,
+        })
+    }
+
+    /// # Errors
+    /// Links lead to a file that a rule keeps from the call, or a rule keeps it from being read: a sentence for the model.
+    pub(super) fn check(&self, place: &Place, written: &Written) -> Result<(), String> {
+        let path = place.behind_links(&written.path);
+        if !self.hides(&path) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} leads to {}, and a rule of this run keeps that file from you; go on without it",
+            named(&written.text),
+            named(&path)
+        ))
+    }
+}

@@ -1,0 +1,365 @@
+//! Command lines of a shell: the words of one simple command, and the commands that a text may hold.
+//!
+//! Two readers with opposite duties. [`simple_command`] accepts only what every POSIX shell reads in the same way, so what
+//! it returns is what runs; everything else is `None`. [`commands`] accepts every text and splits it wherever a shell may
+//! begin a command, so it finds what a text plainly says, and more.
+
+use std::mem::take;
+
+use super::pattern::Pattern;
+use super::spelling::{self, Fit};
+
+/// How deep texts inside texts are read: `sh -c "sh -c 'rm x'"`.
+const DEEPEST: usize = 4;
+
+/// Words that a shell reads as syntax where a command may begin.
+const RESERVED: [&str; 20] = [
+    "!", "{", "}", "[[", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
+    "function", "if", "in", "select", "then", "until", "while",
+];
+
+/// Commands that run the command in their arguments. `time` is a reserved word in some shells.
+const WRAPPERS: [&str; 46] = [
+    ".",
+    "ash",
+    "bash",
+    "builtin",
+    "busybox",
+    "chroot",
+    "command",
+    "dash",
+    "doas",
+    "entr",
+    "env",
+    "eval",
+    "exec",
+    "fd",
+    "find",
+    "fish",
+    "flock",
+    "ionice",
+    "ksh",
+    "ltrace",
+    "nice",
+    "nohup",
+    "nsenter",
+    "parallel",
+    "runuser",
+    "script",
+    "setpriv",
+    "setsid",
+    "sh",
+    "source",
+    "ssh",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "time",
+    "timeout",
+    "toybox",
+    "trap",
+    "unbuffer",
+    "unshare",
+    "watch",
+    "xargs",
+    "zsh",
+];
+
+/// How surely a command line fits a pattern (`spec/running.md`, "Command lines").
+pub(super) fn fit(pattern: &Pattern, text: &str) -> Fit {
+    let words: Vec<&str> = pattern.as_str().split_whitespace().collect();
+    let (first_words, is_open) = match words.split_last() {
+        Some((&("*" | "**"), before)) => (before, true),
+        _ => (words.as_slice(), false),
+    };
+    if simple_command(text).is_some_and(|found| fits_surely(first_words, is_open, &found)) {
+        Fit::Yes
+    } else if spelling::fit(pattern, text) > Fit::No || may_hold(first_words, text) {
+        Fit::Perhaps
+    } else {
+        Fit::No
+    }
+}
+
+/// Whether each word fits its pattern. An open pattern leaves further words free.
+fn fits_surely(patterns: &[&str], is_open: bool, words: &[String]) -> bool {
+    let has_count = if is_open {
+        words.len() >= patterns.len()
+    } else {
+        words.len() == patterns.len()
+    };
+    has_count
+        && patterns
+            .iter()
+            .zip(words)
+            .all(|(pattern, word)| spelling::fit(&Pattern::new(*pattern), word) == Fit::Yes)
+}
+
+/// Whether one of the commands in the text has these words in this order, the first as its program. Other words may be
+/// between them, and a wildcard also stands for `/`.
+fn may_hold(patterns: &[&str], text: &str) -> bool {
+    let patterns = patterns.iter().map(|pattern| pattern.replace('*', "**"));
+    let patterns: Vec<Pattern> = patterns.map(Pattern::new).collect();
+    let Some((program, rest)) = patterns.split_first() else {
+        // The pattern is a single `*`, which is any command.
+        return true;
+    };
+    let fits = |pattern: &Pattern, word: &str| spelling::fit(pattern, word) > Fit::No;
+    commands(text).iter().any(|words| {
+        let Some((first, others)) = words.split_first() else {
+            return false;
+        };
+        let is_program = fits(program, first) || fits(program, name_of(first));
+        let mut others = others.iter();
+        is_program
+            && rest
+                .iter()
+                .all(|pattern| others.any(|word| fits(pattern, word)))
+    })
+}
+
+/// The last part of a path.
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// The words of a text that is one simple command and nothing else: no operator, expansion, substitution, redirection,
+/// assignment or comment. `None` in doubt.
+pub(super) fn simple_command(text: &str) -> Option<Vec<String>> {
+    let text = text.trim_matches([' ', '\t', '\n']);
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut before = ' ';
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' | '\t' => words.extend(word.take()),
+            '\'' => {
+                let quoted = rest.as_str();
+                let (inside, behind) = quoted.split_once('\'')?;
+                word.get_or_insert_default().push_str(plain(inside)?);
+                rest = behind.chars();
+            }
+            '"' => {
+                let quoted = rest.as_str();
+                let (inside, behind) = quoted.split_once('"')?;
+                if inside.contains(['$', '`', '\\']) {
+                    return None;
+                }
+                word.get_or_insert_default().push_str(plain(inside)?);
+                rest = behind.chars();
+            }
+            '#' | '=' if word.is_none() => return None,
+            '~' if word.is_none() || matches!(before, ':' | '=') => return None,
+            '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' | '$' | '`' | '\\' | '*' | '?' | '['
+            | ']' | '{' | '}' => return None,
+            c if c.is_control() || c.is_whitespace() => return None,
+            c => word.get_or_insert_default().push(c),
+        }
+        before = c;
+    }
+    words.extend(word);
+    let program = words.first()?;
+    let is_program = !program.is_empty()
+        && program
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | '@'))
+        && !RESERVED.contains(&program.as_str())
+        && program != "time";
+    is_program.then_some(words)
+}
+
+/// A text between quotes, if a shell and everything that shows it see the same in it.
+fn plain(text: &str) -> Option<&str> {
+    let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    (!text.contains(is_odd)).then_some(text)
+}
+
+/// All commands that the text may hold, each as its words without quotes: behind operators, in substitutions, behind
+/// assignments and behind commands that run others.
+fn commands(text: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    add_commands(text, 0, &mut found);
+    found
+}
+
+fn add_commands(text: &str, depth: usize, found: &mut Vec<Vec<String>>) {
+    let mut lexer = Lexer::default();
+    lexer.read(text);
+    for words in lexer.commands {
+        let mut words = words.as_slice();
+        while let [first, rest @ ..] = words {
+            if is_assignment(first) || RESERVED.contains(&first.as_str()) {
+                words = rest;
+                continue;
+            }
+            found.push(words.to_vec());
+            if WRAPPERS.contains(&name_of(first)) {
+                for (place, word) in rest.iter().enumerate() {
+                    if word.contains(|c: char| c.is_whitespace() || ";&|(`".contains(c)) {
+                        if depth < DEEPEST {
+                            add_commands(word, depth + 1, found);
+                        }
+                    } else {
+                        found.push(rest.get(place..).unwrap_or_default().to_vec());
+                    }
+                }
+            }
+            break;
+        }
+    }
+}
+
+/// Whether a word in front of a command sets a variable.
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '[' | ']'))
+}
+
+/// Splits a text into commands and these into words.
+#[derive(Default)]
+struct Lexer {
+    commands: Vec<Vec<String>>,
+    words: Vec<String>,
+    word: Option<String>,
+    /// The substitutions that are open: what closes each, and whether it stands between double quotes.
+    open: Vec<(char, bool)>,
+    /// Whether the next word is the file of a redirection.
+    is_target: bool,
+}
+
+impl Lexer {
+    fn read(&mut self, text: &str) {
+        let mut is_quoted = false;
+        let mut braces = 0_usize;
+        let mut rest = text.chars().peekable();
+        while let Some(c) = rest.next() {
+            match c {
+                '\\' => match rest.next() {
+                    Some('\n') | None => {}
+                    Some(next) if is_quoted && !"$`\"\\".contains(next) => {
+                        self.push(c);
+                        self.push(next);
+                    }
+                    Some(next) => self.push(next),
+                },
+                '"' => {
+                    is_quoted = !is_quoted;
+                    self.word.get_or_insert_default();
+                }
+                '`' => {
+                    is_quoted = match self.open.pop_if(|(close, _)| *close == '`') {
+                        Some((_, before)) => before,
+                        None => {
+                            self.open.push(('`', is_quoted));
+                            false
+                        }
+                    };
+                    self.end_command();
+                }
+                '$' if rest.next_if_eq(&'(').is_some() => {
+                    self.open.push((')', take(&mut is_quoted)));
+                    self.end_command();
+                }
+                '$' => match expansion(&mut rest) {
+                    Expansion::Blank => self.end_word(),
+                    Expansion::Quote => {}
+                    Expansion::Other => self.push(c),
+                },
+                c if is_quoted => self.push(c),
+                '\'' => {
+                    self.word.get_or_insert_default();
+                    let quoted = rest.by_ref().take_while(|c| *c != '\'');
+                    let quoted: String = quoted.collect();
+                    quoted.chars().for_each(|c| self.push(c));
+                }
+                '(' => {
+                    self.open.push((')', false));
+                    self.end_command();
+                }
+                ')' => {
+                    let opened = self.open.pop_if(|(close, _)| *close == ')');
+                    is_quoted = opened.is_some_and(|(_, before)| before);
+                    self.end_command();
+                }
+                '#' if self.word.is_none() => while rest.next_if(|c| *c != '\n').is_some() {},
+                '\n' | ';' | '&' | '|' => self.end_command(),
+                '<' | '>' => {
+                    // A number in front of it names what is redirected.
+                    self.word
+                        .take_if(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+                    self.end_word();
+                    rest.next_if(|c| matches!(c, '&' | '|'));
+                    self.is_target = true;
+                }
+                '{' if rest.peek().is_some_and(|c| !c.is_whitespace()) => {
+                    braces += 1;
+                    self.end_word();
+                }
+                ',' | '}' if braces > 0 => {
+                    braces -= usize::from(c == '}');
+                    self.end_word();
+                }
+                c if c.is_whitespace() || c.is_control() => self.end_word(),
+                c => self.push(c),
+            }
+        }
+        self.end_command();
+    }
+
+    fn push(&mut self, c: char) {
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn end_word(&mut self) {
+        if let Some(word) = self.word.take()
+            && !take(&mut self.is_target)
+        {
+            self.words.push(word);
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        self.is_target = false;
+        if !self.words.is_empty() {
+            self.commands.push(take(&mut self.words));
+        }
+    }
+}
+
+/// What stands behind a `$`.
+enum Expansion {
+    /// `$IFS`: blanks.
+    Blank,
+    /// A quote, whose `$` says how to read it.
+    Quote,
+    Other,
+}
+
+fn expansion(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Expansion {
+    if matches!(rest.peek(), Some('\'' | '"')) {
+        return Expansion::Quote;
+    }
+    let mut ahead = rest.clone();
+    let is_braced = ahead.next_if_eq(&'{').is_some();
+    let name: String = std::iter::from_fn(|| ahead.next_if(char::is_ascii_alphanumeric)).collect();
+    if name != "IFS" {
+        return Expansion::Other;
+    }
+    if is_braced {
+        // With what is done to it, up to the end: `${IFS%?}`.
+        while ahead.next().is_some_and(|c| c != '}') {}
+    }
+    *rest = ahead;
+    Expansion::Blank
+}
