@@ -1,6 +1,8 @@
 //! `plaincall mcp`: our tools for MCP clients, and the tools of MCP servers.
 
 use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -163,6 +165,7 @@ fn serve(options: &McpServeOptions) -> Outcome {
 fn temporary(parent: &Path) -> Result<tempfile::TempDir, Failure> {
     let made = tempfile::Builder::new()
         .prefix("plaincall-")
+        .permissions(Permissions::from_mode(0o700))
         .tempdir_in(parent);
     made.map_err(|error| {
         let parent = parent.display();

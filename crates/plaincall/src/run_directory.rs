@@ -1,6 +1,8 @@
 //! The run's own directory.
 
+use std::fs::{DirBuilder, Permissions};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,6 +10,13 @@ use crate::event::DirectoryBegin;
 
 /// What begins the name of a directory that goes away with its run.
 const PREFIX: &str = "plaincall-";
+
+/// Only its owner can use it.
+const PRIVATE: u32 = 0o700;
+/// What nobody else may have in a directory that a run has made.
+const OTHERS: u32 = 0o077;
+/// What nobody else may have in any directory that a run takes again.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Where the run's own directory is to be.
 #[derive(Clone, Debug)]
@@ -36,8 +45,12 @@ impl Place {
         match self {
             Self::In(parent) => {
                 // Commands work elsewhere, so they need the whole path.
-                let made = std::path::absolute(&parent)
-                    .and_then(|parent| tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent));
+                let made = std::path::absolute(&parent).and_then(|parent| {
+                    tempfile::Builder::new()
+                        .prefix(PREFIX)
+                        .permissions(Permissions::from_mode(PRIVATE))
+                        .tempdir_in(parent)
+                });
                 match made {
                     Ok(directory) => Ok(RunDirectory {
                         path: directory.keep(),
@@ -49,7 +62,7 @@ impl Place {
             }
             Self::At(directory) => {
                 let made = std::path::absolute(&directory)
-                    .and_then(|path| std::fs::create_dir_all(&path).map(|()| path));
+                    .and_then(|path| make_private(&path, true).map(|()| path));
                 match made {
                     Ok(path) => Ok(RunDirectory::kept(path)),
                     Err(error) => Err((directory, error)),
@@ -65,7 +78,7 @@ impl Place {
     /// the run is made anew.
     ///
     /// # Errors
-    /// The directory that is gone.
+    /// The directory, which is gone or may be somebody else's.
     pub(crate) fn take_again(
         place: Option<Self>,
         begin: &DirectoryBegin,
@@ -73,7 +86,13 @@ impl Place {
     ) -> Result<RunDirectory, (PathBuf, io::Error)> {
         let path = PathBuf::from(&begin.path);
         let parent = match place {
-            Some(at @ Self::At(_)) => return at.make(true),
+            Some(at @ Self::At(_)) => {
+                let directory = at.make(true)?;
+                return match check(directory.path(), OTHERS_WRITE) {
+                    Ok(()) => Ok(directory),
+                    Err(error) => Err((directory.path.clone(), error)),
+                };
+            }
             Some(Self::In(parent)) => std::path::absolute(&parent).ok(),
             None => None,
         };
@@ -82,26 +101,55 @@ impl Place {
             && name.is_some_and(|name| name.starts_with(PREFIX))
             && parent.is_some_and(|parent| path.parent() == Some(&parent));
         if is_over && begin.temporary && has_our_name && path.symlink_metadata().is_err() {
-            make_private(&path).map_err(|error| (path.clone(), error))?;
+            make_private(&path, false).map_err(|error| (path.clone(), error))?;
         }
         if !path.is_absolute() || !path.is_dir() {
             return Err((path, io::ErrorKind::NotFound.into()));
         }
-        let is_ours = has_our_name && path.symlink_metadata().is_ok_and(|about| about.is_dir());
+        let refused = if begin.temporary {
+            OTHERS
+        } else {
+            OTHERS_WRITE
+        };
+        check(&path, refused).map_err(|error| (path.clone(), error))?;
         Ok(RunDirectory {
             path,
-            is_temporary: begin.temporary && is_ours,
+            is_temporary: begin.temporary && has_our_name,
             stays: AtomicBool::new(true),
         })
     }
 }
 
-/// Makes a directory that, on Unix, only its owner can use.
-fn make_private(path: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+/// Makes a directory that only its owner can use, and those above it that are missing. One that is there stays as it is.
+fn make_private(path: &Path, with_parents: bool) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.mode(PRIVATE).recursive(with_parents).create(path)
+}
+
+/// Whether a directory can only be the one that the run had. Its place may have been free for a while.
+///
+/// # Errors
+/// It may be somebody else's, or others may use it: why, and what to do.
+fn check(path: &Path, refused: u32) -> io::Result<()> {
+    let about = path.symlink_metadata()?;
+    let own = rustix::process::geteuid().as_raw();
+    let mode = about.mode() & 0o777;
+    let why = if about.is_symlink() {
+        "it is a symbolic link; name the directory that it leads to".to_owned()
+    } else if about.uid() != own {
+        let owner = about.uid();
+        format!(
+            "it belongs to another user (number {owner}; you are {own}); name a directory of your own"
+        )
+    } else if mode & refused != 0 {
+        let right = mode & !refused;
+        format!(
+            "it has the mode {mode:04o}, so others can use it; look at what is in it, then `chmod {right:04o}` it"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 impl RunDirectory {

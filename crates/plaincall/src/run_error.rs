@@ -65,7 +65,7 @@ impl fmt::Display for RunError {
             }
             Self::Directory { parent, error } => write!(
                 formatter,
-                "the run's directory cannot be made: {}: {error}",
+                "the run's directory {} cannot be used: {error}",
                 parent.display()
             ),
             Self::Observer(error) => write!(

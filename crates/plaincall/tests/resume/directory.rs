@@ -1,6 +1,7 @@
 //! The run's own directory over a crash.
 
 use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use plaincall::{LineEncoder, Log, Run, RunEvent, Settlement, Stop, read_log};
@@ -11,6 +12,11 @@ use crate::scene::{Reply, Scene, Seen};
 fn build(parent: &Path, log: Log, word: Settlement) -> Run {
     let builder = Scene::new([]).builder(&Seen::default(), log, word);
     builder.directory_in(parent).build().unwrap()
+}
+
+/// Makes a directory as a run does.
+fn private(path: &Path) {
+    fs::DirBuilder::new().mode(0o700).create(path).unwrap();
 }
 
 /// Leaves a log that ends with the start of a call that writes, and the directory of its run.
@@ -30,7 +36,7 @@ async fn crash(parent: &Path, path: &Path) -> PathBuf {
         .iter()
         .position(|event| matches!(event, RunEvent::Start(_)));
     fs::write(path, &log[..edges(&log)[start.unwrap()]]).unwrap();
-    fs::create_dir(&directory).unwrap();
+    private(&directory);
     fs::write(directory.join("half"), "done").unwrap();
     directory
 }
@@ -112,7 +118,7 @@ async fn one_that_is_not_ours_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let parent = folder.path().join("parent");
-    fs::create_dir(&parent).unwrap();
+    private(&parent);
     let directory = crash(&parent, &path).await;
     let (events, bytes) = {
         let bytes = fs::read(&path).unwrap();
@@ -120,16 +126,14 @@ async fn one_that_is_not_ours_stays() {
     };
     let elsewhere = folder.path().join("plaincall-abcdef");
     let renamed = parent.join("precious");
-    let link = parent.join("plaincall-link");
-    fs::create_dir(&elsewhere).unwrap();
-    fs::create_dir(&renamed).unwrap();
+    private(&elsewhere);
+    private(&renamed);
     let target = folder.path().join("target");
-    fs::create_dir(&target).unwrap();
-    std::os::unix::fs::symlink(&target, &link).unwrap();
+    private(&target);
     let climbing = parent.join("plaincall-x/../../target");
-    fs::create_dir(parent.join("plaincall-x")).unwrap();
+    private(&parent.join("plaincall-x"));
     let dotted = parent.join("plaincall-x/..");
-    for named in [&elsewhere, &renamed, &link, &climbing, &dotted, &parent] {
+    for named in [&elsewhere, &renamed, &climbing, &dotted, &parent] {
         let mut encoder = LineEncoder::default();
         let mut log = String::new();
         for event in &events {
@@ -155,4 +159,66 @@ async fn one_that_is_not_ours_stays() {
     assert!(run.go_on().finish(Stop::Natural).await.all_ok());
     run.close().await.unwrap();
     assert!(directory.is_dir());
+}
+
+/// Only their owner can use the directories that runs make.
+#[tokio::test]
+async fn those_that_are_made_are_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = folder.path().join("above/named");
+    let toolbox = || plaincall::Toolbox::new([]).unwrap();
+    let temporary = Run::builder(toolbox()).directory_in(folder.path());
+    let at = Run::builder(toolbox()).directory(&named);
+    for builder in [temporary, at] {
+        let run = builder.build().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(run.directory().unwrap()), 0o700);
+    }
+    assert!(named.exists());
+}
+
+/// Somebody may have put something else in the place of the directory meanwhile.
+#[tokio::test(start_paused = true)]
+async fn one_that_others_can_use_is_not_taken_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let directory = crash(folder.path(), &path).await;
+    let target = folder.path().join("target");
+    private(&target);
+    let named = |builder: plaincall::RunBuilder| builder.directory(&directory);
+    let temporary = |builder: plaincall::RunBuilder| builder.directory_in(folder.path());
+    let check = |place: &dyn Fn(plaincall::RunBuilder) -> plaincall::RunBuilder, expected: &str| {
+        let log = Log::resume(&path).unwrap();
+        let builder = Scene::new([]).builder(&Seen::default(), log, Settlement::Unknown);
+        let error = place(builder).build().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert!(error.contains(directory.to_str().unwrap()), "{error}");
+    };
+    for (mode, is_refused_if_named) in [
+        (0o777, true),
+        (0o770, true),
+        (0o702, true),
+        (0o755, false),
+        (0o1777, true),
+    ] {
+        fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+        check(&temporary, "others can use it");
+        if is_refused_if_named {
+            check(&named, "others can use it");
+        }
+    }
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+    // Only one who may do all can give a directory away.
+    if std::os::unix::fs::chown(&directory, Some(4242), None).is_ok() {
+        check(&temporary, "belongs to another user (number 4242;");
+        check(&named, "belongs to another user (number 4242;");
+    }
+    fs::remove_dir_all(&directory).unwrap();
+    symlink(&target, &directory).unwrap();
+    check(&temporary, "is a symbolic link");
+    check(&named, "is a symbolic link");
+    fs::remove_file(&directory).unwrap();
+    fs::write(&directory, "no directory").unwrap();
+    check(&temporary, "");
+    check(&named, "");
 }
