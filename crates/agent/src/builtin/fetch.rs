@@ -182,7 +182,7 @@ impl Fetcher {
         // What is written as an address is never resolved, so the resolver does not see it.
         let literal = host.trim_start_matches('[').trim_end_matches(']');
         match literal.parse::<IpAddr>() {
-            Ok(address) if !self.settings.private && !address::is_public(address) => {
+            Ok(address) if !self.settings.private && !address::may_be_asked(address) => {
                 Err(refused(host))
             }
             _ => Ok(()),

@@ -4,7 +4,8 @@
 //! elsewhere the next moment leads nowhere else here.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
@@ -34,7 +35,7 @@ impl Resolve for Resolver {
         let private = self.private;
         Box::pin(async move {
             let found: Vec<SocketAddr> = lookup_host((name.as_str(), 0)).await?.collect();
-            let may_be_asked = |address: &&SocketAddr| private || is_public(address.ip());
+            let may_be_asked = |address: &&SocketAddr| private || may_be_asked(address.ip());
             let public: Vec<SocketAddr> = found.iter().filter(may_be_asked).copied().collect();
             if public.is_empty() && !found.is_empty() {
                 return Err(Refused(name.as_str().to_owned()).into());
@@ -55,6 +56,53 @@ impl fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
+
+/// Whether a page may be fetched from an address: one of the public internet, and none of this machine's own.
+pub(super) fn may_be_asked(address: IpAddr) -> bool {
+    let embedded = match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => embedded(address).map(IpAddr::V4),
+    };
+    is_public(address) && !is_own(address) && !embedded.is_some_and(is_own)
+}
+
+/// Whether an interface of this machine has the address, which may be a public one all the same. Only such an address can be
+/// given to a socket; nothing is sent. Where the system cannot tell, the address counts as the machine's own.
+fn is_own(address: IpAddr) -> bool {
+    // Addresses of documents, which no machine has. A system that lets sockets have any address lets them have these.
+    let [known_v4, known_v6] = [
+        IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1)),
+        IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
+    ];
+    let known = if address.is_ipv4() {
+        known_v4
+    } else {
+        known_v6
+    };
+    let is_given = |address: IpAddr| match UdpSocket::bind((address, 0)) {
+        Ok(_) => true,
+        Err(error) => error.kind() != ErrorKind::AddrNotAvailable,
+    };
+    // Then the sender's address that it would choose tells.
+    is_given(address) && (!is_given(known) || leads_back(address))
+}
+
+/// Whether what is sent to the address would come from there.
+fn leads_back(address: IpAddr) -> bool {
+    let any: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let sender = UdpSocket::bind((any, 0)).and_then(|socket| {
+        // It only chooses the way.
+        socket.connect((address, 9))?;
+        socket.local_addr()
+    });
+    match sender {
+        Ok(sender) => sender.ip() == address,
+        Err(error) => error.kind() != ErrorKind::NetworkUnreachable,
+    }
+}
 
 /// Whether an address is one of the public internet: neither of this machine, nor of a private network, nor reserved.
 pub(super) fn is_public(address: IpAddr) -> bool {
@@ -86,23 +134,28 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let segments = address.segments();
-    let embedded = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match segments {
-        // An address of version 4 in another form, and the way to it.
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            embedded(high, low)
-        }
-        [0x2002, high, low, ..] => embedded(high, low),
+    if let Some(embedded) = embedded(address) {
+        return is_public_v4(embedded);
+    }
+    match address.segments() {
         // Protocols (tunnels among them), documents.
         [0x2001, second, ..] => second >= 0x200 && second != 0xdb8,
         [0x3fff, second, ..] => second >= 0x1000,
         // Nothing else is given to anybody.
         [first, ..] => first & 0xe000 == 0x2000,
     }
+}
+
+/// The address of version 4 that one of version 6 is in another form, or is the way to.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let (high, low) = match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => (high, low),
+        _ => return None,
+    };
+    let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+    Some(Ipv4Addr::new(a, b, c, d))
 }
 
 /// Ports of services that are no servers of pages, and could take a request for something else. Browsers refuse them too.
@@ -121,7 +174,63 @@ pub(super) fn is_bad_port(port: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{BAD_PORTS, is_bad_port, is_public};
+    use std::process::Command;
+
+    use super::{BAD_PORTS, is_bad_port, is_own, is_public, may_be_asked};
+
+    /// In a network of its own, whose only interface has public addresses.
+    #[test]
+    fn public_addresses_of_this_machine() {
+        const INSIDE: &str = "PLAINCALL_TEST_HAS_PUBLIC_ADDRESSES";
+        #[allow(clippy::disallowed_methods, reason = "a test")]
+        if std::env::var_os(INSIDE).is_none() {
+            assert!(is_own("127.0.0.1".parse().unwrap()));
+            assert!(!is_own("8.8.8.8".parse().unwrap()));
+            assert!(may_be_asked("8.8.8.8".parse().unwrap()));
+            let script = "ip link set lo up && ip addr add 20.30.40.50/32 dev lo && ip addr add 20.30.40.51/32 dev lo \
+                && ip addr add 2600:1f18::7/128 dev lo nodad && exec \"$@\"";
+            // The same where sockets may have addresses that no interface has.
+            let any = "(echo 1 > /proc/sys/net/ipv4/ip_nonlocal_bind; echo 1 > /proc/sys/net/ipv6/ip_nonlocal_bind) 2>&-;";
+            let any = format!("{any} {script}");
+            let test = "builtin::fetch::address::tests::public_addresses_of_this_machine";
+            let this = std::env::current_exe().unwrap();
+            for script in [script, &any] {
+                let inside = Command::new("unshare")
+                    .args(["--map-root-user", "--net", "sh", "-c", script, "sh"])
+                    .arg(&this)
+                    .args(["--exact", test, "--nocapture"])
+                    .env(INSIDE, "1")
+                    .output();
+                match inside {
+                    Ok(output)
+                        if !String::from_utf8_lossy(&output.stdout).contains("running 1 test") =>
+                    {
+                        eprintln!("not tried, there can be no other network here: {output:?}");
+                    }
+                    Ok(output) => assert!(output.status.success(), "{output:?}"),
+                    Err(error) => eprintln!("not tried, there is no unshare: {error}"),
+                }
+            }
+            return;
+        }
+        for (address, expected) in [
+            ("20.30.40.50", false),
+            ("20.30.40.51", false),
+            ("20.30.40.52", true),
+            ("2600:1f18::7", false),
+            ("2600:1f18::8", true),
+            ("::ffff:20.30.40.50", false),
+            ("64:ff9b::141e:2832", false),
+            ("2002:141e:2833::1", false),
+            ("64:ff9b::141e:2834", true),
+        ] {
+            assert_eq!(
+                may_be_asked(address.parse().unwrap()),
+                expected,
+                "{address}"
+            );
+        }
+    }
 
     #[test]
     fn ports() {
