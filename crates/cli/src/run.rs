@@ -12,6 +12,7 @@ pub(crate) mod desk;
 pub(crate) mod editor;
 pub(crate) mod fragments;
 pub(crate) mod interrupts;
+pub(crate) mod listing;
 mod live;
 pub(crate) mod news;
 pub(crate) mod note;

@@ -15,6 +15,19 @@ pub(crate) fn is_invisible(c: char) -> bool {
     (c.is_control() && c != '\t') || turns_direction || takes_no_place
 }
 
+/// Whether a character cannot be told from a blank or from nothing, which matters where a person decides: also the joiners,
+/// variation selectors, fillers, and all blanks but the usual one.
+pub(crate) fn is_unseen(c: char) -> bool {
+    is_invisible(c)
+        || (c.is_whitespace() && c != ' ' && c != '\t')
+        || matches!(
+            c,
+            '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+                | '\u{200c}' | '\u{200d}' | '\u{2065}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+                | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{e0080}'..='\u{e0fff}'
+        )
+}
+
 /// Such a character as it can be seen.
 pub(crate) fn visible(c: char) -> String {
     match u32::from(c) {

@@ -192,6 +192,16 @@ impl Asked {
         }
     }
 
+    /// Shows the next page in the place of this one, which stays in the text.
+    pub(crate) fn turn(&mut self, lines: Vec<Line>, prompt: Line, canvas: &mut Canvas) {
+        if !self.is_above {
+            self.write(canvas);
+        }
+        self.lines = lines;
+        self.prompt = prompt;
+        self.is_above = false;
+    }
+
     /// It is over: what was said about it stays in the text.
     pub(crate) fn end(self, canvas: &mut Canvas) {
         if !self.is_above {

@@ -4,7 +4,7 @@ use plaincall::Arguments;
 
 use crate::picture::line::Line;
 use crate::picture::palette::{ASKING, BOLD, DIM, PLAIN};
-use crate::run::question::indented;
+use crate::run::listing::indented;
 
 /// How many are shown.
 const SHOWN: usize = 8;

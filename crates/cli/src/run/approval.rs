@@ -126,7 +126,7 @@ impl Approval {
                 Err(reason) => return Ok(Decision::deny(nobody_to_ask(request, is_ruled, reason))),
             };
             let details = self.details(request, &arguments, is_ruled, terminal.size());
-            let lines = question::lines(details, edited.is_some(), remark.take()).await;
+            let pages = question::pages(details, edited.is_some(), remark.take()).await;
             let mut answers = vec![&YES, &NO, &EDIT, &ALL, &QUIT];
             if is_single || edited.is_some() {
                 // What is asked about every time, and changed arguments, are for this call alone.
@@ -136,7 +136,7 @@ impl Approval {
                 call: request.call,
                 id: Arc::clone(&request.id),
                 about: About::Permission,
-                lines,
+                pages,
                 words: "May it run?",
                 answers,
             };
@@ -199,7 +199,7 @@ impl Approval {
             call: request.call,
             id: Arc::clone(&request.id),
             about: About::Fate,
-            lines: question::lines_of_cut_off(details, started, self.began),
+            pages: question::pages_of_cut_off(details, started, self.began),
             words: "What became of it?",
             answers,
         };
@@ -235,7 +235,7 @@ impl Approval {
             arguments,
             tool: self.toolbox.get(&request.name),
             run_directory: self.run_directory.get().map(PathBuf::as_path),
-            rows: size.rows,
+            size,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::environment::Environment;
 use crate::picture::line::Line;
 use crate::picture::palette::{ASKING, PLAIN};
 use crate::run::news::{About, News};
-use crate::run::question::{Answer, prompt};
+use crate::run::question::{Answer, MORE, accepted, prompt};
 use crate::run::terminal::{Controlling, Keys, Typed};
 
 /// The desk.
@@ -54,8 +54,8 @@ pub(crate) struct Question {
     pub(crate) call: u32,
     pub(crate) id: Arc<str>,
     pub(crate) about: About,
-    /// What a person has to know.
-    pub(crate) lines: Vec<Line>,
+    /// What a person has to know, page after page.
+    pub(crate) pages: Vec<Vec<Line>>,
     /// What is asked.
     pub(crate) words: &'static str,
     /// What they can answer.
@@ -171,7 +171,9 @@ impl Desk {
         question: &Question,
         terminal: Controlling,
     ) -> io::Result<Reply> {
-        let prompt = prompt(question.words, &question.answers);
+        let pages = question.pages.len();
+        let prompt = prompt(question.words, &question.answers, 0, pages);
+        let first = question.pages.first().cloned().unwrap_or_default();
         let mut wish = Wish {
             is_wanted: Arc::new(AtomicBool::new(true)),
             news: self.news.clone(),
@@ -184,7 +186,7 @@ impl Desk {
         let asking = News::Asking {
             call: question.call,
             about: question.about,
-            lines: question.lines.clone(),
+            lines: first.clone(),
             prompt: prompt.clone(),
         };
         // A display that is gone shows nothing, and then nobody should answer.
@@ -199,18 +201,14 @@ impl Desk {
                 let _ = self.news.send(News::Written(tell)).await;
                 let _ = is_told.await;
             }
-            let mut text = String::new();
-            for line in question.lines.iter().chain([&prompt]) {
-                line.write(&mut text, false);
-                text.push('\n');
-            }
-            keys.terminal.write(&text)?;
+            keys.terminal.write(&written(&first, &prompt))?;
         }
         let (tell, answer) = oneshot::channel();
         let conversation = Conversation {
             call: question.call,
+            words: question.words,
             answers: question.answers.clone(),
-            prompt,
+            pages: question.pages.clone(),
             news: self.is_shown.then(|| self.news.clone()),
         };
         let wait = move || {
@@ -256,25 +254,36 @@ fn outcome(question: &Question, reply: &Reply) -> Option<String> {
 /// What is said and heard on the terminal until there is an answer.
 struct Conversation {
     call: u32,
+    words: &'static str,
     answers: Vec<&'static Answer>,
-    prompt: Line,
+    pages: Vec<Vec<Line>>,
     /// Who shows what is typed; nobody if it is written on the terminal directly.
     news: Option<Sender<News>>,
 }
 
 impl Conversation {
     fn hold(&self, keys: &Keys) -> io::Result<Reply> {
-        let wanted: Vec<u8> = self.answers.iter().map(|answer| answer.key).collect();
         // Where there is nothing to choose, what is typed is the answer.
         let only = match self.answers.as_slice() {
             [only] if only.asks.is_some() => Some(only.key),
             _ => None,
         };
+        let mut page = 0;
         loop {
+            let accepted = accepted(&self.answers, page, self.pages.len());
+            let mut wanted: Vec<u8> = accepted.iter().map(|answer| answer.key).collect();
+            if page + 1 < self.pages.len() {
+                wanted.push(MORE);
+            }
             let key = match only {
                 Some(key) => key,
                 None => keys.wait_for(&wanted)?.ok_or(ErrorKind::Interrupted)?,
             };
+            if key == MORE && wanted.contains(&MORE) {
+                page += 1;
+                self.show_page(keys, page)?;
+                continue;
+            }
             let asks = self
                 .answers
                 .iter()
@@ -297,11 +306,32 @@ impl Conversation {
                     if only.is_some() {
                         return Ok(Reply { key, text: None });
                     }
-                    self.show(keys, &self.prompt)?;
+                    self.show(keys, &self.prompt(page))?;
                 }
                 Typed::Unwanted => return Err(ErrorKind::Interrupted.into()),
             }
         }
+    }
+
+    fn prompt(&self, page: usize) -> Line {
+        prompt(self.words, &self.answers, page, self.pages.len())
+    }
+
+    /// Shows a page. When it returns, the page is on its way, and nothing that was typed before answers it.
+    fn show_page(&self, keys: &Keys, page: usize) -> io::Result<()> {
+        let lines = self.pages.get(page).cloned().unwrap_or_default();
+        let prompt = self.prompt(page);
+        let Some(news) = &self.news else {
+            return keys.terminal.write(&written(&lines, &prompt));
+        };
+        let page = News::Page {
+            call: self.call,
+            lines,
+            prompt,
+        };
+        // A display that is gone shows nothing, and then nobody should answer.
+        news.blocking_send(page)
+            .map_err(|_| ErrorKind::BrokenPipe.into())
     }
 
     /// Shows what is being typed: it was one text before, and is another now.
@@ -348,6 +378,16 @@ impl Conversation {
         text.push('\n');
         keys.terminal.write(&text)
     }
+}
+
+/// A page and its prompt, for a terminal that is written on directly.
+fn written(page: &[Line], prompt: &Line) -> String {
+    let mut text = String::new();
+    for line in page.iter().chain([prompt]) {
+        line.write(&mut text, false);
+        text.push('\n');
+    }
+    text
 }
 
 fn lock<T>(mutex: &StdMutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -234,6 +234,18 @@ impl Display for Live {
                     _ => {}
                 }
             }
+            News::Page {
+                call,
+                lines,
+                prompt,
+            } => {
+                if let Some(question) = &mut self.question
+                    && question.call == call
+                {
+                    question.turn(lines, prompt, &mut self.canvas);
+                    self.draw(out);
+                }
+            }
             News::Prompt { call, prompt } => {
                 if let Some(question) = &mut self.question
                     && question.call == call

@@ -38,6 +38,12 @@ pub(crate) enum News {
         /// What they can answer.
         prompt: Line,
     },
+    /// The next page of what they have to know.
+    Page {
+        call: u32,
+        lines: Vec<Line>,
+        prompt: Line,
+    },
     /// The last line of the question has changed.
     Prompt { call: u32, prompt: Line },
     /// They have answered, or are not asked any more.

@@ -149,6 +149,7 @@ impl Display for Plain {
             }
             News::Reply(_)
             | News::Tick
+            | News::Page { .. }
             | News::Prompt { .. }
             | News::Quiet { .. }
             | News::Written(_)

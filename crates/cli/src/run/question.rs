@@ -9,17 +9,12 @@ use plaincall::{Arguments, EchoOf, Effect, Tool};
 use crate::picture::line::Line;
 use crate::picture::palette::{ASKING, BOLD, CALL_NAME, DIM, PLAIN};
 use crate::picture::words;
-use crate::run::address;
-use crate::run::replacement;
+use crate::run::listing::{self, Extent, Listing, indented};
+use crate::run::terminal::Size;
+use crate::run::{address, replacement};
 
 /// Of one text so many lines are shown even on a low terminal.
 const FEW: usize = 8;
-
-/// How many lines of all arguments together are shown.
-const LINES: usize = 60;
-
-/// How many characters of one line are shown.
-const CHARACTERS: usize = 1000;
 
 /// An answer to a question.
 #[derive(Debug)]
@@ -31,6 +26,8 @@ pub(crate) struct Answer {
     pub(crate) outcome: Option<&'static str>,
     /// What can be typed to it.
     pub(crate) asks: Option<&'static str>,
+    /// It is accepted only when everything has been shown.
+    pub(crate) needs_all: bool,
 }
 
 const fn answer(key: u8, label: &'static str, outcome: &'static str) -> Answer {
@@ -39,10 +36,14 @@ const fn answer(key: u8, label: &'static str, outcome: &'static str) -> Answer {
         label,
         outcome: Some(outcome),
         asks: None,
+        needs_all: false,
     }
 }
 
-pub(crate) static YES: Answer = answer(b'y', "[y]es", "may run");
+pub(crate) static YES: Answer = Answer {
+    needs_all: true,
+    ..answer(b'y', "[y]es", "may run")
+};
 pub(crate) static NO: Answer = Answer {
     asks: Some("Why not? The model reads it; Enter alone gives no reason."),
     ..answer(b'n', "[n]o", "may not run")
@@ -51,13 +52,19 @@ pub(crate) static EDIT: Answer = Answer {
     outcome: None,
     ..answer(b'e', "[e]dit", "")
 };
-pub(crate) static ALL: Answer = answer(
-    b'a',
-    "[a]ll of this tool",
-    "may run, like all calls of this tool",
-);
+pub(crate) static ALL: Answer = Answer {
+    needs_all: true,
+    ..answer(
+        b'a',
+        "[a]ll of this tool",
+        "may run, like all calls of this tool",
+    )
+};
 pub(crate) static QUIT: Answer = answer(b'q', "[q]uit", "does not run; stopping");
-pub(crate) static AGAIN: Answer = answer(b'r', "[r]un again", "is run again");
+pub(crate) static AGAIN: Answer = Answer {
+    needs_all: true,
+    ..answer(b'r', "[r]un again", "is run again")
+};
 pub(crate) static DONE: Answer = Answer {
     asks: Some("What did it return? The model reads it; Enter alone: nothing."),
     ..answer(b'd', "[d]one", "was done")
@@ -74,9 +81,30 @@ pub(crate) static ANSWER: Answer = Answer {
     ..answer(b'\r', "", "you answered")
 };
 
-/// The line with the answers.
-pub(crate) fn prompt(words: &str, answers: &[&Answer]) -> Line {
-    let labels: Vec<&str> = answers.iter().map(|answer| answer.label).collect();
+/// The key for the next page.
+pub(crate) const MORE: u8 = b'm';
+
+/// The answers that are accepted on a page, from 0, of so many.
+pub(crate) fn accepted(
+    answers: &[&'static Answer],
+    page: usize,
+    pages: usize,
+) -> Vec<&'static Answer> {
+    let is_all_shown = page + 1 >= pages;
+    let accepted = answers.iter().copied();
+    accepted
+        .filter(|answer| is_all_shown || !answer.needs_all)
+        .collect()
+}
+
+/// The line with the answers that are accepted on a page.
+pub(crate) fn prompt(words: &str, answers: &[&'static Answer], page: usize, pages: usize) -> Line {
+    let mut labels = Vec::new();
+    if page + 1 < pages {
+        labels.push(format!("[m]ore: page {} of {pages}", page + 1));
+    }
+    let accepted = accepted(answers, page, pages);
+    labels.extend(accepted.iter().map(|answer| answer.label.to_owned()));
     Line::of(ASKING, &format!("? {words}  {}", labels.join(" / ")))
 }
 
@@ -94,24 +122,24 @@ pub(crate) struct Details<'a> {
     pub(crate) tool: Option<&'a Tool>,
     /// The run's own directory.
     pub(crate) run_directory: Option<&'a Path>,
-    /// How many rows the terminal has.
-    pub(crate) rows: usize,
+    /// How large the terminal is.
+    pub(crate) size: Size,
 }
 
 impl Details<'_> {
     /// How many lines of one text are shown: a part of the height, so that what is asked about stays in sight.
     pub(crate) fn share(&self) -> usize {
-        (self.rows / 3).max(FEW)
+        (self.size.rows / 3).max(FEW)
     }
 }
 
 /// A call that wants to run: its arguments and what would be run, where that would be, what it would reach and replace.
 /// `remark` is what came of the last answer.
-pub(crate) async fn lines(
+pub(crate) async fn pages(
     details: Details<'_>,
     is_edited: bool,
     remark: Option<String>,
-) -> Vec<Line> {
+) -> Vec<Vec<Line>> {
     let mut head = Line::of(ASKING, "? ");
     head.push(BOLD, details.id);
     head.push(PLAIN, " wants to run ");
@@ -132,7 +160,10 @@ pub(crate) async fn lines(
         .tool
         .filter(|tool| !tool.spec().description.is_empty())
     {
-        lines.push(indented(DIM, &tool.spec().description));
+        let mut about = Listing::default();
+        let description = [(DIM, tool.spec().description.replace('\n', " "))];
+        about.add(&description, Extent::Ends(1), "description");
+        lines.append(&mut about.lines);
     }
     if is_edited {
         lines.push(indented(
@@ -140,21 +171,41 @@ pub(crate) async fn lines(
             "with the arguments that you have changed:",
         ));
     }
-    add_call(&mut lines, details);
-    lines.extend(replacement::lines(details).await);
+    let mut tail = replacement::lines(details).await;
     if let Some(remark) = remark {
-        lines.push(Line::of(ASKING, &format!("! {remark}")));
+        tail.push(Line::of(ASKING, &format!("! {remark}")));
     }
-    lines
+    on_pages(lines, &tail, details)
+}
+
+/// The call between what is said before and behind it: on one page if it fits there, else on several, with an overview in
+/// front if that leaves something out.
+fn on_pages(head: Vec<Line>, tail: &[Line], details: Details<'_>) -> Vec<Vec<Line>> {
+    let with_call = |extent| {
+        let mut listing = Listing {
+            lines: head.clone(),
+            is_cut: false,
+        };
+        add_call(&mut listing, details, extent);
+        listing.lines.extend_from_slice(tail);
+        listing
+    };
+    let ends = with_call(Extent::Ends(details.share()));
+    let whole = listing::pages(&with_call(Extent::Whole).lines, details.size);
+    if !ends.is_cut {
+        return whole;
+    }
+    let overview = listing::overview(&ends.lines, details.size);
+    std::iter::once(overview).chain(whole).collect()
 }
 
 /// A call that was cut off: what is known about it. `started` is when it was started, from the beginning of the run,
 /// which was at `began`, in milliseconds since 1970.
-pub(crate) fn lines_of_cut_off(
+pub(crate) fn pages_of_cut_off(
     details: Details<'_>,
     started: Option<Duration>,
     began: u64,
-) -> Vec<Line> {
+) -> Vec<Vec<Line>> {
     let mut head = Line::of(ASKING, "? ");
     head.push(BOLD, details.id);
     head.push(PLAIN, " was cut off while it ran ");
@@ -169,33 +220,36 @@ pub(crate) fn lines_of_cut_off(
         );
         lines.push(indented(DIM, &text));
     }
-    add_call(&mut lines, details);
-    lines
+    on_pages(lines, &[], details)
 }
 
 /// The arguments, the command, its directory, and what it would reach.
-fn add_call(lines: &mut Vec<Line>, details: Details<'_>) {
-    let mut arguments = Vec::new();
+fn add_call(listing: &mut Listing, details: Details<'_>, extent: Extent) {
+    let command = details
+        .tool
+        .and_then(|tool| tool.command_text(details.arguments));
     for argument in details.arguments.iter() {
+        if command.as_deref() == Some(argument.text.trim_end()) {
+            // It is the command, which stands below.
+            continue;
+        }
         if argument.text.contains('\n') {
-            arguments.push((PLAIN, format!("{}:", argument.pointer)));
+            let name = [(PLAIN, format!("{}:", argument.pointer))];
+            listing.add(&name, extent, "name");
             let text = argument.text.strip_suffix('\n').unwrap_or(argument.text);
-            let mut text = text.split('\n');
-            let shown = text.by_ref().take(details.share());
-            arguments.extend(shown.map(|line| (DIM, format!("  {line}"))));
-            if let more @ 1.. = text.count() {
-                let more = words::count(more, "line");
-                arguments.push((ASKING, format!("  ({more} more of {})", argument.pointer)));
-            }
+            let text: Vec<(Style, String)> = text
+                .split('\n')
+                .map(|line| (DIM, format!("  {line}")))
+                .collect();
+            listing.add(&text, extent, argument.pointer);
         } else {
-            arguments.push((PLAIN, format!("{} = {}", argument.pointer, argument.text)));
+            let text = [(PLAIN, format!("{} = {}", argument.pointer, argument.text))];
+            listing.add(&text, extent, argument.pointer);
         }
     }
-    add_bounded(lines, &arguments, LINES, "arguments");
     let Some(tool) = details.tool else {
         return;
     };
-    let command = tool.command_text(details.arguments);
     let command: Vec<(Style, String)> = command
         .iter()
         .flat_map(|text| text.split('\n'))
@@ -205,42 +259,14 @@ fn add_call(lines: &mut Vec<Line>, details: Details<'_>) {
             (DIM, format!("{sign} {line}"))
         })
         .collect();
-    add_bounded(lines, &command, LINES, "command");
+    listing.add(&command, extent, "command");
     let directory = tool.command_directory(details.run_directory);
     if let Some(directory) = directory
         .as_deref()
         .filter(|directory| Some(*directory) != details.run_directory)
     {
-        lines.push(indented(DIM, &format!("in {}", directory.display())));
+        let directory = [(DIM, format!("in {}", directory.display()))];
+        listing.add(&directory, extent, "directory");
     }
-    lines.extend(address::lines(details.arguments));
-}
-
-/// Adds so many of these lines, and what is left out of the rest.
-pub(crate) fn add_bounded(
-    lines: &mut Vec<Line>,
-    texts: &[(Style, String)],
-    most: usize,
-    what: &str,
-) {
-    for (style, text) in texts.iter().take(most) {
-        let shown: String = text.chars().take(CHARACTERS).collect();
-        let mut line = indented(*style, &shown);
-        if let more @ 1.. = text.chars().count() - shown.chars().count() {
-            line.push(ASKING, &format!(" ({more} characters more)"));
-        }
-        lines.push(line);
-    }
-    if let more @ 1.. = texts.len().saturating_sub(most) {
-        lines.push(indented(
-            ASKING,
-            &format!("({more} lines more of the {what})"),
-        ));
-    }
-}
-
-pub(crate) fn indented(style: Style, text: &str) -> Line {
-    let mut line = Line::of(PLAIN, "    ");
-    line.push(style, text);
-    line
+    listing.lines.extend(address::lines(details.arguments));
 }

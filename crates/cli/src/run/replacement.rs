@@ -11,7 +11,8 @@ use similar::TextDiff;
 
 use crate::picture::line::Line;
 use crate::picture::palette::{ASKING, DIM, PLAIN};
-use crate::run::question::{Details, add_bounded, indented};
+use crate::run::listing::{Extent, Listing, indented};
+use crate::run::question::Details;
 
 /// The last names of arguments that say which file is meant, and what is to be in it.
 const PATHS: [&str; 6] = [
@@ -100,7 +101,10 @@ fn compare(path: &Path, text: &str, most: usize) -> Vec<Line> {
         Ok(before) if before == text => said(format!("{name} is there already, with this text")),
         Ok(before) => {
             let mut lines = said(format!("{name} is there already; with this text instead:"));
-            add_bounded(&mut lines, &difference(&before, text), most, "difference");
+            let mut listing = Listing::default();
+            let difference = difference(&before, text);
+            listing.add(&difference, Extent::Ends(most), "difference");
+            lines.append(&mut listing.lines);
             lines
         }
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {

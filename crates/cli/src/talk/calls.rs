@@ -12,8 +12,8 @@ use crate::picture::glyphs::Glyphs;
 use crate::picture::line::Line;
 use crate::picture::palette::{self, ASKING, BOLD, DIM, PLAIN, RUNNING};
 use crate::picture::words;
+use crate::run::listing::indented;
 use crate::run::news::About;
-use crate::run::question::indented;
 
 /// How much of the arguments of a call is kept to be shown, in characters.
 const KEPT: usize = 400;

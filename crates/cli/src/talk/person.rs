@@ -8,8 +8,9 @@ use plaincall_agent::{User, UserFuture};
 use crate::picture::line::Line;
 use crate::picture::palette::{ASKING, PLAIN};
 use crate::run::desk::{Desk, Question};
+use crate::run::listing::indented;
 use crate::run::news::About;
-use crate::run::question::{ANSWER, indented};
+use crate::run::question::ANSWER;
 use crate::run::terminal::Controlling;
 
 /// How many lines of a question are shown.
@@ -47,7 +48,7 @@ impl Person {
             call: NO_CALL,
             id: "".into(),
             about: About::Permission,
-            lines,
+            pages: vec![lines],
             words: "",
             answers: vec![&ANSWER],
         };

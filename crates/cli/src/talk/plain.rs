@@ -274,6 +274,7 @@ impl Display for Plain {
             News::Over => self.end_line(out),
             News::Reply(_)
             | News::Event(_)
+            | News::Page { .. }
             | News::Prompt { .. }
             | News::Quiet { .. }
             | News::Written(_) => {}

@@ -12,6 +12,7 @@ mod documents;
 mod echoes;
 mod examples;
 mod log;
+mod pages;
 mod pipe;
 mod probe;
 mod processes;

@@ -131,6 +131,37 @@ impl Terminal {
         }
     }
 
+    /// Turns to the last page of a question. Returns what was on the screen with each page.
+    #[track_caller]
+    pub(crate) fn page_through(&self) -> Vec<String> {
+        let mut screens = Vec::new();
+        for page in 1.. {
+            let number = format!("page {page} of ");
+            let begun = Instant::now();
+            let is_last = loop {
+                let screen = self.screen();
+                if screen.contains(&number) {
+                    break false;
+                }
+                if screen.contains("?  [y]es / [n]o / [e]dit") || screen.contains("?  [r]un again")
+                {
+                    break true;
+                }
+                assert!(
+                    begun.elapsed() < PATIENCE,
+                    "{number:?} never came:\n{screen}"
+                );
+                pause(Duration::from_millis(5));
+            };
+            screens.push(self.screen());
+            if is_last {
+                break;
+            }
+            self.type_keys("m");
+        }
+        screens
+    }
+
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         self.pty.resize(Size::new(rows, columns)).unwrap();
         self.seen

@@ -117,10 +117,21 @@ fn a_long_text_leaves_what_is_asked_in_sight() {
     for part in [
         "wants to run write_file",
         "path = new.txt",
-        "row 7\n",
-        "92 lines more of ",
+        "row 5\n",
+        "92 lines more of the content",
+        "row 98\n",
+        "row 99\n",
+        "[m]ore: page 1 of 9 / [n]o",
     ] {
         assert!(screen.contains(part), "{part:?} is not on\n{screen}");
+    }
+    let screens = terminal.page_through();
+    for number in 0..100 {
+        let row = format!("row {number}\n");
+        assert!(
+            screens[1..].iter().any(|screen| screen.contains(&row)),
+            "{row}"
+        );
     }
     terminal.answer('y');
     assert_eq!(terminal.finish().0, Some(0));
