@@ -87,6 +87,7 @@ pub use spec_error::SpecError;
 pub use spell_emoji::{EmojiText, spell_emoji};
 pub use tool::definitions::{DefinitionsError, read_tool_definitions};
 pub use tool::set::ToolSet;
+pub use tool::usable::{ChangedTool, UsableTools, read_usable_tools};
 pub use tool::usage::{Usage, UsageBody, UsageItem};
 pub use tool::{Effect, Parameter, ParameterKind, ToolSpec};
 pub use validate::{Validate, Violation};

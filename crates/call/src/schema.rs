@@ -83,7 +83,15 @@ impl Schema {
     /// # Errors
     /// The first thing that is not, with its place in the document.
     pub fn check(&self) -> Result<(), SpecError> {
-        form::check(&self.document)
+        match self.mistakes().into_iter().next() {
+            Some(mistake) => Err(mistake),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything that [`check`](Self::check) finds.
+    pub(crate) fn mistakes(&self) -> Vec<SpecError> {
+        form::mistakes(&self.document)
     }
 }
 

@@ -6,6 +6,7 @@ mod by_type;
 pub(crate) mod check;
 pub(crate) mod definitions;
 pub(crate) mod set;
+pub(crate) mod usable;
 pub(crate) mod usage;
 
 use std::borrow::Cow;

@@ -2,6 +2,8 @@
 
 use std::ops::AddAssign;
 
+use plaincall_call::ChangedTool;
+
 /// What happened in a reply, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -24,6 +26,26 @@ pub struct Counts {
     pub missing_calls: u64,
     /// Hidden rounds of repair.
     pub repair_rounds: u64,
+    /// Offered tools that got a looser schema.
+    pub loosened_tools: u64,
+    /// Offered tools that were dropped.
+    pub dropped_tools: u64,
+}
+
+impl Counts {
+    /// What happened to definitions of tools before the model was asked.
+    pub(crate) fn of_changed(changed: &[ChangedTool]) -> Self {
+        let mut counts = Self::default();
+        for tool in changed {
+            let count = if tool.is_dropped {
+                &mut counts.dropped_tools
+            } else {
+                &mut counts.loosened_tools
+            };
+            *count += 1;
+        }
+        counts
+    }
 }
 
 impl AddAssign for Counts {
@@ -37,5 +59,7 @@ impl AddAssign for Counts {
         self.surplus_calls += other.surplus_calls;
         self.missing_calls += other.missing_calls;
         self.repair_rounds += other.repair_rounds;
+        self.loosened_tools += other.loosened_tools;
+        self.dropped_tools += other.dropped_tools;
     }
 }

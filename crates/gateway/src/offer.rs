@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use plaincall_call::{Foreign, PromptOptions, ToolSpec, list_tool, prompt, read_tool_definitions};
+use plaincall_call::{
+    ChangedTool, Foreign, PromptOptions, SpecError, ToolSpec, list_tool, prompt, read_usable_tools,
+};
 use plaincall_syntax::{Dialect, DialectError, Syntax};
+use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Choose};
 
 use crate::known_shape::KnownShape;
@@ -18,6 +21,8 @@ pub struct Offer {
     shapes: Vec<Arc<KnownShape>>,
     places: HashMap<String, usize>,
     is_strict: bool,
+    /// The definitions that cannot be used as they are.
+    changed: Vec<ChangedTool>,
     /// Each tool as a list of tools shows it, in the block and in the emoji syntax. It is the same whatever the markers
     /// are, which may have another key in each conversation.
     listed: [OnceLock<Vec<Foreign<'static>>>; 2],
@@ -64,8 +69,10 @@ pub enum Choice {
 impl Offer {
     /// Reads the tools of a request.
     ///
+    /// A definition that cannot be used as it is, is made looser or dropped ([`read_usable_tools`]).
+    ///
     /// # Errors
-    /// Says which definition cannot be used, and why.
+    /// The tools are not a list, or there is too much of them.
     pub fn read(request: &ChatCompletionRequest<'_>) -> Result<Self, Refusal> {
         let Some(tools) = &request.tools else {
             return Ok(Self::default());
@@ -79,27 +86,13 @@ impl Offer {
         if given.len() > MOST_TOOLS {
             return Err(too_much(&format!("{MOST_TOOLS} definitions")));
         }
-        let is_strict = |tool: &plaincall_wire::openai::Tool<'_>| {
-            let function = tool.function.as_ref();
-            function.and_then(|function| function.strict) == Some(true)
-        };
-        let is_custom =
-            |tool: &plaincall_wire::openai::Tool<'_>| tool.unknown.get("custom").is_some();
-        if let Some(place) = given.iter().position(is_custom) {
-            let message = format!(
-                "tools[{place}] is of the type `custom`, which is not understood: offer a function with one text as its parameter"
-            );
-            return Err(Refusal::request(message, Some("tools")));
-        }
-        let read = read_tool_definitions(tools.text()).map_err(|error| {
-            let message = format!("the tools cannot be used: {error}");
-            Refusal::request(message, Some("tools"))
-        })?;
+        let read = read_usable_tools(given.iter().map(Json::text));
         let mut offer = Self {
-            is_strict: given.iter().any(is_strict),
+            is_strict: read.is_strict,
+            changed: read.changed,
             ..Self::default()
         };
-        for tool in read {
+        for tool in read.tools {
             offer.places.insert(tool.name.clone(), offer.tools.len());
             let tool = Arc::new(tool);
             offer.shapes.push(Arc::new(KnownShape::new(&tool)));
@@ -180,6 +173,18 @@ impl Offer {
         self.is_strict
     }
 
+    /// The definitions that cannot be used as they are.
+    pub fn changed(&self) -> &[ChangedTool] {
+        &self.changed
+    }
+
+    /// Why there is no tool of this name, if it was offered.
+    fn why_dropped(&self, name: &str) -> Option<&SpecError> {
+        let mut dropped = self.changed.iter().filter(|one| one.is_dropped);
+        let dropped = dropped.find(|one| one.name.as_deref() == Some(name));
+        dropped.map(|one| &one.reason)
+    }
+
     /// The tools, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.iter().map(|tool| &**tool)
@@ -239,12 +244,21 @@ impl Choice {
         if let Self::Only { names, .. } = &choice
             && let Some(name) = names.iter().find(|name| offer.get(name).is_none())
         {
-            return refused(format!(
-                "`tool_choice` names `{name}`, which is not one of `tools`"
-            ));
+            return refused(match offer.why_dropped(name) {
+                Some(reason) => {
+                    format!("`tool_choice` names `{name}`, which cannot be offered: {reason}")
+                }
+                None => format!("`tool_choice` names `{name}`, which is not one of `tools`"),
+            });
         }
         if choice.is_required() && offer.is_empty() {
-            return refused("`tool_choice` wants a call, but there are no `tools`".to_owned());
+            return refused(match offer.changed.first() {
+                Some(dropped) => format!(
+                    "`tool_choice` wants a call, but none of `tools` can be offered: {}",
+                    dropped.reason
+                ),
+                None => "`tool_choice` wants a call, but there are no `tools`".to_owned(),
+            });
         }
         if offer.is_empty() {
             return Ok(Self::None);

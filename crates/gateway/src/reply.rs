@@ -187,7 +187,7 @@ impl Reply {
             spent: None,
             usage: None,
             settled: None,
-            counts: Counts::default(),
+            counts: Counts::of_changed(plan.offer.changed()),
             plan,
         }
     }

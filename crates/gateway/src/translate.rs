@@ -88,7 +88,8 @@ pub fn translate<'r>(
         return Err(Refusal::request(message, Some("functions")));
     }
     let offer = offers.read(&request)?;
-    if offer.is_empty() && !request.messages.iter().any(tells_of_calls) {
+    let offers_nothing = offer.is_empty() && offer.changed().is_empty();
+    if offers_nothing && !request.messages.iter().any(tells_of_calls) {
         return Ok(Translation::Unchanged(request));
     }
     let is_misplaced =

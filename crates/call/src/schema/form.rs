@@ -41,42 +41,44 @@ const LIMITS: [&str; 6] = [
     "maxProperties",
 ];
 
-pub(super) fn check(root: &Value) -> Result<(), SpecError> {
-    Check { root }.schema(root, "", 0)
+/// Everything that is not well formed, in the order of the document.
+pub(super) fn mistakes(root: &Value) -> Vec<SpecError> {
+    let mut check = Check {
+        root,
+        mistakes: Vec::new(),
+    };
+    check.schema(root, "", 0);
+    check.mistakes
 }
 
 struct Check<'s> {
     root: &'s Value,
+    mistakes: Vec<SpecError>,
 }
 
 impl<'s> Check<'s> {
-    fn schema(&self, schema: &'s Value, at: &str, depth: usize) -> Result<(), SpecError> {
-        if depth > DEEPEST {
-            let message = format!("schemas stand in each other more than {DEEPEST} deep");
-            return Err(SpecError::new(at, message));
-        }
-        let keywords = match schema {
-            Value::Bool(_) => return Ok(()),
-            Value::Object(keywords) => keywords,
-            _ => {
-                let message = "it must be a JSON Schema: an object, true or false";
-                return Err(SpecError::new(at, message));
-            }
-        };
-        for (name, value) in keywords {
-            let at = format!("{at}/{}", escape(name));
-            self.keyword(name, value, &at, depth)?;
-        }
-        Ok(())
+    fn mistake(&mut self, at: &str, message: impl Into<String>) {
+        self.mistakes.push(SpecError::new(at, message));
     }
 
-    fn keyword(
-        &self,
-        name: &str,
-        value: &'s Value,
-        at: &str,
-        depth: usize,
-    ) -> Result<(), SpecError> {
+    fn schema(&mut self, schema: &'s Value, at: &str, depth: usize) {
+        if depth > DEEPEST {
+            let message = format!("schemas stand in each other more than {DEEPEST} deep");
+            return self.mistake(at, message);
+        }
+        match schema {
+            Value::Bool(_) => {}
+            Value::Object(keywords) => {
+                for (name, value) in keywords {
+                    let at = format!("{at}/{}", escape(name));
+                    self.keyword(name, value, &at, depth);
+                }
+            }
+            _ => self.mistake(at, "it must be a JSON Schema: an object, true or false"),
+        }
+    }
+
+    fn keyword(&mut self, name: &str, value: &'s Value, at: &str, depth: usize) {
         let fault = match (name, value) {
             ("type", _) if !names_types(value) => {
                 "it must be one of string, number, integer, boolean, array, object and null, or a list of them"
@@ -102,43 +104,35 @@ impl<'s> Check<'s> {
             (name, value) if LIMITS.contains(&name) && !is_count(value) => {
                 "it must be a whole number from 0"
             }
-            _ => return Ok(()),
+            _ => return,
         };
-        Err(SpecError::new(at, fault))
+        self.mistake(at, fault);
     }
 
-    fn named(
-        &self,
-        name: &str,
-        members: &'s Map<String, Value>,
-        at: &str,
-        depth: usize,
-    ) -> Result<(), SpecError> {
-        members
-            .iter()
-            // The old `dependencies` may list names too.
-            .filter(|(_, member)| name != "dependencies" || !member.is_array())
-            .try_for_each(|(key, member)| {
-                self.schema(member, &format!("{at}/{}", escape(key)), depth + 1)
-            })
+    fn named(&mut self, name: &str, members: &'s Map<String, Value>, at: &str, depth: usize) {
+        // The old `dependencies` may list names too.
+        let is_schema = |member: &Value| name != "dependencies" || !member.is_array();
+        for (key, member) in members.iter().filter(|(_, member)| is_schema(member)) {
+            self.schema(member, &format!("{at}/{}", escape(key)), depth + 1);
+        }
     }
 
-    fn list(&self, list: &'s [Value], at: &str, depth: usize) -> Result<(), SpecError> {
-        list.iter().enumerate().try_for_each(|(index, schema)| {
-            self.schema(schema, &format!("{at}/{index}"), depth + 1)
-        })
+    fn list(&mut self, list: &'s [Value], at: &str, depth: usize) {
+        for (index, schema) in list.iter().enumerate() {
+            self.schema(schema, &format!("{at}/{index}"), depth + 1);
+        }
     }
 
-    fn reference(&self, reference: &str, at: &str) -> Result<(), SpecError> {
+    fn reference(&mut self, reference: &str, at: &str) {
         if resolve(self.root, reference).is_some() {
-            return Ok(());
+            return;
         }
         let message = if reference.starts_with('#') {
             format!("nothing stands at {reference}")
         } else {
             format!("{reference} leads out of this schema: write the schema itself into `$defs`")
         };
-        Err(SpecError::new(at, message))
+        self.mistake(at, message);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::spec_error::SpecError;
 use crate::tool::{Effect, ToolSpec};
 
 /// What the schema of the arguments is called: by `OpenAI`, by MCP, by Anthropic.
-const SCHEMAS: [&str; 3] = ["parameters", "inputSchema", "input_schema"];
+pub(super) const SCHEMAS: [&str; 3] = ["parameters", "inputSchema", "input_schema"];
 
 /// What people write who mean the schema of the arguments.
 const SCHEMA_WORDS: [&str; 5] = ["params", "args", "arguments", "input", "schema"];
@@ -161,7 +161,8 @@ fn collected(tool: Result<ToolSpec, SpecError>, mistakes: &mut Vec<SpecError>) -
     tool.map_err(|mistake| mistakes.push(mistake)).ok()
 }
 
-fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
+/// One definition, at this place of the document.
+pub(super) fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
     let mut at = at.to_owned();
     let mut fields = object(value, &at)?;
     match fields.get("type").and_then(Value::as_str) {
@@ -172,6 +173,10 @@ fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
             );
             return Err(SpecError::new(format!("{at}/type"), message));
         }
+    }
+    if fields.contains_key("custom") {
+        let message = "a custom tool takes a text that is no JSON: offer a function with one text as its parameter";
+        return Err(SpecError::new(format!("{at}/custom"), message));
     }
     if let Some(function) = fields.get("function") {
         at.push_str("/function");

@@ -217,6 +217,8 @@ impl Serialize for Counted {
             ("surplus_calls", counts.surplus_calls),
             ("missing_calls", counts.missing_calls),
             ("repair_rounds", counts.repair_rounds),
+            ("loosened_tools", counts.loosened_tools),
+            ("dropped_tools", counts.dropped_tools),
         ];
         serializer.collect_map(happened.into_iter().filter(|(_, count)| *count > 0))
     }

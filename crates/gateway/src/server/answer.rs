@@ -1,9 +1,12 @@
 //! Answers to clients.
 
+use std::fmt::Write as _;
+
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use plaincall_call::ChangedTool;
 use plaincall_wire::openai::ErrorBody;
 
 use crate::refusal::Refusal;
@@ -19,6 +22,50 @@ pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 /// The header that keeps clients of `OpenAI` from sending a request again, which they do by themselves for each status from
 /// 500 on.
 pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// The header that tells which offered tools could not be used as they are.
+pub(super) const TOOLS: HeaderName = HeaderName::from_static("x-plaincall-tools");
+/// The longest value of that header, in bytes.
+const LONGEST_TOOLS: usize = 1024;
+
+/// An answer that tells which offered tools could not be used as they are.
+pub(super) fn with_changed_tools(mut response: Response, changed: &[ChangedTool]) -> Response {
+    if changed.is_empty() {
+        return response;
+    }
+    let mut value = String::new();
+    for (place, tool) in changed.iter().enumerate() {
+        let comma = if value.is_empty() { "" } else { ", " };
+        let what = if tool.is_dropped {
+            "dropped"
+        } else {
+            "loosened"
+        };
+        let at = in_header(&tool.reason.at);
+        if value.len() + at.len() > LONGEST_TOOLS {
+            let _ = write!(value, "{comma}{} more", changed.len() - place);
+            break;
+        }
+        let _ = write!(value, "{comma}{what} {at}");
+    }
+    if let Ok(value) = HeaderValue::from_str(&value) {
+        response.headers_mut().insert(TOOLS, value);
+    }
+    response
+}
+
+/// A pointer as a header can hold it.
+fn in_header(pointer: &str) -> String {
+    let mut text = String::new();
+    for byte in pointer.bytes() {
+        if byte.is_ascii_graphic() && !b",%".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
 
 /// Figures for Prometheus.
 pub(super) fn metrics(text: &str) -> Response {

@@ -12,6 +12,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 
+use crate::counts::Counts;
 use crate::key::Secret;
 use crate::outlet::whole::WholeAnswer;
 use crate::refusal::Refusal;
@@ -71,10 +72,13 @@ async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
         Task::Refuse(refusal) => return refuse(ticket, &refusal),
     };
     ticket.report.is_translated = true;
+    ticket.report.counts = Counts::of_changed(plan.offer().changed());
+    let offer = Arc::clone(&plan.offer);
+    let told = |response| answer::with_changed_tools(response, offer.changed());
     let seed = shared.fresh.seed();
     if prepared.is_streamed {
         let run = Run::new(Arc::clone(shared), *kept, body, *plan, seed, asking, ticket);
-        return stream(run).await;
+        return told(stream(run).await);
     }
     let asked = Asked {
         shared,
@@ -84,11 +88,11 @@ async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
     match asked.whole(body, *kept, *plan, seed).await {
         Ok(response) => {
             ticket.end(200, None);
-            response
+            told(response)
         }
         Err(mut refusal) => {
             shared.connection.conceal(&mut refusal);
-            refuse(ticket, &refusal)
+            told(refuse(ticket, &refusal))
         }
     }
 }

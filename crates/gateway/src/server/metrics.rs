@@ -54,6 +54,81 @@ impl Times {
     }
 }
 
+impl Sums {
+    /// What only grows, and has no labels.
+    fn write_totals(&self, retries: u64, out: &mut String) {
+        let Counts {
+            calls,
+            wrong_calls,
+            cut_calls,
+            unwanted_calls,
+            stray_markers,
+            dependent_calls,
+            surplus_calls,
+            missing_calls,
+            repair_rounds,
+            loosened_tools,
+            dropped_tools,
+        } = self.counts;
+        for (name, help, count) in [
+            (
+                "requests_abandoned",
+                "Requests whose client went away.",
+                self.abandoned,
+            ),
+            (
+                "retries",
+                "Requests sent again, since the model's server had not taken them up.",
+                retries,
+            ),
+            (
+                "calls",
+                "Calls given to clients, complete and right.",
+                calls,
+            ),
+            ("calls_wrong", "Calls that were wrong.", wrong_calls),
+            ("calls_cut", "Calls that broke off.", cut_calls),
+            (
+                "calls_unwanted",
+                "Calls left out, since none was allowed.",
+                unwanted_calls,
+            ),
+            ("markers_stray", "Markers left out of texts.", stray_markers),
+            (
+                "replies_dependent",
+                "Replies that ended before a call that waits for another.",
+                dependent_calls,
+            ),
+            (
+                "replies_surplus",
+                "Replies that ended before a second call.",
+                surplus_calls,
+            ),
+            (
+                "replies_without_call",
+                "Replies without a call where one had to be.",
+                missing_calls,
+            ),
+            ("repair_rounds", "Hidden rounds of repair.", repair_rounds),
+            (
+                "tools_loosened",
+                "Tools that were offered with a looser schema.",
+                loosened_tools,
+            ),
+            (
+                "tools_dropped",
+                "Tools that could not be offered.",
+                dropped_tools,
+            ),
+        ] {
+            let _ = writeln!(
+                out,
+                "# HELP plaincall_{name}_total {help}\n# TYPE plaincall_{name}_total counter\nplaincall_{name}_total {count}"
+            );
+        }
+    }
+}
+
 impl Metrics {
     /// A request has ended.
     pub(crate) fn add(&self, report: &Report) {
@@ -102,63 +177,7 @@ impl Metrics {
             out,
             "# HELP {name} Requests that are being answered.\n# TYPE {name} gauge\n{name} {active}"
         );
-        let Counts {
-            calls,
-            wrong_calls,
-            cut_calls,
-            unwanted_calls,
-            stray_markers,
-            dependent_calls,
-            surplus_calls,
-            missing_calls,
-            repair_rounds,
-        } = sums.counts;
-        for (name, help, count) in [
-            (
-                "requests_abandoned",
-                "Requests whose client went away.",
-                sums.abandoned,
-            ),
-            (
-                "retries",
-                "Requests sent again, since the model's server had not taken them up.",
-                retries,
-            ),
-            (
-                "calls",
-                "Calls given to clients, complete and right.",
-                calls,
-            ),
-            ("calls_wrong", "Calls that were wrong.", wrong_calls),
-            ("calls_cut", "Calls that broke off.", cut_calls),
-            (
-                "calls_unwanted",
-                "Calls left out, since none was allowed.",
-                unwanted_calls,
-            ),
-            ("markers_stray", "Markers left out of texts.", stray_markers),
-            (
-                "replies_dependent",
-                "Replies that ended before a call that waits for another.",
-                dependent_calls,
-            ),
-            (
-                "replies_surplus",
-                "Replies that ended before a second call.",
-                surplus_calls,
-            ),
-            (
-                "replies_without_call",
-                "Replies without a call where one had to be.",
-                missing_calls,
-            ),
-            ("repair_rounds", "Hidden rounds of repair.", repair_rounds),
-        ] {
-            let _ = writeln!(
-                out,
-                "# HELP plaincall_{name}_total {help}\n# TYPE plaincall_{name}_total counter\nplaincall_{name}_total {count}"
-            );
-        }
+        sums.write_totals(retries, &mut out);
         let help = "Seconds until the first piece of an answer.";
         sums.first_piece
             .write("plaincall_first_piece_seconds", help, &mut out);

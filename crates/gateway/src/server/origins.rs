@@ -6,7 +6,7 @@ use axum::http::header::{HeaderName, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, Uri};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::server::answer::{REQUEST_ID, SHOULD_RETRY};
+use crate::server::answer::{REQUEST_ID, SHOULD_RETRY, TOOLS};
 
 /// Every origin.
 const ANY: &str = "*";
@@ -66,7 +66,7 @@ pub(super) fn layer(allowed: &[String]) -> Option<CorsLayer> {
         });
     let exposed = limits
         .flatten()
-        .chain([REQUEST_ID, RETRY_AFTER, SHOULD_RETRY]);
+        .chain([REQUEST_ID, RETRY_AFTER, SHOULD_RETRY, TOOLS]);
     let layer = CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST])

@@ -163,7 +163,7 @@ async fn refusals() {
     .await;
     refused(
         &gateway,
-        r#"{"messages":[],"tools":[{"type":"function","function":{"name":"a b"}}]}"#,
+        r#"{"messages":[],"tools":{"type":"function","function":{"name":"a"}}}"#,
         400,
         "tools",
     )
@@ -366,4 +366,97 @@ async fn recorded_replies() {
     let answer: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
     assert_eq!(answer["choices"][0]["message"]["content"], "It is five.");
     assert_eq!(answer["choices"][0]["finish_reason"], "stop");
+}
+
+/// One odd tool does not fail the request: it is offered with a looser schema or dropped, and that is told.
+#[tokio::test]
+async fn odd_tools() {
+    let function = |name: &str, parameters: Value| json!({"type": "function", "function": {"name": name, "parameters": parameters}});
+    let even = || request(true)["tools"][0].clone();
+    let spaced = json!({"type": "object", "properties": {"first name": {}, "b": {"type": "any"}}, "required": null});
+    let loosened_spaced = "loosened /1/function/parameters/properties/b/type";
+    let many: Vec<Value> = (0..100).map(|_| json!({"type": "web_search"})).collect();
+    let many = [vec![even()], many].concat();
+    for (tools, expected, counts) in [
+        (vec![even()], "", (0, 0)),
+        (
+            vec![even(), function("odd", spaced)],
+            loosened_spaced,
+            (1, 0),
+        ),
+        (
+            vec![
+                function("-a", json!({})),
+                even(),
+                function("b c", json!({})),
+            ],
+            "dropped /0/function/name, dropped /2/function/name",
+            (0, 2),
+        ),
+        (
+            vec![
+                even(),
+                function("odd", json!({"properties": {"\u{e9},\n": {}}})),
+            ],
+            "loosened /1/function/parameters/properties/%C3%A9%2C%0A",
+            (1, 0),
+        ),
+        (many, "", (0, 100)),
+        // More brackets in each other than are read.
+        (
+            vec![
+                even(),
+                function("deep", (0..200).fold(json!([]), |inner, _| json!([inner]))),
+            ],
+            "dropped /1",
+            (0, 1),
+        ),
+    ] {
+        for is_streamed in [true, false] {
+            let script = if is_streamed {
+                Script::stream(&[ADD], "stop")
+            } else {
+                Script::json(200, &completion(ADD))
+            };
+            let server = ModelServer::start(vec![script]).await;
+            let gateway = Started::before(&server, |_| {}).await;
+            let mut asked = request(is_streamed);
+            asked["tools"] = json!(tools);
+            let response = gateway.post(&asked).await;
+            assert_eq!(response.status(), 200);
+            let header = response.headers().get("x-plaincall-tools");
+            let header = header.map(|value| value.to_str().unwrap().to_owned());
+            if counts == (0, 100) {
+                let header = header.unwrap();
+                assert!(header.len() < 1100 && header.ends_with(" more"), "{header}");
+            } else {
+                assert_eq!(header.unwrap_or_default(), expected);
+            }
+            assert!(response.text().await.unwrap().contains("tool_calls"));
+            let report = &gateway.reports(1).await[0];
+            let found = (report.counts.loosened_tools, report.counts.dropped_tools);
+            assert_eq!((found, report.counts.calls), (counts, 1));
+            let (_, metrics) = gateway.get("/metrics").await;
+            for (name, count) in [("loosened", counts.0), ("dropped", counts.1)] {
+                let line = format!("plaincall_tools_{name}_total {count}");
+                assert!(metrics.lines().any(|found| found == line), "{metrics}");
+            }
+            let asked = server.seen().requests[0].json();
+            assert!(asked.get("tools").is_none());
+            let told = asked["messages"][0]["content"].as_str().unwrap();
+            assert!(told.contains("## add\n"), "{told}");
+            assert_eq!(told.contains("## odd\n"), counts.0 == 1, "{told}");
+            assert!(!told.contains("first name") && !told.contains("## -a"));
+        }
+    }
+    // Where no tool is left, none is asked for, and the model's server sees none.
+    let server = ModelServer::start(vec![Script::json(200, &completion("Yes."))]).await;
+    let gateway = Started::before(&server, |_| {}).await;
+    let mut asked = request(false);
+    asked["tools"] = json!([{"type": "web_search"}]);
+    let response = gateway.post(&asked).await;
+    assert_eq!(response.headers()["x-plaincall-tools"], "dropped /0/type");
+    assert!(response.text().await.unwrap().contains("Yes."));
+    let asked = server.seen().requests[0].json();
+    assert!(asked.get("tools").is_none() && asked["messages"].as_array().unwrap().len() == 1);
 }

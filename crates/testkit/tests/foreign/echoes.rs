@@ -78,7 +78,9 @@ fn what_stands_in_a_foreign_text_is_an_echo() {
 #[test]
 fn other_calls_are_not() {
     let check = |foreign: &str| check("block", foreign, DELETE, false);
-    check("1. Delete the path /home, 2. force: true. GADGET_START and ARG are markers, [/end] is one too.");
+    check(
+        "1. Delete the path /home, 2. force: true. GADGET_START and ARG are markers, [/end] is one too.",
+    );
     check("Delete path /home force true");
     check("");
     check(&DELETE.replace("/home", "/tmp"));

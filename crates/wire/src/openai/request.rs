@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::message::Message;
-use super::tools::{Tool, ToolChoice};
+use super::tools::ToolChoice;
 use crate::json::Json;
 use crate::read_error::ReadError;
 
@@ -65,7 +65,7 @@ object! {
 }
 
 impl ChatCompletionRequest<'_> {
-    /// The tools that are offered.
+    /// The definitions of the tools that are offered, each as its JSON text: one that is odd does not spoil the others.
     ///
     /// ```
     /// use plaincall_wire::{openai::ChatCompletionRequest, read};
@@ -73,13 +73,13 @@ impl ChatCompletionRequest<'_> {
     /// let request: ChatCompletionRequest =
     ///     read(br#"{"messages":[],"tools":[{"type":"function","function":{"name":"now"}}]}"#)?;
     /// let tools = request.tools()?;
-    /// assert_eq!(tools[0].function.as_ref().unwrap().name.as_deref(), Some("now"));
+    /// assert_eq!(tools[0].text(), r#"{"type":"function","function":{"name":"now"}}"#);
     /// # Ok::<(), plaincall_wire::ReadError>(())
     /// ```
     ///
     /// # Errors
-    /// The tools are no list of objects. The path begins with `tools`; line and column count within the list.
-    pub fn tools(&self) -> Result<Vec<Tool<'_>>, ReadError> {
+    /// The tools are not a list. Line and column count within them.
+    pub fn tools(&self) -> Result<Vec<Json<'_>>, ReadError> {
         let Some(tools) = &self.tools else {
             return Ok(Vec::new());
         };
