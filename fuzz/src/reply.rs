@@ -1,6 +1,6 @@
 //! A reply of a model's server, made of the fuzzer's bytes, and what must hold whatever it is.
 
-use plaincall_gateway::{Mode, ModelSettings, Next, Reply, ReplyPlan, Secret, WholeAnswer};
+use plaincall_gateway::{ModelSettings, Next, Reply, ReplyPlan, Secret, WholeAnswer};
 use plaincall_syntax::{EventKind, Parser};
 use plaincall_testkit::foreign::{chunks, markers_in};
 use plaincall_testkit::strict_client::Heard;
@@ -136,14 +136,14 @@ fn check_heard(outcome: &Outcome, plan: &ReplyPlan) {
     for call in &outcome.heard.calls {
         match serde_json::from_str::<Value>(&call.arguments) {
             Ok(value) => assert!(value.is_object(), "{}", call.arguments),
-            Err(_) => assert!(plan.mode() == Mode::Streamed, "checked: {}", call.arguments),
+            Err(_) => assert!(plan.streams_arguments(), "{}", call.arguments),
         }
-        if plan.mode() == Mode::Checked {
+        if !plan.streams_arguments() {
             assert!(plan.offer().get(&call.name).is_some());
         }
     }
     let shown = outcome.heard.calls.len() as u64;
-    if outcome.heard.error.is_none() && plan.mode() == Mode::Streamed {
+    if outcome.heard.error.is_none() && plan.streams_arguments() {
         assert_eq!(shown, counts.calls + counts.wrong_calls + counts.cut_calls);
     }
     assert!(outcome.heard.readable().len() as u64 <= counts.calls);

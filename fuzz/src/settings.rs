@@ -1,6 +1,6 @@
 //! Settings of a model and what a request asks, made of the fuzzer's bytes.
 
-use plaincall_gateway::{Markers, Mode, ModelSettings};
+use plaincall_gateway::{ArgumentMode, Markers, ModelSettings};
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) fn settings(byte: u8) -> ModelSettings {
         settings.markers = Markers::Keyed;
     }
     if bit(3) {
-        settings.mode = Mode::Checked;
+        settings.arguments = ArgumentMode::Stream;
     }
     match (byte >> 4) & 3 {
         0 | 1 => {}

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_gateway::{
-    Gateway, GatewayConfig, Markers, Mode, ModelSettings, ReasoningSpan, Replay, Secret,
+    ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
     ServerLimits, Timeouts, Upstream,
 };
 use tokio::net::TcpListener;
@@ -25,7 +25,7 @@ use crate::environment::Environment;
 use crate::run::interrupts::Interrupts;
 use crate::serve::log::Log;
 pub(crate) use crate::serve::options::ServeOptions;
-use crate::serve::options::Taught;
+use crate::serve::options::{Arguments, Taught};
 use crate::serve::source::Source;
 use crate::status::{Failure, Outcome, Status, remark};
 
@@ -240,10 +240,9 @@ fn settings(options: &ServeOptions) -> ModelSettings {
             Markers::Plain
         },
         reasoning: (!options.no_reasoning).then_some(span),
-        mode: if options.checked {
-            Mode::Checked
-        } else {
-            Mode::Streamed
+        arguments: match options.arguments {
+            Arguments::Checked => ArgumentMode::Checked,
+            Arguments::Stream => ArgumentMode::Stream,
         },
         repair_rounds: options.repair_rounds,
         developer_is_system: !options.developer_role,

@@ -115,6 +115,19 @@ impl Exchange {
         self.answer.has_begun()
     }
 
+    /// Whether the model may still be asked again.
+    #[cfg(feature = "server")]
+    pub(crate) fn may_ask_again(&self) -> bool {
+        self.reply.may_ask_again()
+    }
+
+    /// A chunk without anything, for a client that waits for what is held back: a call, or a round of repair.
+    #[cfg(feature = "server")]
+    pub(crate) fn empty_delta(&self) -> Option<Vec<u8>> {
+        let is_holding = self.has_begun() && self.reply.is_holding();
+        is_holding.then(|| self.answer.empty_delta())
+    }
+
     /// What has happened so far.
     pub fn counts(&self) -> Counts {
         self.reply.counts()

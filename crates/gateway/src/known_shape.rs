@@ -27,11 +27,6 @@ impl KnownShape {
             tool: Arc::clone(tool),
         }
     }
-
-    /// The tool.
-    pub(crate) fn tool(&self) -> &ToolSpec {
-        &self.tool
-    }
 }
 
 impl Shape for KnownShape {

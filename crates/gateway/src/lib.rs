@@ -18,12 +18,14 @@ mod body_filter;
 #[cfg(feature = "server")]
 mod bulk;
 mod counts;
+mod cut_mark;
 mod exchange;
 mod key;
 mod known_shape;
 mod offer;
 mod offers;
 mod outlet;
+mod quotes;
 mod refusal;
 mod reply;
 #[cfg(feature = "server")]
@@ -55,5 +57,5 @@ pub use server::{
     AddressError, Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observe,
     Report, Retries, ServerLimits, Timeouts, Upstream,
 };
-pub use settings::{Markers, Mode, ModelSettings, ReasoningSpan};
+pub use settings::{ArgumentMode, Markers, ModelSettings, ReasoningSpan};
 pub use translate::{Caller, Translation, translate};

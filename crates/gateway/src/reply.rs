@@ -3,8 +3,8 @@
 //! ```text
 //!           push, whole                     finish reason, or a call that must not be there
 //! Reading ───────────────► Reading  ─────────────────────────────────────► Settled ──end──► Next
-//!    ▲                        │ an error in the stream                       │
-//!    │                        └────────────────────────────────► Settled     │ checked, and something is wrong
+//!    ▲                        │ an error in the stream                       │ an invalid call, or none,
+//!    │                        └────────────────────────────────► Settled     │ and none has been sent
 //!    └──────────────────────────── the next round ◄──────────────────────────┘
 //! ```
 
@@ -18,13 +18,10 @@ mod text;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{
-    Collected, Collector, Completeness, Limits, MayRun, ReplyCheck, Started, ToolCall,
-};
+use plaincall_call::{Collected, Collector, Completeness, Limits, ReplyCheck, Started, ToolCall};
 use plaincall_syntax::{Code, Event, EventKind, Parser};
 use plaincall_wire::openai::{
-    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, api_finish_reason,
-    is_cut_by_length, is_natural_end, read_error,
+    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, is_natural_end, read_error,
 };
 
 use crate::counts::Counts;
@@ -32,12 +29,11 @@ use crate::key::{CallIds, Secret};
 use crate::offer::Choice;
 use crate::outlet::Outlet;
 use crate::refusal::Refusal;
-use crate::reply::check::Checked;
+use crate::reply::check::{Complaint, Invalid, check, without_call};
 use crate::reply::opened::Opened;
 use crate::reply::plan::ReplyPlan;
 use crate::reply::round::RepairRound;
 use crate::reply::text::Text;
-use crate::settings::Mode;
 
 /// Reads the reply of a model and gives it to the client piece by piece.
 ///
@@ -86,14 +82,22 @@ pub struct Reply {
     given_ids: HashSet<String>,
     /// How many calls have begun in this round, those that were unwanted not counted.
     begun: u64,
-    /// How many calls the client has seen.
-    shown: u64,
+    /// How many calls have been sent.
+    sent: u64,
+    /// The id of the last of them.
+    last_id: String,
     completeness: Completeness,
-    /// What is known of this round where nothing leaves unchecked.
-    checked: Checked,
+    /// Whether the reply has ended with a reason that says it is truncated.
+    is_truncated: bool,
     round: u32,
-    /// Whether the client has got text of the first round that does not end with its line.
-    has_open_line: bool,
+    /// While a repair is possible: what the model has written in this round, without its reasoning.
+    written: String,
+    /// Whether that was too long to be kept.
+    is_too_long: bool,
+    /// While a repair is possible: the text that has been sent.
+    content: String,
+    /// The text of a round of repair.
+    answer: String,
     /// How many bytes of text have come in this round.
     length: usize,
     /// How many chunks have come in this round behind its end.
@@ -112,8 +116,11 @@ const OLD_CALL: &str = "function_call";
 /// How many chunks may come behind the end of a reply, where the usage is: a server that goes on and on keeps no client.
 const MOST_LATE: u32 = 16;
 
-/// The longest text of a reply, in bytes. Of a call that is open, and of a reply that is checked, the text is kept.
+/// The longest text of a reply, in bytes. Of a call that is open the text is kept.
 const MOST_TEXT: usize = 64 << 20;
+
+/// The most that is kept of a reply for a repair, in bytes: more than any model writes in one. A longer one is not repaired.
+const MOST_KEPT: usize = 1 << 20;
 
 /// Whether the caller goes on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,12 +162,14 @@ enum Settled {
 }
 
 /// A call that must not be in this reply, so that the reply ends before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Before {
     /// A call that waits for another one of the reply.
     Dependent,
     /// A second call where there may be one.
     Surplus,
+    /// An invalid call.
+    Invalid(Box<ToolCall>, Invalid),
 }
 
 impl Reply {
@@ -176,11 +185,15 @@ impl Reply {
             open: None,
             given_ids: HashSet::new(),
             begun: 0,
-            shown: 0,
+            sent: 0,
+            last_id: String::new(),
             completeness: Completeness::Truncated,
-            checked: Checked::default(),
+            is_truncated: false,
             round: 0,
-            has_open_line: false,
+            written: String::new(),
+            is_too_long: false,
+            content: String::new(),
+            answer: String::new(),
             length: 0,
             late: 0,
             reasoning_name: ReasoningField::ReasoningContent,
@@ -259,6 +272,19 @@ impl Reply {
         } else {
             Flow::Go
         }
+    }
+
+    /// Whether the model may still be asked again, so that its request is needed.
+    pub(crate) fn may_ask_again(&self) -> bool {
+        !self.is_settled()
+            && self.may_repair()
+            && !self.is_too_long
+            && self.round < self.plan.repair_rounds
+    }
+
+    /// Whether something is held back from the client: a call, or a round of repair.
+    pub(crate) fn is_holding(&self) -> bool {
+        !self.is_settled() && (matches!(self.open, Some(Opened::Held)) || self.round > 0)
     }
 
     /// Whether it is known what becomes of the round, so that only its usage may still come.
@@ -356,12 +382,15 @@ impl Reply {
         self.length = 0;
         self.late = 0;
         self.completeness = Completeness::Truncated;
-        self.checked = Checked::default();
+        self.is_truncated = false;
+        self.written.clear();
+        self.is_too_long = false;
+        self.answer.clear();
     }
 
-    /// Whether nothing leaves before it is checked.
-    fn is_checked(&self) -> bool {
-        self.plan.mode == Mode::Checked
+    /// Whether an invalid call leads to a repair, and not to the end of the reply.
+    fn may_repair(&self) -> bool {
+        self.plan.may_repair() && self.sent == 0
     }
 
     fn think(&mut self, thought: &str, out: &mut dyn Outlet) {
@@ -397,8 +426,8 @@ impl Reply {
     }
 
     fn event(&mut self, event: &Event<'_>, out: &mut dyn Outlet) -> Option<Before> {
-        if self.is_checked() {
-            self.checked.note(event, self.plan.reasoning.as_ref());
+        if self.may_repair() {
+            self.note(event);
         }
         let collected = self.collector.push(event);
         match &event.kind {
@@ -428,11 +457,31 @@ impl Reply {
             Some(Collected::Started(started)) => return self.begin_call(&started, event, out),
             Some(Collected::Finished(call)) => {
                 self.push_to_call(event);
-                self.end_call(&call, out);
+                return self.end_call(call, out);
             }
             None => self.push_to_call(event),
         }
         None
+    }
+
+    /// Keeps what the model has written, less its reasoning.
+    fn note(&mut self, event: &Event<'_>) {
+        match &event.kind {
+            EventKind::Reasoning(_) => {}
+            // The markers of reasoning.
+            EventKind::Ignored(text) if self.open.is_none() && **text != *"\\" => {}
+            _ if self.is_too_long => {}
+            _ => {
+                self.written.push_str(event.source());
+                if self.written.len() > MOST_KEPT {
+                    self.is_too_long = true;
+                    self.written = String::new();
+                    if self.round == 0 {
+                        self.content = String::new();
+                    }
+                }
+            }
+        }
     }
 
     fn push_to_call(&mut self, event: &Event<'_>) {
@@ -463,13 +512,11 @@ impl Reply {
         }
         self.given_ids.insert(started.id.clone());
         self.begun += 1;
-        if self.is_checked() {
-            self.open = Some(Opened::Checked);
+        if !self.plan.streams_arguments {
+            self.open = Some(Opened::Held);
             return None;
         }
-        let index = self.shown;
-        self.shown += 1;
-        out.call(index, &self.ids.next(), &started.name);
+        let index = self.begin_sent(&started.name, out);
         let allowed = self.plan.choice.allows(&started.name);
         let tool = self.plan.offer.shape(&started.name).filter(|_| allowed);
         // Without ids in the conversation there is nothing that could be waited for.
@@ -480,36 +527,50 @@ impl Reply {
         None
     }
 
-    fn end_call(&mut self, call: &ToolCall, out: &mut dyn Outlet) {
+    /// Sends the beginning of a call; its number.
+    fn begin_sent(&mut self, name: &str, out: &mut dyn Outlet) -> u64 {
+        let index = self.sent;
+        self.sent += 1;
+        self.last_id = self.ids.next();
+        out.call(index, &self.last_id, name);
+        index
+    }
+
+    fn end_call(&mut self, call: Box<ToolCall>, out: &mut dyn Outlet) -> Option<Before> {
         self.text.edge();
-        let tool = self.plan.offer.get(&call.name);
-        let may_run = self
-            .check
-            .may_run(call, tool.map(|tool| &**tool), self.completeness)
-            .and_then(MayRun::unless_held);
-        match self.open.take() {
-            Some(Opened::Streamed(mut streamed)) => {
-                let is_right = streamed.close(call, may_run.is_ok());
+        let open = self.open.take()?;
+        if matches!(open, Opened::Unwanted) {
+            return None;
+        }
+        let checked = check(&call, &self.plan, &mut self.check, self.completeness);
+        let is_truncated = !call.is_closed() && self.completeness == Completeness::Truncated;
+        let is_valid = match (open, &checked) {
+            (Opened::Streamed(mut streamed), arguments) => {
+                let is_closed = streamed.close(&call, arguments.as_ref().ok());
                 streamed.flush(out);
-                let is_cut = !call.is_closed() && self.completeness == Completeness::Truncated;
-                match (is_right, is_cut) {
-                    (true, _) => self.counts.calls += 1,
-                    (false, true) => self.counts.cut_calls += 1,
-                    (false, false) => self.counts.wrong_calls += 1,
+                is_closed
+            }
+            (_, Ok(arguments)) => {
+                let index = self.begin_sent(&call.name, out);
+                out.arguments(index, &arguments.to_value().to_string());
+                for kept in [&mut self.written, &mut self.content, &mut self.answer] {
+                    *kept = String::new();
                 }
+                true
             }
-            Some(Opened::Checked) => {
-                let Counts {
-                    wrong_calls,
-                    cut_calls,
-                    ..
-                } = self
-                    .checked
-                    .take(call, may_run, &self.plan, self.completeness);
-                self.counts.wrong_calls += wrong_calls;
-                self.counts.cut_calls += cut_calls;
+            (_, Err(_)) => false,
+        };
+        match (is_valid, is_truncated) {
+            (true, _) => self.counts.calls += 1,
+            (false, true) => self.counts.cut_calls += 1,
+            (false, false) => self.counts.wrong_calls += 1,
+        }
+        match checked {
+            // A reply that is truncated is not repaired: the call is left out.
+            Err(invalid) if !self.plan.streams_arguments && !self.is_truncated => {
+                Some(Before::Invalid(call, invalid))
             }
-            Some(Opened::Unwanted) | None => {}
+            _ => None,
         }
     }
 
@@ -525,92 +586,123 @@ impl Reply {
 
     fn say(&mut self, text: &str, out: &mut dyn Outlet) {
         if self.round == 0 {
-            self.has_open_line = !text.ends_with('\n');
             out.content(text);
-        } else {
-            // Nobody sees what a model says about its mistakes, unless it is all that it says.
-            self.checked.said.push_str(text);
+        }
+        // Nobody sees what a model says about its mistakes, unless it is all that it says.
+        if self.may_repair() {
+            match self.round {
+                0 if self.is_too_long => {}
+                0 => self.content.push_str(text),
+                _ => self.answer.push_str(text),
+            }
         }
     }
 
     /// The reply ends before a call that must not be there.
     fn end_before(&mut self, before: Before, out: &mut dyn Outlet) {
+        self.parser = None;
         match before {
             Before::Dependent => self.counts.dependent_calls += 1,
             Before::Surplus => self.counts.surplus_calls += 1,
+            Before::Invalid(call, invalid) if self.sent == 0 => {
+                let complaint = Complaint::of_call(&call, &invalid, &self.plan);
+                return self.ask_again(complaint);
+            }
+            Before::Invalid(call, invalid) => {
+                if !self.plan.quotes.hold_call(&call) {
+                    let mark = invalid.kind().mark(&self.plan.secret, &self.last_id);
+                    out.arguments(self.sent - 1, &mark);
+                }
+            }
         }
-        self.parser = None;
-        self.settle("stop", false, out);
+        self.settle("stop", out);
     }
 
     /// The model has ended its reply, with a reason or without one.
     fn finish(&mut self, reason: Option<&str>, out: &mut dyn Outlet) {
         let is_whole = reason.is_some_and(is_natural_end) && !self.plan.stops_anywhere;
-        let is_cut = reason.is_some_and(|reason| {
-            is_cut_by_length(reason) || api_finish_reason(reason) == "content_filter"
-        });
-        let reason = reason.map(api_finish_reason);
         self.completeness = if is_whole {
             Completeness::Complete
         } else {
             Completeness::Truncated
         };
         if let Some(parser) = self.parser.take() {
-            let was_in_call = self.open.is_some();
+            let reason = reason.unwrap_or(match self.open {
+                Some(_) => "length",
+                None => "stop",
+            });
+            self.is_truncated = matches!(reason, "length" | "content_filter");
             for event in parser.finish() {
                 if let Some(before) = self.event(&event, out) {
                     return self.end_before(before, out);
                 }
             }
             self.flush(out);
-            let is_cut = is_cut || (reason.is_none() && was_in_call);
-            let reason = reason.unwrap_or(if is_cut { "length" } else { "stop" });
-            self.settle(reason, is_cut, out);
+            self.settle(reason, out);
         }
     }
 
     /// Decides what becomes of the round.
-    fn settle(&mut self, reason: &str, is_cut: bool, out: &mut dyn Outlet) {
+    fn settle(&mut self, reason: &str, out: &mut dyn Outlet) {
         if self.begun == 0
             && self.counts.unwanted_calls == 0
             && let Some(blank) = self.text.take_blank()
         {
             self.say(&blank, out);
         }
-        if self.is_checked() {
-            if !is_cut && let Some(words) = self.checked.complaint(&self.plan) {
-                self.counts.missing_calls += u64::from(words.is_missing);
-                self.settled = Some(if self.round < self.plan.repair_rounds {
-                    Settled::Again(RepairRound::new(&self.checked.written, words.text))
-                } else {
-                    Settled::Failed(words.refusal)
-                });
-                return;
+        if self.may_repair() {
+            let complaint = without_call(&self.written, &self.plan);
+            if let Some(complaint) = complaint.filter(|_| !self.is_truncated) {
+                return self.ask_again(complaint);
             }
-            if self.checked.right.is_empty() && !self.checked.said.is_empty() {
-                let mut said = std::mem::take(&mut self.checked.said);
-                if self.has_open_line {
-                    // No marker runs over a line end.
-                    said.insert(0, '\n');
-                }
-                out.content(&said);
-            }
-            for (name, arguments) in std::mem::take(&mut self.checked.right) {
-                out.call(self.shown, &self.ids.next(), &name);
-                out.arguments(self.shown, &arguments);
-                self.shown += 1;
-                self.counts.calls += 1;
-            }
-        } else if self.plan.choice.is_required() && self.shown == 0 {
-            self.counts.missing_calls += 1;
+            self.give_answer(out);
         }
+        self.counts.missing_calls += u64::from(self.plan.choice.is_required() && self.sent == 0);
         out.finish(match reason {
-            _ if is_cut => reason,
-            _ if self.shown > 0 => "tool_calls",
+            _ if self.is_truncated => reason,
+            _ if self.sent > 0 => "tool_calls",
             "tool_calls" | "function_call" => "stop",
             other => other,
         });
         self.settled = Some(Settled::Done);
+    }
+
+    /// Asks the model again, or fails if that has been done often enough.
+    fn ask_again(&mut self, complaint: Complaint) {
+        self.counts.missing_calls += u64::from(complaint.is_missing);
+        self.settled = Some(if complaint.can_be_asked && self.may_ask_again() {
+            Settled::Again(RepairRound::new(&self.written, complaint.text))
+        } else {
+            Settled::Failed(complaint.refusal)
+        });
+    }
+
+    /// Sends the text of a round of repair without a call, less what has been sent already.
+    fn give_answer(&mut self, out: &mut dyn Outlet) {
+        let answer = std::mem::take(&mut self.answer);
+        let sent = self.content.trim();
+        if let Some(rest) = answer
+            .trim_start()
+            .strip_prefix(sent)
+            .filter(|_| !sent.is_empty())
+        {
+            let rest = if self.content.ends_with('\n') {
+                rest.trim_start_matches(['\r', '\n'])
+            } else {
+                rest
+            };
+            if !rest.trim().is_empty() {
+                out.content(rest);
+            }
+        } else if !answer.is_empty() {
+            // No marker runs over a line end.
+            let needs_line = !self.content.is_empty() && !self.content.ends_with('\n');
+            out.content(&if needs_line {
+                ["\n", &answer].concat()
+            } else {
+                answer
+            });
+        }
     }
 }
 

@@ -6,11 +6,11 @@ use plaincall_syntax::{Dialect, DialectError};
 /// known.
 ///
 /// ```
-/// use plaincall_gateway::{Markers, Mode, ModelSettings};
+/// use plaincall_gateway::{ArgumentMode, Markers, ModelSettings};
 ///
 /// let settings = ModelSettings {
 ///     markers: Markers::Keyed,
-///     mode: Mode::Checked,
+///     arguments: ArgumentMode::Stream,
 ///     ..ModelSettings::default()
 /// };
 /// assert!(settings.check().is_ok());
@@ -23,9 +23,9 @@ pub struct ModelSettings {
     pub markers: Markers,
     /// What stands around reasoning in the text, if the model writes any there.
     pub reasoning: Option<ReasoningSpan>,
-    /// When calls leave.
-    pub mode: Mode,
-    /// How many hidden rounds of repair a checked reply may take.
+    /// When the arguments of a call are sent.
+    pub arguments: ArgumentMode,
+    /// How many hidden rounds of repair a reply may take.
     pub repair_rounds: u32,
     /// Whether messages of the role `developer` go to the model as `system`, the older name that all servers know.
     pub developer_is_system: bool,
@@ -52,14 +52,16 @@ pub enum Markers {
     Keyed,
 }
 
-/// When the calls of a reply leave.
+/// When the arguments of a call are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// While they are written. A call that proves wrong later is left as JSON that nobody can read.
+pub enum ArgumentMode {
+    /// When the call has ended and is valid, with its name. Nothing is sent of an invalid call.
     #[default]
-    Streamed,
-    /// When the reply is complete and every call in it valid. A wrong one is asked for again, unseen by the client.
     Checked,
+    /// While the model writes them. The arguments of a call that proves invalid end as JSON that nobody can read.
+    ///
+    /// Replies that are not streamed, and those to a request with a `strict` function, are checked all the same.
+    Stream,
 }
 
 /// What is set for a model of this name. In the names of settings `*` stands for any characters; one without `*` counts
@@ -108,7 +110,7 @@ impl Default for ModelSettings {
             dialect: Dialect::block(),
             markers: Markers::default(),
             reasoning: Some(ReasoningSpan::think()),
-            mode: Mode::default(),
+            arguments: ArgumentMode::default(),
             repair_rounds: 2,
             developer_is_system: true,
         }

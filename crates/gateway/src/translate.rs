@@ -2,10 +2,10 @@
 
 mod ask;
 mod conversation;
-mod quotes;
 mod texts;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use plaincall_syntax::DialectError;
 use plaincall_wire::Json;
@@ -14,12 +14,12 @@ use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Messag
 use crate::key::Secret;
 use crate::offer::{Choice, Offer, Taught};
 use crate::offers::Offers;
+use crate::quotes::Quotes;
 use crate::refusal::Refusal;
-use crate::reply::plan::{Near, ReplyPlan};
-use crate::settings::{Markers, Mode, ModelSettings};
+use crate::reply::plan::ReplyPlan;
+use crate::settings::{ArgumentMode, Markers, ModelSettings};
 use crate::translate::ask::ask;
 use crate::translate::conversation::{Conversation, tells_of_calls};
-use crate::translate::quotes::hold_quotes;
 use crate::translate::texts::Texts;
 
 /// What becomes of a request.
@@ -124,28 +124,31 @@ pub fn translate<'r>(
     let taught = offer.teach(told, read, one_call);
     let taught = taught.map_err(|error| Refusal::settings(&error))?;
     let taken = ids(&request);
-    let mode = if offer.is_strict() {
-        Mode::Checked
+    let streams_arguments =
+        settings.arguments == ArgumentMode::Stream && request.is_streamed() && !offer.is_strict();
+    let quotes = if streams_arguments {
+        Quotes::default()
     } else {
-        settings.mode
+        Quotes::of(Texts::of(&request).untrusted(), &taught.spoken.told)
     };
-    let near = match key {
-        _ if mode != Mode::Checked => Near::All,
-        _ if !hold_quotes(Texts::of(&request).iter(), &taught.spoken.told) => Near::All,
-        Some(key) => Near::WithKey(key),
-        None => Near::Nothing,
-    };
-    let words = put_into_words(&mut request, settings, &taught, &offer, &choice);
+    let words = put_into_words(
+        &mut request,
+        settings,
+        caller.secret,
+        &taught,
+        &offer,
+        &choice,
+    );
     words.map_err(|error| Refusal::settings(&error))?;
 
     let plan = ReplyPlan {
         spoken: taught.spoken,
-        near,
-        reasoning: settings.reasoning.clone(),
+        quotes: Arc::new(quotes),
+        secret: caller.secret.clone(),
         offer,
         choice,
         one_call,
-        mode,
+        streams_arguments,
         repair_rounds: settings.repair_rounds,
         // Servers know others beside `stop`.
         stops_anywhere: request
@@ -165,12 +168,13 @@ pub fn translate<'r>(
 fn put_into_words(
     request: &mut ChatCompletionRequest<'_>,
     settings: &ModelSettings,
+    secret: &Secret,
     taught: &Taught,
     offer: &Offer,
     choice: &Choice,
 ) -> Result<(), DialectError> {
     let spoken = &*taught.spoken;
-    let mut conversation = Conversation::new(spoken, offer, settings.developer_is_system);
+    let mut conversation = Conversation::new(spoken, offer, secret, settings.developer_is_system);
     for message in std::mem::take(&mut request.messages) {
         conversation.add(message)?;
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use plaincall_call::nearest_name;
-use plaincall_gateway::{Markers, Mode, ModelSettings, ReasoningSpan};
+use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, ReasoningSpan};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -23,7 +23,7 @@ const KEYS: [&str; 10] = [
     "keyed",
     "reasoning",
     "in_reasoning",
-    "checked",
+    "arguments",
     "repair_rounds",
     "developer_role",
 ];
@@ -218,11 +218,12 @@ fn set(settings: &mut ModelSettings, name: &str, entry: &Entry<'_, '_>) -> Resul
             }
             (false, None) => {}
         },
-        "checked" => {
-            settings.mode = if entry.is_so()? {
-                Mode::Checked
-            } else {
-                Mode::Streamed
+        "arguments" => {
+            let wanted = "\"checked\" or \"stream\"";
+            settings.arguments = match entry.text(wanted)? {
+                "checked" => ArgumentMode::Checked,
+                "stream" => ArgumentMode::Stream,
+                _ => return Err(entry.refuse(wanted)),
             };
         }
         "repair_rounds" => settings.repair_rounds = rounds(entry)?,
@@ -264,7 +265,7 @@ fn rounds(entry: &Entry<'_, '_>) -> Result<u32, Mistake> {
 
 #[cfg(test)]
 mod tests {
-    use plaincall_gateway::{Markers, Mode, ModelSettings, ReasoningSpan};
+    use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, ReasoningSpan};
     use plaincall_syntax::Dialect;
 
     use super::{KEYS, read};
@@ -291,7 +292,10 @@ mod tests {
         let usual = ModelSettings::default;
         let with = |dialect| ModelSettings { dialect, ..usual() };
         let markers = |markers| ModelSettings { markers, ..usual() };
-        let mode = |mode| ModelSettings { mode, ..usual() };
+        let arguments = |arguments| ModelSettings {
+            arguments,
+            ..usual()
+        };
         let reasoning = |reasoning| ModelSettings {
             reasoning,
             ..usual()
@@ -347,8 +351,16 @@ mod tests {
                 "in_reasoning = true\nreasoning = true",
                 reasoning(begun()),
             ),
-            (usual(), "checked = true", mode(Mode::Checked)),
-            (mode(Mode::Checked), "checked = false", usual()),
+            (
+                usual(),
+                "arguments = \"stream\"",
+                arguments(ArgumentMode::Stream),
+            ),
+            (
+                arguments(ArgumentMode::Stream),
+                "arguments = \"checked\"",
+                usual(),
+            ),
             (usual(), "repair_rounds = 0", rounds(0)),
             (usual(), "developer_role = true", developer(false)),
             (developer(false), "developer_role = false", usual()),
@@ -384,6 +396,11 @@ mod tests {
                 "[models.a]\nsyntax = \"json\"",
                 (2, 10),
                 "`syntax` must be \"block\" or \"emoji\"",
+            ),
+            (
+                "[models.a]\narguments = \"streamed\"",
+                (2, 13),
+                "`arguments` must be \"checked\" or \"stream\"",
             ),
             (
                 "[models.a]\nsyntax = 1",

@@ -92,7 +92,7 @@ pub(crate) struct ServeOptions {
     /// A file that says for models, by their names, what differs from the options below (TOML).
     ///
     /// Each has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`, `keyed`,
-    /// `reasoning` (two markers, or `false`), `in_reasoning`, `checked`, `repair_rounds` and `developer_role`. In a name
+    /// `reasoning` (two markers, or `false`), `in_reasoning`, `arguments`, `repair_rounds` and `developer_role`. In a name
     /// `*` stands for any characters; of several names that fit, the one with the most characters besides counts, and
     /// one without `*` before all others.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
@@ -135,13 +135,22 @@ pub(crate) struct ServeOptions {
     #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"], help_heading = "Model")]
     pub(crate) no_reasoning: bool,
 
-    /// Give out calls only when all of a reply are complete and right; ask the model again for wrong ones.
+    /// When the arguments of a call are sent: `checked` sends each call when it has ended and is valid; `stream` sends the
+    /// arguments while the model writes them.
     ///
-    /// So it is done anyway where a client offers a function as `strict`.
-    #[arg(long, help_heading = "Model")]
-    pub(crate) checked: bool,
+    /// With `stream`, a call that proves invalid reaches the client, with arguments that are not valid JSON. Some clients
+    /// run such a call anyway. Replies that are not streamed, and those to a request with a `strict` function, are checked
+    /// in any case.
+    #[arg(
+        long,
+        value_name = "MODE",
+        value_enum,
+        default_value_t = Arguments::Checked,
+        help_heading = "Model"
+    )]
+    pub(crate) arguments: Arguments,
 
-    /// How often the model is asked again for calls that are wrong.
+    /// How often the model is asked again, hidden from the client, before an invalid call is an error.
     #[arg(
         long,
         value_name = "N",
@@ -251,6 +260,15 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         let port = port.parse::<u16>().unwrap_or(8080);
         format!("an address is that of a machine in digits, and a port: perhaps 127.0.0.1:{port}")
     })
+}
+
+/// When the arguments of a call are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Arguments {
+    /// When the call has ended and is valid.
+    Checked,
+    /// While the model writes them.
+    Stream,
 }
 
 /// The syntax that a model is taught.

@@ -47,6 +47,14 @@ impl StreamedAnswer {
         std::mem::take(&mut self.bytes)
     }
 
+    /// A chunk without anything in it.
+    #[cfg(feature = "server")]
+    pub(crate) fn empty_delta(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.writer.empty(&mut bytes);
+        bytes
+    }
+
     /// Ends the stream.
     pub fn done(&mut self) {
         done_event(&mut self.bytes);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{JsonStream, Limits, ToolCall, bind};
+use plaincall_call::{Arguments, JsonStream, Limits, ToolCall};
 use plaincall_syntax::Event;
 
 use crate::known_shape::KnownShape;
@@ -12,35 +12,31 @@ use crate::reply::spoil::Spoiler;
 /// What becomes of a call that is being written.
 #[derive(Debug)]
 pub(super) enum Opened {
-    /// The client sees it grow.
+    /// It is sent while it is written.
     Streamed(Box<Streamed>),
-    /// It leaves when all is known.
-    Checked,
-    /// It does not leave.
+    /// It is sent when it has ended and is valid.
+    Held,
+    /// It is not sent.
     Unwanted,
 }
 
-/// A call that the client sees grow.
+/// A call that is sent while it is written.
 #[derive(Debug)]
 pub(super) struct Streamed {
     index: u64,
-    /// The tool and the JSON text of the arguments; `None` if the call is known to be wrong.
-    right: Option<(Arc<KnownShape>, JsonStream<Arc<KnownShape>>)>,
+    /// The JSON text of the arguments; `None` if the call is known to be invalid.
+    stream: Option<JsonStream<Arc<KnownShape>>>,
     spoiler: Spoiler,
     /// What has not left yet.
     delta: String,
 }
 
 impl Streamed {
-    /// A call of this tool; of none, if it is wrong.
+    /// A call of this tool; of none, if it is invalid.
     pub(super) fn new(index: u64, tool: Option<Arc<KnownShape>>) -> Self {
-        let stream = |tool: Arc<KnownShape>| {
-            let stream = JsonStream::new(Arc::clone(&tool), Limits::for_running());
-            (tool, stream)
-        };
         Self {
             index,
-            right: tool.map(stream),
+            stream: tool.map(|tool| JsonStream::new(tool, Limits::for_running())),
             spoiler: Spoiler::default(),
             delta: String::new(),
         }
@@ -48,23 +44,19 @@ impl Streamed {
 
     /// Takes the parser's next event.
     pub(super) fn push(&mut self, event: &Event<'_>) {
-        if let Some((_, stream)) = &mut self.right {
+        if let Some(stream) = &mut self.stream {
             stream.push(event, &mut self.delta);
         }
     }
 
-    /// Ends the text of the arguments: as it should end if the call may run and is right, which is returned, else so that
-    /// nobody can read it.
-    pub(super) fn close(&mut self, call: &ToolCall, may_run: bool) -> bool {
-        let is_closed = match &mut self.right {
-            Some((shape, stream)) => {
-                let tool = shape.tool();
-                may_run
-                    && bind(tool, call).is_ok_and(|arguments| {
-                        stream.close(call, &arguments, &mut self.delta).is_ok()
-                    })
+    /// Ends the text of the arguments: as it should end if the call is valid, which is returned, else so that nobody
+    /// can read it. Only a valid call has arguments.
+    pub(super) fn close(&mut self, call: &ToolCall, arguments: Option<&Arguments>) -> bool {
+        let is_closed = match (&mut self.stream, arguments) {
+            (Some(stream), Some(arguments)) => {
+                stream.close(call, arguments, &mut self.delta).is_ok()
             }
-            None => false,
+            _ => false,
         };
         if !is_closed {
             self.spoiler.follow(&self.delta);

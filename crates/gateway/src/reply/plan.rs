@@ -6,34 +6,26 @@ use std::sync::Arc;
 use plaincall_call::ToolSpec;
 use plaincall_syntax::Dialect;
 
+use crate::key::Secret;
 use crate::offer::{Choice, Offer};
-use crate::settings::{Mode, ReasoningSpan};
+use crate::quotes::Quotes;
 use crate::spoken::Spoken;
-
-/// What counts of that which only looks like a call. The model may quote it, if it has read it.
-#[derive(Clone, Debug)]
-pub(crate) enum Near {
-    /// All: it has read nothing of the kind.
-    All,
-    /// What stands in a reply that holds the key of the markers.
-    WithKey(String),
-    /// Nothing.
-    Nothing,
-}
 
 /// How the reply to a request is read and given to the client. [`translate`](crate::translate) makes it.
 #[derive(Clone, Debug)]
 pub struct ReplyPlan {
     /// The dialect of the conversation.
     pub(crate) spoken: Arc<Spoken>,
-    /// What counts of that which only looks like a call.
-    pub(crate) near: Near,
-    pub(crate) reasoning: Option<ReasoningSpan>,
+    /// What untrusted texts hold that looks like a call.
+    pub(crate) quotes: Arc<Quotes>,
+    /// For marks in the answer.
+    pub(crate) secret: Secret,
     pub(crate) offer: Arc<Offer>,
     pub(crate) choice: Choice,
     /// Whether a reply holds at most one call.
     pub(crate) one_call: bool,
-    pub(crate) mode: Mode,
+    /// Whether arguments are sent while they are written.
+    pub(crate) streams_arguments: bool,
     pub(crate) repair_rounds: u32,
     /// Whether the client has set words at which the model stops: then a natural end may be one in the middle.
     pub(crate) stops_anywhere: bool,
@@ -63,9 +55,14 @@ impl ReplyPlan {
         }
     }
 
-    /// When calls leave.
-    pub fn mode(&self) -> Mode {
-        self.mode
+    /// Whether the arguments of a call are sent while the call may still prove invalid.
+    pub fn streams_arguments(&self) -> bool {
+        self.streams_arguments
+    }
+
+    /// Whether the model may be asked again, hidden from the client.
+    pub(crate) fn may_repair(&self) -> bool {
+        !self.streams_arguments && self.choice != Choice::None
     }
 
     /// Whether the client wants to know at the end of a stream what the answer cost.

@@ -11,6 +11,8 @@ use plaincall_wire::Json;
 use plaincall_wire::openai::{CallArguments, CalledFunction, Content, ContentPart, Message};
 use serde_json::Value;
 
+use crate::cut_mark::CutMark;
+use crate::key::Secret;
 use crate::offer::Offer;
 use crate::spoken::Spoken;
 use crate::translate::text_part;
@@ -28,24 +30,34 @@ pub(super) struct Conversation<'o, 'r> {
     /// A passage without anything, to be copied.
     passage: &'o PassageBuilder,
     offer: &'o Offer,
+    secret: &'o Secret,
     developer_is_system: bool,
     told: Vec<Message<'r>>,
     /// The calls of the last turn, by name and id, and the results that have come for them.
     calls: Vec<(Foreign<'r>, Foreign<'r>)>,
+    /// Why the last turn ended before another call.
+    cut: Option<CutMark>,
     results: Vec<ToldResult<'r>>,
     /// What stands in results beside texts: pictures and the like.
     other_parts: Vec<ContentPart<'r>>,
 }
 
 impl<'o, 'r> Conversation<'o, 'r> {
-    pub(super) fn new(spoken: &'o Spoken, offer: &'o Offer, developer_is_system: bool) -> Self {
+    pub(super) fn new(
+        spoken: &'o Spoken,
+        offer: &'o Offer,
+        secret: &'o Secret,
+        developer_is_system: bool,
+    ) -> Self {
         Self {
             dialect: &spoken.told,
             passage: &spoken.passage,
             offer,
+            secret,
             developer_is_system,
             told: Vec::new(),
             calls: Vec::new(),
+            cut: None,
             results: Vec::new(),
             other_parts: Vec::new(),
         }
@@ -131,7 +143,10 @@ impl<'o, 'r> Conversation<'o, 'r> {
         for result in told.iter_mut().take(called) {
             result.id = Foreign::new("");
         }
-        let text = results(&told, self.dialect)?.into_text();
+        let mut text = results(&told, self.dialect)?.into_text();
+        if let Some(cut) = self.cut.take() {
+            text.push_str(&self.escaped_text(cut.sentence().into()));
+        }
         let mut message = Message::new("user", text);
         let others = std::mem::take(&mut self.other_parts);
         if !others.is_empty() {
@@ -170,6 +185,9 @@ impl<'o, 'r> Conversation<'o, 'r> {
         let find = |name: &str| self.offer.get(name).map(|tool| &**tool);
         let text = history(&turn, self.dialect, find)?.into_text();
         drop(turn);
+        self.cut = calls
+            .last()
+            .and_then(|call| CutMark::find(self.secret, &call.id, &call.arguments));
         self.calls = calls
             .into_iter()
             .map(|call| (Foreign::new(call.name), Foreign::new(call.id)))

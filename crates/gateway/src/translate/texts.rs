@@ -11,8 +11,10 @@ use crate::translate::conversation::past_calls;
 #[derive(Default)]
 pub(super) struct Texts<'r> {
     plain: Vec<Cow<'r, str>>,
-    /// Definitions of tools, the form of the answer, arguments of calls.
+    /// Definitions of tools, the form of the answer.
     json: Vec<Cow<'r, str>>,
+    /// Names, ids and arguments of calls, which the model has made.
+    calls: Vec<Cow<'r, str>>,
 }
 
 impl<'r> Texts<'r> {
@@ -52,20 +54,30 @@ impl<'r> Texts<'r> {
             ..Message::default()
         };
         for call in past_calls(&mut calls) {
-            let texts = [call.name, call.id].map(|text| Cow::Owned(text.into_owned()));
-            self.plain.extend(texts);
-            self.json.push(Cow::Owned(call.arguments.into_owned()));
+            let texts = [call.name, call.id, call.arguments];
+            let texts = texts.map(|text| Cow::Owned(text.into_owned()));
+            self.calls.extend(texts);
         }
     }
 
     /// Each of them, as the client has written it.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.untrusted()
+            .chain(self.calls.iter().map(|text| &**text))
+    }
+
+    /// Those that the model has not written as calls.
+    pub(super) fn untrusted(&self) -> impl Iterator<Item = &str> {
         self.plain.iter().chain(&self.json).map(|text| &**text)
     }
 
     /// The same without escapes where they are JSON, which can spell a letter in two ways.
     pub(super) fn unescape(&mut self) {
-        let escaped = self.json.iter().filter(|text| text.contains('\\'));
+        let escaped = self
+            .json
+            .iter()
+            .chain(&self.calls)
+            .filter(|text| text.contains('\\'));
         let values = escaped.filter_map(|text| serde_json::from_str::<Value>(text).ok());
         let plain = values.map(|value| Cow::Owned(value.to_string()));
         self.plain.extend(plain.collect::<Vec<_>>());

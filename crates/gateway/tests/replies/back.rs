@@ -10,10 +10,10 @@ use plaincall_wire::openai::ChatCompletionRequest;
 use serde_json::{Value, json};
 
 use crate::chunks::reply;
-use crate::model::{heard, plan, request, tools};
+use crate::model::{heard, plan, request, streaming, tools};
 
-/// What the model is told of its own turn, when the client sends back what it has got.
-fn told(heard: &Heard, settings: &ModelSettings) -> String {
+/// What the model is asked, when the client sends back what it has got and the results.
+fn told(heard: &Heard, settings: &ModelSettings) -> Vec<String> {
     let calls: Vec<Value> = heard
         .calls
         .iter()
@@ -38,34 +38,40 @@ fn told(heard: &Heard, settings: &ModelSettings) -> String {
     };
     match translate(request, settings, caller, &Offers::new()) {
         Ok(Translation::Changed { upstream, .. }) => {
-            let results = upstream.messages.get(3);
-            assert_eq!(results.is_some(), !heard.calls.is_empty());
-            if let Some(results) = results {
-                let text = results.content.as_ref().unwrap().text().into_owned();
-                assert_eq!(text.matches("Output: done").count(), heard.calls.len());
-            }
-            upstream.messages[2]
-                .content
-                .as_ref()
-                .unwrap()
-                .text()
-                .into_owned()
+            let messages = upstream.messages.into_iter();
+            let content = messages.map(|message| message.content.unwrap().text().into_owned());
+            content.collect()
         }
         other => panic!("{other:?}"),
     }
 }
 
+/// The last message of the next request, when the client sends back what it has got.
+pub(crate) fn next_message(heard: &Heard, settings: &ModelSettings) -> String {
+    told(heard, settings).pop().expect("a message")
+}
+
+/// The turn of the model, as it is told.
+fn told_turn(heard: &Heard, settings: &ModelSettings) -> String {
+    let mut messages = told(heard, settings);
+    let results = messages.get(3).map(String::as_str);
+    assert_eq!(results.is_some(), !heard.calls.is_empty());
+    let count = results.unwrap_or_default().matches("Output: done").count();
+    assert_eq!(count, heard.calls.len());
+    messages.swap_remove(2)
+}
+
 #[test]
 fn what_the_client_sends_back_is_what_the_model_wrote() {
     let tools = ToolSet::new(read_tool_definitions(&tools().to_string()).unwrap()).unwrap();
-    let settings = ModelSettings::default();
+    let settings = streaming();
     let plan = plan(&json!({}), &settings);
     for seed in cases("GATEWAY", 150) {
         let mut random = Random::new(seed);
         let with_escapes = random.one_in(2);
         let text = reply(&mut random, with_escapes);
         let heard = heard(&plan, &[&text], "stop").heard;
-        let told = told(&heard, &settings);
+        let told = told_turn(&heard, &settings);
         let document = Document::parse(&told, plan.dialect()).unwrap();
         // Calls that were right are there as calls, in their order, and no others.
         let calls: Vec<(String, String)> = document
@@ -122,6 +128,41 @@ fn a_right_turn_is_told_byte_for_byte() {
         };
         let plan = plan(&json!({}), &settings);
         let heard = heard(&plan, &[text], "stop").heard;
-        assert_eq!(told(&heard, &settings), text);
+        assert_eq!(told_turn(&heard, &settings), text);
+    }
+}
+
+/// The next request tells that the reply was ended before an invalid call, and in what way it was invalid. Two instances
+/// agree, and another secret says nothing.
+#[test]
+fn the_next_request_tells_of_an_invalid_call() {
+    const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
+    let settings = ModelSettings::default();
+    let plan = plan(&json!({}), &settings);
+    for (invalid, words) in [
+        (
+            "!!!GADGET_START:Now\n!!!GADGET_END\n",
+            "not that of an available tool",
+        ),
+        (
+            "!!!GADGET_START:add\n!!!GADGET_END\n",
+            "did not fit the tool",
+        ),
+        (
+            "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!ARG:a\n5\n!!!GADGET_END\n",
+            "not written correctly",
+        ),
+        ("Then.\n", ""),
+    ] {
+        let mut heard = heard(&plan, &[&format!("{NOW}{invalid}")], "stop").heard;
+        assert_eq!(heard.readable().len(), 1);
+        let told = next_message(&heard, &settings);
+        let (_, behind) = told.split_once("Output: done\n").unwrap();
+        assert!(behind.contains(words), "{behind:?}");
+        assert_eq!(behind.is_empty(), words.is_empty(), "{behind:?}");
+        assert_eq!(behind.contains("That call was not run."), !words.is_empty());
+        // The mark is that of this call alone.
+        heard.calls[0].id.push('x');
+        assert!(next_message(&heard, &settings).ends_with("Output: done\n"));
     }
 }

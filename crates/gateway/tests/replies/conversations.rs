@@ -9,8 +9,8 @@ use plaincall_call::{
     Completeness, Document, Foreign, PastCall, ToolSet, TurnPart, history, read_tool_definitions,
 };
 use plaincall_gateway::{
-    Caller, Markers, Mode, ModelSettings, Offers, ReasoningSpan, ReplyPlan, Secret, Translation,
-    translate,
+    ArgumentMode, Caller, Markers, ModelSettings, Offers, ReasoningSpan, ReplyPlan, Secret,
+    Translation, translate,
 };
 use plaincall_syntax::{Dialect, unescape};
 use plaincall_testkit::cases::{Playing, cases};
@@ -63,7 +63,7 @@ impl Setting {
             dialect,
             markers: one(random, &[Markers::Plain, Markers::Keyed]),
             reasoning: random.one_in(2).then(ReasoningSpan::think),
-            mode: one(random, &[Mode::Streamed, Mode::Streamed, Mode::Checked]),
+            arguments: one(random, &[ArgumentMode::Stream, ArgumentMode::Checked]),
             ..ModelSettings::default()
         };
         if settings.check().is_err() {
@@ -474,18 +474,20 @@ fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Ta
     let outcome = exchange(plan, &streams, &bytes, false);
     let heard = outcome.heard;
     let text = &texts[outcome.rounds.len()];
-    let mut calls = expected::calls(text, dialect, completeness, &setting.set);
-    if setting.has_one_call {
-        calls.truncate(1);
-    }
-    if plan.mode() == Mode::Checked {
-        // What is wrong does not leave.
-        calls.retain(Option::is_some);
-        if heard.error.is_some() {
-            calls.clear();
+    let expected = |text: &str| {
+        let mut calls = expected::calls(text, dialect, completeness, &setting.set);
+        if setting.has_one_call {
+            calls.truncate(1);
         }
+        calls
+    };
+    let calls = expected(text);
+    if plan.streams_arguments() {
+        expected::check(&heard, &calls, text);
+    } else {
+        let texts = &texts[..=outcome.rounds.len()];
+        expected::check_rounds(&heard, texts.iter().map(String::as_str), expected);
     }
-    expected::check(&heard, &calls, text);
     tally.turns += 1;
     tally.right += calls.iter().flatten().count() as u64;
     tally.wrong += calls.iter().filter(|call| call.is_none()).count() as u64;

@@ -38,7 +38,35 @@ pub(crate) fn calls(
     seen
 }
 
-/// Checks that a client sees these calls of a text.
+/// Checks that a client sees these calls of texts that the model has written in rounds of repair: of the last one all up
+/// to the first that is invalid, of the others none.
+pub(crate) fn check_rounds<'t>(
+    heard: &Heard,
+    texts: impl IntoIterator<Item = &'t str>,
+    calls: impl Fn(&str) -> Vec<Option<(String, String)>>,
+) {
+    let sent = |text| -> Vec<_> { calls(text).into_iter().map_while(|call| call).collect() };
+    let mut texts: Vec<&str> = texts.into_iter().collect();
+    let last = texts.pop().expect("a round");
+    for text in texts {
+        assert_eq!(sent(text), [], "{text:?} is repaired");
+    }
+    let expected = sent(last);
+    let found = heard.calls.iter();
+    let found: Vec<(String, String)> = found
+        .map(|call| (call.name.clone(), call.arguments.trim_end().to_owned()))
+        .collect();
+    assert_eq!(found, expected, "{last:?}");
+    if expected.is_empty() && calls(last).first() == Some(&None) {
+        let reason = heard.finish_reason.as_deref();
+        assert!(
+            matches!(reason, None | Some("length" | "content_filter")),
+            "{last:?}"
+        );
+    }
+}
+
+/// Checks that a client sees these calls of a text whose arguments are streamed.
 pub(crate) fn check(heard: &Heard, calls: &[Option<(String, String)>], text: &str) {
     let readable = calls.iter().flatten();
     let readable: Vec<(&str, &str)> = readable

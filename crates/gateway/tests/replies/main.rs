@@ -11,7 +11,6 @@
 
 mod back;
 mod chaos;
-mod checked;
 mod chunks;
 mod conversations;
 mod expected;
@@ -19,6 +18,7 @@ mod long;
 mod memory;
 mod model;
 mod places;
+mod repaired;
 mod spec;
 mod table;
 mod waiting;

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use plaincall_call::{ToolSet, read_tool_definitions};
 use plaincall_gateway::{
-    Caller, Counts, Exchange, Flow, ModelSettings, Next, Offers, Refusal, RepairRound, Reply,
-    ReplyPlan, Secret, StreamedAnswer, Translation, translate,
+    ArgumentMode, Caller, Counts, Exchange, Flow, ModelSettings, Next, Offers, Refusal,
+    RepairRound, Reply, ReplyPlan, Secret, StreamedAnswer, Translation, translate,
 };
 use plaincall_wire::openai::ChatCompletionRequest;
 use plaincall_wire::sse::Limits;
@@ -64,6 +64,14 @@ pub(crate) fn request(fields: &Value) -> Value {
         request[name] = value.clone();
     }
     request
+}
+
+/// Settings that stream the arguments of calls.
+pub(crate) fn streaming() -> ModelSettings {
+    ModelSettings {
+        arguments: ArgumentMode::Stream,
+        ..ModelSettings::default()
+    }
 }
 
 /// The plan of a request with these fields.
@@ -183,11 +191,12 @@ pub(crate) fn exchange(
     }
 }
 
-/// What a client hears of one text that ends with this reason.
+/// What a client hears of one text that ends with this reason. When the model is asked again, it writes the same.
 pub(crate) fn heard(plan: &ReplyPlan, texts: &[&str], reason: &str) -> Outcome {
     let stream = Stream::new()
         .texts(texts.iter().copied())
         .finish(reason)
         .done();
-    exchange(plan, &[stream], &[usize::MAX], false)
+    let streams = vec![stream; 4];
+    exchange(plan, &streams, &[usize::MAX], false)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plaincall_gateway::{
-    End, Exchange, Flow, Markers, Mode, ModelSettings, Next, Reply, Secret, StreamedAnswer,
+    End, Exchange, Flow, Markers, ModelSettings, Next, Reply, Secret, StreamedAnswer,
 };
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::hear;
@@ -11,7 +11,7 @@ use plaincall_wire::openai::ChatCompletionChunk;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
-use crate::model::{Outcome, Stream, exchange, heard, plan};
+use crate::model::{Outcome, Stream, exchange, heard, plan, streaming};
 
 pub(crate) const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
 pub(crate) const WRONG: &str = "!!!GADGET_START:add\n!!!ARG:a\nfive\n!!!GADGET_END\n";
@@ -24,7 +24,7 @@ pub(crate) fn line(outcome: &Outcome) -> String {
         let _ = write!(line, " thought {:?}", heard.reasoning);
     }
     for call in &heard.calls {
-        let _ = write!(line, " {}({})", call.name, call.arguments);
+        let _ = write!(line, " {}({})", call.name, call.arguments.trim_end());
     }
     match (&heard.finish_reason, &heard.error) {
         (Some(reason), None) => line + " " + reason,
@@ -46,7 +46,7 @@ pub(crate) fn check(
 
 #[test]
 fn streamed() {
-    let settings = ModelSettings::default();
+    let settings = streaming();
     let check = |text: &str, reason: &str, expected: &str| {
         check(&json!({}), &settings, text, reason, expected);
     };
@@ -152,7 +152,7 @@ fn a_reply_ends_before_a_call_that_waits_for_another() {
 
 #[test]
 fn choices() {
-    let settings = ModelSettings::default();
+    let settings = streaming();
     let check = |fields: &Value, text: &str, expected: &str| {
         check(fields, &settings, text, "stop", expected);
     };
@@ -187,7 +187,7 @@ fn choices() {
 fn emoji_and_keyed() {
     let emoji = ModelSettings {
         dialect: Dialect::emoji(),
-        ..ModelSettings::default()
+        ..streaming()
     };
     check(
         &json!({}),
@@ -210,9 +210,9 @@ fn emoji_and_keyed() {
     check(
         &json!({}),
         &keyed,
-        "!!!GADGET_END",
+        "So !!!GADGET_END",
         "stop",
-        r#""!!!GADGET_END" stop"#,
+        r#""So !!!GADGET_END" stop"#,
     );
     let plan = plan(&json!({}), &keyed);
     let markers = plan.dialect().markers().unwrap();
@@ -256,7 +256,7 @@ fn reasoning_of_the_server_and_usage() {
 #[test]
 #[allow(clippy::too_many_lines, reason = "most of them are a table")]
 fn ends_of_the_server() {
-    let plan = plan(&json!({}), &ModelSettings::default());
+    let plan = plan(&json!({}), &streaming());
     let open = "!!!GADGET_START:write\n!!!ARG:path\nab";
     let begun = |text: &str| Stream::new().texts([text]);
     let error = r#"{"error":{"message":"overloaded","type":"server_error","code":503}}"#;
@@ -419,11 +419,10 @@ fn a_server_that_goes_on_behind_the_end() {
 #[test]
 fn without_rounds_of_repair() {
     let settings = ModelSettings {
-        mode: Mode::Checked,
         repair_rounds: 0,
         ..ModelSettings::default()
     };
-    let error = r#""" error: the model has written a call that is wrong"#;
+    let error = r#""" error: the model has written an invalid call"#;
     check(&json!({}), &settings, WRONG, "stop", error);
 }
 

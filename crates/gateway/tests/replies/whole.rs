@@ -1,11 +1,11 @@
 //! Answers that are not streamed.
 
-use plaincall_gateway::{Mode, ModelSettings, Next, Reply, Secret, StreamedAnswer, WholeAnswer};
+use plaincall_gateway::{ModelSettings, Next, Reply, Secret, StreamedAnswer, WholeAnswer};
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk};
 use plaincall_wire::sse::Decoder;
 use serde_json::{Value, json};
 
-use crate::model::{Stream, exchange, plan};
+use crate::model::{Stream, exchange, plan, streaming};
 
 fn completion(text: &str, reason: &str) -> Value {
     json!({
@@ -17,12 +17,9 @@ fn completion(text: &str, reason: &str) -> Value {
 }
 
 /// The answer to the client, after as many rounds as there are texts.
-fn answer(mode: Mode, texts: &[&str], reason: &str) -> Result<Value, String> {
-    let settings = ModelSettings {
-        mode,
-        ..ModelSettings::default()
-    };
-    let mut reply = Reply::new(plan(&json!({}), &settings), Secret::new("seed"));
+fn answer(settings: &ModelSettings, texts: &[&str], reason: &str) -> Result<Value, String> {
+    let fields = json!({"stream": false});
+    let mut reply = Reply::new(plan(&fields, settings), Secret::new("seed"));
     let mut whole = WholeAnswer::new("chatcmpl-0", 1);
     for text in texts {
         let body = completion(text, reason).to_string();
@@ -48,9 +45,9 @@ const TEXTS: &[&str] = &[
 
 #[test]
 fn an_answer_is_what_a_stream_gives() {
-    for text in TEXTS {
+    for text in TEXTS.iter().filter(|text| !text.contains("five")) {
         for reason in ["stop", "length"] {
-            let answer = answer(Mode::Streamed, &[text], reason).unwrap();
+            let answer = answer(&ModelSettings::default(), &[text], reason).unwrap();
             let stream = Stream::new()
                 .thought("reasoning", "hm")
                 .texts([*text])
@@ -134,21 +131,16 @@ fn an_answer_of_a_server_that_says_little() {
 }
 
 #[test]
-fn an_answer_that_is_checked() {
-    let answer = answer(Mode::Checked, &[TEXTS[2], TEXTS[1]], "stop").unwrap();
-    assert_eq!(
-        answer["choices"][0]["message"]["tool_calls"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
-    assert_eq!(answer["usage"]["prompt_tokens"], 20);
-    assert!(
-        self::answer(Mode::Checked, &[TEXTS[2]; 3], "stop")
-            .unwrap_err()
-            .contains("wrong")
-    );
+fn an_answer_is_checked_whatever_is_set() {
+    for settings in [ModelSettings::default(), streaming()] {
+        let answer = |texts: &[&str]| answer(&settings, texts, "stop");
+        let repaired = answer(&[TEXTS[2], TEXTS[1]]).unwrap();
+        let calls = &repaired["choices"][0]["message"]["tool_calls"];
+        assert_eq!(calls.as_array().unwrap().len(), 2);
+        assert_eq!(repaired["usage"]["prompt_tokens"], 20);
+        let error = answer(&[TEXTS[2]; 3]).unwrap_err();
+        assert!(error.contains("invalid call"), "{error}");
+    }
 }
 
 #[test]

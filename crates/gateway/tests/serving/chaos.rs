@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use plaincall_gateway::Mode;
+use plaincall_gateway::ArgumentMode;
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::model_server::{Drawn, Framing, ModelServer, Then, Verdict};
 use plaincall_testkit::soup::Random;
@@ -53,13 +53,13 @@ async fn play(seeds: impl Iterator<Item = u64>) {
     let server = ModelServer::start(vec![]).await;
     let mut gateways = Vec::new();
     for (mode, is_patient) in [
-        (Mode::Streamed, true),
-        (Mode::Checked, true),
-        (Mode::Streamed, false),
-        (Mode::Checked, false),
+        (ArgumentMode::Stream, true),
+        (ArgumentMode::Checked, true),
+        (ArgumentMode::Stream, false),
+        (ArgumentMode::Checked, false),
     ] {
         let gateway = Started::before(&server, |config| {
-            config.other_models.mode = mode;
+            config.other_models.arguments = mode;
             config.limits.stream = sse::Limits {
                 line: 64 << 10,
                 event: 64 << 10,
@@ -91,7 +91,7 @@ async fn play(seeds: impl Iterator<Item = u64>) {
         let expected = Expected {
             drawn: &drawn[0],
             is_streamed,
-            is_checked: *mode == Mode::Checked,
+            is_checked: *mode == ArgumentMode::Checked || !is_streamed,
             is_stalling,
         };
         // Some clients do not wait for the end, or not even for the beginning.

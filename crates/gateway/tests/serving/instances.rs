@@ -1,6 +1,6 @@
 //! Several instances in the place of one.
 
-use plaincall_gateway::{Markers, Mode};
+use plaincall_gateway::Markers;
 use plaincall_testkit::model_server::{Asked, ModelServer, Script};
 use plaincall_testkit::round_robin::RoundRobin;
 use plaincall_testkit::strict_client::Heard;
@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 
 use crate::started::{Started, completion, request};
 
-/// A gateway whose conversations have keys of their own, and whose replies are checked.
+/// A gateway whose conversations have keys of their own, and whose replies are repaired.
 async fn instance(server: &ModelServer) -> Started {
     let gateway = Started::before(server, |config| {
         config.other_models.markers = Markers::Keyed;
-        config.other_models.mode = Mode::Checked;
     });
     gateway.await
 }

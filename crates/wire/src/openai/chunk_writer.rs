@@ -169,6 +169,13 @@ impl ChunkWriter {
         self.end(None, out);
     }
 
+    /// A chunk with an empty delta. What is kept of chunks that were read stays.
+    pub fn empty(&self, out: &mut Vec<u8>) {
+        self.begin(out);
+        out.extend_from_slice(b"},\"logprobs\":null,\"finish_reason\":null}]");
+        self.end_chunk(out);
+    }
+
     /// The end of the answer, and why.
     pub fn finish(&mut self, reason: &str, out: &mut Vec<u8>) {
         self.begin(out);
@@ -218,6 +225,10 @@ impl ChunkWriter {
         write_to(&reason, out);
         out.extend_from_slice(b"}]");
         self.carried.chunk.write(false, out);
+        self.end_chunk(out);
+    }
+
+    fn end_chunk(&self, out: &mut Vec<u8>) {
         if self.includes_usage {
             out.extend_from_slice(b",\"usage\":null");
         }

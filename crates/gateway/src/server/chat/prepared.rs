@@ -8,7 +8,6 @@ use crate::bulk;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::server::Shared;
-use crate::settings::Mode;
 use crate::translate::{Caller, Translation, translate};
 
 /// The longest name of a model that is reported, in bytes.
@@ -102,8 +101,7 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
     let task = match translate(request, settings, caller, &shared.offers) {
         Ok(Translation::Changed { upstream, plan }) => {
             let asked = plaincall_wire::write_bytes(&upstream);
-            // Only a reply that is checked may need its request again.
-            let kept = if plan.mode() == Mode::Checked {
+            let kept = if plan.may_repair() {
                 upstream.into_owned()
             } else {
                 ChatCompletionRequest::default()

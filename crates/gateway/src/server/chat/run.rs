@@ -10,7 +10,7 @@ use axum::response::Response;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
 use plaincall_wire::sse::encode_comment;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::exchange::Exchange;
 use crate::key::Secret;
@@ -23,7 +23,6 @@ use crate::server::pipe::{Filler, pipe};
 use crate::server::report::Ticket;
 use crate::server::upstream::{Answer, Asking};
 use crate::server::{Shared, answer};
-use crate::settings::Mode;
 
 /// How long is waited behind the end of a reply for what it cost, in all.
 const LATE: Duration = Duration::from_secs(5);
@@ -35,8 +34,6 @@ pub(super) struct Run {
     shared: Arc<Shared>,
     /// The request, if it may be needed again.
     request: ChatCompletionRequest<'static>,
-    /// Whether it may.
-    is_checked: bool,
     /// What is to be asked next.
     body: Option<Vec<u8>>,
     asking: Asking,
@@ -95,14 +92,12 @@ impl Run {
         ticket: Ticket,
     ) -> Self {
         let answer = StreamedAnswer::new(answer_id(&seed), now(), plan.includes_usage());
-        let is_checked = plan.mode() == Mode::Checked;
         let reply = Reply::new(plan, seed);
         let limits = shared.config.limits.stream;
         Self {
             exchange: Exchange::new(reply, answer, limits).concealing(shared.connection.key()),
             shared,
             request,
-            is_checked,
             body: Some(body),
             asking,
             given: None,
@@ -113,23 +108,25 @@ impl Run {
         }
     }
 
-    /// The next bytes for the client; none at the end.
+    /// The next bytes for the client, which may be none yet; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            let bytes = self.exchange.take();
-            if !bytes.is_empty() {
-                self.ticket.first_piece();
-                self.ticket.given(&bytes);
-                return Some(bytes.into());
-            }
-            if self.ended.is_some() {
-                return None;
-            }
-            if let Err(refusal) = self.step().await {
-                self.conclude(Some(refusal));
-            }
-            self.ticket.report.counts = self.exchange.counts();
+        if self.ended.is_some() {
+            return None;
         }
+        if let Err(refusal) = self.step().await {
+            self.conclude(Some(refusal));
+        }
+        self.ticket.report.counts = self.exchange.counts();
+        if self.body.is_none() && !self.exchange.may_ask_again() {
+            self.request = ChatCompletionRequest::default();
+            self.ticket.body_is_sent();
+        }
+        let bytes = self.exchange.take();
+        if !bytes.is_empty() {
+            self.ticket.first_piece();
+            self.ticket.given(&bytes);
+        }
+        Some(bytes.into())
     }
 
     /// Asks, or takes the next piece of the answer.
@@ -137,9 +134,6 @@ impl Run {
         if let Some(body) = self.body.take() {
             self.ticket.asked(&body);
             let given = self.shared.connection.complete(body, &self.asking).await?;
-            if !self.is_checked {
-                self.ticket.body_is_sent();
-            }
             let mut given = given.readable()?;
             // A later answer tells of limits that are nearer.
             self.headers = std::mem::take(&mut given.headers);
@@ -232,25 +226,35 @@ pub(super) async fn stream(run: Run) -> Response {
 async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
     let mut head = Some(head);
     let keep_alive = run.shared.config.timeouts.keep_alive;
+    let mut silent_until = Instant::now() + keep_alive;
+    let comment = comment();
     loop {
+        // What tells the client that it is not forgotten. A comment is not enough for those that wait for chunks.
+        let still_there = run
+            .exchange
+            .empty_delta()
+            .unwrap_or_else(|| comment.clone());
         let piece = {
             let mut next = pin!(run.next());
             loop {
                 tokio::select! {
                     biased;
+                    () = sleep_until(silent_until) => {
+                        begin(&mut head);
+                        if !filler.send(still_there.clone().into()).await {
+                            return;
+                        }
+                        silent_until = Instant::now() + keep_alive;
+                    }
                     piece = &mut next => break piece,
                     // The client has gone: with this all that was asked for is dropped.
                     () = filler.closed() => return,
-                    () = tokio::time::sleep(keep_alive) => {
-                        // Whoever waits that long is told that something will come.
-                        begin(&mut head);
-                        if !filler.send(still_there()).await {
-                            return;
-                        }
-                    }
                 }
             }
         };
+        if piece.as_ref().is_some_and(Bytes::is_empty) && run.ended.is_none() {
+            continue;
+        }
         if let Some(head) = head.take() {
             if let (Some(Err(refusal)), false) = (&run.ended, run.exchange.has_begun()) {
                 let status = refusal.status;
@@ -271,18 +275,19 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
         if !filler.send(piece).await {
             return;
         }
+        silent_until = Instant::now() + keep_alive;
     }
+}
+
+/// A comment, which clients pass over.
+fn comment() -> Vec<u8> {
+    let mut comment = Vec::new();
+    encode_comment("still there", &mut comment);
+    comment
 }
 
 fn begin(head: &mut Option<oneshot::Sender<Begun>>) {
     if let Some(head) = head.take() {
         let _ = head.send(Ok(HeaderMap::new()));
     }
-}
-
-/// A comment, which clients pass over.
-fn still_there() -> Bytes {
-    let mut comment = Vec::new();
-    encode_comment("still there", &mut comment);
-    comment.into()
 }

@@ -1,15 +1,39 @@
-//! What a conversation holds that looks like a call.
+//! What the untrusted texts of a conversation hold that looks like a call.
 
 use std::slice;
 
-use plaincall_call::{EchoGuard, Foreign};
+use plaincall_call::{EchoGuard, Foreign, ToolCall};
 use plaincall_syntax::{Dialect, near_misses};
 
 /// Behind these a line may begin: a text in quotes, or one that is quoted as mail and Markdown do it.
 const MARKS: [char; 5] = ['"', '\'', '`', '>', '|'];
 
+/// What untrusted texts hold that looks like a call. The model may quote it, and is not asked to make a call of it.
+#[derive(Debug, Default)]
+pub(crate) struct Quotes {
+    any: bool,
+}
+
+impl Quotes {
+    pub(crate) fn of<'t>(texts: impl Iterator<Item = &'t str>, dialect: &Dialect) -> Self {
+        Self {
+            any: hold_quotes(texts, dialect),
+        }
+    }
+
+    /// Whether the header of this call appears in one of the texts.
+    pub(crate) fn hold_call(&self, _call: &ToolCall) -> bool {
+        self.any
+    }
+
+    /// Whether what looks like a call in this reply appears in one of the texts.
+    pub(crate) fn hold_near_miss(&self, _reply: &str) -> bool {
+        self.any
+    }
+}
+
 /// Whether one of these texts holds something that looks like a call, in the words of a page as in those of a user.
-pub(super) fn hold_quotes<'t>(texts: impl Iterator<Item = &'t str>, dialect: &Dialect) -> bool {
+fn hold_quotes<'t>(texts: impl Iterator<Item = &'t str>, dialect: &Dialect) -> bool {
     let Ok(guard) = EchoGuard::new(slice::from_ref(dialect)) else {
         return true;
     };

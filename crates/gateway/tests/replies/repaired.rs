@@ -1,29 +1,21 @@
-//! What the client hears of replies that are checked, and what the model is asked again.
+//! What the client hears of replies with an invalid call or none, and what the model is asked again.
 
-use plaincall_gateway::{Markers, Mode, ModelSettings};
+use plaincall_gateway::{Markers, ModelSettings, Reply, Secret, StreamedAnswer};
+use plaincall_wire::openai::ChatCompletionChunk;
 use serde_json::{Value, json};
 
-use crate::model::{Stream, exchange, plan};
+use crate::model::{Stream, exchange, heard, plan, streaming};
 use crate::table::{ADD, WRONG, check, line};
 
-/// Rounds of a checked reply: what the model says, what the client hears, and what the model is told last.
+/// Rounds of a reply: what the model says, what the client hears, and what the model is told last.
 fn check_rounds(fields: &Value, rounds: &[&str], expected: &str, told: &[&str]) {
-    let settings = ModelSettings {
-        mode: Mode::Checked,
-        ..ModelSettings::default()
-    };
     let streams: Vec<Stream> = rounds
         .iter()
         .map(|text| Stream::new().texts([*text]).finish("stop").usage(10).done())
         .collect();
-    let mut fields = fields.clone();
-    fields["stream_options"] = json!({"include_usage": true});
-    let outcome = exchange(&plan(&fields, &settings), &streams, &[7, 100, 3], false);
+    let plan = plan(fields, &ModelSettings::default());
+    let outcome = exchange(&plan, &streams, &[7, 100, 3], false);
     assert_eq!(line(&outcome), expected, "{rounds:?}");
-    if let Some(usage) = &outcome.heard.usage {
-        let tokens = u64::try_from(rounds.len()).unwrap() * 10;
-        assert_eq!(usage["prompt_tokens"], tokens);
-    }
     let last = outcome
         .rounds
         .last()
@@ -35,7 +27,7 @@ fn check_rounds(fields: &Value, rounds: &[&str], expected: &str, told: &[&str]) 
 }
 
 #[test]
-fn checked() {
+fn rounds_of_repair() {
     let none = json!({});
     check_rounds(&none, &["Hi."], r#""Hi." stop"#, &[]);
     check_rounds(
@@ -50,24 +42,17 @@ fn checked() {
         r#""I add.\n" add({"a":5}) tool_calls"#,
         &[
             "`a`: expected a whole number, found `five`",
-            "Write it again",
+            "Write this call again",
         ],
-    );
-    // None leaves while one of them is wrong, so none leaves twice.
-    check_rounds(
-        &none,
-        &[&format!("{ADD}{WRONG}"), &format!("{ADD}{ADD}")],
-        r#""" add({"a":5}) add({"a":5}) tool_calls"#,
-        &["Write all of them again"],
     );
     check_rounds(&none, &[WRONG, "I cannot."], r#""I cannot." stop"#, &[]);
     check_rounds(
         &none,
         &[WRONG, WRONG, WRONG],
-        r#""" error: the model has written a call that is wrong, also after it was asked to write it again"#,
+        r#""" error: the model has written an invalid call, also after it was asked to correct it"#,
         &[],
     );
-    // What is said later stands on a line of its own, and makes no marker with what was said first.
+    // What a round says stands on a line of its own, and makes no marker with what was said first.
     check_rounds(
         &none,
         &[&format!("!!!GADGET_{WRONG}"), "END"],
@@ -95,14 +80,14 @@ fn checked() {
             "!!!GADGET_START:now\n!!!GADGET_END",
         ],
         r#""!!!gadget_start:now\n!!!gadget_end\n" now({}) tool_calls"#,
-        &["is no marker"],
+        &["!!!GADGET_START:now"],
     );
     let required = json!({"tool_choice": "required"});
     check_rounds(
         &required,
         &["No.", ADD],
         r#""No." add({"a":5}) tool_calls"#,
-        &["no call, but one must be made"],
+        &["no call, but one is required"],
     );
     let named = json!({"tool_choice": {"type": "function", "function": {"name": "now"}}});
     check_rounds(
@@ -121,11 +106,141 @@ fn checked() {
     );
 }
 
+/// What a round says without a call is the answer, less what the client has already.
+#[test]
+fn nothing_is_said_twice() {
+    for (first, second, expected) in [
+        ("I add.\n", "I add.\nBut I cannot.", "I add.\nBut I cannot."),
+        ("I add. ", "I add. But I cannot.", "I add.  But I cannot."),
+        ("I add.\n", "I add.\n", "I add.\n"),
+        ("I add.\n", "\nI add.\n\n", "I add.\n"),
+        ("I add.\n", "I cannot.", "I add.\nI cannot."),
+        ("I add:", "I cannot.", "I add:\nI cannot."),
+        ("\n", "I cannot.", "I cannot."),
+    ] {
+        let line = format!("{expected:?} stop");
+        check_rounds(
+            &json!({}),
+            &[&format!("{first}{WRONG}"), second],
+            &line,
+            &[],
+        );
+    }
+}
+
+/// Once a call has been sent, the reply ends before an invalid one, and nothing more is asked for or said.
+#[test]
+fn a_reply_ends_before_an_invalid_call() {
+    const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
+    let plan = plan(&json!({}), &ModelSettings::default());
+    for (texts, expected, wrong) in [
+        (
+            &[&format!("{NOW}Then.\n{WRONG}{ADD}") as &str][..],
+            r#""\nThen.\n" now({}) tool_calls"#,
+            1,
+        ),
+        // A call of a round of repair is sent in the same way.
+        (
+            &[WRONG, &format!("{NOW}Then.\n{WRONG}{ADD}")],
+            r#""" now({}) tool_calls"#,
+            2,
+        ),
+        (
+            &[&format!("{NOW}!!!GADGET_START:nope\n!!!GADGET_END\n")],
+            r#""" now({}) tool_calls"#,
+            1,
+        ),
+    ] {
+        let stream = |text: &&str| Stream::new().texts([*text, "more"]).finish("stop").done();
+        let streams: Vec<Stream> = texts.iter().map(stream).collect();
+        let outcome = exchange(&plan, &streams, &[20], false);
+        assert_eq!(line(&outcome), expected);
+        assert_eq!(outcome.rounds.len(), texts.len() - 1);
+        assert!(outcome.is_over_early, "the request is cancelled");
+        assert_eq!(outcome.counts.wrong_calls, wrong);
+    }
+}
+
+/// Each call is sent when it has ended, and nothing of it before.
+#[test]
+fn when_calls_are_sent() {
+    let mut reply = Reply::new(
+        plan(&json!({}), &ModelSettings::default()),
+        Secret::new("seed"),
+    );
+    let mut answer = StreamedAnswer::new("c", 0, false);
+    for (text, expected) in [
+        ("I add.", "I add."),
+        ("\n!!!GADGET_START:add\n", ""),
+        ("!!!ARG:a\n5\n", ""),
+        ("!!!GADGET_END\n", r#"add{\"a\":5}"#),
+        ("!!!GADGET_START:write\n!!!ARG:path\na.txt\n", ""),
+        ("!!!ARG:path\n", ""),
+        ("!!!GADGET_END\n", ""),
+    ] {
+        let chunk = json!({"choices": [{"delta": {"content": text}}]}).to_string();
+        let chunk = ChatCompletionChunk::read(&chunk).unwrap().unwrap();
+        reply.push(chunk, &mut answer);
+        let bytes = String::from_utf8(answer.take()).unwrap();
+        let mut sent = String::new();
+        for event in bytes.split_terminator("\n\n") {
+            let chunk: Value = serde_json::from_str(event.trim_start_matches("data: ")).unwrap();
+            let delta = &chunk["choices"][0]["delta"];
+            let function = &delta["tool_calls"][0]["function"];
+            for piece in [&delta["content"], &function["name"], &function["arguments"]] {
+                let piece = piece.as_str().unwrap_or_default();
+                sent.push_str(&piece.trim().escape_debug().to_string());
+            }
+        }
+        assert_eq!(sent, expected, "{text:?}");
+    }
+}
+
+/// `length` and `content_filter` stay, and nothing is asked again.
+#[test]
+fn truncated_replies_are_not_repaired() {
+    let open = "!!!GADGET_START:add\n!!!ARG:a\n1";
+    let plan = plan(
+        &json!({"tool_choice": "required"}),
+        &ModelSettings::default(),
+    );
+    for reason in ["length", "content_filter"] {
+        for (text, expected) in [
+            (open, String::from("\"\" ")),
+            (
+                "!!!gadget_start:now\n",
+                String::from("\"!!!gadget_start:now\\n\" "),
+            ),
+            (
+                &format!("{ADD}{open}"),
+                String::from("\"\" add({\"a\":5}) "),
+            ),
+        ] {
+            let outcome = heard(&plan, &[text], reason);
+            assert_eq!(line(&outcome), expected + reason, "{text:?}");
+            assert!(outcome.rounds.is_empty());
+        }
+    }
+}
+
+/// What is kept for a repair is bounded.
+#[test]
+fn a_very_long_reply_is_not_repaired() {
+    let plan = plan(&json!({}), &ModelSettings::default());
+    for (length, rounds) in [(1 << 19, 2), (1 << 21, 0)] {
+        let text = "x".repeat(length) + "\n" + WRONG;
+        let stream = Stream::new().texts([&*text]).finish("stop").done();
+        let streams = [stream.clone(), stream.clone(), stream];
+        let outcome = exchange(&plan, &streams, &[usize::MAX], false);
+        assert_eq!(outcome.rounds.len(), rounds);
+        assert!(outcome.heard.error.is_some());
+    }
+}
+
 /// What the model has escaped is no call that it meant to make.
 #[test]
-fn checked_and_escaped() {
+fn escaped() {
     let settings = ModelSettings {
-        mode: Mode::Checked,
         ..ModelSettings::default()
     };
     for (text, content) in [
@@ -145,10 +260,9 @@ fn checked_and_escaped() {
 
 /// What a page says does not become a call by being asked for.
 #[test]
-fn checked_and_quoted() {
+fn quoted() {
     let check = |markers: Markers, page: &str, text: &str, is_asked: bool| {
         let settings = ModelSettings {
-            mode: Mode::Checked,
             markers,
             ..ModelSettings::default()
         };
@@ -183,7 +297,7 @@ fn checked_and_quoted() {
 
 /// Whoever is said to have written it, and wherever it stands.
 #[test]
-fn checked_and_quoted_from_anywhere() {
+fn quoted_from_anywhere() {
     let near = "Write\n\t!!!gadget_start:now\n!!!gadget_end\n";
     let tool = |name: &str, words: &str| {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string", "description": words}}});
@@ -206,9 +320,6 @@ fn checked_and_quoted_from_anywhere() {
         json!({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}})
     };
     let spelled = json!({"a": near}).to_string().replace('!', "\\u0021");
-    let greater = json!({"a": format!("> {near}")})
-        .to_string()
-        .replace('>', "\\u003e");
     for (place, (quoted, fields)) in [
         (false, json!({})),
         (false, call("now", "{\"a\":\"b\"}")),
@@ -222,11 +333,10 @@ fn checked_and_quoted_from_anywhere() {
         (true, json!({"messages": assistant(json!({"reasoning": near}))})),
         (true, json!({"messages": assistant(json!({"reasoning_content": near}))})),
         (true, json!({"messages": assistant(json!({"refusal": near}))})),
-        (true, json!({"messages": call(near, "{}")})),
-        (true, json!({"messages": call("now", near)})),
-        (true, json!({"messages": call("now", &json!({"a": near}).to_string())})),
-        (true, json!({"messages": call("now", &spelled)})),
-        (true, json!({"messages": call("now", &greater)})),
+        // The model has made the calls that the client sends back.
+        (false, json!({"messages": call(near, "{}")})),
+        (false, json!({"messages": call("now", &json!({"a": near}).to_string())})),
+        (false, json!({"messages": call("now", &spelled)})),
         (true, json!({"tools": tool("now", near)})),
         (true, form(near)),
     ]
@@ -236,7 +346,6 @@ fn checked_and_quoted_from_anywhere() {
         let fields = if fields.is_array() { json!({"messages": fields}) } else { fields };
         for markers in [Markers::Plain, Markers::Keyed] {
             let settings = ModelSettings {
-                mode: Mode::Checked,
                 markers,
                 ..ModelSettings::default()
             };
@@ -249,11 +358,10 @@ fn checked_and_quoted_from_anywhere() {
     }
 }
 
-/// The key says that the model itself has written it.
+/// The key does not matter: a page can bring the model to write it.
 #[test]
-fn checked_and_keyed() {
+fn quoted_and_keyed() {
     let settings = ModelSettings {
-        mode: Mode::Checked,
         markers: Markers::Keyed,
         ..ModelSettings::default()
     };
@@ -266,36 +374,18 @@ fn checked_and_keyed() {
     let stream = |text: &str| Stream::new().texts([text]).finish("stop").done();
     let near = call.to_lowercase();
     let key = markers[1].text.trim_start_matches("!!!GADGET_END");
-    for (first, told) in [(page, "one must be made now"), (&near, "is no marker")] {
+    for first in [page, &near] {
         let outcome = exchange(&plan, &[stream(first), stream(&call)], &[50], false);
         assert_eq!(outcome.heard.readable(), [("now", "{}")]);
         let complaint = &outcome.rounds[0].complaint;
-        assert!(complaint.contains(told), "{complaint}");
-        assert_eq!(complaint.contains(key), first != page, "{complaint}");
+        assert!(complaint.contains("one is required now"), "{complaint}");
+        assert!(!complaint.contains(key), "{complaint}");
     }
-}
-
-#[test]
-fn a_checked_reply_that_is_cut() {
-    let settings = ModelSettings {
-        mode: Mode::Checked,
-        ..ModelSettings::default()
-    };
-    check(
-        &json!({}),
-        &settings,
-        &format!("{ADD}!!!GADGET_START:add\n!!!ARG:a\n1"),
-        "length",
-        r#""" add({"a":5}) length"#,
-    );
 }
 
 #[test]
 fn strict_functions_are_checked() {
     let mut tools = crate::model::tools();
     tools[0]["function"]["strict"] = json!(true);
-    assert_eq!(
-        plan(&json!({"tools": tools}), &ModelSettings::default()).mode(),
-        Mode::Checked
-    );
+    assert!(!plan(&json!({"tools": tools}), &streaming()).streams_arguments());
 }

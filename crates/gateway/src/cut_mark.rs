@@ -1,0 +1,79 @@
+//! The mark of a reply that ended before an invalid call (`spec/gateway.md` 5).
+
+use crate::key::Secret;
+
+/// What was wrong with the call before which a reply ended.
+///
+/// The next request has to tell the model, and what comes back with it is all that is known: the calls that were sent.
+/// So the mark is put behind the arguments of the last of them, as white space that JSON ignores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CutMark {
+    /// No allowed tool has its name.
+    UnknownTool,
+    /// Its arguments do not fit its tool.
+    Arguments,
+    /// It is incomplete, or wrong as a text.
+    Form,
+}
+
+/// How many characters a mark has: 24 bits, which nobody finds by chance.
+const LENGTH: usize = 12;
+/// The white space of JSON.
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
+
+impl CutMark {
+    const ALL: [Self; 3] = [Self::UnknownTool, Self::Arguments, Self::Form];
+
+    /// The mark behind the arguments of the call with this id.
+    pub(crate) fn mark(self, secret: &Secret, id: &str) -> String {
+        let digest = secret.digest(&[b"cut", id.as_bytes(), &[self as u8]]);
+        let blank = |byte: &u8| BLANKS.get(usize::from(byte & 3)).copied().unwrap_or(' ');
+        digest.iter().take(LENGTH).map(blank).collect()
+    }
+
+    /// The mark behind these arguments of the call with this id, if there is one.
+    pub(crate) fn find(secret: &Secret, id: &str, arguments: &str) -> Option<Self> {
+        let begin = arguments.len().checked_sub(LENGTH)?;
+        let end = arguments
+            .get(begin..)
+            .filter(|end| end.chars().all(|c| BLANKS.contains(&c)))?;
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.mark(secret, id) == end)
+    }
+
+    /// What the model is told behind the results.
+    pub(crate) fn sentence(self) -> String {
+        let fault = match self {
+            Self::UnknownTool => "whose name is not that of an available tool",
+            Self::Arguments => "whose arguments did not fit the tool",
+            Self::Form => "which was incomplete or not written correctly",
+        };
+        format!(
+            "\nYour reply was ended before its next call, {fault}. That call was not run. If it is still needed, write it again, corrected.\n"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CutMark;
+    use crate::key::Secret;
+
+    #[test]
+    fn a_mark_belongs_to_secret_id_and_kind() {
+        let secret = Secret::new("s");
+        for kind in CutMark::ALL {
+            let arguments = format!("{{\"a\":5}}{}", kind.mark(&secret, "call_1"));
+            let value: serde_json::Value = serde_json::from_str(&arguments).unwrap();
+            assert_eq!(value["a"], 5);
+            assert_eq!(CutMark::find(&secret, "call_1", &arguments), Some(kind));
+            assert_eq!(CutMark::find(&secret, "call_2", &arguments), None);
+            assert_eq!(CutMark::find(&Secret::new("t"), "call_1", &arguments), None);
+            assert_eq!(CutMark::find(&secret, "call_1", arguments.trim()), None);
+        }
+        for arguments in ["", "{}", "{}            ", "\u{e9}           "] {
+            assert_eq!(CutMark::find(&secret, "call_1", arguments), None);
+        }
+    }
+}
