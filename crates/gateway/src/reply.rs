@@ -21,7 +21,8 @@ use std::sync::Arc;
 use plaincall_call::{Collected, Collector, Completeness, Limits, ReplyCheck, Started, ToolCall};
 use plaincall_syntax::{Code, Event, EventKind, Parser};
 use plaincall_wire::openai::{
-    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, is_natural_end, read_error,
+    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, api_finish_reason,
+    is_cut_by_length, is_natural_end, read_error,
 };
 
 use crate::counts::Counts;
@@ -627,11 +628,14 @@ impl Reply {
             Completeness::Truncated
         };
         if let Some(parser) = self.parser.take() {
-            let reason = reason.unwrap_or(match self.open {
-                Some(_) => "length",
-                None => "stop",
+            self.is_truncated = reason.map_or(self.open.is_some(), |reason| {
+                is_cut_by_length(reason) || api_finish_reason(reason) == "content_filter"
             });
-            self.is_truncated = matches!(reason, "length" | "content_filter");
+            let reason = match reason {
+                Some(reason) => api_finish_reason(reason),
+                None if self.is_truncated => "length",
+                None => "stop",
+            };
             for event in parser.finish() {
                 if let Some(before) = self.event(&event, out) {
                     return self.end_before(before, out);
