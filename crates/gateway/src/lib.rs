@@ -25,7 +25,6 @@ mod known_shape;
 mod offer;
 mod offers;
 mod outlet;
-mod quotes;
 mod refusal;
 mod reply;
 #[cfg(feature = "server")]

@@ -610,7 +610,7 @@ impl Reply {
                 return self.ask_again(complaint);
             }
             Before::Invalid(call, invalid) => {
-                if !self.plan.quotes.hold_call(&call) {
+                if !self.plan.is_mentioned(&call.name) {
                     let mark = invalid.kind().mark(&self.plan.secret, &self.last_id);
                     out.arguments(self.sent - 1, &mark);
                 }

@@ -1,6 +1,6 @@
 //! A dialect, ready to be written and read.
 
-use plaincall_call::{PassageBuilder, ReplyCheck, Unclosed};
+use plaincall_call::{EchoGuard, PassageBuilder, ReplyCheck, Unclosed};
 use plaincall_syntax::{Dialect, DialectError, Escaper, Parser};
 
 /// What is made of a dialect once and used in each request in it: searches for markers and the like.
@@ -16,6 +16,8 @@ pub(crate) struct Spoken {
     pub(crate) parser: Parser,
     /// What decides which calls of a reply may run, to be copied.
     pub(crate) check: ReplyCheck,
+    /// A guard that has heard nothing, to be copied.
+    pub(crate) guard: EchoGuard,
     /// The escape of what is read.
     pub(crate) escaper: Escaper,
 }
@@ -28,6 +30,7 @@ impl Spoken {
             passage: PassageBuilder::new(std::slice::from_ref(&told))?,
             parser: Parser::new(&read)?,
             check: ReplyCheck::new(&read, Unclosed::Reject)?,
+            guard: EchoGuard::new(std::slice::from_ref(&told))?,
             escaper: Escaper::new(&read)?,
             told,
             read,

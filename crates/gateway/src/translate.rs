@@ -7,6 +7,7 @@ mod texts;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use plaincall_call::Foreign;
 use plaincall_syntax::DialectError;
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
@@ -14,7 +15,6 @@ use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Messag
 use crate::key::Secret;
 use crate::offer::{Choice, Offer, Taught};
 use crate::offers::Offers;
-use crate::quotes::Quotes;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::settings::{ArgumentMode, Markers, ModelSettings};
@@ -126,11 +126,12 @@ pub fn translate<'r>(
     let taken = ids(&request);
     let streams_arguments =
         settings.arguments == ArgumentMode::Stream && request.is_streamed() && !offer.is_strict();
-    let quotes = if streams_arguments {
-        Quotes::default()
-    } else {
-        Quotes::of(Texts::of(&request).untrusted(), &taught.spoken.told)
-    };
+    let mut untrusted = taught.spoken.guard.clone();
+    if !streams_arguments {
+        for text in Texts::of(&request).untrusted() {
+            untrusted.hear(&Foreign::new(text));
+        }
+    }
     let words = put_into_words(
         &mut request,
         settings,
@@ -143,7 +144,7 @@ pub fn translate<'r>(
 
     let plan = ReplyPlan {
         spoken: taught.spoken,
-        quotes: Arc::new(quotes),
+        untrusted: Arc::new(untrusted),
         secret: caller.secret.clone(),
         offer,
         choice,

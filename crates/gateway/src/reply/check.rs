@@ -6,7 +6,6 @@ use plaincall_call::{
 };
 
 use crate::cut_mark::CutMark;
-use crate::offer::Choice;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 
@@ -75,7 +74,7 @@ impl Complaint {
         // A dialect that could not work was refused when the reply began.
         let message = repair(call, fault, &plan.allowed(), &plan.spoken.told);
         let message = message.map(Passage::into_text).unwrap_or_default();
-        let is_quoted = plan.quotes.hold_call(call);
+        let is_quoted = plan.is_mentioned(&call.name);
         let error = match (is_quoted, plan.repair_rounds) {
             (true, _) => {
                 "the model has written an invalid call that also appears in a text of the conversation, so it was not asked to correct it"
@@ -96,9 +95,12 @@ impl Complaint {
 /// What is wrong with a reply without a call, if anything is: near misses, or that a call is required.
 pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<Complaint> {
     let is_missing = plan.choice.is_required();
-    let near = (plan.choice != Choice::None && !plan.quotes.hold_near_miss(written)).then(|| {
+    let allowed = plan.allowed();
+    let mut written_names = allowed.iter().filter(|tool| written.contains(&*tool.name));
+    let is_quotation = written_names.any(|tool| plan.is_mentioned(&tool.name));
+    let near = (!is_quotation).then(|| {
         let written = ModelText::new(written);
-        repair_reply(&written, &plan.allowed(), &plan.spoken.told)
+        repair_reply(&written, &allowed, &plan.spoken.told)
     });
     let near = near.and_then(|near| near.ok().flatten());
     let near = near.map(Passage::into_text);

@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::ToolSpec;
+use plaincall_call::{EchoGuard, ToolSpec};
 use plaincall_syntax::Dialect;
 
 use crate::key::Secret;
 use crate::offer::{Choice, Offer};
-use crate::quotes::Quotes;
 use crate::spoken::Spoken;
 
 /// How the reply to a request is read and given to the client. [`translate`](crate::translate) makes it.
@@ -16,8 +15,8 @@ use crate::spoken::Spoken;
 pub struct ReplyPlan {
     /// The dialect of the conversation.
     pub(crate) spoken: Arc<Spoken>,
-    /// What untrusted texts hold that looks like a call.
-    pub(crate) quotes: Arc<Quotes>,
+    /// What untrusted texts of the conversation hold that looks like a call.
+    pub(crate) untrusted: Arc<EchoGuard>,
     /// For marks in the answer.
     pub(crate) secret: Secret,
     pub(crate) offer: Arc<Offer>,
@@ -53,6 +52,11 @@ impl ReplyPlan {
             Choice::Auto | Choice::Required => self.offer.iter().collect(),
             Choice::Only { names, .. } => names.iter().filter_map(tool).collect(),
         }
+    }
+
+    /// Whether an untrusted text mentions a call of this name, so that the model must not be asked to write it.
+    pub(crate) fn is_mentioned(&self, name: &str) -> bool {
+        self.untrusted.mentions(name).is_some()
     }
 
     /// Whether the arguments of a call are sent while the call may still prove invalid.

@@ -323,7 +323,7 @@ fn quoted_from_anywhere() {
     for (place, (quoted, fields)) in [
         (false, json!({})),
         (false, call("now", "{\"a\":\"b\"}")),
-        (false, json!({"messages": user(&json!("Hurry!!! Start: now \\o/ \"really\" > 5"))})),
+        (false, json!({"messages": user(&json!("Hurry!!! Now, please \\o/ \"really\" > 5"))})),
         (true, json!({"messages": user(&json!(near))})),
         (true, json!({"messages": user(&json!([{"type": "text", "text": near}]))})),
         (true, json!({"messages": user(&json!([{"type": "refusal", "refusal": near}]))})),
