@@ -12,6 +12,7 @@ use crate::arguments::{Arguments, Leaf, Text};
 use crate::call::{Body, CallText, ToolCall};
 use crate::finding::Finding;
 use crate::ids::{Assigned, Ids};
+use crate::invisible::in_name;
 use crate::limits::Limits;
 use crate::pointer::{PointerError, shown};
 use crate::reading::Reading;
@@ -173,6 +174,15 @@ impl Collector {
             findings.push(Finding::error(
                 Finding::DUPLICATE_ID,
                 Section::Ids,
+                span,
+                message,
+            ));
+        }
+        let names = [header.name(), &id].into_iter();
+        if let Some(message) = names.chain(header.dependencies()).find_map(in_name) {
+            findings.push(Finding::error(
+                "invisible_character",
+                Section::Name,
                 span,
                 message,
             ));

@@ -32,6 +32,7 @@ mod flatten_for;
 mod foreign;
 mod history;
 mod ids;
+mod invisible;
 mod json_stream;
 mod json_text;
 mod limits;

@@ -64,6 +64,7 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
         }
         "reasoning_cut_off" => "calls inside reasoning do not count",
         "leading_slash" => "leave the first `/` out",
+        "invisible_character" => "write the name again without the character that nobody sees",
         "duplicate_id" => "give every call an id of its own",
         "duplicate_pointer" => {
             "write every argument once; the items of a list are `name/0`, `name/1`, and so on"

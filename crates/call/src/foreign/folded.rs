@@ -4,6 +4,8 @@ use std::str::Chars;
 
 use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses};
 
+use crate::invisible::is_invisible;
+
 /// What stands for a marker in normalized text. Control characters never come from a text.
 const START: char = '\u{1}';
 const ARGUMENT: char = '\u{2}';
@@ -493,14 +495,4 @@ fn folded_char(c: char) -> Option<char> {
         return Some(' ');
     }
     (!c.is_control() && !is_invisible(c)).then(|| c.to_ascii_lowercase())
-}
-
-/// Whether the character has no width, or only changes how others are shown: in a name it deceives people, and in a text
-/// it does not count. Control characters are another matter.
-pub(crate) fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
-        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
-        | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
-        | '\u{FFF0}'..='\u{FFF8}' | '\u{E0000}'..='\u{E0FFF}')
 }

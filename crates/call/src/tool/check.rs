@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use plaincall_syntax::is_blank;
 
+use crate::invisible::in_name;
 use crate::pointer::{escape, is_bad_index};
 use crate::spec_error::SpecError;
 use crate::tool::{ParameterKind, ToolSpec};
@@ -26,6 +27,9 @@ impl ToolSpec {
                     at,
                     format!("the name of a parameter {reason}"),
                 ));
+            }
+            if let Some(message) = in_name(&parameter.name) {
+                return Err(SpecError::new(at, message));
             }
             if !seen.insert(parameter.name.as_str()) {
                 return Err(SpecError::new(at, "two parameters have this name"));
@@ -119,6 +123,9 @@ impl ToolSpec {
 
 /// A name that both syntaxes read as the name of a tool.
 fn check_tool_name(name: &str) -> Result<(), SpecError> {
+    if let Some(message) = in_name(name) {
+        return Err(SpecError::new("/name", message));
+    }
     let begins_well = name.starts_with(|first: char| first.is_alphanumeric() || first == '_');
     let is_wrong =
         |c: char| is_blank(c) || c.is_control() || c.is_whitespace() || "\"'`:[]".contains(c);
