@@ -182,7 +182,7 @@ impl Agent {
             run,
             dialect,
             system,
-        ))
+        )?)
     }
 
     /// The tools.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use plaincall::call::{Collector, Foreign, Limits, PassageBuilder};
-use plaincall::syntax::{DialectError, escape, near_misses};
+use plaincall::call::{Collector, EchoGuard, Foreign, Limits, PassageBuilder};
+use plaincall::syntax::DialectError;
 use plaincall::{CallResult, CloseError, Dialect, Run, RunEvents, Teller, Toolbox};
 
 use crate::agent::Settings;
@@ -63,8 +63,8 @@ pub struct Conversation {
     pub(crate) opened: u32,
     /// How many of them are in the history.
     pub(crate) told: u32,
-    /// Whether a text from outside looks like a call, so that a near miss may be a quotation.
-    pub(crate) is_quotable: bool,
+    /// Knows what the untrusted texts hold that looks like a call, so that nobody asks for a copy of it.
+    pub(crate) untrusted: EchoGuard,
     /// Whether one speaks of calls in other forms.
     pub(crate) is_form_quotable: bool,
     /// How many bytes the model's server takes for a token, as far as it has said.
@@ -72,8 +72,17 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new(settings: Arc<Settings>, run: Run, dialect: Dialect, system: String) -> Self {
-        Self {
+    pub(crate) fn new(
+        settings: Arc<Settings>,
+        run: Run,
+        dialect: Dialect,
+        system: String,
+    ) -> Result<Self, DialectError> {
+        let mut untrusted = EchoGuard::new(std::slice::from_ref(&dialect))?;
+        for tool in run.toolbox() {
+            untrusted.hear(&tool.spec().as_untrusted());
+        }
+        Ok(Self {
             model: Retrying::new(Arc::clone(&settings.model), settings.retries),
             written: String::new(),
             limits: settings.limits,
@@ -86,10 +95,10 @@ impl Conversation {
             attached: Vec::new(),
             opened: 0,
             told: 0,
-            is_quotable: false,
+            untrusted,
             is_form_quotable: false,
             bytes_per_token: BYTES_PER_TOKEN,
-        }
+        })
     }
 
     /// Asks the next question and waits for the answer.
@@ -267,17 +276,18 @@ impl Conversation {
             {
                 self.heed(text);
             }
+            if let Some(observed) = &result.untrusted {
+                self.untrusted.hear(observed);
+            }
         }
         self.history.reply(written);
         self.history.results(results)
     }
 
-    /// Notices a text from outside that looks like a call, or speaks of one: with markers, also such without the key.
+    /// Remembers what an untrusted text holds that looks like a call, or speaks of one.
     pub(crate) fn heed(&mut self, text: &str) {
         self.is_form_quotable = self.is_form_quotable || speaks_of_calls(text);
-        self.is_quotable = self.is_quotable
-            || near_misses(text, &self.dialect).map_or(true, |near| !near.is_empty())
-            || escape(text, &self.settings.dialect).map_or(true, |escaped| escaped != text);
+        self.untrusted.hear(&Foreign::new(text));
     }
 }
 

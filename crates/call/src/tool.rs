@@ -6,6 +6,7 @@ mod by_type;
 pub(crate) mod check;
 pub(crate) mod definitions;
 pub(crate) mod set;
+mod untrusted;
 pub(crate) mod usable;
 pub(crate) mod usage;
 

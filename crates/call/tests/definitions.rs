@@ -269,11 +269,33 @@ fn consistent_or_not() {
         consistency(&ToolSpec::new(name), "");
     }
     for name in [
-        "", "a b", "a\tb", "-a", "a:b", "a]", "a`", "\"a\"", "a\nb", "/a",
+        "Del\u{200b}ete",
+        "a\u{ad}b",
+        "a\u{2066}b",
+        "a\u{feff}",
+        "",
+        "a b",
+        "a\tb",
+        "-a",
+        "a:b",
+        "a]",
+        "a`",
+        "\"a\"",
+        "a\nb",
+        "/a",
     ] {
         consistency(&ToolSpec::new(name), "/name");
     }
-    for name in ["", "a b", "01", "-1", "a\nb"] {
+    for name in [
+        "",
+        "a b",
+        "01",
+        "-1",
+        "a\nb",
+        "a\u{200b}",
+        "\u{202e}a",
+        "a\u{fe0f}",
+    ] {
         consistency(
             &ToolSpec::new("t").parameter(text(name)),
             &format!("/parameters/{name}"),

@@ -61,7 +61,7 @@ const STANDARD_INPUT: &str = "-";
 ///
 /// The rules of the tools file decide first which calls may run. Where they say nothing, tools that may change something
 /// (`effect = "write"`, or none given) ask on the terminal itself, never on the standard input. Without a terminal they
-/// are rejected, unless `--yes` allows them. A call that stands word for word in a file named with `--heard` is held for a
+/// are rejected, unless `--yes` allows them. A call that also stands in a file named with `--heard` is held for a
 /// person in any case.
 ///
 /// With `--log` a run that is cut off, by a crash, a kill or a power cut, can be taken up again by `--resume`. One that
@@ -106,7 +106,7 @@ pub(crate) struct RunOptions {
 
     /// A file that the model was given, such as a document; may be repeated.
     ///
-    /// A call that stands in it word for word may only have been copied from it, so a person is asked about it, whatever
+    /// A call that also stands in it may only have been copied from it, so a person is asked about it, whatever
     /// its tool does and whatever rules and `--yes` say. Without a terminal it is rejected. The log keeps what of the
     /// file could be copied, so that `--resume` need not be told again; there it names further files.
     #[arg(long, value_name = "FILE")]

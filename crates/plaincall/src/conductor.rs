@@ -14,7 +14,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, ToolCall};
+use plaincall_call::{Arguments, Effect, Foreign, ToolCall};
 use plaincall_plan::{
     Action, CallIndex, Limits, Order, Plan, RejectReason, Reply, State, ToolIndex,
 };
@@ -92,6 +92,8 @@ pub(crate) struct Call {
     /// How often it was started.
     pub(crate) attempts: u32,
     note: Option<Arc<str>>,
+    /// What its tool has read from outside, until it has its result.
+    untrusted: Option<Arc<Foreign<'static>>>,
     /// When its wait is over, if it backs off.
     pub(crate) retry_at: Duration,
     /// A crash has cut it off, and it waits for somebody's word.
@@ -262,7 +264,9 @@ impl Conductor {
                     written,
                 } => self.complete(CallIndex::new(call), tool, &arguments, &written, at),
                 Read::Wrong { call, reason } => {
-                    let _ = self.plan.reject(CallIndex::new(call), reason);
+                    let call = CallIndex::new(call);
+                    let mention = self.mention_of(call).map(|text| text.not_repaired());
+                    let _ = self.plan.reject(call, mention.unwrap_or(reason));
                 }
             }
             self.act(at);
@@ -299,6 +303,7 @@ impl Conductor {
             },
             attempts: 0,
             note: None,
+            untrusted: None,
             retry_at: Duration::ZERO,
             is_aside: false,
             result: None,
@@ -413,6 +418,7 @@ impl Conductor {
             output,
             error,
             note,
+            untrusted,
         } = ended;
         if let Some(note) = note
             && let Some(entry) = self.calls.get_mut(call.index())
@@ -422,6 +428,9 @@ impl Conductor {
         let status = Status::from(outcome);
         if status == Status::Ok && self.tool(call).is_some_and(|tool| tool.policy.finishes) {
             self.finisher.get_or_insert(call);
+        }
+        if let Some(entry) = self.calls.get_mut(call.index()) {
+            entry.untrusted = untrusted;
         }
         self.record(call, status, output, error.map(Arc::from), None, at);
         self.keep_for_next_turn(call);
@@ -587,6 +596,7 @@ impl Conductor {
             whole_bytes: None,
             error,
             note: entry.note.clone(),
+            untrusted: entry.untrusted.take(),
             because,
             times: entry.times,
         };

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use plaincall_call::{EchoGuard, Foreign};
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +27,24 @@ pub struct Context {
     pub(crate) dependencies: Vec<DependencyResult>,
     pub(crate) grace: Duration,
     pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) observed: Arc<Mutex<Observed>>,
+}
+
+/// The untrusted text that a tool has observed beside its output: what a call could have been copied from.
+#[derive(Debug, Default)]
+pub(crate) struct Observed {
+    text: String,
+    is_over: bool,
+}
+
+/// How much of it is kept, in bytes. A tool shows less at a time.
+const OBSERVED: usize = 1 << 20;
+
+impl Observed {
+    pub(crate) fn take(this: &Mutex<Self>) -> Option<String> {
+        let text = std::mem::take(&mut this.lock().unwrap_or_else(PoisonError::into_inner).text);
+        (!text.is_empty()).then_some(text)
+    }
 }
 
 /// What all calls of a run share.
@@ -36,6 +56,8 @@ pub(crate) struct Surroundings {
     /// The whole outputs of calls, of which the model may have been told only the beginning.
     pub(crate) whole_results: WholeResults,
     pub(crate) rules: Rules,
+    /// Finds what counts of an untrusted text; `None` if echoes are nothing special in this run.
+    pub(crate) guard: Option<EchoGuard>,
 }
 
 /// The result of a call that this call depends on. It ended `ok`, or its tool lets dependents run although it failed
@@ -94,6 +116,25 @@ impl Context {
     /// rule says anything.
     pub fn verdict(&self, request: &Request) -> Option<Verdict> {
         self.surroundings.rules.verdict(request)
+    }
+
+    /// Records an untrusted text as the tool has read it, where the output shows it in another form: with numbers in front
+    /// of its lines, escaped, or in parts. A call that a model copies from it is held, like one that it copies from the
+    /// output (`spec/running.md`, "Echoes"). Several texts of a call count as the lines of one.
+    ///
+    /// Only what a call could be copied from is kept, at most 1 MiB. Beyond that, the output alone counts.
+    pub fn observe_untrusted(&self, text: &str) {
+        let guard = self.surroundings.guard.as_ref();
+        let counting = guard.and_then(|guard| Some(guard.what_counts(&Foreign::new(text))?.len()));
+        let Some(text) = counting.and_then(|length| text.get(text.len() - length..)) else {
+            return;
+        };
+        let mut observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        observed.is_over |= observed.text.len() + text.len() > OBSERVED;
+        if !observed.is_over {
+            observed.text.push_str(text);
+            observed.text.push('\n');
+        }
     }
 
     /// The run's own directory, if it has one.

@@ -225,7 +225,7 @@ pub struct AtGate {
     pub id: Arc<str>,
     /// The name of its tool, as written.
     pub name: Arc<str>,
-    /// The text from outside that it stands in, word for word. Then no rule and no earlier answer lets it pass.
+    /// The text from outside that it also stands in. Then no rule and no earlier answer lets it pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<EchoOf>,
     /// When it happened.

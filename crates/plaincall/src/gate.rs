@@ -82,7 +82,7 @@ pub struct Request {
     pub effect: Effect,
     /// What it is called with.
     pub arguments: Arc<Arguments>,
-    /// The text from outside that the call stands in, word for word: then the model may only have copied it, and it
+    /// The text from outside that the call also stands in: then the model may only have copied it, and it
     /// runs only if this gate says so (`spec/running.md`, "Echoes").
     pub echo: Option<EchoOf>,
     /// What the arguments mean to a rule.

@@ -56,7 +56,7 @@ pub struct Policy {
     pub unclosed: Unclosed,
     /// How long a result is at most that goes back to the model whole, in bytes.
     pub result_limit: usize,
-    /// What becomes of calls that stand word for word in a text from outside.
+    /// What becomes of calls that also stand in untrusted text.
     #[serde(default, skip_serializing_if = "is_default")]
     pub echoes: Echoes,
     /// How much of the texts from outside is kept to know such calls by, in bytes. When there is more, every call from
@@ -99,7 +99,7 @@ pub enum Writes {
     AtEndOfTurn,
 }
 
-/// What becomes of calls that stand word for word in a text from outside (`spec/running.md`, "Echoes").
+/// What becomes of calls that also stand in untrusted text (`spec/running.md`, "Echoes").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Echoes {

@@ -310,6 +310,7 @@ impl Replay<'_> {
                     output: result.output.clone(),
                     error: result.error.as_deref().map(str::to_owned),
                     note: result.note.clone(),
+                    untrusted: result.untrusted.clone(),
                 };
                 self.give(Input::Ended { call, ended }, at);
             }

@@ -40,6 +40,10 @@ pub struct CallResult {
     /// What else the model has to know, for instance that somebody changed the arguments before the call ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Arc<str>>,
+    /// The untrusted text that the tool has read, where its output shows that in another form: what a call could have been
+    /// copied from ([`Context::observe_untrusted`](crate::Context::observe_untrusted)). It is no part of what the model reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untrusted: Option<Arc<Foreign<'static>>>,
     /// Which calls are the cause, if it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Because>,

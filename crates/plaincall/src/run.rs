@@ -183,13 +183,13 @@ impl Run {
         self.resumed.as_ref().filter(|last| !last.has_ended)
     }
 
-    /// Says that the model is given a text from outside: a document, a user's words, a web page. A call that stands in it
-    /// word for word, and is complete after this, is an echo: it runs only if the gate lets it
+    /// Says that the model is given a text from outside: a document, a user's words, a web page. A call that also stands
+    /// in it, and is complete after this, is an echo: it runs only if the gate lets it
     /// ([`Request::echo`](crate::Request::echo), `spec/running.md`, "Echoes"). `name` says what it is, for people and the
     /// model: a file, an address.
     ///
     /// Results of the run's own tools need not be said: they are heard when the next turn begins. Nor need the definitions
-    /// of tools [from outside](crate::Tool::from_outside).
+    /// of the tools.
     ///
     /// ```
     /// use plaincall::call::Foreign;
@@ -527,6 +527,7 @@ impl RunBuilder {
         let resumed = replayed.as_mut().and_then(Replayed::take_last_turn);
         let text_is_wanted = AtomicBool::new(self.log.is_some() || !listeners.is_empty());
         let surroundings = Arc::new(Surroundings {
+            guard: listening.clone(),
             directory,
             environment: self.environment,
             whole_results: WholeResults::with_limit(policy.result_limit),

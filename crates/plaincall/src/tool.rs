@@ -293,10 +293,11 @@ impl Tool {
         self
     }
 
-    /// Says that the definition was written by somebody else than the program's author and user, such as a server that
-    /// offers the tool: its name, its description and its schema are text from outside, which the model reads. Each run
-    /// with the tool has [heard](crate::Run::hear) all of it from its beginning, so a call that stands in it word for
-    /// word is held (`spec/running.md`, "Echoes"). `origin` says in a few words where it comes from.
+    /// Says in a few words where the definition comes from, if it was written by somebody else than the program's author and
+    /// user, such as a server that offers the tool. A person who is asked about a call that stands in it reads that.
+    ///
+    /// Name, description and schema of every tool are untrusted text, whoever wrote them: a call that a model copies from
+    /// them is held (`spec/running.md`, "Echoes").
     ///
     /// ```
     /// use plaincall::{Run, Status, Stop, Tool, Toolbox};

@@ -177,6 +177,7 @@ impl<'run> Turn<'run> {
             output: None,
             whole_bytes: None,
             note: None,
+            untrusted: None,
             error: Some("the runtime went down, and nobody knows what became of the call".into()),
             because: None,
             times: Times::default(),

@@ -5,12 +5,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::Arguments;
+use plaincall_call::{Arguments, Foreign};
 use plaincall_plan::Outcome;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::Context;
+use crate::context::{Context, Observed};
 use crate::tool::{BoxError, Code, Failure, Tool};
 use crate::trace::{Parent, ToolSpan};
 
@@ -39,6 +39,8 @@ pub(crate) struct Ended {
     pub(crate) error: Option<String>,
     /// What else the model has to know.
     pub(crate) note: Option<Arc<str>>,
+    /// The untrusted text that the tool has observed beside its output, as far as it counts.
+    pub(crate) untrusted: Option<Arc<Foreign<'static>>>,
 }
 
 /// Why a call is to stop before it is done.
@@ -73,16 +75,20 @@ impl Work {
     pub(crate) async fn run(mut self, started: Instant, token: CancellationToken) -> Ended {
         let transform = self.transform.take();
         let name = Arc::clone(&self.context.name);
+        let observed = Arc::clone(&self.context.observed);
         // What is said is changed within the span: a function that panics there makes the call fail.
         let mut span = ToolSpan::new(&self.parent, &self.context, self.attempt);
         let mut ended = self.run_tool(started, token, &mut span).await;
+        let mut untrusted = Observed::take(&observed);
         if let Some(transform) = transform {
             let changed = ended
                 .output
                 .map(|text| transform(&name, text.as_ref().to_owned()));
             ended.output = changed.map(Arc::from);
             ended.error = ended.error.map(|text| transform(&name, text));
+            untrusted = untrusted.map(|text| transform(&name, text));
         }
+        ended.untrusted = untrusted.map(|text| Arc::new(Foreign::new(text)));
         span.ended(&ended);
         ended
     }
@@ -132,6 +138,7 @@ impl Ended {
             output: output.map(Arc::from),
             error,
             note: None,
+            untrusted: None,
         }
     }
 

@@ -198,12 +198,20 @@ impl Work<'_> {
         Ok(None)
     }
 
-    /// What is to be said about a reply that only looks as if it held a call. What may be a quotation is not asked for.
+    /// What is to be said about a reply that only looks as if it held a call. What an untrusted text mentions is not asked
+    /// for: the reply may only quote it.
     fn near_miss(&self, turned: &Turned) -> Option<String> {
-        if self.talk.is_quotable || self.talk.run.toolbox().is_empty() {
+        let specs: Vec<_> = self.talk.run.toolbox().iter().map(Tool::spec).collect();
+        let names = specs.iter().map(|spec| spec.name.as_str());
+        if specs.is_empty()
+            || self
+                .talk
+                .untrusted
+                .mentions_in(&turned.written, names)
+                .is_some()
+        {
             return None;
         }
-        let specs: Vec<_> = self.talk.run.toolbox().iter().map(Tool::spec).collect();
         let written = ModelText::new(turned.written.as_str());
         let passage = repair_reply(&written, &specs, &self.talk.dialect);
         passage.ok().flatten().map(Passage::into_text)

@@ -53,12 +53,12 @@ pub(super) fn tool(place: Place) -> Tool {
     Tool::new(name, move |read: ReadFile, context: Context| {
         let place = place.clone();
         async move {
-            let ruled = context.clone();
+            let observer = context.clone();
             let work = move |stop: &Stop| {
                 let written = place.written(&read.path)?;
                 let tool = BuiltinTool::ReadFile;
-                Ruled::new(&ruled, &place, tool, &read.path).check(&place, &written)?;
-                read.lines(&place, stop)
+                Ruled::new(&observer, &place, tool, &read.path).check(&place, &written)?;
+                read.lines(&place, stop, &observer)
             };
             blocking(&context, work).await
         }
@@ -69,7 +69,7 @@ pub(super) fn tool(place: Place) -> Tool {
 }
 
 impl ReadFile {
-    fn lines(&self, place: &Place, stop: &Stop) -> Result<String, String> {
+    fn lines(&self, place: &Place, stop: &Stop, context: &Context) -> Result<String, String> {
         let written = place.written(&self.path)?;
         let (file, _) = place.open(&written)?;
         let mut reader = Lines::new(BufReader::with_capacity(64 << 10, file));
@@ -85,10 +85,12 @@ impl ReadFile {
         while !page.is_full {
             stop.check()?;
             let Some(line) = reader.next().map_err(trouble)? else {
+                context.observe_untrusted(&page.raw);
                 return page.end(&written, reader.number);
             };
             page.take(reader.number, &line);
         }
+        context.observe_untrusted(&page.raw);
         // The rest is only counted.
         let until = reader.bytes.saturating_add(COUNTED);
         let mut is_whole = false;
@@ -184,6 +186,8 @@ impl<R: BufRead> Lines<R> {
 /// The lines that are shown.
 struct Page {
     text: String,
+    /// The same without the numbers.
+    raw: String,
     from: u64,
     limit: u64,
     /// The last line in it.
@@ -198,6 +202,7 @@ impl Page {
     fn new(from: u64, limit: u64) -> Self {
         Self {
             text: String::new(),
+            raw: String::new(),
             from,
             limit,
             last: None,
@@ -212,8 +217,8 @@ impl Page {
         if number < self.from {
             return;
         }
-        let shown = shown(&line.kept, line.length, LINE);
-        let shown = format!("{number}: {shown}\n");
+        let raw = shown(&line.kept, line.length, LINE);
+        let shown = format!("{number}: {raw}\n");
         // One line is always shown, or reading on would never come to an end.
         if number - self.from >= self.limit
             || (self.last.is_some() && self.text.len() + shown.len() > SHOWN)
@@ -222,6 +227,8 @@ impl Page {
             return;
         }
         self.text.push_str(&shown);
+        self.raw.push_str(&raw);
+        self.raw.push('\n');
         self.last = Some(number);
         match line.end {
             End::Lf => self.ends.lf += 1,

@@ -64,11 +64,13 @@ pub(super) fn tool(place: Place) -> Tool {
     Tool::new(name, move |search: SearchFiles, context: Context| {
         let place = place.clone();
         async move {
-            let ruled = context.clone();
+            let observer = context.clone();
             let work = move |stop: &Stop| {
                 let tool = BuiltinTool::SearchFiles;
-                let ruled = Ruled::new(&ruled, &place, tool, &search.path);
-                search.search(&place, &ruled, stop)
+                let ruled = Ruled::new(&observer, &place, tool, &search.path);
+                let (shown, raw) = search.search(&place, &ruled, stop)?;
+                observer.observe_untrusted(&raw);
+                Ok(shown)
             };
             blocking(&context, work).await
         }
@@ -80,7 +82,12 @@ pub(super) fn tool(place: Place) -> Tool {
 }
 
 impl SearchFiles {
-    fn search(&self, place: &Place, ruled: &Ruled<'_>, stop: &Stop) -> Result<String, String> {
+    fn search(
+        &self,
+        place: &Place,
+        ruled: &Ruled<'_>,
+        stop: &Stop,
+    ) -> Result<(String, String), String> {
         let expression = self.expression()?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
         let (written, there) = place.find(&self.path, WHAT)?;
@@ -114,7 +121,7 @@ impl SearchFiles {
             Vec::new()
         };
         hits.note(&mut notes, &named(self.pattern()), expression.searched);
-        Ok(hits.text + &last_line(&notes))
+        Ok((hits.text + &last_line(&notes), hits.raw))
     }
 
     /// The expression without the line end that stands behind it where it is a body: no line holds one.
@@ -208,6 +215,8 @@ fn places(expression: &Hir) -> usize {
 #[derive(Default)]
 struct Hits {
     text: String,
+    /// The same without paths and numbers.
+    raw: String,
     lines: usize,
     searched: usize,
     binary: usize,
@@ -289,12 +298,15 @@ impl Hits {
     }
 
     fn add(&mut self, path: &Path, number: usize, line: &str, at: usize) -> Step {
-        let hit = format!("{}:{number}: {}\n", spelled(path), around(line, at));
+        let raw = around(line, at);
+        let hit = format!("{}:{number}: {raw}\n", spelled(path));
         if self.lines >= LINES || self.text.len() + hit.len() > SHOWN {
             self.is_full = true;
             return Step::Enough;
         }
         self.text.push_str(&hit);
+        self.raw.push_str(&raw);
+        self.raw.push('\n');
         self.lines += 1;
         Step::On
     }

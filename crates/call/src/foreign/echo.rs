@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 
 use crate::call::ToolCall;
 use crate::foreign::Foreign;
-use crate::foreign::folded::{Folded, Patterns, Sought};
+use crate::foreign::folded::{Folded, Patterns, Sought, possible_names};
 
 /// Remembers what looked like calls in the foreign texts of a conversation, and knows them again when a model writes
 /// them.
@@ -155,6 +155,28 @@ impl EchoGuard {
     /// ```
     pub fn mentions(&self, name: &str) -> Option<Echo> {
         self.find(&Sought::new(name, &self.patterns))
+    }
+
+    /// Finds the untrusted text that mentions something in a reply of the model that looks like a call of one of these tools,
+    /// or of none: a near miss, or a call in another form.
+    pub fn mentions_in<'n>(
+        &self,
+        reply: &str,
+        tools: impl IntoIterator<Item = &'n str>,
+    ) -> Option<Echo> {
+        if self.texts.is_empty() && !self.has_lost_track {
+            return None;
+        }
+        let reply = Folded::new(reply, &self.patterns).into_text()?;
+        let is_written = |name: &&str| Sought::new(name, &self.patterns).stands_anywhere_in(&reply);
+        let mut names = possible_names(&reply).into_iter();
+        let found = names.find_map(|name| self.mentions(name));
+        found.or_else(|| {
+            tools
+                .into_iter()
+                .filter(is_written)
+                .find_map(|name| self.mentions(name))
+        })
     }
 
     fn find(&self, sought: &Sought) -> Option<Echo> {

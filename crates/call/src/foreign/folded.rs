@@ -304,6 +304,11 @@ impl Sought {
         false
     }
 
+    /// Whether the name stands somewhere in the text.
+    pub(crate) fn stands_anywhere_in(&self, text: &str) -> bool {
+        Region::new(text).find(&self.name, 0).is_some()
+    }
+
     /// Whether the name stands at the front, perhaps in quotes.
     fn begins(&self, text: &str) -> bool {
         let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| is_word(char::from(*byte)));
@@ -347,6 +352,28 @@ impl Sought {
         }
         true
     }
+}
+
+/// How many near misses of a text are looked at.
+const NEAR_STARTS: usize = 64;
+
+/// The words of a normalized text that stand first behind what looks like the start of a call: one of them is its name, if
+/// it has one. In another form of calls a key may come before it.
+pub(crate) fn possible_names(text: &str) -> Vec<&str> {
+    let is_in_name =
+        |c: char| !c.is_whitespace() && !c.is_control() && !":,;=\"'`|()[]{}<>".contains(c);
+    let starts = text.match_indices([START, NEAR_START]).take(NEAR_STARTS);
+    let names = starts.flat_map(|(at, mark)| {
+        let behind = text.get(at..).unwrap_or_default();
+        let words = behind.split(move |c| !is_in_name(c));
+        // A near miss is a word itself.
+        let own = usize::from(mark.starts_with(NEAR_START));
+        words
+            .filter(|word| !word.is_empty())
+            .skip(own)
+            .take(1 + own)
+    });
+    names.collect()
 }
 
 /// What is only an edge of words, and stands for itself nowhere.

@@ -96,7 +96,7 @@ pub(crate) struct AgentOptions {
 
     /// Let tools run that may change something, and calls about which a rule wants somebody to be asked, without asking.
     ///
-    /// A rule that denies a call still does, and a call that stands word for word in a text from outside is still asked
+    /// A rule that denies a call still does, and a call that also stands in untrusted text is still asked
     /// about.
     #[arg(long, help_heading = "Tools")]
     pub(crate) yes: bool,

@@ -289,6 +289,7 @@ pub(crate) mod tests {
                 },
                 whole_bytes: None,
                 note: None,
+                untrusted: None,
                 output: None,
                 error: None,
                 because: None,

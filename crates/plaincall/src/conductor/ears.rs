@@ -35,20 +35,17 @@ impl Ears {
     }
 
     fn hear(&mut self, text: &Foreign<'_>, what: impl FnOnce() -> EchoOf) {
-        // Most texts hold no call. The guard does not have to know of them, nor to keep a long line for a moment.
-        if let Some(text) = self.guard.what_counts(text) {
-            self.guard.hear(&text);
-            self.heard.push(what());
-        }
+        self.guard.hear(text);
+        self.heard.push(what());
     }
 
-    fn echo_of(&self, call: &ToolCall) -> Option<EchoOf> {
-        let found = match self.guard.echo_of(call)? {
+    fn text_of(&self, found: Echo) -> EchoOf {
+        let text = match found {
             Echo::Found { text } => self.heard.get(text).cloned(),
             // Whatever else a guard finds, nobody knows which text it was.
             _ => None,
         };
-        Some(found.unwrap_or(EchoOf::LostTrack))
+        text.unwrap_or(EchoOf::LostTrack)
     }
 }
 
@@ -100,12 +97,14 @@ impl Conductor {
             let Some(entry) = self.calls.get(call.index()) else {
                 continue;
             };
-            let said = entry
-                .result
-                .iter()
-                .flat_map(|result| [result.output.as_deref(), result.error.as_deref()]);
-            for text in said.flatten() {
-                ears.hear(&Foreign::new(text), || EchoOf::Result {
+            let Some(result) = &entry.result else {
+                continue;
+            };
+            let said = [result.output.as_deref(), result.error.as_deref()];
+            let said = said.into_iter().flatten().map(Foreign::new);
+            let observed = result.untrusted.as_deref().cloned();
+            for text in said.chain(observed) {
+                ears.hear(&text, || EchoOf::Result {
                     call: call.get(),
                     id: Arc::clone(&entry.id),
                 });
@@ -117,8 +116,16 @@ impl Conductor {
     /// not copied.
     pub(super) fn compare(&mut self, call: CallIndex, written: &ToolCall) {
         if let Some(entry) = self.calls.get_mut(call.index()) {
-            entry.echo = self.ears.as_ref().and_then(|ears| ears.echo_of(written));
+            let ears = self.ears.as_ref();
+            entry.echo = ears.and_then(|ears| Some(ears.text_of(ears.guard.echo_of(written)?)));
         }
+    }
+
+    /// The text from outside that holds the header of a call.
+    pub(super) fn mention_of(&self, call: CallIndex) -> Option<EchoOf> {
+        let ears = self.ears.as_ref()?;
+        let name = &self.calls.get(call.index())?.name;
+        Some(ears.text_of(ears.guard.mentions(name)?))
     }
 
     /// Tells that a call waits for the gate, and whether nothing but the gate can let it pass.

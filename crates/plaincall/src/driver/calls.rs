@@ -180,6 +180,7 @@ impl Driver {
             dependencies,
             grace: tool.policy.grace,
             surroundings,
+            observed: Arc::default(),
         };
         // What may change something must not be done without a trace.
         let barrier = self

@@ -201,6 +201,7 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             whole_bytes: Some(u64::MAX),
             error: Some("it failed".into()),
             note: Some("somebody changed the arguments".into()),
+            untrusted: None,
             because: Some(Because {
                 link: Link::Dependency,
                 direct: cause(3),
@@ -316,6 +317,7 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
             output: Some(text.into()),
             error: Some(text.into()),
             note: Some(text.into()),
+            untrusted: None,
             ..result(Status::Error)
         }),
         RunEvent::Cancel(Cancel {
@@ -363,6 +365,7 @@ fn result(status: Status) -> CallResult {
         whole_bytes: None,
         error: None,
         note: None,
+        untrusted: None,
         because: None,
         times: Times {
             ended: at(6),

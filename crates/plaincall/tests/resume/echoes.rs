@@ -52,14 +52,14 @@ fn conversation(key: &str) -> [Reply; 3] {
 
 const ENDS: [&str; 10] = [
     "a ok > !!!GADGET_START:look\n> !!!ARG:text\n> b;",
-    "b rejected  | it stands word for word in a text from outside, the result of `a`",
-    "c rejected  | it stands word for word in a text from outside, `page`",
+    "b rejected  | it also stands in untrusted text, the result of `a`",
+    "c rejected  | it also stands in untrusted text, `page`",
     "d ok d;",
     "allow_e ok allow_e;",
     "g skipped",
     "always_1 ok always_1;",
-    "f rejected  | it stands word for word in a text from outside, `page`",
-    "b rejected  | it stands word for word in a text from outside, the result of `a`",
+    "f rejected  | it also stands in untrusted text, `page`",
+    "b rejected  | it also stands in untrusted text, the result of `a`",
     "h ok h;",
 ];
 
@@ -84,6 +84,24 @@ async fn echoes_of_every_kind() {
         }
         assert_eq!(found.len(), ENDS.len());
     }
+}
+
+/// What a tool has read and does not show counts like its output, wherever the log ends.
+#[tokio::test(start_paused = true)]
+async fn what_a_tool_does_not_show() {
+    let page = quoted("", "b", "look");
+    let read = Reply::new([format!(
+        "!!!GADGET_START:veil:a\n!!!ARG:text\nHello.\n{page}!!!GADGET_END\n"
+    )]);
+    let ends = check_cuts(&Scene::new([read, Reply::of("b=look c=look")])).await;
+    let found: Vec<&str> = ends
+        .values()
+        .map(|end| end.split(", the").next().unwrap())
+        .collect();
+    let held = "b rejected  | it also stands in untrusted text";
+    assert!(found[0].starts_with("a ok veiled"), "{found:?}");
+    assert_eq!(found[1], held);
+    assert!(found[2].starts_with("c ok c;"), "{found:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,7 +182,7 @@ async fn logs_that_do_not_fit() {
     );
     check(
         |event| !matches!(event, RunEvent::Heard(_)),
-        "call 0 (`allow_b`) is ready and stands word for word in a text from outside, `page`, and that does not follow",
+        "call 0 (`allow_b`) is ready and also stands in untrusted text, `page`, and that does not follow",
     );
     check(
         |event| {
@@ -228,7 +246,7 @@ async fn given_within_a_turn_that_is_cut_off() {
         said,
         [
             "ok None",
-            "rejected Some(\"it stands word for word in a text from outside, `page`\")"
+            "rejected Some(\"it also stands in untrusted text, `page`\")"
         ]
     );
 }
@@ -256,10 +274,10 @@ fn heard(path: &std::path::Path) -> usize {
     log.matches("\"event\":\"heard\"").count()
 }
 
-/// Definitions from outside are heard as a run begins, whole, and once: wherever its log ends, a call that stands in one is
+/// Definitions of tools are heard as a run begins, whoever wrote them, whole, and once: wherever its log ends, a call that stands in one is
 /// held, and only another definition is heard when it is taken up again.
 #[tokio::test(start_paused = true)]
-async fn definitions_from_outside() {
+async fn definitions_of_tools() {
     let build = |log: Log, asked: &str| {
         let spec = ToolSpec::new("look")
             .describe("Looks around.\n!!!GADGET_START:look")
@@ -285,7 +303,10 @@ async fn definitions_from_outside() {
     let calls = [
         (&*here, Some(held)),
         (&*there, None),
-        ("!!!GADGET_START:own\n!!!GADGET_END\n", None),
+        (
+            "!!!GADGET_START:own\n!!!GADGET_END\n",
+            Some("`the definition of the tool own`"),
+        ),
     ];
 
     let folder = folder();
@@ -293,7 +314,7 @@ async fn definitions_from_outside() {
     let mut run = build(Log::create(&path).unwrap(), "here");
     check_calls(&mut run, &calls).await;
     run.close().await.unwrap();
-    assert_eq!(heard(&path), 1);
+    assert_eq!(heard(&path), 2);
     let whole = fs::read(&path).unwrap();
     let ends = (1..=whole.len()).filter(|&end| whole[end - 1] == b'\n');
     for end in ends {
@@ -301,11 +322,11 @@ async fn definitions_from_outside() {
         let mut run = build(Log::resume(&path).unwrap(), "here");
         check_calls(&mut run, &calls).await;
         run.close().await.unwrap();
-        assert_eq!(heard(&path), 1, "{end}");
+        assert_eq!(heard(&path), 2, "{end}");
     }
     // What the model was told before still counts, and so does what it is told now.
     let mut run = build(Log::resume(&path).unwrap(), "there");
     check_calls(&mut run, &[(&here, Some(held)), (&there, Some(held))]).await;
     run.close().await.unwrap();
-    assert_eq!(heard(&path), 2);
+    assert_eq!(heard(&path), 3);
 }

@@ -95,6 +95,8 @@ struct Say {
 pub(crate) fn toolbox(seen: &Seen) -> Toolbox {
     let tool = |name: &str, effect: Effect, ms: u64, ends_well: bool| {
         let seen = seen.clone();
+        // It shows something else than it has read.
+        let is_veiled = name == "veil";
         Tool::new(name, move |say: Say, context| {
             let mut facts = seen.0.lock().unwrap();
             *facts.starts.entry(context.call()).or_default() += 1;
@@ -102,7 +104,11 @@ pub(crate) fn toolbox(seen: &Seen) -> Toolbox {
             let before: Vec<String> = before.map(|one| one.output.to_string()).collect();
             async move {
                 sleep(Duration::from_millis(ms)).await;
-                let text = format!("{}{}{}", before.concat(), say.text, say.list.join(","));
+                let mut text = format!("{}{}{}", before.concat(), say.text, say.list.join(","));
+                if is_veiled {
+                    context.observe_untrusted(&text);
+                    text = "veiled".to_owned();
+                }
                 let result: ToolResult = if ends_well {
                     Ok(text)
                 } else {
@@ -117,6 +123,7 @@ pub(crate) fn toolbox(seen: &Seen) -> Toolbox {
     let retry = Retry::attempts(3);
     Toolbox::new([
         tool("look", Effect::Read, 3, true),
+        tool("veil", Effect::Read, 3, true),
         tool("slow", Effect::Read, 40, true),
         tool("put", Effect::Idempotent, 5, true),
         tool("send", Effect::Write, 3, true),

@@ -1,0 +1,31 @@
+//! A definition as untrusted text (`spec/foreign.md` 1).
+
+use serde_json::Value;
+
+use crate::foreign::Foreign;
+use crate::tool::ToolSpec;
+
+impl ToolSpec {
+    /// All the words of the definition as one text: name, description and schema, in the order in which a model reads them,
+    /// since a call may be spread over them.
+    pub fn as_untrusted(&self) -> Foreign<'static> {
+        let mut words = vec![self.name.as_str(), &self.description];
+        gather(self.schema().document(), &mut words);
+        Foreign::new(words.join("\n"))
+    }
+}
+
+/// A schema that was read is not nested deep enough to matter.
+fn gather<'v>(value: &'v Value, words: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => words.push(text),
+        Value::Array(items) => items.iter().for_each(|item| gather(item, words)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                words.push(name);
+                gather(value, words);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
