@@ -1,6 +1,7 @@
 //! An earlier turn of the model, told again (`spec/history.md` 1).
 
 mod in_json;
+pub(crate) mod invented;
 pub(crate) mod results;
 pub(crate) mod spelled;
 

@@ -66,6 +66,7 @@ pub use flatten::{FlattenError, flatten};
 pub use foreign::echo::{Echo, EchoGuard};
 pub use foreign::passage::{ForeignWriter, Origin, Part, Passage, PassageBuilder};
 pub use foreign::{Foreign, ModelText, OwnText};
+pub use history::invented::InventedResults;
 pub use history::results::{CallStatus, ToldResult, in_call_order, results};
 pub use history::{PastCall, TurnPart, history};
 pub use ids::{Assigned, Ids};

@@ -26,6 +26,8 @@ pub struct Counts {
     pub missing_calls: u64,
     /// Hidden rounds of repair.
     pub repair_rounds: u64,
+    /// Texts with results that the model has invented, which were left out.
+    pub invented_results: u64,
     /// Offered tools that got a looser schema.
     pub loosened_tools: u64,
     /// Offered tools that were dropped.
@@ -59,6 +61,7 @@ impl AddAssign for Counts {
         self.surplus_calls += other.surplus_calls;
         self.missing_calls += other.missing_calls;
         self.repair_rounds += other.repair_rounds;
+        self.invented_results += other.invented_results;
         self.loosened_tools += other.loosened_tools;
         self.dropped_tools += other.dropped_tools;
     }

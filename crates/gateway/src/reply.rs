@@ -497,8 +497,8 @@ impl Reply {
         event: &Event<'_>,
         out: &mut dyn Outlet,
     ) -> Option<Before> {
-        self.flush(out);
-        self.text.edge();
+        self.end_text(out);
+        self.text.call(&started.name);
         if self.plan.choice == Choice::None {
             self.counts.unwanted_calls += 1;
             self.open = Some(Opened::Unwanted);
@@ -585,6 +585,14 @@ impl Reply {
         }
     }
 
+    /// Gives out the text in which nothing more comes before the next call or the end.
+    fn end_text(&mut self, out: &mut dyn Outlet) {
+        self.flush(out);
+        if let Some(text) = self.text.take_rest() {
+            self.say(&text, out);
+        }
+    }
+
     fn say(&mut self, text: &str, out: &mut dyn Outlet) {
         if self.round == 0 {
             out.content(text);
@@ -648,6 +656,8 @@ impl Reply {
 
     /// Decides what becomes of the round.
     fn settle(&mut self, reason: &str, out: &mut dyn Outlet) {
+        self.end_text(out);
+        self.counts.invented_results += self.text.invented();
         if self.begun == 0
             && self.counts.unwanted_calls == 0
             && let Some(blank) = self.text.take_blank()

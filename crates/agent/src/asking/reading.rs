@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use plaincall::call::{Collected, Collector, ToolCall};
+use plaincall::call::{Collected, Collector, InventedResults, ToolCall};
 use plaincall::syntax::{Event, EventKind, Slot};
 
 use crate::event::AgentEvent;
@@ -15,8 +15,9 @@ pub(super) struct Reading<'c> {
     pub(super) events: VecDeque<AgentEvent>,
     /// The calls that are complete.
     pub(super) calls: Vec<ToolCall>,
-    /// The text outside of calls.
+    /// The text outside of calls, without invented results.
     pub(super) said: String,
+    invented: InventedResults,
     call: u32,
     pointer: Option<Arc<str>>,
 }
@@ -29,6 +30,7 @@ impl<'c> Reading<'c> {
             events: VecDeque::new(),
             calls: Vec::new(),
             said: String::new(),
+            invented: InventedResults::default(),
             call: 0,
             pointer: None,
         }
@@ -38,8 +40,8 @@ impl<'c> Reading<'c> {
     pub(super) fn take(&mut self, event: &Event<'_>) {
         match &event.kind {
             EventKind::Text(text) => {
-                self.said.push_str(text);
-                self.events.push_back(AgentEvent::Text(text.to_string()));
+                let text = self.invented.text(text).into_owned();
+                self.say(text);
             }
             EventKind::Reasoning(text) => {
                 self.events
@@ -60,6 +62,8 @@ impl<'c> Reading<'c> {
         }
         match self.collector.push(event) {
             Some(Collected::Started(started)) => {
+                self.end_text();
+                self.invented.call(&started.name);
                 self.call = u32::try_from(started.index).unwrap_or(u32::MAX);
                 self.events.push_back(AgentEvent::Call {
                     call: self.call,
@@ -69,6 +73,19 @@ impl<'c> Reading<'c> {
             }
             Some(Collected::Finished(call)) => self.calls.push(*call),
             None => {}
+        }
+    }
+
+    /// No more text comes before the next call or the end.
+    pub(super) fn end_text(&mut self) {
+        let rest = self.invented.rest();
+        self.say(rest);
+    }
+
+    fn say(&mut self, text: String) {
+        if !text.is_empty() {
+            self.said.push_str(&text);
+            self.events.push_back(AgentEvent::Text(text));
         }
     }
 }

@@ -118,6 +118,7 @@ impl Work<'_> {
         let results = ending
             .finish(turn, finish.stop, events, &mut end, &mut telling)
             .await;
+        lock(&reading).end_text();
         telling.take_read();
         while let Some(event) = events.try_next() {
             telling.take(event);

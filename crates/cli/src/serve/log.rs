@@ -217,6 +217,7 @@ impl Serialize for Counted {
             ("surplus_calls", counts.surplus_calls),
             ("missing_calls", counts.missing_calls),
             ("repair_rounds", counts.repair_rounds),
+            ("invented_results", counts.invented_results),
             ("loosened_tools", counts.loosened_tools),
             ("dropped_tools", counts.dropped_tools),
         ];

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plaincall_call::InventedResults;
 use plaincall_syntax::MARKER_LIMIT;
 
 use crate::spoken::Spoken;
@@ -20,6 +21,8 @@ pub(super) struct Text {
     spoken: Arc<Spoken>,
     /// What has not left yet.
     fresh: String,
+    /// Results that the model invents do not leave.
+    invented: InventedResults,
     /// White space at an edge.
     blank: String,
     is_at_edge: bool,
@@ -34,6 +37,7 @@ impl Text {
         Self {
             spoken,
             fresh: String::new(),
+            invented: InventedResults::default(),
             blank: String::new(),
             is_at_edge: true,
             tail: String::new(),
@@ -59,7 +63,12 @@ impl Text {
     fn may_join(&self, text: &str) -> bool {
         // No marker is longer: what stands further back need not be looked at.
         let mut before = String::new();
-        for piece in [&self.fresh, &self.blank, &self.tail] {
+        for piece in [
+            &self.fresh,
+            self.invented.waiting(),
+            &self.blank,
+            &self.tail,
+        ] {
             let from = piece.len() + before.len();
             let from = from.saturating_sub(MARKER_LIMIT).min(piece.len());
             before.insert_str(
@@ -82,6 +91,30 @@ impl Text {
     /// What can leave now.
     pub(super) fn take(&mut self) -> Option<String> {
         let fresh = std::mem::take(&mut self.fresh);
+        let fresh = self.invented.text(&fresh).into_owned();
+        self.pass(fresh)
+    }
+
+    /// What can leave where no more text comes before the next call or the end.
+    pub(super) fn take_rest(&mut self) -> Option<String> {
+        let fresh = std::mem::take(&mut self.fresh);
+        let mut fresh = self.invented.text(&fresh).into_owned();
+        fresh.push_str(&self.invented.rest());
+        self.pass(fresh)
+    }
+
+    /// A call of this tool begins here.
+    pub(super) fn call(&mut self, tool: &str) {
+        self.invented.call(tool);
+        self.edge();
+    }
+
+    /// How often the model has invented results.
+    pub(super) fn invented(&self) -> u64 {
+        self.invented.count()
+    }
+
+    fn pass(&mut self, fresh: String) -> Option<String> {
         if self.is_at_edge {
             self.blank.push_str(&fresh);
             if self.blank.len() <= MOST_BLANK && self.blank.trim().is_empty() {

@@ -67,6 +67,7 @@ impl Sums {
             surplus_calls,
             missing_calls,
             repair_rounds,
+            invented_results,
             loosened_tools,
             dropped_tools,
         } = self.counts;
@@ -110,6 +111,11 @@ impl Sums {
                 missing_calls,
             ),
             ("repair_rounds", "Hidden rounds of repair.", repair_rounds),
+            (
+                "results_invented",
+                "Texts with results that a model has invented, left out.",
+                invented_results,
+            ),
             (
                 "tools_loosened",
                 "Tools that were offered with a looser schema.",
