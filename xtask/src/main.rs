@@ -5,12 +5,14 @@
 )]
 
 mod clients;
+mod deny;
 mod fuzz;
 mod house;
 mod instructions;
 mod mcp;
 mod mutants;
 mod node;
+mod notices;
 mod peers;
 mod promises;
 mod suites;
@@ -27,10 +29,13 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   test          format, lints, house rules, all tests, doc tests, documents and examples
-  test --all    the same, and clients, mcp, soak and fuzz (bindings join it when they exist)
+  test --all    the same, and deny, clients, mcp, soak and fuzz (bindings join it when they exist)
   clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
   mcp           MCP's reference server and a published client against ours; installs them, so it needs Node and a network
   soak          the gateway for a while before a model's server that does everything wrong: nothing grows: [SECONDS]
+  deny          licences, duplicates and sources of all packages by cargo deny and deny.toml, and known faults where their
+                database can be reached; installs cargo-deny once, so it needs a network
+  notices       writes THIRD-PARTY-NOTICES, which goes with binaries, anew; `test` fails if it is not up to date
   fuzz          fuzzes every target of fuzz/, or those that are named, each for some seconds: [--keep] [SECONDS] [TARGET…];
                 with --keep what they found goes into fuzz/corpus
   mutants       changes `plan` and `syntax` in one place after another; a test must notice each: [plan|syntax] [ARGUMENTS…]
@@ -51,6 +56,8 @@ fn main() -> ExitCode {
         ["test", "--all"] => test_all(),
         ["clients"] => clients::test(&root()),
         ["mcp"] => mcp::test(&root()),
+        ["deny"] => deny::check(&root()),
+        ["notices"] => notices::write(&root()),
         ["soak"] => soak("60"),
         ["soak", seconds] => soak(seconds),
         ["fuzz", rest @ ..] => fuzz::run(&root(), rest),
@@ -118,6 +125,8 @@ fn test() -> Result<(), String> {
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     println!("== house rules");
     house::check(&root())?;
+    println!("== notices");
+    notices::check(&root())?;
     let lints = [
         "clippy",
         "--workspace",
@@ -153,6 +162,7 @@ fn test() -> Result<(), String> {
 fn test_all() -> Result<(), String> {
     test()?;
     agent_features()?;
+    deny::check(&root())?;
     clients::test(&root())?;
     mcp::test(&root())?;
     soak("24")?;

@@ -1,0 +1,167 @@
+//! The notices that go with a binary: every package of others that is in the command, and its licence.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::cargo;
+
+/// The file.
+const FILE: &str = "THIRD-PARTY-NOTICES";
+/// Where the command runs.
+const TARGETS: [&str; 4] = [
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-apple-darwin",
+    "aarch64-apple-darwin",
+];
+/// How files with licences and notices are named, in small letters.
+const NAMES: [&str; 6] = [
+    "licence",
+    "license",
+    "copying",
+    "notice",
+    "unlicense",
+    "copyright",
+];
+const HEAD: &str = "\
+Third-party notices
+
+The binaries of Plaincall contain the packages below and the standard library of Rust (MIT OR Apache-2.0,
+https://www.rust-lang.org). `cargo xtask notices` writes this file. Where a package lets one choose among licences that
+include MIT, MIT is chosen, and its text is that of the package.
+";
+
+/// A package: its name and its version.
+type Package = (String, String);
+
+/// Writes the file.
+///
+/// # Errors
+/// Says what could not be read or written.
+pub(crate) fn write(root: &Path) -> Result<(), String> {
+    let path = root.join(FILE);
+    fs::write(&path, notices()?).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Whether the file is what would be written now.
+///
+/// # Errors
+/// It is not.
+pub(crate) fn check(root: &Path) -> Result<(), String> {
+    let written = fs::read_to_string(root.join(FILE)).unwrap_or_default();
+    if written == notices()? {
+        return Ok(());
+    }
+    Err(format!(
+        "{FILE} is not of the packages that the command has now: run `cargo xtask notices`"
+    ))
+}
+
+fn notices() -> Result<String, String> {
+    let known = known()?;
+    let mut list = String::new();
+    let mut texts: BTreeMap<String, Vec<Package>> = BTreeMap::new();
+    for package in contained()? {
+        let (licence, folder) = known
+            .get(&package)
+            .ok_or_else(|| format!("cargo does not know {} {}", package.0, package.1))?;
+        let _ = writeln!(list, "{} {}: {licence}", package.0, package.1);
+        for text in licence_texts(licence, folder)? {
+            texts.entry(text).or_default().push(package.clone());
+        }
+    }
+    let mut texts: Vec<(String, Vec<Package>)> = texts.into_iter().collect();
+    texts.sort_by(|(_, one), (_, other)| one.cmp(other));
+    let mut notices = format!("{HEAD}\n{list}");
+    for (text, packages) in texts {
+        let names: Vec<String> = packages
+            .into_iter()
+            .map(|(name, version)| format!("{name} {version}"))
+            .collect();
+        let line = "-".repeat(80);
+        let _ = write!(
+            notices,
+            "\n{line}\n{}\n{line}\n\n{text}\n",
+            names.join(", ")
+        );
+    }
+    Ok(notices)
+}
+
+/// The packages of others that are in the command, on any of its platforms. Macros and what builds it are not in it.
+fn contained() -> Result<BTreeSet<Package>, String> {
+    let mut tree = cargo(&["tree", "--locked", "--package", "plaincall-cli"]);
+    tree.args(["--edges", "normal,no-proc-macro", "--prefix", "none"]);
+    tree.args(["--format", "{p}"]);
+    tree.args(TARGETS.iter().flat_map(|target| ["--target", target]));
+    let package = |line: &str| {
+        let mut words = line.split_whitespace();
+        let package = (words.next()?, words.next()?.strip_prefix('v')?);
+        let is_ours = words.any(|word| word.starts_with("(/"));
+        (!is_ours).then(|| (package.0.to_owned(), package.1.to_owned()))
+    };
+    Ok(output(&mut tree)?.lines().filter_map(package).collect())
+}
+
+/// The licence of every package and the folder of its source.
+fn known() -> Result<BTreeMap<Package, (String, PathBuf)>, String> {
+    let mut metadata = cargo(&["metadata", "--locked", "--format-version", "1"]);
+    metadata.args(
+        TARGETS
+            .iter()
+            .flat_map(|target| ["--filter-platform", target]),
+    );
+    let metadata: Value =
+        serde_json::from_str(&output(&mut metadata)?).map_err(|error| error.to_string())?;
+    let packages = metadata.get("packages").and_then(Value::as_array);
+    let known = packages.into_iter().flatten().filter_map(|package| {
+        let text = |key: &str| package.get(key).and_then(Value::as_str);
+        let folder = Path::new(text("manifest_path")?).parent()?;
+        let licence = text("license").unwrap_or("see its text");
+        let name = (text("name")?.to_owned(), text("version")?.to_owned());
+        Some((name, (licence.to_owned(), folder.to_owned())))
+    });
+    Ok(known.collect())
+}
+
+/// The texts that a package brings for its licence; of several that one may choose from, MIT's.
+fn licence_texts(licence: &str, folder: &Path) -> Result<Vec<String>, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().to_lowercase();
+        let is_text = entry.path().is_file() && NAMES.iter().any(|known| name.starts_with(known));
+        if is_text {
+            files.push((name, entry.path()));
+        }
+    }
+    files.sort();
+    let alternatives = licence.replace('/', " OR ");
+    let may_choose = !alternatives.contains(" AND ") && alternatives.split(" OR ").count() > 1;
+    let is_mit = |(name, _): &&(String, PathBuf)| name.contains("mit");
+    if may_choose && files.iter().any(|file| is_mit(&file)) {
+        files.retain(|file| is_mit(&file) || file.0.starts_with("notice"));
+    }
+    let read = |(_, path): (String, PathBuf)| {
+        let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        Ok(lines.join("\n").trim_matches('\n').to_owned())
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn output(command: &mut std::process::Command) -> Result<String, String> {
+    let output = command
+        .output()
+        .map_err(|error| format!("cargo: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).into_owned())
+}
