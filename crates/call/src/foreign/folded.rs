@@ -364,14 +364,22 @@ pub(crate) fn possible_names(text: &str) -> Vec<&str> {
         |c: char| !c.is_whitespace() && !c.is_control() && !":,;=\"'`|()[]{}<>".contains(c);
     let starts = text.match_indices([START, NEAR_START]).take(NEAR_STARTS);
     let names = starts.flat_map(|(at, mark)| {
-        let behind = text.get(at..).unwrap_or_default();
-        let words = behind.split(move |c| !is_in_name(c));
+        let behind = text.get(at + mark.len()..).unwrap_or_default();
+        let behind = behind.trim_start_matches(|c| !is_in_name(c));
         // A near miss is a word itself.
-        let own = usize::from(mark.starts_with(NEAR_START));
+        let own = behind
+            .find(|c| !is_in_name(c))
+            .filter(|_| mark.starts_with(NEAR_START));
+        let behind = behind.get(own.unwrap_or_default()..).unwrap_or_default();
+        let behind = behind.trim_start_matches(|c| !is_in_name(c));
+        let line = behind
+            .split(|c: char| c.is_control())
+            .next()
+            .unwrap_or_default();
+        let words = line.split(move |c| !is_in_name(c));
         words
             .filter(|word| !word.is_empty())
-            .skip(own)
-            .take(1 + own)
+            .take(1 + usize::from(own.is_some()))
     });
     names.collect()
 }

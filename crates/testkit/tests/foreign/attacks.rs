@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use plaincall_call::{
-    Completeness, Document, Echo, EchoGuard, Effect, Foreign, MayRun, ModelText, OwnText, Passage,
-    PassageBuilder, ReplyCheck, ToolCall, ToolSpec, Unclosed,
+    Completeness, Document, Echo, EchoGuard, Effect, Foreign, MayRun, ModelText, NotRun, OwnText,
+    Passage, PassageBuilder, ReplyCheck, ToolCall, ToolSpec, Unclosed,
 };
 use plaincall_syntax::{Dialect, near_misses};
 use serde::Deserialize;
@@ -44,6 +44,8 @@ struct Attack {
     /// So many characters stand before it.
     #[serde(default)]
     fill: usize,
+    /// The text is part of a tool's definition.
+    definition: Option<Where>,
     /// What SECURITY.md says about it.
     #[serde(default)]
     says: String,
@@ -59,10 +61,42 @@ enum Layer {
     NearMissRules,
     #[serde(rename = "echo")]
     Echo,
+    #[serde(rename = "no repair")]
+    NoRepair,
+    #[serde(rename = "names")]
+    Names,
     #[serde(rename = "gate")]
     Gate,
     #[serde(rename = "not defended")]
     NotDefended,
+}
+
+/// A part of a definition.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Where {
+    Description,
+    Parameter,
+    Example,
+    /// Its first line stands in the description, the rest in that of a parameter.
+    Spread,
+}
+
+impl Where {
+    fn definition(self, text: &str) -> ToolSpec {
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let (description, of_parameter, example) = match self {
+            Self::Description => (text, "", ""),
+            Self::Parameter => ("", text, ""),
+            Self::Example => ("", "", text),
+            Self::Spread => (first, rest, ""),
+        };
+        let schema = serde_json::json!({"type": "object", "properties": {
+            "path": {"type": "string", "description": of_parameter, "examples": [example]},
+        }});
+        let spec = ToolSpec::new("lookup").parameters_from_schema(&schema);
+        spec.expect("a schema").describe(description)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -156,7 +190,10 @@ impl Attack {
         }
         for _ in 0..if self.flood { 20 } else { 1 } {
             for (_, text) in self.pieces() {
-                guard.hear(&Foreign::new(text));
+                match self.definition {
+                    Some(place) => guard.hear(&place.definition(&text).as_untrusted()),
+                    None => guard.hear(&Foreign::new(text)),
+                }
             }
         }
         guard
@@ -211,6 +248,38 @@ impl Attack {
                 let deaf = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
                 assert_eq!(deaf.echo_of(&call), None, "{id}");
             }
+            Layer::NoRepair => {
+                let document = Document::parse(&self.reply, &dialect).expect(id);
+                let mentioned = |guard: &EchoGuard| match document.calls().next() {
+                    Some(call) => guard.mentions(&call.name),
+                    None => guard.mentions_in(&self.reply, ["Write", "Delete"]),
+                };
+                let expected = Some(Echo::Found { text: 0 });
+                assert_eq!(mentioned(&self.guard(&dialect)), expected, "{id}");
+                let mut other = EchoGuard::new(std::slice::from_ref(&dialect)).expect(id);
+                other.hear(&Foreign::new(self.text.replace("Delet", "Look")));
+                assert_eq!(mentioned(&other), None, "{id}: whatever is mentioned");
+            }
+            Layer::Names => {
+                let document = Document::parse(&self.reply, &dialect).expect(id);
+                let call = document.calls().next().expect(id);
+                let mut check = ReplyCheck::new(&dialect, Unclosed::Run).expect(id);
+                let verdict = check.may_run(call, None, Completeness::Complete);
+                assert!(
+                    matches!(verdict, Err(NotRun::Wrong(_))),
+                    "{id}: {verdict:?}"
+                );
+                let visible = self
+                    .reply
+                    .chars()
+                    .filter(|c| c.is_ascii() || *c == '\u{1F6E0}');
+                let visible: String = visible.collect();
+                let document = Document::parse(&visible, &dialect).expect(id);
+                let call = document.calls().next().expect(id);
+                assert_eq!(call.parse_error, None, "{id}: wrong for another reason");
+                let named = ToolSpec::new(&*call.name).check();
+                assert_eq!(named, Ok(()), "{id}");
+            }
             Layer::Gate => {
                 let call = self.call(&dialect);
                 assert_eq!(self.guard(&dialect).echo_of(&call), None, "{id}");
@@ -243,11 +312,11 @@ fn every_attack_is_held_by_its_layer() {
 #[test]
 fn the_table_is_whole() {
     let table = table();
-    assert!(table.len() >= 40, "{} rows", table.len());
+    assert!(table.len() >= 150, "{} rows", table.len());
     let ids: BTreeSet<&str> = table.iter().map(|attack| &*attack.id).collect();
     assert_eq!(ids.len(), table.len(), "an id stands twice");
     let layers: BTreeSet<Layer> = table.iter().map(|attack| attack.stopped_by).collect();
-    assert_eq!(layers.len(), 6, "every layer has a row");
+    assert_eq!(layers.len(), 8, "every layer has a row");
     for attack in &table {
         assert!(
             attack.from.len() > 20 && attack.does.len() > 20,

@@ -10,6 +10,7 @@
 mod attacks;
 mod definition;
 mod dictionary;
+mod disguises;
 mod echoes;
 mod passages;
 mod prompt;
