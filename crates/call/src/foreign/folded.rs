@@ -1,7 +1,5 @@
 //! Texts normalized to what an echo is compared by (`spec/foreign.md` 4).
 
-use std::str::Chars;
-
 use plaincall_syntax::{Dialect, DialectError, MarkerUse, NearMisses};
 
 use crate::invisible::is_invisible;
@@ -465,7 +463,7 @@ fn longer(sought: &[u8], shorter: &[usize], mut length: usize, byte: Option<&u8>
 /// The characters that count, in one spelling each; each line end is LF, each blank a space. Escapes as JSON writes them
 /// are what they stand for.
 fn fold(text: &str) -> impl Iterator<Item = char> {
-    let mut chars = text.chars();
+    let mut chars = text.chars().filter_map(seen);
     std::iter::from_fn(move || {
         loop {
             let c = match chars.next()? {
@@ -480,7 +478,7 @@ fn fold(text: &str) -> impl Iterator<Item = char> {
 }
 
 /// What a backslash stands for with what is behind it; `None` for what is left out.
-fn unescaped(chars: &mut Chars<'_>) -> Option<char> {
+fn unescaped(chars: &mut (impl Iterator<Item = char> + Clone)) -> Option<char> {
     let mut ahead = chars.clone();
     let c = match ahead.next()? {
         'n' | 'r' => '\n',
@@ -493,12 +491,12 @@ fn unescaped(chars: &mut Chars<'_>) -> Option<char> {
 }
 
 /// Four hexadecimal digits.
-fn code_unit(chars: &mut Chars<'_>) -> Option<u32> {
+fn code_unit(chars: &mut impl Iterator<Item = char>) -> Option<u32> {
     (0..4).try_fold(0, |unit, _| Some(unit << 4 | chars.next()?.to_digit(16)?))
 }
 
 /// The character of a code unit, and of the second one that it may need.
-fn code_point(unit: u32, chars: &mut Chars<'_>) -> Option<char> {
+fn code_point(unit: u32, chars: &mut impl Iterator<Item = char>) -> Option<char> {
     if !(0xD800..0xDC00).contains(&unit) {
         return char::from_u32(unit);
     }
@@ -509,25 +507,28 @@ fn code_point(unit: u32, chars: &mut Chars<'_>) -> Option<char> {
     char::from_u32(0x1_0000 + (unit - 0xD800) * 0x400 + low)
 }
 
-/// `None` for what is not seen.
-fn folded_char(c: char) -> Option<char> {
-    if c.is_ascii_graphic() {
-        return Some(c.to_ascii_lowercase());
-    }
-    let from = |c: char, first: char, to: char| {
+/// A character in the clothes of ASCII, if it is one in others; `None` for what nobody sees.
+fn seen(c: char) -> Option<char> {
+    let from = |first: char, to: char| {
         let code = u32::from(c).checked_sub(u32::from(first))?;
         char::from_u32(u32::from(to) + code)
     };
-    let c = match c {
-        // Tag characters and full-width forms are ASCII in other clothes.
-        '\u{E0020}'..='\u{E007E}' => from(c, '\u{E0020}', ' ')?,
-        '\u{FF01}'..='\u{FF5E}' => from(c, '\u{FF01}', '!')?,
-        // What readers, models among them, take for a line end.
-        '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => return Some('\n'),
-        c => c,
-    };
-    if c.is_whitespace() {
-        return Some(' ');
+    match c {
+        // Tag characters.
+        '\u{E0020}'..='\u{E007E}' => from('\u{E0020}', ' '),
+        // Full-width forms.
+        '\u{FF01}'..='\u{FF5E}' => from('\u{FF01}', '!'),
+        c => (!is_invisible(c)).then_some(c),
     }
-    (!c.is_control() && !is_invisible(c)).then(|| c.to_ascii_lowercase())
+}
+
+/// The character as it counts; `None` if it does not.
+fn folded_char(c: char) -> Option<char> {
+    let c = seen(c)?;
+    match c {
+        // What readers, models among them, take for a line end.
+        '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some('\n'),
+        c if c.is_whitespace() => Some(' '),
+        c => (!c.is_control()).then(|| c.to_ascii_lowercase()),
+    }
 }

@@ -112,7 +112,7 @@ fn the_record_says_it_and_a_run_that_is_taken_up_again_knows_it() {
         shown.contains("held       it also stands in untrusted text, `page.html`"),
         "{shown}"
     );
-    assert!(show(&scene, &["log", "--html", "-"]).contains("a text from outside, `page.html`"));
+    assert!(show(&scene, &["log", "--html", "-"]).contains("untrusted text, `page.html`"));
 
     // Wherever it was cut off, also before all was written down that the model was given.
     let ends: Vec<usize> = (1..)
