@@ -13,12 +13,12 @@ pub(crate) type Definition = (Arc<str>, Arc<Foreign<'static>>);
 /// The definitions that a call can stand in, but for those that the log has heard already.
 pub(crate) fn definitions(
     toolbox: &Toolbox,
-    guard: &EchoGuard,
+    guard: Option<&EchoGuard>,
     history: &[RunEvent],
 ) -> Vec<Definition> {
     let of_tools = toolbox.iter().filter_map(|tool| {
         let text = tool.spec().as_untrusted();
-        let text = Arc::new(guard.what_counts(&text)?.into_owned());
+        let text = Arc::new(guard?.what_counts(&text)?.into_owned());
         let from = tool.origin().map(|origin| format!(" from {origin}"));
         let from = from.unwrap_or_default();
         let name = format!("the definition of the tool {}{from}", tool.name());

@@ -484,10 +484,7 @@ impl RunBuilder {
         let guard = EchoGuard::new(std::slice::from_ref(&self.dialect))?;
         let ears = Ears::new(guard.clone(), &policy);
         let listening = (policy.echoes == Echoes::Held).then_some(guard);
-        let definitions = listening
-            .as_ref()
-            .map(|guard| definitions(&toolbox, guard, history))
-            .unwrap_or_default();
+        let definitions = definitions(&toolbox, listening.as_ref(), history);
         let mut conductor = Conductor::new(Arc::clone(&toolbox), policy, ears);
         let check = ReplyCheck::new(&self.dialect, policy.unclosed)?;
         let mut reader = Reader::new(

@@ -60,8 +60,8 @@ impl Patterns {
         };
         let first = (0..=u8::MAX).map(begins).collect();
         Ok(Self {
-            first,
             markers,
+            first,
             near,
         })
     }

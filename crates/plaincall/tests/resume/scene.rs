@@ -107,7 +107,7 @@ pub(crate) fn toolbox(seen: &Seen) -> Toolbox {
                 let mut text = format!("{}{}{}", before.concat(), say.text, say.list.join(","));
                 if is_veiled {
                     context.observe_untrusted(&text);
-                    text = "veiled".to_owned();
+                    "veiled".clone_into(&mut text);
                 }
                 let result: ToolResult = if ends_well {
                     Ok(text)
