@@ -1,12 +1,13 @@
 //! A conversation that is kept and continued.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use plaincall::call::{Collector, EchoGuard, Foreign, Limits, PassageBuilder};
 use plaincall::syntax::DialectError;
-use plaincall::{CallResult, CloseError, Dialect, Run, RunEvents, Teller, Toolbox};
+use plaincall::{
+    CallResult, CloseError, Dialect, Directories, RemovedFiles, Run, RunEvents, Teller, Toolbox,
+};
 
 use crate::agent::Settings;
 use crate::answer::{AgentError, Answer};
@@ -163,9 +164,9 @@ impl Conversation {
         &self.dialect
     }
 
-    /// The directory of the conversation, in which commands work.
-    pub fn directory(&self) -> Option<&Path> {
-        self.run.directory()
+    /// The directories that the placeholders of commands name.
+    pub fn directories(&self) -> Directories {
+        self.run.directories()
     }
 
     /// How many turns there were.
@@ -183,9 +184,11 @@ impl Conversation {
     /// A log is free to be taken up again ([`Agent::session`](crate::Agent::session)) when this has returned. After a mere
     /// drop, its file may still be in use for a moment, and [`Log::resume`](plaincall::Log::resume) refuses it.
     ///
+    /// Returns the files that were removed with the conversation's scratch directory.
+    ///
     /// # Errors
-    /// If the run's directory cannot be removed.
-    pub async fn close(self) -> Result<(), CloseError> {
+    /// If the scratch directory cannot be removed.
+    pub async fn close(self) -> Result<Option<RemovedFiles>, CloseError> {
         self.run.close().await
     }
 

@@ -4,7 +4,7 @@ pub(crate) mod block;
 pub(crate) mod emoji;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::mem;
 
 use plaincall_syntax::{Span, Syntax, is_blank};
@@ -15,7 +15,8 @@ use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
 use crate::call::ToolCall;
 use crate::explain::rule::Reason;
-use crate::pointer::Pointer;
+use crate::nearest::nearest_name;
+use crate::pointer::{Pointer, escape, unescape};
 use crate::schema::Misfit;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
@@ -361,26 +362,34 @@ fn needs(tool: &ToolSpec, syntax: Syntax) -> String {
     }
 }
 
+/// For how many unknown arguments of a call a parameter is suggested.
+const SUGGESTED: usize = 5;
+
 /// The arguments that a tool does not take. What it does take is told with the first: there may be thousands.
 pub(crate) struct Undeclared<'s> {
     tool: &'s ToolSpec,
-    is_first: bool,
+    count: usize,
 }
 
 impl<'s> Undeclared<'s> {
     pub(crate) fn new(tool: &'s ToolSpec) -> Self {
-        Self {
-            tool,
-            is_first: true,
-        }
+        Self { tool, count: 0 }
     }
 
     pub(crate) fn problem(&mut self, pointer: &str, span: Span) -> Problem {
         let mut message = format!("`{pointer}` is no parameter of {}", self.tool.name);
-        if std::mem::take(&mut self.is_first) {
+        let name = unescape(Pointer::beginning(pointer, 1));
+        let names = self.tool.parameters().iter().map(|one| one.name.as_str());
+        if self.count < SUGGESTED
+            && let Some(near) = nearest_name(&name, names)
+        {
+            let _ = write!(message, " (did you mean `{}`?)", escape(near));
+        }
+        if self.count == 0 {
             message.push_str(": ");
             message.push_str(&takes(self.tool));
         }
+        self.count += 1;
         Problem::new("undeclared_argument", pointer, span, message)
     }
 }

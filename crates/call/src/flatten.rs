@@ -5,11 +5,13 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::argument_error::quoted;
+use crate::arguments::Arguments;
+use crate::bind::bind_arguments;
 use crate::coerce::coerce;
 use crate::decimal::{Decimal, Notation};
 use crate::flatten_for::for_tool;
 use crate::limits::Limits;
-use crate::pointer::{escape, is_index};
+use crate::pointer::{Pointer, escape, is_index};
 use crate::tool::ToolSpec;
 use crate::tool::check::unusable_key;
 
@@ -67,6 +69,49 @@ pub fn flatten(
         }
         Some(tool) => for_tool(object, tool),
     }
+}
+
+/// As [`flatten`] for a call of the tool, with all that is wrong with the arguments in one message, as binding says it of
+/// a call that was written: unknown and missing arguments too.
+///
+/// ```
+/// use plaincall_call::{Parameter, ParameterKind, ToolSpec, flatten_call};
+/// use serde_json::json;
+///
+/// let tool = ToolSpec::new("greet").parameter(Parameter::new("name", ParameterKind::String));
+/// let error = flatten_call(json!({"nmae": "Ada"}).as_object().expect("an object"), &tool).unwrap_err();
+/// assert_eq!(
+///     error,
+///     "`nmae` is no parameter of greet (did you mean `name`?): it takes `name`; `name` is missing: greet cannot be called without it"
+/// );
+/// ```
+///
+/// # Errors
+/// What [`flatten`] refuses, and what is wrong with the rest.
+pub fn flatten_call(
+    object: &Map<String, Value>,
+    tool: &ToolSpec,
+) -> Result<Vec<(String, String)>, String> {
+    for_tool(object, tool).map_err(|error| {
+        let texts = object.iter().map(|(key, value)| {
+            let text = scalar_text(value).unwrap_or_else(|| value.to_string());
+            (escape(key), text)
+        });
+        let texts: Vec<_> = texts.collect();
+        let pairs = texts.iter().map(|(pointer, text)| (&**pointer, &**text));
+        let bound = Arguments::from_pairs_for(tool, pairs)
+            .ok()
+            .and_then(|arguments| bind_arguments(tool, &arguments).err());
+        let problems = bound.unwrap_or_default();
+        let name = |pointer: &str| Pointer::beginning(pointer, 1).to_owned();
+        let is_told = problems
+            .iter()
+            .any(|problem| name(&problem.pointer) == name(&error.pointer));
+        let own = (!is_told).then(|| error.to_string());
+        let messages = problems.into_iter().map(|problem| problem.message);
+        let messages: Vec<String> = own.into_iter().chain(messages).collect();
+        messages.join("; ")
+    })
 }
 
 #[derive(Default)]

@@ -148,7 +148,7 @@ impl<'s> Writer<'_, 's> {
             scalar => scalar_text(scalar).unwrap_or_default(),
         };
         let spelling = self.reader.spelling(place, &text);
-        if spelling.misfit.is_some() {
+        if spelling.misfit.is_some() || !(place.is_open() || self.reader.allows(place, value)) {
             return Err(unfit(pointer, value, place));
         }
         let back = spelling.reading.value(&text);

@@ -53,6 +53,21 @@ pub fn nearest_name<'n>(
         .map(|(_, name)| name)
 }
 
+/// The end of a message about a name that does not exist: the name that was probably meant, or nothing if none is near.
+///
+/// ```
+/// use plaincall_call::did_you_mean;
+///
+/// assert_eq!(did_you_mean("raed", ["read", "write"]), "; did you mean `read`?");
+/// assert_eq!(did_you_mean("shell", ["read", "write"]), "");
+/// ```
+pub fn did_you_mean<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    match nearest_name(written, names) {
+        Some(name) => format!("; did you mean `{}`?", shortened(name, LONGEST_SHOWN)),
+        None => String::new(),
+    }
+}
+
 /// What a model hears that has called a tool which is not there: the tools there are, and the nearest as a suggestion.
 ///
 /// ```
@@ -60,7 +75,7 @@ pub fn nearest_name<'n>(
 ///
 /// assert_eq!(
 ///     unknown_tool("raed", ["read", "write"]),
-///     "there is no tool `raed`; the tools are `read`, `write`; perhaps `read` is meant"
+///     "there is no tool `raed`; the tools are `read`, `write`; did you mean `read`?"
 /// );
 /// ```
 pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
@@ -78,13 +93,7 @@ pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>)
     if let more @ 1.. = names.len().saturating_sub(NAMED_IN_A_SENTENCE) {
         let _ = write!(sentence, " and {more} more");
     }
-    if let Some(name) = nearest_name(written, names) {
-        let _ = write!(
-            sentence,
-            "; perhaps `{}` is meant",
-            shortened(name, LONGEST_SHOWN)
-        );
-    }
+    sentence.push_str(&did_you_mean(written, names));
     sentence
 }
 

@@ -165,7 +165,7 @@ fn keys_that_are_nearly_right_are_named() {
         ("params", "parameters"),
     ] {
         let tool = json!({"name": "a", "description": "", key: {"type": "object"}});
-        let message = format!("perhaps `{meant}` is meant");
+        let message = format!("did you mean `{meant}`?");
         mistakes(&tool.to_string(), &[(&format!("/{key}"), &message)]);
     }
     mistakes(

@@ -19,7 +19,7 @@ use crate::input::Input;
 use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
-use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
 use crate::talk::{Built, Ended, Shown, Stage, build, doubt, explained, kind, play, status};
 
 /// Ask a model a question, with tools.
@@ -178,9 +178,7 @@ async fn answer(
             status(&error.kind)
         }
     };
-    if let Err(error) = closed {
-        complain(&error);
-    }
+    tell_removed(closed, KEEP_FILES);
     let written = written.or(told.err());
     match (status, written) {
         (Status::Good, Some(failure)) => Err(failure),

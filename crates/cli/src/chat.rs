@@ -23,7 +23,7 @@ use crate::picture::call_line::verb;
 use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
-use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
 use crate::talk::{Built, Ended, Shown, build, chosen, doubt, explained, play};
 use crate::tools::effect_word;
 use crate::visible::harmless;
@@ -256,9 +256,7 @@ impl Chat<'_> {
         } = self.built;
         let written = stage.close().await;
         let closing = async {
-            if let Err(error) = talk.close().await {
-                complain(&error);
-            }
+            tell_removed(talk.close().await, KEEP_FILES);
             if let Some(servers) = servers {
                 servers.close().await;
             }

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use plaincall::DEFAULT_CONCURRENT;
 use plaincall_agent::AgentLimits;
-use plaincall_call::nearest_name;
+use plaincall_call::did_you_mean;
 use serde_json::{Map, Value};
 
 use crate::config::contents::Contents;
@@ -257,11 +257,9 @@ fn variables(
         }
         let Some((_, path, part)) = keys.iter().find(|(known, ..)| known == name) else {
             let known = keys.iter().map(|(known, ..)| known.as_str());
-            let near = nearest_name(name, known.chain([USER_FILE, MODEL_KEY]));
-            let near = near.map(|near| format!("; perhaps `{near}` is meant"));
+            let near = did_you_mean(name, known.chain([USER_FILE, MODEL_KEY]));
             return Err(Failure::Configuration(format!(
-                "there is no variable `{name}`{}; `plaincall config --schema` has the keys",
-                near.unwrap_or_default()
+                "there is no variable `{name}`; `plaincall config --schema` has the keys{near}"
             )));
         };
         let Some(text) = environment.get(name) else {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use plaincall::{Rule, Tool, Toolbox};
+use plaincall::{RemovedFiles, Rule, Tool, Toolbox};
 use plaincall_agent::mcp::{McpConfig, McpConfigError, McpOffer, McpOptions, McpServers};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
@@ -47,7 +47,8 @@ pub(crate) enum McpAction {
 /// Nobody can be asked about a call. Tools with the effect `read` or `idempotent` run; one that writes runs only if a rule
 /// of the file or `--allow` lets it. What does not run is refused with a reason.
 ///
-/// All calls work in one directory, in which they can hand files to each other.
+/// The tools work in the directory of the tools file, unless they name another. All calls share one scratch directory
+/// (`{directory:run}`), in which they can pass files to each other.
 ///
 /// Exit status: 0 when the client has closed its end; 1 if the tools cannot be read or the client speaks another
 /// protocol; 130 or 143 after a signal. Nothing that was started is left running.
@@ -69,9 +70,9 @@ pub(crate) struct McpServeOptions {
     #[arg(long)]
     yes: bool,
 
-    /// Let the tools work in this directory, and keep it.
+    /// Use this directory as the scratch directory (`{directory:run}`), and keep it.
     ///
-    /// It is made if it is not there. Without it they work in a temporary one, which is removed.
+    /// It is made if it does not exist. Default: a temporary one, which is removed at the end.
     #[arg(long, value_name = "DIR")]
     run_directory: Option<PathBuf>,
 }
@@ -131,6 +132,7 @@ fn serve(options: &McpServeOptions) -> Outcome {
     offer.yes = options.yes;
     offer.policy = tools.policy;
     let made = temporary.as_ref().map(|made| made.path().to_owned());
+    offer.current_directory = Some(folder(&options.tools)?);
     offer.directory = options.run_directory.clone().or(made);
     offer.environment = environment.into_variables();
     let runtime = runtime()?;
@@ -158,7 +160,22 @@ fn serve(options: &McpServeOptions) -> Outcome {
     });
     // Whoever reads the standard input cannot be called off.
     runtime.shutdown_timeout(LAST_TASKS);
+    if let Some(files) = temporary.and_then(|made| RemovedFiles::of(made.path())) {
+        remark(&format!("{files}; `--run-directory DIR` keeps it"));
+    }
     ended
+}
+
+/// The directory in which a file is.
+fn folder(file: &Path) -> Result<PathBuf, Failure> {
+    let whole = std::path::absolute(file);
+    let folder = whole.map(|whole| whole.parent().unwrap_or(&whole).to_owned());
+    folder.map_err(|error| {
+        Failure::Broken(format!(
+            "cannot find the directory of {}: {error}",
+            file.display()
+        ))
+    })
 }
 
 /// A directory that goes away with the command.

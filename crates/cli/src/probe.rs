@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use clap::Args;
 use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, tasks};
-use plaincall_call::nearest_name;
+use plaincall_call::did_you_mean;
 use serde_json::json;
 
 use crate::arguments::Color;
@@ -287,11 +287,10 @@ fn chosen<T>(
     let names: Vec<&str> = all.iter().map(&name).collect();
     for wanted in wanted {
         if !names.contains(&wanted.as_str()) {
-            let near = nearest_name(wanted, names.iter().copied());
-            let near = near.map_or(String::new(), |near| format!("; perhaps `{near}` is meant"));
             return Err(Failure::Usage(format!(
-                "there is no {what} `{wanted}`{near}: there are {}",
-                names.join(", ")
+                "there is no {what} `{wanted}`: there are {}{}",
+                names.join(", "),
+                did_you_mean(wanted, names.iter().copied())
             )));
         }
     }

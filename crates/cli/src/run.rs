@@ -163,10 +163,10 @@ pub(crate) struct RunOptions {
     #[arg(long, conflicts_with = "json")]
     pub(crate) full: bool,
 
-    /// Let the tools work in this directory, and keep it.
+    /// Use this directory as the run's scratch directory (`{directory:run}`), and keep it.
     ///
-    /// It is made if it is not there. Without it they work in a temporary one, which is removed. With `--resume` it takes
-    /// the place of the one that the run had.
+    /// It is made if it does not exist. Default: a temporary one, which is removed at the end. With `--resume` it takes the
+    /// place of the one that the run had.
     #[arg(long, value_name = "DIR")]
     pub(crate) run_directory: Option<PathBuf>,
 

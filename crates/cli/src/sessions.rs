@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use plaincall::{Log, LogError, Record, RunEvent, Teller};
-use plaincall_call::nearest_name;
+use plaincall_call::did_you_mean;
 
 use crate::config::{Configuration, FileOptions, Layer};
 use crate::environment::Environment;
@@ -257,16 +257,10 @@ pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcom
 
 fn find(folder: &Path, name: &str) -> Result<Known, Failure> {
     let known = all(folder)?;
-    let near = nearest_name(name, known.iter().map(|known| known.name.as_str()));
-    let near = near.map(|near| format!("; perhaps `{near}` is meant"));
+    let near = did_you_mean(name, known.iter().map(|known| known.name.as_str()));
     let found = known.iter().position(|known| known.name == name);
     let found = found.and_then(|place| known.into_iter().nth(place));
-    found.ok_or_else(|| {
-        Failure::Broken(format!(
-            "there is no session `{name}`{}",
-            near.unwrap_or_default()
-        ))
-    })
+    found.ok_or_else(|| Failure::Broken(format!("there is no session `{name}`{near}")))
 }
 
 /// What a list tells of a session.

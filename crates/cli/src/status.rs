@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
+use plaincall::{CloseError, Directories, RemovedFiles};
 
 use crate::arguments::Cli;
 use crate::visible::harmless;
@@ -113,6 +114,31 @@ pub(crate) fn complain(message: &(impl fmt::Display + ?Sized)) {
         harmless(&message.to_string())
     );
 }
+
+/// Says which files were removed with the scratch directory of a run that was closed; `advice` says how to keep them.
+pub(crate) fn tell_removed(closed: Result<Option<RemovedFiles>, CloseError>, advice: &str) {
+    match closed {
+        Ok(None) => {}
+        Ok(Some(files)) => remark(&format!("{files}; {advice}")),
+        Err(error) => complain(&error),
+    }
+}
+
+/// Says where the tools of a resumed run work, if that is not where the command was started.
+pub(crate) fn tell_directory(directories: &Directories) {
+    let current = &directories.current;
+    let is_here = std::env::current_dir().is_ok_and(|here| here == *current);
+    if !current.as_os_str().is_empty() && !is_here {
+        remark(&format!(
+            "the tools work in {}, where the run began",
+            current.display()
+        ));
+    }
+}
+
+/// How to keep the files of a conversation.
+pub(crate) const KEEP_FILES: &str =
+    "to keep files, let the tool write to another directory (`directory` in the tools file)";
 
 /// Says on standard error what is worth knowing.
 pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {

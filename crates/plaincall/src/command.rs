@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plaincall_call::{Parameter, ToolSpec};
+use plaincall_call::{Parameter, ToolSpec, did_you_mean, nearest_name};
 
 use crate::invocation::Invocation;
-use crate::template::{Host, Piece, pieces, single_quoted};
+use crate::template::{DIRECTORY, Host, Piece, pieces, single_quoted};
 use crate::tool::Tool;
 
 /// How much of a command's standard output is kept if it does not say, in bytes.
@@ -27,8 +27,9 @@ pub(crate) const OWN_PREFIX: &str = "PLAINCALL_";
 /// A command that is a tool.
 ///
 /// Its texts may hold placeholders: `{name}` for the text of an argument, exactly as the model wrote it;
-/// `{directory:run}` for the run's own directory; `{directory:tools}` for the folder of the tools file. `{{name}}`
-/// stands for `{name}` itself; all other braces are ordinary characters.
+/// `{directory:current}` for the directory where the run was started; `{directory:tools}` for the folder of the tools
+/// file; `{directory:run}` for the run's scratch directory. `{{name}}` stands for `{name}` itself; all other braces are
+/// ordinary characters.
 ///
 /// The command finds its arguments and the results of the calls it depends on as one JSON object on its standard
 /// input: `{"id", "name", "arguments": {…}, "dependencies": [{"id", "name", "status", "output"}]}`. What it writes to
@@ -98,11 +99,13 @@ impl Command {
         }
     }
 
-    /// Sets the working directory: an absolute path, or one that begins with a placeholder for a directory.
+    /// Sets the working directory: an absolute path, one that begins with a placeholder for a directory, or one relative
+    /// to the [folder of the tools](Self::tools_directory).
     ///
-    /// If nothing is said it is the run's own directory. A command then leaves nothing behind by accident, and the calls
-    /// of a run can hand files to each other. It is no cage: a model can write an absolute path, or one with `..`, and
-    /// a tool that takes paths has to refuse them itself.
+    /// Default: `{directory:current}`, where the run was started
+    /// ([`RunBuilder::current_directory`](crate::RunBuilder::current_directory)). In `{directory:run}` the calls of a run
+    /// can pass files to each other that nobody needs afterwards. A working directory is no cage: a model can write an
+    /// absolute path, or one with `..`, and a tool that takes paths must refuse them itself.
     pub fn directory(mut self, directory: impl Into<String>) -> Self {
         self.directory = Some(directory.into());
         self
@@ -288,6 +291,7 @@ impl Check<'_> {
                 // What is no parameter is named as that.
                 Piece::Argument(name) if self.spec.get(name).is_none() => continue,
                 Piece::Argument(name) => name,
+                Piece::CurrentDirectory => "directory:current",
                 Piece::RunDirectory => "directory:run",
                 Piece::ToolsDirectory => "directory:tools",
                 Piece::Text(_) => continue,
@@ -329,24 +333,31 @@ impl Check<'_> {
 
     fn directory(&mut self, directory: Option<&str>) -> Vec<Piece> {
         let Some(directory) = directory else {
-            return vec![Piece::RunDirectory];
+            return vec![Piece::CurrentDirectory];
         };
         let place = CommandPlace::Directory;
-        let pieces = self.pieces(place, directory, Host::Plain);
+        let mut pieces = self.pieces(place, directory, Host::Plain);
         if pieces
             .iter()
-            .any(|piece| matches!(piece, Piece::Argument(_)))
+            .any(|piece| matches!(piece, Piece::Argument(name) if !name.starts_with(DIRECTORY)))
         {
             self.find(place, "the working directory may not come from an argument");
         }
-        let is_fixed = match pieces.first() {
-            Some(Piece::Text(text)) => Path::new(text).is_absolute(),
-            first => first.is_some(),
-        };
-        if !is_fixed {
-            self.find(place, format!(
-                "the working directory `{directory}` is a relative path; begin it with `/`, `{{directory:tools}}` or `{{directory:run}}`"
-            ));
+        match pieces.first() {
+            None => self.find(place, "the working directory is empty; write a path, or leave `directory` out"),
+            Some(Piece::Text(text)) if text.starts_with('~') => self.find(place, format!(
+                "`~` in the working directory `{directory}` is not expanded; write the whole path, or one relative to the tools file"
+            )),
+            Some(Piece::Text(text)) if !Path::new(text).is_absolute() => {
+                if self.has_tools_directory {
+                    pieces.splice(0..0, [Piece::ToolsDirectory, Piece::Text("/".to_owned())]);
+                } else {
+                    self.find(place, format!(
+                        "the working directory `{directory}` is a relative path; begin it with `/`, `{{directory:current}}` or `{{directory:run}}`"
+                    ));
+                }
+            }
+            Some(_) => {}
         }
         pieces
     }
@@ -383,7 +394,10 @@ impl Check<'_> {
                 Piece::Text(text) if text.contains('\0') => {
                     self.find(place, "a NUL character cannot be part of a command");
                 }
-                Piece::Text(_) | Piece::RunDirectory | Piece::ToolsDirectory => {}
+                Piece::Text(_)
+                | Piece::CurrentDirectory
+                | Piece::RunDirectory
+                | Piece::ToolsDirectory => {}
             }
         }
         pieces
@@ -401,19 +415,30 @@ impl Check<'_> {
     }
 
     fn unknown(&mut self, place: CommandPlace, name: &str) {
+        if let Some(directory) = name.strip_prefix(DIRECTORY) {
+            let near = nearest_name(directory, ["current", "tools", "run"]);
+            let near = near.map(|near| format!("; did you mean `{{{DIRECTORY}{near}}}`?"));
+            let near = near.unwrap_or_default();
+            self.find_in(place, name, format!(
+                "there is no directory `{{{name}}}`; the directories are `{{directory:current}}`, `{{directory:tools}}` and `{{directory:run}}`; for the text itself write `{{{{{name}}}}}`{near}"
+            ));
+            return;
+        }
         let names = self
             .spec
             .parameters()
             .iter()
             .map(|parameter| format!("`{}`", parameter.name));
         let names: Vec<String> = names.collect();
+        let declared = self.spec.parameters().iter();
+        let near = did_you_mean(name, declared.map(|parameter| parameter.name.as_str()));
         let parameters = if names.is_empty() {
             "the tool has no parameters".to_owned()
         } else {
             format!("the parameters are {}", names.join(", "))
         };
         self.find_in(place, name, format!(
-            "`{{{name}}}` is no parameter of the tool; {parameters}; for the text itself write `{{{{{name}}}}}`"
+            "`{{{name}}}` is no parameter of the tool; {parameters}; for the text itself write `{{{{{name}}}}}`{near}"
         ));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::gate::Request;
 use crate::result::{Status, status_name};
 use crate::rules::{Rules, Verdict};
-use crate::run_directory::RunDirectory;
+use crate::run_directory::{Directories, RunDirectory};
 use crate::whole_results::WholeResults;
 
 /// What a tool is told about its call.
@@ -51,6 +51,8 @@ impl Observed {
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
     pub(crate) directory: Option<RunDirectory>,
+    /// Where the run was started.
+    pub(crate) current_directory: PathBuf,
     /// What commands may see of the environment.
     pub(crate) environment: BTreeMap<OsString, OsString>,
     /// The whole outputs of calls, of which the model may have been told only the beginning.
@@ -58,6 +60,16 @@ pub(crate) struct Surroundings {
     pub(crate) rules: Rules,
     /// Finds what counts of an untrusted text; `None` if echoes are nothing special in this run.
     pub(crate) guard: Option<EchoGuard>,
+}
+
+impl Surroundings {
+    /// The directories that placeholders name.
+    pub(crate) fn directories(&self) -> Directories {
+        Directories {
+            current: self.current_directory.clone(),
+            run: self.directory.as_ref().map(|own| own.path().to_owned()),
+        }
+    }
 }
 
 /// The result of a call that this call depends on. It ended `ok`, or its tool lets dependents run although it failed
@@ -137,7 +149,7 @@ impl Context {
         }
     }
 
-    /// The run's own directory, if it has one.
+    /// The run's scratch directory, if it has one.
     pub fn directory(&self) -> Option<&Path> {
         self.surroundings.directory.as_ref().map(RunDirectory::path)
     }

@@ -88,7 +88,10 @@ pub struct RunBegin {
     pub policy: Policy,
     /// The tools and how they may run, by name.
     pub tools: BTreeMap<String, ToolBegin>,
-    /// The run's own directory, if it has one.
+    /// The directory in which the run was started, if a tool uses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_directory: Option<String>,
+    /// The run's scratch directory, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<DirectoryBegin>,
     /// What the program that began the run wants to know again: [`RunBuilder::note`](crate::RunBuilder::note).
@@ -96,7 +99,7 @@ pub struct RunBegin {
     pub note: serde_json::Value,
 }
 
-/// The run's own directory.
+/// The run's scratch directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryBegin {
     /// Where it is.

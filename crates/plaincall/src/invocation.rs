@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::command::{Line, OWN_PREFIX, is_always_seen};
 use crate::context::{Context, DependencyResult};
 use crate::process::{Finished, Job, Program, run};
+use crate::run_directory::Directories;
 use crate::template::Piece;
 use crate::tool::{Code, Failure, ToolResult, Work};
 
@@ -66,7 +67,10 @@ impl Code for Invocation {
     fn command_text(&self, arguments: &Arguments) -> Option<String> {
         let fill = Fill {
             arguments,
-            run_directory: Some(Path::new("{directory:run}")),
+            directories: &Directories {
+                current: "{directory:current}".into(),
+                run: Some("{directory:run}".into()),
+            },
             tools_directory: &self.tools_directory,
         };
         // What cannot be filled in keeps the call from starting; there is no line to show.
@@ -92,11 +96,11 @@ impl Code for Invocation {
         Some(text)
     }
 
-    fn command_directory(&self, run_directory: Option<&Path>) -> Option<PathBuf> {
+    fn command_directory(&self, directories: &Directories) -> Option<PathBuf> {
         let fill = Fill {
             // The working directory comes from no argument.
             arguments: &Arguments::default(),
-            run_directory,
+            directories,
             tools_directory: &self.tools_directory,
         };
         fill.whole(&self.directory).ok().map(PathBuf::from)
@@ -106,7 +110,7 @@ impl Code for Invocation {
         true
     }
 
-    fn needs_directory(&self) -> bool {
+    fn needs(&self, directory: &Piece) -> bool {
         let pieces: Box<dyn Iterator<Item = &Piece>> = match &self.line {
             Line::Program(elements) => Box::new(elements.iter().flatten()),
             Line::Shell(script) => Box::new(script.parameters.iter()),
@@ -114,7 +118,7 @@ impl Code for Invocation {
         };
         pieces
             .chain(&self.directory)
-            .any(|piece| *piece == Piece::RunDirectory)
+            .any(|piece| piece == directory)
     }
 }
 
@@ -122,7 +126,7 @@ impl Invocation {
     fn job(&self, arguments: &Arguments, context: &Context) -> Result<Job, Failure> {
         let fill = Fill {
             arguments,
-            run_directory: context.directory(),
+            directories: &context.surroundings.directories(),
             tools_directory: &self.tools_directory,
         };
         let mut line = match &self.line {
@@ -209,7 +213,7 @@ fn input(arguments: &Arguments, context: &Context) -> Result<Vec<u8>, Failure> {
 /// What placeholders stand for in one call.
 struct Fill<'a> {
     arguments: &'a Arguments,
-    run_directory: Option<&'a Path>,
+    directories: &'a Directories,
     tools_directory: &'a Path,
 }
 
@@ -238,7 +242,8 @@ impl Fill<'_> {
     fn piece(&self, piece: &Piece) -> Result<Option<OsString>, Failure> {
         Ok(Some(match piece {
             Piece::Text(text) => text.into(),
-            Piece::RunDirectory => self.run_directory.unwrap_or(Path::new("")).into(),
+            Piece::CurrentDirectory => self.directories.current.clone().into(),
+            Piece::RunDirectory => self.directories.run.clone().unwrap_or_default().into(),
             Piece::ToolsDirectory => self.tools_directory.into(),
             Piece::Argument(name) => match self.arguments.get(name) {
                 Some(text) if text.contains('\0') => {

@@ -110,6 +110,7 @@ pub use resident::{Resident, ResidentEnd};
 pub use result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times, TurnResults};
 pub use rules::{Pattern, Rule, Rules, Verdict};
 pub use run::{Canceller, Run, RunBuilder};
+pub use run_directory::{Directories, RemovedFiles};
 pub use run_error::{CloseError, RunError};
 pub use source::{Bytes, Source};
 pub use syntax::Dialect;

@@ -33,8 +33,9 @@ use crate::reader::Reader;
 use crate::replay::{Replayed, Unfinished, beginning, check_tools, replay};
 use crate::result::{CallResult, TurnResults};
 use crate::rules::Rules;
-use crate::run_directory::{Place, RunDirectory};
+use crate::run_directory::{Directories, Place, RemovedFiles, RunDirectory};
 use crate::run_error::{CloseError, RunError};
+use crate::template::Piece;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
 use crate::turn::Turn;
@@ -49,8 +50,8 @@ const OBSERVER_GRACE: Duration = Duration::from_secs(5);
 
 /// One conversation with a model: its tools, who may allow calls, its ids and the results so far.
 ///
-/// A task of its own owns the calls that run. Dropping the run calls off what still runs, lets nothing of it live on,
-/// and removes the run's directory.
+/// A task of its own owns the calls that run. Dropping the run calls off what still runs and lets nothing of it live on.
+/// [`close`](Self::close) also removes its scratch directory with the files in it.
 ///
 /// ```
 /// use plaincall::{Effect, Run, Stop, Tool, Toolbox};
@@ -107,6 +108,7 @@ impl Run {
             limits: Limits::for_running(),
             policy: Policy::default(),
             directory: None,
+            current_directory: None,
             environment: BTreeMap::new(),
             log: None,
             is_rest_called_off: false,
@@ -251,18 +253,24 @@ impl Run {
         &self.toolbox
     }
 
-    /// The run's own directory, if it has one.
+    /// The run's scratch directory, if it has one.
     pub fn directory(&self) -> Option<&Path> {
         self.surroundings.directory.as_ref().map(RunDirectory::path)
     }
 
-    /// Ends the run as dropping it does, and waits until nothing of it is left. The run's directory is removed on a
-    /// thread for work that blocks; a run that is dropped removes it on the thread where its last call ends.
+    /// The directories that the placeholders of commands name.
+    pub fn directories(&self) -> Directories {
+        self.surroundings.directories()
+    }
+
+    /// Ends the run as dropping it does, waits until nothing of it is left, and removes its scratch directory. Returns the
+    /// files that were removed with it, so that the user can be told. A run that is merely dropped leaves a scratch
+    /// directory that holds files.
     ///
     /// # Errors
-    /// If the run's directory cannot be removed. A tool that has kept its [`Context`](crate::Context) keeps the
+    /// If the scratch directory cannot be removed. A tool that has kept its [`Context`](crate::Context) keeps the
     /// directory for as long.
-    pub async fn close(self) -> Result<(), CloseError> {
+    pub async fn close(self) -> Result<Option<RemovedFiles>, CloseError> {
         let Self {
             inbox,
             runtime,
@@ -279,13 +287,14 @@ impl Run {
         }
         let directory = Arc::into_inner(surroundings).and_then(|all| all.directory);
         let Some(directory) = directory else {
-            return Ok(());
+            return Ok(None);
         };
         let removed = runtime.spawn_blocking(|| directory.remove()).await;
         // If the runtime has gone down, the directory has too.
         match removed {
             Ok(Err((directory, error))) => Err(CloseError { directory, error }),
-            Ok(Ok(())) | Err(_) => Ok(()),
+            Ok(Ok(files)) => Ok(files),
+            Err(_) => Ok(None),
         }
     }
 
@@ -322,6 +331,7 @@ pub struct RunBuilder {
     limits: Limits,
     policy: Policy,
     directory: Option<Place>,
+    current_directory: Option<PathBuf>,
     environment: BTreeMap<OsString, OsString>,
     log: Option<Log>,
     is_rest_called_off: bool,
@@ -431,14 +441,23 @@ impl RunBuilder {
         self
     }
 
-    /// Gives the run a directory of its own, made in this one. It is removed at the end of the run. With a log it stays as
-    /// long as calls may be taken up again; if the conversation goes on after that, it is made anew.
+    /// Sets the directory that `{directory:current}` names, in which commands work by default. It must be an absolute
+    /// path. Default: the current directory of the process. A run that is resumed from a log keeps the one that it began
+    /// with.
+    pub fn current_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.current_directory = Some(directory.into());
+        self
+    }
+
+    /// Gives the run a scratch directory (`{directory:run}`), made in this one. It is removed when
+    /// the run is [closed](Run::close). With a log it stays as long as calls may be resumed; if the conversation goes on after that, it is made anew.
     pub fn directory_in(mut self, parent: impl Into<PathBuf>) -> Self {
         self.directory = Some(Place::In(parent.into()));
         self
     }
 
-    /// Makes this the run's own directory. It is made if it is not there, and it stays, with all that is in it.
+    /// Makes this the run's scratch directory (`{directory:run}`). It is made if it does not exist, and it stays, with all
+    /// that is in it.
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(Place::At(directory.into()));
         self
@@ -510,9 +529,16 @@ impl RunBuilder {
         let directory =
             directory.map_err(|(parent, error)| RunError::Directory { parent, error })?;
         check_directory(directory.as_ref(), &toolbox)?;
+        let current_directory = current_directory(self.current_directory, recorded, &toolbox)?;
         let begin = match recorded {
             Some(recorded) => recorded.clone(),
-            None => run_begin(policy, &toolbox, directory.as_ref(), self.note),
+            None => run_begin(
+                policy,
+                &toolbox,
+                current_directory.as_deref(),
+                directory.as_ref(),
+                self.note,
+            ),
         };
         let mut listeners = Vec::new();
         let mut observers = Vec::new();
@@ -526,6 +552,7 @@ impl RunBuilder {
         let surroundings = Arc::new(Surroundings {
             guard: listening.clone(),
             directory,
+            current_directory: current_directory.unwrap_or_default(),
             environment: self.environment,
             whole_results: WholeResults::with_limit(policy.result_limit),
             rules: self.rules,
@@ -586,6 +613,7 @@ fn nesting(value: &serde_json::Value) -> usize {
 fn run_begin(
     policy: Policy,
     toolbox: &Toolbox,
+    current_directory: Option<&Path>,
     directory: Option<&RunDirectory>,
     note: serde_json::Value,
 ) -> RunBegin {
@@ -600,6 +628,7 @@ fn run_begin(
             .iter()
             .map(|tool| (tool.name().to_owned(), tool.begin()))
             .collect(),
+        current_directory: current_directory.map(|path| path.display().to_string()),
         directory: directory.map(RunDirectory::begin),
         note,
     }
@@ -620,12 +649,48 @@ fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
 
 /// Whether the tools have the directory that they cannot do without.
 fn check_directory(directory: Option<&RunDirectory>, toolbox: &Toolbox) -> Result<(), RunError> {
-    match toolbox.iter().find(|tool| tool.code.needs_directory()) {
+    match toolbox
+        .iter()
+        .find(|tool| tool.code.needs(&Piece::RunDirectory))
+    {
         Some(tool) if directory.is_none() => Err(RunError::NoDirectory {
             tool: tool.name().to_owned(),
         }),
         _ => Ok(()),
     }
+}
+
+/// The directory in which commands work, if there are any: that of the log, or the one that was set, or the process's.
+fn current_directory(
+    set: Option<PathBuf>,
+    recorded: Option<&RunBegin>,
+    toolbox: &Toolbox,
+) -> Result<Option<PathBuf>, RunError> {
+    if !toolbox
+        .iter()
+        .any(|tool| tool.code.needs(&Piece::CurrentDirectory))
+    {
+        return Ok(set);
+    }
+    let recorded = recorded.and_then(|begin| begin.current_directory.as_deref());
+    let directory = match (recorded, set) {
+        (Some(recorded), _) => PathBuf::from(recorded),
+        (None, Some(set)) => set,
+        (None, None) => {
+            let current = std::env::current_dir();
+            current.map_err(|error| RunError::CurrentDirectory {
+                path: ".".into(),
+                error,
+            })?
+        }
+    };
+    if directory.is_absolute() && directory.is_dir() {
+        return Ok(Some(directory));
+    }
+    Err(RunError::CurrentDirectory {
+        path: directory,
+        error: std::io::ErrorKind::NotADirectory.into(),
+    })
 }
 
 /// Whether the present runtime has timers. It cannot be asked; making a timer panics where there are none.

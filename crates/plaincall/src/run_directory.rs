@@ -1,5 +1,7 @@
-//! The run's own directory.
+//! The directories of a run: where it was started, and its scratch directory.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -18,7 +20,10 @@ const OTHERS: u32 = 0o077;
 /// What nobody else may have in any directory that a run takes again.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Where the run's own directory is to be.
+/// How many of the removed files a sentence names.
+const NAMED: usize = 5;
+
+/// Where the run's scratch directory is to be.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// A new one in this one.
@@ -27,7 +32,60 @@ pub(crate) enum Place {
     At(PathBuf),
 }
 
-/// The run's own directory. A temporary one is removed when the last one who holds it lets go.
+/// The directories that the placeholders of a command name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directories {
+    /// `{directory:current}`: where the run was started.
+    pub current: PathBuf,
+    /// `{directory:run}`: the run's scratch directory, if it has one.
+    pub run: Option<PathBuf>,
+}
+
+/// The files that were removed with the scratch directory of a run. It displays as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemovedFiles {
+    /// The directory.
+    pub directory: PathBuf,
+    /// The names of the files and directories in it, in order.
+    pub names: Vec<OsString>,
+}
+
+impl RemovedFiles {
+    /// The files in a directory that is about to be removed; `None` if there are none.
+    pub fn of(directory: &Path) -> Option<Self> {
+        let entries = std::fs::read_dir(directory).ok()?;
+        let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        (!names.is_empty()).then(|| Self {
+            directory: directory.to_owned(),
+            names,
+        })
+    }
+}
+
+impl fmt::Display for RemovedFiles {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.names.iter().take(NAMED);
+        // Tools choose the names.
+        let shown = shown.map(|name| {
+            let name = name.to_string_lossy();
+            format!("`{}`", name.replace(char::is_control, "\u{fffd}"))
+        });
+        let shown: Vec<String> = shown.collect();
+        write!(
+            formatter,
+            "the run's scratch directory was removed, with {}",
+            shown.join(", ")
+        )?;
+        match self.names.len().saturating_sub(NAMED) {
+            0 => Ok(()),
+            more => write!(formatter, " and {more} more"),
+        }
+    }
+}
+
+/// The run's scratch directory. A temporary one is removed at the end of the run; files in it only by [`Self::remove`],
+/// which names them.
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
@@ -178,27 +236,31 @@ impl RunDirectory {
         self.stays.store(false, Ordering::Relaxed);
     }
 
-    /// Removes it, if it is to be removed.
-    pub(crate) fn remove(mut self) -> Result<(), (PathBuf, io::Error)> {
-        self.remove_now()
-            .map_err(|error| (self.path.clone(), error))
-    }
-
-    fn remove_now(&mut self) -> io::Result<()> {
-        if !self.is_temporary || self.stays.load(Ordering::Relaxed) {
-            return Ok(());
+    /// Removes it, if it is temporary and no longer needed, and returns the files that were in it.
+    pub(crate) fn remove(mut self) -> Result<Option<RemovedFiles>, (PathBuf, io::Error)> {
+        if !self.goes() {
+            return Ok(None);
         }
         self.is_temporary = false;
+        let files = RemovedFiles::of(&self.path);
         match std::fs::remove_dir_all(&self.path) {
             // A tool may have removed it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err((self.path.clone(), error)),
+            Ok(()) => Ok(files),
         }
+    }
+
+    fn goes(&self) -> bool {
+        self.is_temporary && !self.stays.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
-        let _ = self.remove_now();
+        if self.goes() {
+            // It fails if files are in it: nobody could be told that they were removed.
+            let _ = std::fs::remove_dir(&self.path);
+        }
     }
 }

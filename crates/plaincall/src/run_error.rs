@@ -29,6 +29,13 @@ pub enum RunError {
         /// Why it cannot.
         error: std::io::Error,
     },
+    /// The directory in which commands work does not exist.
+    CurrentDirectory {
+        /// Which.
+        path: PathBuf,
+        /// Why it cannot be used.
+        error: std::io::Error,
+    },
     /// A tool needs the run's directory, and the run has none.
     NoDirectory {
         /// The name of the tool.
@@ -56,16 +63,21 @@ impl fmt::Display for RunError {
                 "the tool `{tool}` is a command, and the tokio runtime cannot wait for processes; build it with `enable_all`"
             ),
             Self::Dialect(error) => error.fmt(formatter),
+            Self::CurrentDirectory { path, error } => write!(
+                formatter,
+                "the tools cannot work in {}: {error}; it must be the absolute path of a directory that exists",
+                path.display()
+            ),
             Self::Directory { parent, error } if error.kind() == std::io::ErrorKind::NotFound => {
                 write!(
                     formatter,
-                    "the run's directory {} is not there",
+                    "the run's scratch directory {} does not exist",
                     parent.display()
                 )
             }
             Self::Directory { parent, error } => write!(
                 formatter,
-                "the run's directory {} cannot be used: {error}",
+                "the run's scratch directory {} cannot be used: {error}",
                 parent.display()
             ),
             Self::Observer(error) => write!(
@@ -77,7 +89,7 @@ impl fmt::Display for RunError {
             Self::Resume(error) => error.fmt(formatter),
             Self::NoDirectory { tool } => write!(
                 formatter,
-                "the tool `{tool}` works in the run's directory, and the run has none; say where to make it"
+                "the tool `{tool}` uses `{{directory:run}}`, and the run has no scratch directory; set one with `directory_in` or `directory`"
             ),
         }
     }
@@ -87,7 +99,9 @@ impl std::error::Error for RunError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Dialect(error) => Some(error),
-            Self::Directory { error, .. } | Self::Observer(error) => Some(error),
+            Self::Directory { error, .. }
+            | Self::CurrentDirectory { error, .. }
+            | Self::Observer(error) => Some(error),
             Self::Resume(error) => Some(error),
             Self::NoRuntime
             | Self::NoTimers
@@ -123,7 +137,7 @@ impl fmt::Display for CloseError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "the run's directory {} cannot be removed: {}; remove it by hand",
+            "the run's scratch directory {} cannot be removed: {}; remove it by hand",
             self.directory.display(),
             self.error
         )

@@ -1,13 +1,16 @@
-//! Texts with placeholders: `{argument}`, `{directory:run}`, `{directory:tools}`.
+//! Texts with placeholders: `{argument}`, `{directory:current}`, `{directory:run}`, `{directory:tools}`.
 //!
 //! ```text
 //! template    = { placeholder | literal | character } ;
 //! placeholder = "{" , name , "}" ;
 //! literal     = "{{" , name , "}}" ;              (* stands for "{name}" *)
-//! name        = "directory:run" | "directory:tools" | letter , { letter | digit | "_" | "-" | "." } ;
+//! name        = [ "directory:" ] , letter , { letter | digit | "_" | "-" | "." } ;
 //! ```
 //!
 //! Every other brace is an ordinary character. In a script for a shell `${name}` is the shell's own.
+
+/// What begins the names of directories.
+pub(crate) const DIRECTORY: &str = "directory:";
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +19,9 @@ pub(crate) enum Piece {
     Text(String),
     /// The text of an argument.
     Argument(String),
-    /// The run's directory.
+    /// The directory in which the run was started.
+    CurrentDirectory,
+    /// The run's scratch directory.
     RunDirectory,
     /// The folder of the tools file.
     ToolsDirectory,
@@ -68,9 +73,13 @@ pub(crate) fn pieces(text: &str, host: Host) -> Vec<Piece> {
 fn placeholder(text: &str) -> Option<(Piece, &str)> {
     let (name, behind) = text.strip_prefix('{')?.split_once('}')?;
     let piece = match name {
+        "directory:current" => Piece::CurrentDirectory,
         "directory:run" => Piece::RunDirectory,
         "directory:tools" => Piece::ToolsDirectory,
-        name if is_name(name) => Piece::Argument(name.to_owned()),
+        // No parameter has a name with a colon, so a misspelled directory is found as an unknown parameter.
+        name if is_name(name.strip_prefix(DIRECTORY).unwrap_or(name)) => {
+            Piece::Argument(name.to_owned())
+        }
         _ => return None,
     };
     Some((piece, behind))
@@ -241,6 +250,7 @@ mod tests {
             .map(|piece| match piece {
                 Piece::Text(text) => text,
                 Piece::Argument(name) => format!("<{name}>"),
+                Piece::CurrentDirectory => "<current>".to_owned(),
                 Piece::RunDirectory => "<run>".to_owned(),
                 Piece::ToolsDirectory => "<tools>".to_owned(),
             })
@@ -263,7 +273,9 @@ mod tests {
             ("{\"a\":{\"b\":1}}", "{\"a\":{\"b\":1}}"),
             ("{\"a\":{path}}", "{\"a\":|<path>|}"),
             ("{}{ a }{a b}{1}{_}", "{}{ a }{a b}{1}{_}"),
-            ("{directory:other}", "{directory:other}"),
+            ("{directory:current}", "<current>"),
+            ("{directory:other}", "<directory:other>"),
+            ("{directory: other}", "{directory: other}"),
             ("{open", "{open"),
             ("}{", "}{"),
             // Double braces take the meaning away.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,8 @@ use plaincall_call::{Arguments, Effect, ToolSpec};
 
 use crate::context::Context;
 use crate::rules::{Meaning, Meanings};
+use crate::run_directory::Directories;
+use crate::template::Piece;
 use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
 use crate::typed::{ToolArguments, ToolFuture};
 
@@ -38,7 +40,7 @@ pub(crate) trait Code: Send + Sync {
     }
 
     /// The directory that it would be run in; nothing if it is no command.
-    fn command_directory(&self, _: Option<&Path>) -> Option<PathBuf> {
+    fn command_directory(&self, _: &Directories) -> Option<PathBuf> {
         None
     }
 
@@ -47,8 +49,8 @@ pub(crate) trait Code: Send + Sync {
         false
     }
 
-    /// Whether it cannot do without the run's directory.
-    fn needs_directory(&self) -> bool {
+    /// Whether it cannot do without the directory that this placeholder names.
+    fn needs(&self, _: &Piece) -> bool {
         false
     }
 }
@@ -363,10 +365,10 @@ impl Tool {
         self.code.command_text(arguments)
     }
 
-    /// The directory in which the tool would be run, if it is a command, in a run with this directory of its own; for
-    /// a function the one that it [works in](Self::works_in).
-    pub fn command_directory(&self, run_directory: Option<&Path>) -> Option<PathBuf> {
-        let directory = self.code.command_directory(run_directory);
+    /// The directory in which the tool would be run, if it is a command, in a run with these directories; for a function
+    /// the one that it [works in](Self::works_in).
+    pub fn command_directory(&self, directories: &Directories) -> Option<PathBuf> {
+        let directory = self.code.command_directory(directories);
         directory.or_else(|| self.works_in.clone())
     }
 

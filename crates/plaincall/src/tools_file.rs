@@ -21,7 +21,6 @@
 
 mod choice;
 mod mistake;
-mod nearest;
 mod parameters;
 mod retry;
 mod rules;
@@ -34,6 +33,7 @@ mod tool;
 use std::borrow::Cow;
 use std::path::Path;
 
+use plaincall_call::did_you_mean;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -46,7 +46,6 @@ use crate::policy::Policy;
 use crate::rules::Rules;
 use crate::tool::Tool;
 use mistake::Mistakes;
-use nearest::perhaps;
 use rules::Known;
 use table::Table;
 
@@ -116,8 +115,8 @@ fn file(document: &DeTable<'_>, path: &Path, mistakes: &mut Mistakes<'_>) -> Too
         let name = key.get_ref().as_ref();
         if !TABLES.contains(&name) {
             let message = format!(
-                "`{name}` means nothing here{}; a file holds `[tools.NAME]`, `[run]` and `[[rules]]`",
-                perhaps(name, TABLES)
+                "there is no key `{name}` here; a file holds `[tools.NAME]`, `[run]` and `[[rules]]`{}",
+                did_you_mean(name, TABLES)
             );
             mistakes.add(key.span(), message);
         }

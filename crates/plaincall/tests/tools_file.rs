@@ -385,12 +385,12 @@ async fn calls_are_held_against_the_whole_schema() {
 
 #[tokio::test]
 async fn a_tool_that_needs_a_directory_says_so() {
-    let file = "[tools.a]\ncommand = ['true']\n[tools.b]\ncommand = ['true']\ndirectory = '/'";
+    let file = "[tools.a]\ncommand = ['true']\ndirectory = '{directory:run}'\n[tools.b]\ncommand = ['true']";
     let tools = read_tools(file, PATH).unwrap().tools;
     let build = |tool: &Tool| Run::new(Toolbox::new([tool.clone()]).unwrap());
     assert_eq!(
         build(&tools[0]).unwrap_err().to_string(),
-        "the tool `a` works in the run's directory, and the run has none; say where to make it"
+        "the tool `a` uses `{directory:run}`, and the run has no scratch directory; set one with `directory_in` or `directory`"
     );
     assert!(build(&tools[1]).is_ok());
 }

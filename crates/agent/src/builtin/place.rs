@@ -230,7 +230,7 @@ impl Place {
         }
         match self.meant(&written.path) {
             Some(meant) => format!(
-                "there is nothing at {name}; perhaps {} is meant",
+                "there is nothing at {name}; did you mean {}?",
                 named(&meant)
             ),
             None => format!("there is nothing at {name}{}", self.look()),

@@ -33,7 +33,7 @@ use plaincall::{Effect, Mistake, Pattern};
 /// let error = McpConfig::read(r#"{"mcpServers": {"files": {"comand": "npx"}}}"#, "/mcp.json", |_| None).unwrap_err();
 /// assert_eq!(
 ///     error.mistakes[0].to_string(),
-///     "line 1, column 27: there is no key `comand`; perhaps `command` is meant"
+///     "line 1, column 27: there is no key `comand`; did you mean `command`?"
 /// );
 /// # Ok::<(), plaincall_agent::mcp::McpConfigError>(())
 /// ```

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::{flatten, unknown_tool};
+use plaincall::call::{flatten_call, unknown_tool};
 use plaincall::syntax::{Call, render};
 use plaincall::{
     CallResult, Decision, Dialect, Effect, Gate, GateFuture, Policy, Request, Rules, Run, RunError,
@@ -68,7 +68,10 @@ pub struct McpOffer {
     pub policy: Policy,
     /// What commands may see of the environment ([`RunBuilder::environment`](plaincall::RunBuilder::environment)).
     pub environment: BTreeMap<OsString, OsString>,
-    /// The directory in which commands run, and where the calls of the client hand files to each other.
+    /// The directory in which commands work by default ([`RunBuilder::current_directory`](plaincall::RunBuilder::current_directory)).
+    /// Default: the current directory of the process.
+    pub current_directory: Option<PathBuf>,
+    /// The scratch directory, in which the calls of the client can pass files to each other.
     pub directory: Option<PathBuf>,
     /// What the server calls itself.
     pub name: String,
@@ -104,6 +107,7 @@ impl McpOffer {
             yes: false,
             policy: Policy::default(),
             environment: BTreeMap::new(),
+            current_directory: None,
             directory: None,
             name: "plaincall".to_owned(),
         }
@@ -219,6 +223,9 @@ impl Service {
         if let Some(directory) = &self.offer.directory {
             builder = builder.directory(directory);
         }
+        if let Some(directory) = &self.offer.current_directory {
+            builder = builder.current_directory(directory);
+        }
         builder.build()
     }
 
@@ -293,7 +300,7 @@ impl Service {
     /// # Errors
     /// Says which argument cannot be told to the tool.
     fn written(&self, tool: &Tool, arguments: &JsonObject) -> Result<String, String> {
-        let pairs = flatten(arguments, Some(tool.spec()))
+        let pairs = flatten_call(arguments, tool.spec())
             .map_err(|error| format!("wrong arguments: {error}"))?;
         let call = Call::Block {
             name: tool.name(),

@@ -210,7 +210,11 @@ fn where_they_work() {
         ("run_command", true),
         ("finish", false),
     ] {
-        let directory = scene.toolbox().get(tool).unwrap().command_directory(None);
+        let directory = scene
+            .toolbox()
+            .get(tool)
+            .unwrap()
+            .command_directory(&plaincall::Directories::default());
         assert_eq!(directory, expected.then(|| here.clone()), "{tool}");
     }
 }

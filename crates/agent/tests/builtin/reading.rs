@@ -97,13 +97,13 @@ async fn lines_with_their_numbers() {
             "a.tx",
             "",
             "",
-            "error: there is nothing at `a.tx`; perhaps `a.txt` is meant",
+            "error: there is nothing at `a.tx`; did you mean `a.txt`?",
         ),
         (
             "idr/b",
             "",
             "",
-            "error: there is nothing at `idr/b`; perhaps `dir/b` is meant",
+            "error: there is nothing at `idr/b`; did you mean `dir/b`?",
         ),
         (
             "dir/zzz",
@@ -263,7 +263,7 @@ async fn lists() {
         ),
         (
             &[("path", "scr")],
-            "error: there is nothing at `scr`; perhaps `src` is meant",
+            "error: there is nothing at `scr`; did you mean `src`?",
         ),
         (
             &[("glob", "[")],

@@ -321,8 +321,5 @@ fn near_key<'f, 'k>(
 
 fn misspelled(at: &str, key: &str, meant: &str) -> SpecError {
     let at = format!("{at}/{}", escape(key));
-    SpecError::new(
-        at,
-        format!("nothing is read here: perhaps `{meant}` is meant"),
-    )
+    SpecError::new(at, format!("nothing is read here; did you mean `{meant}`?"))
 }

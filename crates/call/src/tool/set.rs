@@ -21,7 +21,7 @@ use crate::tool::ToolSpec;
 /// let text = "!!!GADGET_START:read-fiel\n!!!ARG:path\na.txt\n!!!GADGET_END";
 /// let document = Document::parse(text, &Dialect::block())?;
 /// let problems = tools.bind(document.calls().next().expect("a call")).unwrap_err();
-/// assert_eq!(problems[0].message, "there is no tool `read-fiel`; the tools are `read-file`; perhaps `read-file` is meant");
+/// assert_eq!(problems[0].message, "there is no tool `read-fiel`; the tools are `read-file`; did you mean `read-file`?");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]

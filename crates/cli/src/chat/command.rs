@@ -64,7 +64,7 @@ impl Command {
             "save" if rest.is_empty() => Err("write a file behind it: `/save talk.txt`".to_owned()),
             "save" => Ok(Self::Save(PathBuf::from(rest))),
             _ => Err(match nearest_name(name, NAMES) {
-                Some(near) => format!("there is no command `/{name}`; perhaps `/{near}` is meant"),
+                Some(near) => format!("there is no command `/{name}`; did you mean `/{near}`?"),
                 None => format!("there is no command `/{name}`; `/help` lists them"),
             }),
         })
@@ -101,7 +101,7 @@ mod tests {
         check("/show 3", Some(Ok(Command::Show(3))));
         check("/show 0", Some(Err("write a number")));
         check("/save", Some(Err("write a file")));
-        check("/tool", Some(Err("perhaps `/tools`")));
+        check("/tool", Some(Err("did you mean `/tools`?")));
         check("/xyzzy", Some(Err("`/help` lists them")));
         check("/tools now", Some(Err("stands alone")));
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use plaincall_call::nearest_name;
+use plaincall_call::did_you_mean;
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -299,18 +299,17 @@ impl Reader<'_, '_> {
             (Shape::Words(words), DeValue::String(text)) => {
                 if !words.iter().any(|word| name_of(word) == text) {
                     let names = words.iter().map(name_of);
-                    let near = nearest_name(text, names);
-                    let near = near.map(|near| format!("; perhaps `{near}` is meant"));
+                    let near = did_you_mean(text, names);
                     let near = match text.to_ascii_lowercase().as_str() {
                         "ollama" | "llama.cpp" | "llamacpp" | "lmstudio" | "vllm" | "gemini"
                             if key == "kind" =>
                         {
                             format!("; `openai` is what {text} speaks")
                         }
-                        _ => near.unwrap_or_default(),
+                        _ => near,
                     };
                     let message =
-                        format!("`{key}` cannot be `{text}`{near}; write {}", part.wanted());
+                        format!("`{key}` cannot be `{text}`; write {}{near}", part.wanted());
                     self.wrong(value.span(), message);
                     return None;
                 }
@@ -390,8 +389,9 @@ pub(crate) fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clo
             _ => {}
         }
     }
-    if let Some(near) = nearest_name(name, known.clone()) {
-        return format!("there is no key `{name}`; perhaps `{near}` is meant");
+    let near = did_you_mean(name, known.clone());
+    if !near.is_empty() {
+        return format!("there is no key `{name}`{near}");
     }
     let known: Vec<&str> = known.collect();
     format!(

@@ -40,6 +40,45 @@ pub(crate) struct Ready {
     pub(crate) is_keyed: bool,
 }
 
+/// How the names of models begin, and the provider that has them; the first that fits counts.
+const FAMILIES: [(&str, &str); 21] = [
+    ("claude", "anthropic"),
+    ("gpt-oss", "ollama"),
+    ("gpt-", "openai"),
+    ("chatgpt", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("codellama", "ollama"),
+    ("command-r", "ollama"),
+    ("deepseek", "ollama"),
+    ("devstral", "ollama"),
+    ("gemma", "ollama"),
+    ("granite", "ollama"),
+    ("llama", "ollama"),
+    ("mistral", "ollama"),
+    ("mixtral", "ollama"),
+    ("olmo", "ollama"),
+    ("phi", "ollama"),
+    ("qwen", "ollama"),
+    ("qwq", "ollama"),
+    ("smollm", "ollama"),
+];
+
+/// The name of a model with the provider that was probably meant, if one is near.
+fn with_provider(name: &str) -> Option<String> {
+    if let Some((provider, id)) = name.split_once(':')
+        && !id.is_empty()
+        && let Some(near) = nearest_name(provider, ["ollama", "openai", "anthropic", "replay"])
+    {
+        return Some(format!("{near}:{id}"));
+    }
+    let small = name.to_ascii_lowercase();
+    let mut families = FAMILIES.iter();
+    let (_, provider) = families.find(|(family, _)| small.starts_with(family))?;
+    Some(format!("{provider}:{name}"))
+}
+
 impl Configuration {
     /// The model of this name, or the one that is asked if none is named.
     ///
@@ -102,14 +141,11 @@ impl Configuration {
         let near = match nearest_name(name, self.model_names()) {
             Some(near) => Some(near.to_owned()),
             None if Path::new(name).is_file() => Some(format!("{REPLAY}{name}")),
-            None if !name.is_empty() && !name.contains([':', '/']) => {
-                Some(format!("ollama:{name}"))
-            }
-            None => None,
+            None => with_provider(name),
         };
-        let near = near.map(|near| format!("; perhaps `{near}` is meant"));
+        let near = near.map(|near| format!("; did you mean `{near}`?"));
         Failure::Configuration(format!(
-            "there is no model `{name}`{}; a model has a table `[models.NAME]`, or is one of `ollama:ID`, `openai:ID`, `anthropic:ID` and `{REPLAY}FILE`, or is named with `--url`",
+            "there is no model `{name}`; a model has a table `[models.NAME]`, or is one of `ollama:ID`, `openai:ID`, `anthropic:ID` and `{REPLAY}FILE`, or is named with `--url`{}",
             near.unwrap_or_default()
         ))
     }
@@ -257,7 +293,7 @@ fn without_secrets(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::secure_host;
+    use super::{secure_host, with_provider};
 
     #[test]
     fn where_usual_keys_go() {
@@ -281,6 +317,33 @@ mod tests {
             ),
         ] {
             assert_eq!(secure_host(url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn the_provider_that_was_meant() {
+        for (name, expected) in [
+            ("qwen3", Some("ollama:qwen3")),
+            ("qwen3:8b", Some("ollama:qwen3:8b")),
+            ("Llama3.2", Some("ollama:Llama3.2")),
+            ("gpt-oss:20b", Some("ollama:gpt-oss:20b")),
+            ("gpt-5", Some("openai:gpt-5")),
+            ("o3-mini", Some("openai:o3-mini")),
+            ("claude-sonnet-4-5", Some("anthropic:claude-sonnet-4-5")),
+            ("olama:qwen3", Some("ollama:qwen3")),
+            (
+                "antropic:claude-sonnet-4-5",
+                Some("anthropic:claude-sonnet-4-5"),
+            ),
+            ("opneai:gpt-5", Some("openai:gpt-5")),
+            ("gemini-2.5-pro", None),
+            ("mymodel", None),
+            ("azure:gpt", None),
+            ("ollama:", None),
+            ("meta-llama/Llama-3", None),
+            ("", None),
+        ] {
+            assert_eq!(with_provider(name).as_deref(), expected, "{name}");
         }
     }
 }

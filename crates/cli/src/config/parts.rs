@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plaincall::call::nearest_name;
+use plaincall::call::{did_you_mean, nearest_name};
 use plaincall::{Pattern, Policy, Rule, Rules, Tool, Toolbox, Verdict};
 use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::mcp::McpServers;
@@ -126,7 +126,7 @@ impl Configuration {
                         .as_ref()
                         .map(|place| format!(" ({}, {place})", origin.from));
                     let message = format!(
-                        "a rule{} is about the tool `{written}`, which is not there; perhaps `{near}` is meant",
+                        "a rule{} is about the tool `{written}`, which is not there; did you mean `{near}`?",
                         place.unwrap_or_default()
                     );
                     let project = self.project.as_ref();
@@ -263,11 +263,9 @@ fn unknown_builtin(name: &str) -> Failure {
         .into_iter()
         .map(BuiltinTool::name)
         .collect();
-    let near = nearest_name(name, names.iter().copied());
-    let near = near.map(|near| format!("; perhaps `{near}` is meant"));
     Failure::Configuration(format!(
         "`builtin.tools`: there is no built-in tool `{name}`; they are {}{}",
         names.join(", "),
-        near.unwrap_or_default()
+        did_you_mean(name, names.iter().copied())
     ))
 }

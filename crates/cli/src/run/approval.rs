@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use plaincall::{
-    Arguments, BoxError, Decision, Effect, Gate, GateFuture, Request, Rules, Settlement,
-    SettlementFuture, Toolbox, Verdict,
+    Arguments, BoxError, Decision, Directories, Effect, Gate, GateFuture, Request, Rules,
+    Settlement, SettlementFuture, Toolbox, Verdict,
 };
 
 use crate::run::beginning::Beginning;
@@ -34,7 +33,7 @@ pub(crate) struct Approval {
     was_called_off: bool,
     /// When the run began, in milliseconds since 1970.
     began: u64,
-    run_directory: Arc<OnceLock<PathBuf>>,
+    directories: Arc<OnceLock<Directories>>,
     pub(crate) desk: Arc<Desk>,
 }
 
@@ -74,7 +73,7 @@ impl Approval {
                 .past
                 .begin()
                 .map_or(0, |begin| begin.began_unix_ms),
-            run_directory: Arc::default(),
+            directories: Arc::default(),
             desk,
         }
     }
@@ -96,17 +95,15 @@ impl Approval {
             cut_off: Arc::new(past.map(Past::cut_off).unwrap_or_default()),
             was_called_off: past.is_some_and(Past::was_called_off),
             began: begin.map_or(0, |begin| begin.began_unix_ms),
-            run_directory: Arc::default(),
+            directories: Arc::default(),
             desk,
         }
     }
 
     /// Says where tools work.
-    pub(crate) fn set_run_directory(&self, directory: Option<&Path>) {
-        if let Some(directory) = directory {
-            // It is set once.
-            let _ = self.run_directory.set(directory.to_owned());
-        }
+    pub(crate) fn set_directories(&self, directories: Directories) {
+        // They are set once.
+        let _ = self.directories.set(directories);
     }
 
     /// Asks whether the call may run. `is_ruled` is whether a rule wants it.
@@ -234,7 +231,7 @@ impl Approval {
             echo: request.echo.as_ref(),
             arguments,
             tool: self.toolbox.get(&request.name),
-            run_directory: self.run_directory.get().map(PathBuf::as_path),
+            directories: self.directories.get(),
             size,
         }
     }

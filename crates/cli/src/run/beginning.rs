@@ -70,7 +70,7 @@ impl Beginning {
             .filter(|path| path.is_file())
         {
             return Err(Failure::Broken(format!(
-                "the tools cannot work in {}: it is a file; name a directory",
+                "the run's scratch directory cannot be {}: it is a file; name a directory",
                 directory.display()
             )));
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use plaincall::{Arguments, ToolSpec};
-use plaincall_call::{bind_arguments, flatten};
+use plaincall_call::{bind_arguments, flatten_call};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -104,7 +104,7 @@ fn read(text: &str, before: &Value, spec: &ToolSpec) -> Result<Option<Edited>, S
         );
     };
     let wrong = |what: String| format!("{what}; the arguments are as they were");
-    let pairs = flatten(&object, Some(spec)).map_err(|error| wrong(error.to_string()))?;
+    let pairs = flatten_call(&object, spec).map_err(wrong)?;
     let pairs = pairs
         .iter()
         .map(|(pointer, text)| (pointer.as_str(), text.as_str()));

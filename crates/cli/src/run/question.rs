@@ -1,10 +1,10 @@
 //! What a person has to know before they answer a question about a call, and what they can answer.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anstyle::Style;
-use plaincall::{Arguments, EchoOf, Effect, Tool};
+use plaincall::{Arguments, Directories, EchoOf, Effect, Tool};
 
 use crate::picture::line::Line;
 use crate::picture::palette::{ASKING, BOLD, CALL_NAME, DIM, PLAIN};
@@ -120,13 +120,18 @@ pub(crate) struct Details<'a> {
     pub(crate) echo: Option<&'a EchoOf>,
     pub(crate) arguments: &'a Arguments,
     pub(crate) tool: Option<&'a Tool>,
-    /// The run's own directory.
-    pub(crate) run_directory: Option<&'a Path>,
+    /// Where the run's tools work; `None` before the run has begun.
+    pub(crate) directories: Option<&'a Directories>,
     /// How large the terminal is.
     pub(crate) size: Size,
 }
 
 impl Details<'_> {
+    /// Where the call would run.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        self.tool?.command_directory(self.directories?)
+    }
+
     /// How many lines of one text are shown: a part of the height, so that what is asked about stays in sight.
     pub(crate) fn share(&self) -> usize {
         (self.size.rows / 3).max(FEW)
@@ -247,9 +252,9 @@ fn add_call(listing: &mut Listing, details: Details<'_>, extent: Extent) {
             listing.add(&text, extent, argument.pointer);
         }
     }
-    let Some(tool) = details.tool else {
+    if details.tool.is_none() {
         return;
-    };
+    }
     let command: Vec<(Style, String)> = command
         .iter()
         .flat_map(|text| text.split('\n'))
@@ -260,10 +265,10 @@ fn add_call(listing: &mut Listing, details: Details<'_>, extent: Extent) {
         })
         .collect();
     listing.add(&command, extent, "command");
-    let directory = tool.command_directory(details.run_directory);
-    if let Some(directory) = directory
-        .as_deref()
-        .filter(|directory| Some(*directory) != details.run_directory)
+    let current = details.directories.map(|directories| &directories.current);
+    if let Some(directory) = details
+        .directory()
+        .filter(|directory| Some(directory) != current)
     {
         let directory = [(DIM, format!("in {}", directory.display()))];
         listing.add(&directory, extent, "directory");

@@ -50,10 +50,7 @@ pub(crate) async fn lines(details: Details<'_>) -> Vec<Line> {
     let Some((path, text)) = named(details.arguments) else {
         return Vec::new();
     };
-    let directory = details
-        .tool
-        .and_then(|tool| tool.command_directory(details.run_directory));
-    let path = directory.unwrap_or_default().join(path);
+    let path = details.directory().unwrap_or_default().join(path);
     let text = text.to_owned();
     let most = LINES.min(details.share());
     // Reading waits for the disk.

@@ -1,14 +1,12 @@
 //! One run from its first byte to its end: the reply is fed, the display told, signals heeded.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::mem;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use plaincall::{CallResult, CloseError, Run, Stop, Toolbox, TurnResults};
+use plaincall::{CallResult, Run, Stop, Toolbox, TurnResults};
 use plaincall_call::{NotRun, Syntax};
 use plaincall_syntax::{ByteParser, Dialect};
 use tokio::sync::mpsc::{Sender, unbounded_channel};
@@ -34,7 +32,7 @@ use crate::run::stopping::Stopping;
 use crate::run::telling::{Forwarding, all_told, tick};
 use crate::run::terminal::Size;
 use crate::run::word;
-use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::status::{Failure, Outcome, Status, complain, remark, tell_directory, tell_removed};
 
 /// How many rows of an output are shown: on a terminal, and in a pipe.
 const ROWS_ON_TERMINAL: usize = 12;
@@ -211,7 +209,10 @@ impl Stage {
         };
         let canceller = run.canceller();
         gate.desk.set_quit(move || canceller.cancel());
-        gate.set_run_directory(run.directory());
+        if options.resume.is_some() {
+            tell_directory(&run.directories());
+        }
+        gate.set_directories(run.directories());
         let cut_off = beginning.past.cut_off();
         let fragments = Arc::new(Fragments::default());
         if is_live {
@@ -258,10 +259,9 @@ impl Stage {
             // All events have been told when the end of the turn has.
             let missed = events.await.unwrap_or_default();
             let _ = news.send(News::Over).await;
-            let files = Files::of(&run);
             let closed = run.close().await;
             let failure = printer.finish().await.or_else(|| missed_events(missed));
-            (failure, files.lost(closed))
+            (failure, closed)
         };
         // Whoever does not wait for a standard output that stands still can say so.
         let said = tokio::select! {
@@ -273,7 +273,7 @@ impl Stage {
             else => None,
         };
         let status = status(stopping.first, results.as_ref());
-        let (Some((failure, files)), Some(results)) = (said, results) else {
+        let (Some((failure, closed)), Some(results)) = (said, results) else {
             return Ok(Ended::AtOnce(Leftover {
                 status,
                 desk: gate.desk,
@@ -281,9 +281,7 @@ impl Stage {
             }));
         };
         gate.desk.close();
-        if let Some(files) = files.filter(|files| files.is_wrong || !options.json) {
-            remark(&files.what);
-        }
+        tell_removed(closed, "`--run-directory DIR` keeps it");
         let unsure = match stop {
             Stop::Broken if beginning.reply.is_some() => Some("came through a pipe"),
             Stop::EndOfFile => Some("is a file"),
@@ -313,42 +311,6 @@ fn status(interrupt: Option<Interrupt>, results: Option<&TurnResults>) -> Status
             Status::Good
         }
         (None, _) => Status::Wrong,
-    }
-}
-
-/// What tools have left in the run's directory.
-struct Files {
-    directory: Option<PathBuf>,
-}
-
-/// What became of it.
-struct Lost {
-    what: String,
-    is_wrong: bool,
-}
-
-impl Files {
-    fn of(run: &Run) -> Self {
-        let directory = run.directory().filter(|path| holds_something(path));
-        Self {
-            directory: directory.map(Path::to_owned),
-        }
-    }
-
-    /// What there is to say when the run is closed.
-    fn lost(self, closed: Result<(), CloseError>) -> Option<Lost> {
-        if let Err(error) = closed {
-            return Some(Lost {
-                what: error.to_string(),
-                is_wrong: true,
-            });
-        }
-        // It stays if it was asked for, or if the run can be taken up again.
-        let lost = self.directory.filter(|path| !path.exists());
-        lost.map(|_| Lost {
-            what: "the run's directory was removed with the files in it; `--run-directory DIR` keeps it".to_owned(),
-            is_wrong: false,
-        })
     }
 }
 
@@ -385,10 +347,6 @@ fn missed_events(count: u64) -> Option<Failure> {
             "more happened at once than could be shown, and at least {count} of the events are missing in what is shown; the run itself missed nothing"
         ))
     })
-}
-
-fn holds_something(directory: &Path) -> bool {
-    fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// Whether a call was rejected because the text may have broken off inside it.

@@ -161,7 +161,7 @@ fn model(entries: &DeTable<'_>, all: &ModelSettings, mistakes: &mut Vec<Mistake>
         let name = key.get_ref().as_ref();
         if !KEYS.contains(&name) {
             let message = match nearest_name(name, KEYS) {
-                Some(near) => format!("there is no key `{name}`; perhaps `{near}` is meant"),
+                Some(near) => format!("there is no key `{name}`; did you mean `{near}`?"),
                 None => format!(
                     "there is no key `{name}`; a model may have {}",
                     KEYS.join(", ")
@@ -385,7 +385,7 @@ mod tests {
             (
                 "[models.a]\nsyntx = \"block\"",
                 (2, 1),
-                "there is no key `syntx`; perhaps `syntax` is meant",
+                "there is no key `syntx`; did you mean `syntax`?",
             ),
             (
                 "[models.a]\nzoom = 1",

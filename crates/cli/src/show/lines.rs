@@ -27,6 +27,9 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(begin) = &story.begin {
         lines.extend(wrapped(&head(begin, glyphs), form.width));
+        if let Some(directory) = &begin.current_directory {
+            lines.push(Line::of(DIM, &format!("directory {directory}")));
+        }
         if let Some(directory) = &begin.directory {
             let kind = if directory.temporary {
                 ", temporary"
@@ -35,7 +38,7 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             };
             lines.push(Line::of(
                 DIM,
-                &format!("directory {}{kind}", directory.path),
+                &format!("scratch directory {}{kind}", directory.path),
             ));
         }
     }

@@ -39,6 +39,7 @@ pub(crate) struct Begin {
     pub(crate) began_unix_ms: u64,
     pub(crate) policy: Policy,
     pub(crate) tools: BTreeMap<String, ToolBegin>,
+    pub(crate) current_directory: Option<String>,
     pub(crate) directory: Option<DirectoryBegin>,
 }
 
@@ -250,6 +251,7 @@ impl Teller {
                     began_unix_ms: run.began_unix_ms,
                     policy: run.policy,
                     tools: run.tools.clone(),
+                    current_directory: run.current_directory.clone(),
                     directory: run.directory.clone(),
                 });
                 return;

@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::picture::words;
 use crate::run::approval::Approval;
 use crate::sessions::{Note, Session};
-use crate::status::{Failure, Status};
+use crate::status::{Failure, Status, tell_directory};
 use crate::talk::person::Person;
 use crate::talk::stage::{Shown, Stage};
 
@@ -86,6 +86,9 @@ pub(crate) async fn build(
     if is_keyed {
         builder = builder.keyed();
     }
+    let is_resumed = session
+        .as_ref()
+        .is_some_and(|session| session.past.begin().is_some());
     let agent = builder.build().map_err(|error| failure(&error))?;
     let talk = match session {
         None => agent.conversation(),
@@ -95,7 +98,10 @@ pub(crate) async fn build(
         }
     };
     let talk = talk.map_err(|error| failure(&error))?;
-    gate.set_run_directory(talk.directory());
+    if is_resumed {
+        tell_directory(&talk.directories());
+    }
+    gate.set_directories(talk.directories());
     Ok(Built {
         talk,
         stage,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use plaincall::{CallResult, Canceller, Run, Stop, TurnResults};
-use plaincall_call::{Document, Segment, ToolSpec, flatten};
+use plaincall_call::{Document, Segment, ToolSpec, flatten_call};
 use plaincall_syntax::{Call, Dialect, render};
 use serde_json::Value;
 use tokio::sync::mpsc::channel;
@@ -19,7 +19,7 @@ use crate::run::approval::Approval;
 use crate::run::desk::Desk;
 use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
-use crate::status::{Failure, Outcome, Status, complain};
+use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, tell_removed};
 use crate::tools::SourceOptions;
 use crate::visible::harmless;
 
@@ -132,7 +132,7 @@ async fn called(
         .environment(environment.into_variables())
         .build()
         .map_err(|error| Failure::Broken(error.to_string()))?;
-    gate.set_run_directory(run.directory());
+    gate.set_directories(run.directories());
     let canceller = run.canceller();
     let quit = run.canceller();
     desk.set_quit(move || quit.cancel());
@@ -142,9 +142,7 @@ async fn called(
         Ok(ended) => ended,
         Err(status) => return Ok(Called::AtOnce(status)),
     };
-    if let Err(error) = run.close().await {
-        complain(&error);
-    }
+    tell_removed(run.close().await, KEEP_FILES);
     if let Some(servers) = servers {
         servers.close().await;
     }
@@ -244,10 +242,10 @@ fn from_json(json: &str, spec: Option<&ToolSpec>) -> Result<Vec<(String, String)
         ));
     };
     // Of a tool that is not there nothing is known; that is what will be said.
-    if spec.is_none() {
-        return Ok(Vec::new());
+    match spec {
+        None => Ok(Vec::new()),
+        Some(spec) => flatten_call(&object, spec).map_err(wrong),
     }
-    flatten(&object, spec).map_err(|error| wrong(error.to_string()))
 }
 
 /// Prints what came of it.

@@ -29,16 +29,18 @@ effect = "read"
 [tools.put]
 parameters = { text = "string" }
 shell = "printf %s \"{text}\" > note && echo written"
+directory = "{directory:run}"
 
 [tools.get]
 command = ["cat", "note"]
+directory = "{directory:run}"
 effect = "idempotent"
 
 [tools.secret]
 command = ["cat", "/etc/hostname"]
 
 [tools.wait]
-shell = "echo $$ > \"{directory:tools}/id\"; sleep 1000"
+shell = "echo $$ > id; sleep 1000"
 effect = "read"
 
 [[rules]]
@@ -83,12 +85,18 @@ fn check(options: &[&str], calls: &[(&str, Value, Result<&str, &str>)]) {
     }
     let mut command = plaincall();
     command
-        .current_dir(directory.path())
+        .current_dir("/")
         .env("PATH", "/usr/bin:/bin")
-        .args(["mcp", "serve", "--tools", "tools.toml"])
+        .args(["mcp", "serve", "--tools"])
+        .arg(directory.path().join("tools.toml"))
         .args(options);
     let ran = run_command(&mut command, lines(&messages).as_bytes());
-    assert_eq!((ran.status, ran.stderr().as_str()), (Some(0), ""));
+    let removed = "note: the run's scratch directory was removed, with `note`; `--run-directory DIR` keeps it\n";
+    let has_written = calls
+        .iter()
+        .any(|(name, _, told)| *name == "put" && told.is_ok());
+    let stderr = if has_written { removed } else { "" };
+    assert_eq!((ran.status, ran.stderr().as_str()), (Some(0), stderr));
     let mut answers: Vec<Value> = ran
         .stdout()
         .lines()
@@ -134,10 +142,15 @@ fn calls_of_a_client() {
             ),
             (
                 "greet",
-                json!({"name": "a", "times": "often"}),
+                json!({"nmae": "a", "times": "often"}),
                 Err(
-                    "wrong arguments: `times`: it is declared as a whole number, and is `\"often\"`",
+                    "wrong arguments: `nmae` is no parameter of greet (did you mean `name`?): it takes `name`, `times` and `style`; `times`: expected a whole number, found `often`; `name` is missing: greet cannot be called without it",
                 ),
+            ),
+            (
+                "greet",
+                json!({"name": "a", "times": "often"}),
+                Err("wrong arguments: `times`: expected a whole number, found `often`"),
             ),
             (
                 "greet",
@@ -165,7 +178,7 @@ fn calls_of_a_client() {
                 "gret",
                 json!({}),
                 Err(
-                    "there is no tool `gret`; the tools are `greet`, `put`, `get`, `secret`, `wait`; perhaps `greet` is meant",
+                    "there is no tool `gret`; the tools are `greet`, `put`, `get`, `secret`, `wait`; did you mean `greet`?",
                 ),
             ),
         ],
@@ -385,7 +398,7 @@ fn tools_of_servers() {
     assert_eq!(ran.status, Some(1));
     assert!(
         ran.stderr()
-            .contains("there is no key `arg`; perhaps `args` is meant"),
+            .contains("there is no key `arg`; did you mean `args`?"),
         "{}",
         ran.stderr()
     );

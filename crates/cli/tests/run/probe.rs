@@ -153,7 +153,7 @@ fn wrong_usage() {
     for (options, expected) in [
         (
             ["--tasks", "one-cal"],
-            "there is no task `one-cal`; perhaps `one-call` is meant: there are one-call, no-call, ",
+            "there is no task `one-cal`: there are one-call, no-call, ",
         ),
         (
             ["--dialects", "json"],

@@ -11,7 +11,7 @@ use crate::scene::{Scene, call};
 const KEYS: [(&str, &str); 11] = [
     (
         "run",
-        "n event version plaincall began_unix_ms policy tools directory note crc",
+        "n event version plaincall began_unix_ms policy tools current_directory directory note crc",
     ),
     ("turn", "n event turn t_ms crc"),
     ("text", "n event text t_ms crc"),

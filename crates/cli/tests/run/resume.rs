@@ -270,7 +270,7 @@ fn a_directory_that_is_gone() {
     };
     fs::remove_dir_all(begin.directory.unwrap().path).unwrap();
     let ended = resume(&scene, &["--done", "second"]);
-    check(&ended, 1, &["is not there", "`--run-directory DIR`"]);
+    check(&ended, 1, &["does not exist", "`--run-directory DIR`"]);
     assert_eq!(fs::read(scene.path("log")).unwrap(), log);
     let options = ["--done", "second", "--run-directory", "other"];
     check(&resume(&scene, &options), 0, &["3 calls: 3 ok"]);

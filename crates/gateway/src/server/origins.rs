@@ -31,7 +31,7 @@ pub(super) fn check(origin: &str) -> Result<(), String> {
     match bare {
         _ if origin == ANY => Ok(()),
         Some(bare) if bare == origin => Ok(()),
-        Some(bare) => Err(format!("{origin} is no origin: perhaps {bare} is meant")),
+        Some(bare) => Err(format!("{origin} is no origin; did you mean {bare}?")),
         None => Err(format!(
             "{origin} is no origin: write the beginning of the page's address, such as https://chat.example"
         )),
@@ -90,11 +90,11 @@ mod tests {
             ("*", ""),
             (
                 "https://chat.example/",
-                "perhaps https://chat.example is meant",
+                "did you mean https://chat.example?",
             ),
             (
                 "https://Chat.example/page?x",
-                "perhaps https://chat.example is meant",
+                "did you mean https://chat.example?",
             ),
             ("chat.example", "such as https://chat.example"),
             ("https://", "such as https://chat.example"),

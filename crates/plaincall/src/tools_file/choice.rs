@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use plaincall_call::did_you_mean;
+
 use super::mistake::Mistakes;
-use super::nearest::perhaps;
 use super::table::Entry;
 
 /// A word, what it means for people (empty if the word says it), and what it means here.
@@ -20,8 +21,8 @@ pub(super) fn choice<T: Copy>(
     if let Some((_, _, meant)) = choices.iter().find(|(word, ..)| *word == written) {
         return Some(*meant);
     }
-    let near = perhaps(written, choices.iter().map(|(word, ..)| *word));
-    let mut message = format!("there is no {what} `{written}`{near}; write ");
+    let near = did_you_mean(written, choices.iter().map(|(word, ..)| *word));
+    let mut message = format!("there is no {what} `{written}`; write ");
     for (place, (word, meaning, _)) in choices.iter().enumerate() {
         let joint = match place {
             0 => "",
@@ -33,6 +34,7 @@ pub(super) fn choice<T: Copy>(
             let _ = write!(message, " ({meaning})");
         }
     }
+    message.push_str(&near);
     mistakes.add(entry.span(), message);
     None
 }

@@ -5,13 +5,12 @@
 
 use std::ops::Range;
 
-use plaincall_call::{Effect, ToolSpec};
+use plaincall_call::{Effect, ToolSpec, did_you_mean};
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::choice::{Choice, choice};
 use super::mistake::Mistakes;
-use super::nearest::perhaps;
 use super::table::{Entry, Table, kind};
 use super::tool::effect;
 use crate::cut::READ_RESULT;
@@ -170,8 +169,11 @@ fn tools(
         };
         let names = || known.iter().map(|tool| tool.name).chain([READ_RESULT]);
         if !names().any(|name| pattern.matches(name)) {
-            let near = perhaps(text, names());
-            let message = format!("`{text}` fits no tool of the file{near}; {}", listed(known));
+            let near = did_you_mean(text, names());
+            let message = format!(
+                "`{text}` matches no tool of the file; {}{near}",
+                listed(known)
+            );
             mistakes.add(span, message);
         }
         patterns.push(pattern);
@@ -264,7 +266,7 @@ fn check_pointer(argument: &Entry<'_, '_>, about: &[&Known<'_>], mistakes: &mut 
         };
         let message = format!(
             "`{name}` is no parameter of a tool that the rule is about{}",
-            perhaps(&name, names())
+            did_you_mean(&name, names())
         );
         mistakes.add(argument.key_span(), message);
     } else if rest.is_some() && found.iter().all(|parameter| parameter.is_scalar()) {

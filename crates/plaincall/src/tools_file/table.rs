@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use plaincall_call::did_you_mean;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::mistake::Mistakes;
-use super::nearest::perhaps;
 
 /// How many characters of a text a message shows.
 const SHOWN: usize = 40;
@@ -67,7 +67,7 @@ impl<'t, 'i> Table<'t, 'i> {
         for key in self.entries.keys() {
             let name = key.get_ref().as_ref();
             if !known.contains(&name) {
-                let mut end = perhaps(name, known.iter().copied());
+                let mut end = did_you_mean(name, known.iter().copied());
                 if end.is_empty() {
                     end = format!("; {what} may have {}", known.join(", "));
                 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plaincall_call::{Effect, SpecError, ToolSpec};
+use plaincall_call::{Effect, SpecError, ToolSpec, did_you_mean};
 use toml::de::DeValue;
 
 use super::choice::{Choice, choice};
@@ -190,7 +190,11 @@ fn named_parameters(spec: &ToolSpec, error: &SpecError) -> String {
             let names: Vec<String> = names.collect();
             match names.as_slice() {
                 [] => "; the tool has no parameters".to_owned(),
-                names => format!("; the parameters are {}", names.join(", ")),
+                names => format!(
+                    "; the parameters are {}{}",
+                    names.join(", "),
+                    did_you_mean(name, spec.parameters().iter().map(|one| one.name.as_str()))
+                ),
             }
         }
         _ => String::new(),

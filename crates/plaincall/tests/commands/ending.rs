@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use plaincall::{Command, Stop};
 
-use crate::scene::{builder, call, check, outcome, results, tool};
+use crate::scene::{builder, call, check, outcome, tool};
 
 /// Whether the process is there and no zombie; its parent may be slow to bury it.
 fn is_alive(pid: &str) -> bool {
@@ -285,7 +285,7 @@ async fn a_process_that_left_the_group_holds_nobody_up() {
 async fn a_given_directory_stays() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("new/one");
-    let tool = tool(Command::shell("echo {a} > file"));
+    let tool = tool(Command::shell("echo {a} > file").directory("{directory:run}"));
     let mut run = builder(tool).directory(&directory).build().unwrap();
     let mut turn = run.turn();
     turn.feed(call("x", "", &[("a", "1")]));
@@ -299,23 +299,16 @@ async fn a_given_directory_stays() {
 
 #[tokio::test]
 async fn the_run_directory_is_shared_and_removed() {
-    let tool = tool(Command::shell(
-        "test -e file && cat file; echo \"{a}\" >> file; pwd >&2; exit 4",
-    ));
-    let results = results(tool, &(call("x", "", &[("a", "1")]))).await;
-    let directory = results[0]
-        .error
-        .as_deref()
-        .unwrap()
-        .lines()
-        .last()
-        .unwrap()
-        .to_owned();
-    for _ in 0..100 {
-        if !Path::new(&directory).exists() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{directory} is still there");
+    let script = "test -e file && cat file; echo \"{a}\" >> {directory:run}/file";
+    let tool = tool(Command::shell(script).directory("{directory:run}"));
+    let mut run = builder(tool).build().unwrap();
+    let directory = run.directory().unwrap().to_owned();
+    let mut turn = run.turn();
+    turn.feed(call("x", "", &[("a", "1")]) + &call("y", "x", &[("a", "2")]));
+    let results = turn.finish(Stop::Natural).await;
+    assert_eq!(results[1].output.as_deref(), Some("1\n"));
+    let removed = run.close().await.unwrap().unwrap();
+    assert_eq!(removed.directory, directory);
+    assert_eq!(removed.names, ["file"]);
+    assert!(!directory.exists());
 }

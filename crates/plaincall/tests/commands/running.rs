@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use plaincall::{Arguments, Command, Parameter, ParameterKind, Tool, ToolSpec};
+use plaincall::{Arguments, Command, Parameter, ParameterKind, Stop, Tool, ToolSpec};
 
-use crate::scene::{call, check, outcome, results, spec, tool};
+use crate::scene::{builder, call, check, outcome, results, spec, tool};
 
 const SHOW: &str = "for element; do printf '[%s]' \"$element\"; done";
 
@@ -112,7 +112,12 @@ async fn what_a_command_sees() {
     .await;
     let in_run =
         "test \"$(pwd -P)\" = \"$(cd \"$PLAINCALL_RUN_DIRECTORY\" && pwd -P)\" && echo yes";
-    check(Command::shell(in_run), &[], "ok: yes\n").await;
+    check(
+        Command::shell(in_run).directory("{directory:run}"),
+        &[],
+        "ok: yes\n",
+    )
+    .await;
     check(
         Command::shell(format!("cd / && cd {{directory:run}} && {in_run}")),
         &[],
@@ -129,6 +134,63 @@ async fn what_a_command_sees() {
         "ok: yes\n",
     )
     .await;
+}
+
+/// Where a command works, and what the placeholders of directories are.
+#[tokio::test]
+async fn where_a_command_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    for name in ["current/sub", "tools/sub"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    let print = [
+        "sh",
+        "-c",
+        "pwd; echo $1 $2",
+        "sh",
+        "{directory:current}",
+        "{directory:tools}/x",
+    ];
+    for (directory, expected) in [
+        (None, "/current"),
+        (Some("{directory:current}"), "/current"),
+        (Some("{directory:current}/sub"), "/current/sub"),
+        (Some("{directory:tools}"), "/tools"),
+        (Some("sub"), "/tools/sub"),
+        (Some("../current"), "/current"),
+        (Some("{directory:run}"), "/run"),
+    ] {
+        let mut command = Command::new(print).tools_directory(folder.join("tools"));
+        if let Some(directory) = directory {
+            command = command.directory(directory);
+        }
+        let mut run = builder(tool(command))
+            .current_directory(folder.join("current"))
+            .directory(folder.join("run"))
+            .build()
+            .unwrap();
+        let mut turn = run.turn();
+        turn.feed(call("x", "", &[]));
+        let results = turn.finish(Stop::Natural).await;
+        let shown = folder.display();
+        assert_eq!(
+            results[0].output.as_deref(),
+            Some(&*format!(
+                "{shown}{expected}\n{shown}/current {shown}/tools/x\n"
+            )),
+            "{directory:?}"
+        );
+    }
+    // One that is not there is found before anything runs.
+    for directory in [folder.join("missing"), "current".into()] {
+        let built = builder(tool(Command::new(["true"])))
+            .current_directory(&directory)
+            .build();
+        let error = built.unwrap_err().to_string();
+        let begin = format!("the tools cannot work in {}: ", directory.display());
+        assert!(error.starts_with(&begin), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -381,7 +443,7 @@ fn commands_that_do_not_fit() {
             .directory("sub/folder")
             .environment(["A=B", "PLAINCALL_ID"]),
         &[
-            "the working directory `sub/folder` is a relative path; begin it with `/`, `{directory:tools}` or `{directory:run}`",
+            "the working directory `sub/folder` is a relative path; begin it with `/`, `{directory:current}` or `{directory:run}`",
             "`A=B` is no name of an environment variable",
             "the variables that begin with `PLAINCALL_` are set for every command and cannot be named",
         ],

@@ -33,7 +33,7 @@ fn builder(folder: &Path) -> RunBuilder {
         Ok("slept".to_owned())
     });
     let spec = ToolSpec::new("cat").parameter(Parameter::new("text", ParameterKind::String));
-    let cat = Command::shell("cat > file; cat file; (sleep 1000; :) >/dev/null 2>&1 &");
+    let cat = Command::shell("cat; (sleep 1000; :) >/dev/null 2>&1 &");
     let cat = Tool::command(spec, cat).unwrap().grace(Duration::ZERO);
     let log = folder.join("log");
     let _ = std::fs::remove_file(&log);

@@ -50,6 +50,7 @@ pub(crate) fn begin() -> RunEvent {
         began_unix_ms: 1_800_000_000_000,
         policy: Policy::default(),
         tools: BTreeMap::new(),
+        current_directory: None,
         directory: None,
         note: json!(null),
     }))
@@ -103,6 +104,7 @@ pub(crate) fn begin_with_everything() -> RunEvent {
                 tool(Effect::Write, ToolPolicy::default()),
             ),
         ]),
+        current_directory: Some("/home/\u{7f}".to_owned()),
         directory: Some(DirectoryBegin {
             path: "/tmp/a b\u{2028}".to_owned(),
             temporary: true,

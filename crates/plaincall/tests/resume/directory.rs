@@ -4,7 +4,10 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use plaincall::{LineEncoder, Log, Run, RunEvent, Settlement, Stop, read_log};
+use plaincall::{
+    AllowAll, Command, LineEncoder, Log, Run, RunEvent, Settlement, Stop, Tool, ToolSpec, Toolbox,
+    read_log,
+};
 
 use crate::play::{edges, words};
 use crate::scene::{Reply, Scene, Seen};
@@ -221,4 +224,42 @@ async fn one_that_others_can_use_is_not_taken_again() {
     fs::write(&directory, "no directory").unwrap();
     check(&temporary, "");
     check(&named, "");
+}
+
+/// The commands of a resumed run work where those of its beginning did.
+#[tokio::test]
+async fn the_current_directory_is_that_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let path = folder.join("log");
+    let build = |log: Log, current: &str| {
+        let tool = Tool::command(ToolSpec::new("where"), Command::new(["pwd"])).unwrap();
+        Run::builder(Toolbox::new([tool]).unwrap())
+            .gate(AllowAll)
+            .environment([("PATH", "/usr/bin:/bin")])
+            .current_directory(folder.join(current))
+            .log(log)
+            .build()
+    };
+    for name in ["first", "second"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    let first = folder.join("first").display().to_string() + "\n";
+    for current in ["first", "second"] {
+        let log = if path.exists() {
+            Log::resume(&path)
+        } else {
+            Log::create(&path)
+        };
+        let mut run = build(log.unwrap(), current).unwrap();
+        assert_eq!(run.directories().current, folder.join("first"));
+        let mut turn = run.turn();
+        turn.feed("!!!GADGET_START:where\n!!!GADGET_END\n");
+        let results = turn.finish(Stop::Natural).await;
+        assert_eq!(results[0].output.as_deref(), Some(&*first));
+        run.close().await.unwrap();
+    }
+    fs::remove_dir(folder.join("first")).unwrap();
+    let error = build(Log::resume(&path).unwrap(), "second").unwrap_err();
+    assert!(error.to_string().contains("first"), "{error}");
 }

@@ -82,7 +82,7 @@ async fn calls_that_are_wrong() {
         "a=slep,10 b=sleep,5<a a=sleep,1",
         "a rejected -0, b skipped -0, a rejected -0",
         &[
-            "there is no tool `slep`; the tools are `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`; perhaps `sleep` is meant",
+            "there is no tool `slep`; the tools are `sleep`, `fail`, `panic`, `before`, `short`, `two`, `alone`, `look`, `write`, `panic-at-once`; did you mean `sleep`?",
             "not run, because it depends on `a`, which was rejected",
             "the id `a` is already taken by an earlier call of this turn; give this call another id",
         ],

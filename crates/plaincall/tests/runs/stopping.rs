@@ -270,7 +270,13 @@ async fn closing_removes_the_directory_and_lets_others_go_on() {
             }
         }
     });
-    run.close().await.unwrap();
+    let removed = run.close().await.unwrap().unwrap();
+    assert_eq!(removed.names.len(), 2000);
+    assert!(!removed.directory.exists());
+    assert_eq!(
+        removed.to_string(),
+        "the run's scratch directory was removed, with `0`, `1`, `10`, `100`, `1000` and 1995 more"
+    );
     others.abort();
     // Were it removed on this thread, the others would get the few turns it takes to end the run's task.
     let turns = turns.load(Ordering::SeqCst);
@@ -286,11 +292,32 @@ async fn closing_tells_what_it_leaves_behind() {
     let error = after_its_call(run).await.close().await.unwrap_err();
     std::fs::remove_file(&error.directory).unwrap();
     let begin = format!(
-        "the run's directory {} cannot be removed: ",
+        "the run's scratch directory {} cannot be removed: ",
         error.directory.display()
     );
     assert!(error.to_string().starts_with(&begin), "{error}");
     // One that is gone already is what is wanted.
     let run = leaving(|directory| std::fs::remove_dir(directory).unwrap());
-    after_its_call(run).await.close().await.unwrap();
+    let removed = after_its_call(run).await.close().await.unwrap();
+    assert_eq!(removed, None);
+}
+
+/// Nobody is told what goes with a run that is dropped, so nothing does.
+#[tokio::test]
+async fn dropping_removes_no_files() {
+    for (leave, is_kept) in [
+        (
+            (|directory| std::fs::write(directory.join("file"), "x").unwrap()) as fn(&Path),
+            true,
+        ),
+        (|_| {}, false),
+    ] {
+        let run = after_its_call(leaving(leave)).await;
+        let directory = run.directory().unwrap().to_owned();
+        drop(run);
+        // The driver of the run holds it until it has ended.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(directory.exists(), is_kept);
+        let _ = std::fs::remove_dir_all(&directory);
+    }
 }

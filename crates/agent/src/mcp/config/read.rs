@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plaincall::call::nearest_name;
+use plaincall::call::{did_you_mean, nearest_name};
 use plaincall::{Effect, Mistake, Pattern, read_time};
 
 use super::expand::expand;
@@ -131,7 +131,7 @@ impl Reader<'_> {
             match near {
                 Some((key, meant)) => {
                     let message =
-                        format!("there is no key `{}`; perhaps `{meant}` is meant", key.name);
+                        format!("there is no key `{}`; did you mean `{meant}`?", key.name);
                     self.add(&key.span, message);
                 }
                 None => self.add(
@@ -249,7 +249,7 @@ impl Reader<'_> {
                 let own = || KEYS.iter().filter_map(|names| names.first().copied());
                 let all = KEYS.iter().flat_map(|names| names.iter().copied());
                 let end = match nearest_name(name, all) {
-                    Some(near) => format!("perhaps `{near}` is meant"),
+                    Some(near) => format!("did you mean `{near}`?"),
                     None => format!("a server may have {}", own().collect::<Vec<_>>().join(", ")),
                 };
                 self.add(&key.span, format!("there is no key `{name}`; {end}"));
@@ -503,12 +503,11 @@ impl Reader<'_> {
         };
         if known.is_none() {
             let near = match &node.value {
-                Value::Text(text) => nearest_name(text, EFFECTS.iter().map(|(word, _)| *word)),
-                _ => None,
+                Value::Text(text) => did_you_mean(text, EFFECTS.iter().map(|(word, _)| *word)),
+                _ => String::new(),
             };
-            let near = near.map_or_else(String::new, |near| format!("; perhaps `{near}` is meant"));
             let message = format!(
-                "{} is no effect{near}; write `read` (it changes nothing), `idempotent` (twice is the same as once), `write`, or `hinted` (what the server says of its tools is taken for true)",
+                "{} is no effect; write `read` (it changes nothing), `idempotent` (twice is the same as once), `write`, or `hinted` (what the server says of its tools is taken for true){near}",
                 node.kind()
             );
             self.add(&node.span, message);

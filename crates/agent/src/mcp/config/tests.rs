@@ -123,7 +123,7 @@ fn mistakes() {
     );
     check(
         "{\"mcpServer\": {}}",
-        &["line 1, column 2: there is no key `mcpServer`; perhaps `mcpServers` is meant"],
+        &["line 1, column 2: there is no key `mcpServer`; did you mean `mcpServers`?"],
     );
     check(
         "{\"mcpServers\": [1]}",
@@ -182,7 +182,7 @@ fn mistakes() {
     check_one(
         "{\"command\": \"x\", \"effects\": {\"a\": \"reads\"}}",
         &[
-            "line 1, column 56: the text `reads` is no effect; perhaps `read` is meant; write `read` (it changes nothing), `idempotent` (twice is the same as once), `write`, or `hinted` (what the server says of its tools is taken for true)",
+            "line 1, column 56: the text `reads` is no effect; write `read` (it changes nothing), `idempotent` (twice is the same as once), `write`, or `hinted` (what the server says of its tools is taken for true); did you mean `read`?",
         ],
     );
     check_one(

@@ -185,7 +185,7 @@ fn what_other_programs_call_otherwise_is_told() {
         ("num_ctx = 9", "told by `context` in `[limits]`"),
         (
             "kind = 'ollama'",
-            "`kind` cannot be `ollama`; `openai` is what ollama speaks",
+            "`kind` cannot be `ollama`; write `openai` or `anthropic`; `openai` is what ollama speaks",
         ),
     ] {
         project(&scene, &format!("[models.a]\nurl = 'http://a'\n{text}"));
@@ -194,8 +194,12 @@ fn what_other_programs_call_otherwise_is_told() {
         assert!(ended.stderr.contains(part), "{text}: {}", ended.stderr);
     }
     for (name, part) in [
-        ("qwen3", "perhaps `ollama:qwen3` is meant"),
-        ("replies.jsonl", "perhaps `replay:replies.jsonl` is meant"),
+        ("qwen3", "did you mean `ollama:qwen3`?"),
+        (
+            "claude-sonnet-4-5",
+            "did you mean `anthropic:claude-sonnet-4-5`?",
+        ),
+        ("replies.jsonl", "did you mean `replay:replies.jsonl`?"),
     ] {
         let ended = run(&scene, &["ask", "--no-project", "--model", name, "Hi."]);
         assert_eq!(ended.status, Some(2), "{name}: {ended:?}");
@@ -210,7 +214,7 @@ fn mistakes_are_shown_where_they_stand() {
         (
             "modl = 'x'",
             &[
-                "there is no key `modl`; perhaps `model` is meant",
+                "there is no key `modl`; did you mean `model`?",
                 "plaincall.toml:1:1",
             ][..],
         ),
@@ -256,7 +260,7 @@ fn mistakes_are_shown_where_they_stand() {
         ),
         (
             "[[rules]]\ntools = 'a'\nverdict = 'alow'",
-            &["perhaps `allow` is meant"],
+            &["did you mean `allow`?"],
         ),
         ("[[rules]]\nverdict = 'ask'", &["`tools` is missing here"]),
     ] {
@@ -282,7 +286,7 @@ fn mistakes_are_shown_where_they_stand() {
     assert!(
         ended
             .stderr
-            .contains("perhaps `PLAINCALL_LIMITS_TURNS` is meant"),
+            .contains("did you mean `PLAINCALL_LIMITS_TURNS`?"),
         "{ended:?}"
     );
     user(
@@ -294,10 +298,7 @@ fn mistakes_are_shown_where_they_stand() {
         &["ask", "What?", "--model", MODEL, "--tools", "tools.toml"],
     );
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    assert!(
-        ended.stderr.contains("perhaps `write` is meant"),
-        "{ended:?}"
-    );
+    assert!(ended.stderr.contains("did you mean `write`?"), "{ended:?}");
 }
 
 #[test]
@@ -316,7 +317,7 @@ fn what_is_not_trusted_stops_nobody() {
     // A rule that is about nothing that there is.
     let deny = "[[rules]]\ntools = 'wirte'\nverdict = 'deny'\nreason = 'no'\n";
     project(&scene, deny);
-    ask(0, "perhaps `write` is meant");
+    ask(0, "did you mean `write`?");
     fs::write(scene.path("plaincall.toml"), b"\xff").unwrap();
     ask(0, "plaincall.toml is no text");
     fs::write(scene.path("plaincall.toml"), vec![b'#'; (1 << 20) + 1]).unwrap();
@@ -324,7 +325,7 @@ fn what_is_not_trusted_stops_nobody() {
     // Who has trusted what it forbids counts on it.
     project(&scene, deny);
     trust(&scene);
-    ask(2, "perhaps `write` is meant");
+    ask(2, "did you mean `write`?");
     project(&scene, "modl = 'x'");
     ask(2, "plaincall.toml has a mistake, so nothing is done");
     assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));

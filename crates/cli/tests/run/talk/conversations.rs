@@ -13,7 +13,7 @@ fn each_line_is_a_question() {
     assert_eq!(ended.stdout, "Apples.\nAnd\npears.\n", "{ended:?}");
     assert_eq!(ended.status, Some(1), "a command was unknown");
     for part in [
-        "there is no command `/tols`; perhaps `/tools` is meant",
+        "there is no command `/tols`; did you mean `/tools`?",
         "write (write)  Writes a note.\n",
         "note: the model is replay:replies.jsonl",
         "+ read  name=apples  ok",

@@ -64,7 +64,7 @@ fn a_session_goes_on() {
     let missing = sessions(&["remove", "notes", "nots"]);
     assert_eq!(missing.status, Some(1));
     assert!(
-        missing.stderr.contains("perhaps `notes` is meant"),
+        missing.stderr.contains("did you mean `notes`?"),
         "{missing:?}"
     );
     assert_eq!(sessions(&["remove", "notes"]).status, Some(0));
