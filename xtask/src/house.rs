@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::departures;
+
 /// The longest file, in lines of code: neither blank nor comment, tests not counted.
 const CODE_LINES: usize = 600;
 
@@ -184,6 +186,9 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             broken.push(format!("{name}: the link to {target} leads nowhere"));
         }
     }
+    let spec = root.join("spec");
+    let page = read(&spec.join(departures::PAGE))?;
+    broken.extend(departures::wrong(&departures::files(&spec)?, &page));
     if broken.is_empty() {
         Ok(())
     } else {

@@ -6,6 +6,7 @@
 
 mod clients;
 mod deny;
+mod departures;
 mod fuzz;
 mod house;
 mod instructions;
