@@ -130,7 +130,7 @@ fn the_record_says_it_and_a_run_that_is_taken_up_again_knows_it() {
     fs::write(scene.path("cut"), &log[..ends[2]]).unwrap();
     let output = scene.command(&["--resume", "cut", "--heard", "more.html"]);
     let ended: Ended = { output }.output().unwrap().into();
-    for part in [WHY, "outside, `more.html`", "2 calls: 2 rejected"] {
+    for part in [WHY, "untrusted text, `more.html`", "2 calls: 2 rejected"] {
         assert!(ended.stdout.contains(part), "{part:?} is not in {ended:#?}");
     }
 }
