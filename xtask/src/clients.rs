@@ -12,6 +12,8 @@ use crate::{TRIED, command, node, step, target};
 
 /// The programs that use a client, and what runs them.
 const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
+/// Agents that run calls whose arguments are no JSON. The second ends with a call of a tool of its own.
+const AGENTS: [&str; 2] = ["llama_index_agent.py", "smolagents_agent.py"];
 const NODE: [&str; 2] = ["openai_client.mjs", "ai_sdk.mjs"];
 
 /// The program that has generated conversations, and how many.
@@ -28,10 +30,11 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn start(program: &Path, replies: &Path) -> Result<Self, String> {
+    fn start(program: &Path, replies: &Path, arguments: &str) -> Result<Self, String> {
         let mut process = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--upstream"])
             .arg(format!("replay:{}", replies.display()))
+            .args(["--arguments", arguments])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -72,42 +75,56 @@ pub(crate) fn test(root: &Path) -> Result<(), String> {
     let program = command(TRIED)?.join("plaincall");
     let clients = root.join("crates/gateway/clients");
     let installed = target().join("clients");
-    let python = install(&clients, &installed)?;
+    let openai = python(&clients, "requirements.txt", &installed.join("python"))?;
+    let agents = python(&clients, "agents.txt", &installed.join("agents"))?;
+    let programs = [&NODE[..], &["task.mjs"]].concat();
+    node::install("clients of Node", &clients, &programs, &installed)?;
 
-    let right = Gateway::start(&program, &clients.join("replies.jsonl"))?;
-    let wrong = Gateway::start(&program, &clients.join("wrong.jsonl"))?;
-    let addresses = [&right.url, &wrong.url];
+    let start = |replies, arguments| Gateway::start(&program, &clients.join(replies), arguments);
+    let task = [
+        start("replies.jsonl", "checked")?,
+        start("wrong.jsonl", "checked")?,
+        start("wrong.jsonl", "stream")?,
+    ];
+    let with_final_call = [
+        start("final_replies.jsonl", "checked")?,
+        start("final_wrong.jsonl", "checked")?,
+    ];
+    let run = |runner: &Path, file: PathBuf, gateways: &[Gateway]| {
+        let mut command = Command::new(runner);
+        if runner.ends_with("python") {
+            // No compiled files in the sources.
+            command.arg("-B");
+        }
+        command.arg(&file);
+        step(
+            &file.display().to_string(),
+            command.args(gateways.iter().map(|one| &one.url)),
+        )
+    };
     for file in PYTHON {
-        let mut command = Command::new(&python);
-        command.arg("-B").arg(clients.join(file)).args(addresses);
-        step(file, &mut command)?;
+        run(&openai, clients.join(file), &task)?;
     }
     for file in NODE {
-        let mut command = Command::new("node");
-        step(file, command.arg(installed.join(file)).args(addresses))?;
+        run(Path::new("node"), installed.join(file), &task)?;
     }
-    let mut command = Command::new(&python);
+    run(&agents, clients.join(AGENTS[0]), &task)?;
+    run(&agents, clients.join(AGENTS[1]), &with_final_call)?;
+    let mut command = Command::new(&openai);
     command.arg("-B").arg(clients.join(CONVERSATIONS));
     step(CONVERSATIONS, command.arg(&program).arg(COUNT))
 }
 
-/// Installs the clients, and returns the Python that knows those of Python.
-fn install(clients: &Path, installed: &Path) -> Result<PathBuf, String> {
-    std::fs::create_dir_all(installed)
-        .map_err(|error| format!("{}: {error}", installed.display()))?;
-    let python = installed.join("python/bin/python");
+/// Installs packages of Python, and returns the Python that knows them.
+fn python(clients: &Path, requirements: &str, folder: &Path) -> Result<PathBuf, String> {
+    let python = folder.join("bin/python");
     if !python.exists() {
         let mut make = Command::new("python3");
-        make.args(["-m", "venv"]).arg(installed.join("python"));
+        make.args(["-m", "venv"]).arg(folder);
         step("Python", &mut make)?;
     }
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
-    step(
-        "clients of Python",
-        pip.arg(clients.join("requirements.txt")),
-    )?;
-    let programs = [&NODE[..], &["task.mjs"]].concat();
-    node::install("clients of Node", clients, &programs, installed)?;
+    step(requirements, pip.arg(clients.join(requirements)))?;
     Ok(python)
 }

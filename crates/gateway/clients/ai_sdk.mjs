@@ -3,7 +3,7 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
-import { answer, assert, cities, right, wrong } from './task.mjs';
+import { answer, assert, cities, right, unchecked, wrong } from './task.mjs';
 
 const asked = [];
 const tools = {
@@ -35,7 +35,9 @@ for (const ask of [whole, streamed]) {
   asked.length = 0;
   assert.equal(await ask(options(right)), answer);
   assert.deepEqual(asked, cities);
-  asked.length = 0;
-  assert.equal(await ask(options(wrong)), 'I cannot.');
-  assert.deepEqual(asked, []);
+  for (const url of [wrong, unchecked]) {
+    asked.length = 0;
+    assert.equal(await ask(options(url)), 'I cannot.');
+    assert.deepEqual(asked, []);
+  }
 }

@@ -151,9 +151,7 @@ def can_be_read(text):
         return False
 
 
-def ask(client, messages, is_streamed):
-    if not is_streamed:
-        return client.chat.completions.create(model="m", messages=messages, tools=TOOLS).choices[0]
+def ask(client, messages):
     with client.chat.completions.stream(model="m", messages=messages, tools=TOOLS) as stream:
         for _ in stream:
             pass
@@ -166,7 +164,7 @@ def talk(seed, url, replies, expected):
     messages = [{"role": "user", "content": "Do it. !!!GADGET_END"}]
     ids, count = set(), 0
     for turn, (reply, calls) in enumerate(zip(replies, expected)):
-        choice = ask(client, messages, (seed + turn) % 2 == 0)
+        choice = ask(client, messages)
         given = choice.message.tool_calls or []
         read = [(call.function.name, call.function.arguments) for call in given]
         read = [call for call in read if can_be_read(call[1])]
@@ -195,6 +193,8 @@ def conversation(seed, folder):
     file = folder / f"{seed}.jsonl"
     file.write_text("".join(json.dumps(reply) + "\n" for reply in replies), encoding="utf-8")
     command = [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--syntax", syntax, "--upstream", f"replay:{file}"]
+    # What is not repaired is one answer for each reply of the file, and shows every call.
+    command += ["--arguments", "stream"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as gateway:
         try:
             said = gateway.stderr.readline()

@@ -5,7 +5,7 @@ from langchain_openai import ChatOpenAI
 
 from task import ANSWER, CITIES, TOOLS, addresses, check
 
-right, wrong = addresses()
+right, wrong, unchecked = addresses()
 
 
 def streamed(model, messages):
@@ -26,4 +26,8 @@ for ask in (lambda model, messages: model.invoke(messages), streamed):
 
     model = ChatOpenAI(base_url=wrong, api_key="none", model="m").bind_tools(TOOLS)
     answer = ask(model, messages[:1])
-    check((len(answer.tool_calls), len(answer.invalid_tool_calls)), (0, 1))
+    check((answer.content, answer.tool_calls, answer.invalid_tool_calls), ("I cannot.", [], []))
+
+model = ChatOpenAI(base_url=unchecked, api_key="none", model="m").bind_tools(TOOLS)
+answer = streamed(model, messages[:1])
+check((len(answer.tool_calls), len(answer.invalid_tool_calls)), (0, 1))

@@ -1,7 +1,7 @@
 // The Node client of OpenAI, with its helper that runs tools.
 
 import OpenAI from 'openai';
-import { answer, assert, cities, right, wrong } from './task.mjs';
+import { answer, assert, cities, right, unchecked, wrong } from './task.mjs';
 
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
@@ -29,7 +29,9 @@ for (const stream of [false, true]) {
     });
   assert.equal(await ask(right).finalContent(), answer);
   assert.deepEqual(asked, cities);
-  asked.length = 0;
-  assert.equal(await ask(wrong).finalContent(), 'I cannot.');
-  assert.deepEqual(asked, []);
+  for (const url of [wrong, unchecked]) {
+    asked.length = 0;
+    assert.equal(await ask(url).finalContent(), 'I cannot.');
+    assert.deepEqual(asked, []);
+  }
 }

@@ -6,7 +6,7 @@ from openai import OpenAI
 
 from task import ANSWER, CITIES, TOOLS, addresses, check
 
-right, wrong = addresses()
+right, wrong, unchecked = addresses()
 
 
 def whole(client, messages):
@@ -43,8 +43,13 @@ for ask in (whole, streamed):
 
     client = OpenAI(base_url=wrong, api_key="none")
     choice = ask(client, messages[:1])
-    try:
-        json.loads(choice.message.tool_calls[0].function.arguments)
-    except json.JSONDecodeError:
-        continue
-    raise SystemExit("a wrong call can be read")
+    check((choice.finish_reason, choice.message.content, choice.message.tool_calls), ("stop", "I cannot.", None))
+
+client = OpenAI(base_url=unchecked, api_key="none")
+choice = streamed(client, messages[:1])
+try:
+    json.loads(choice.message.tool_calls[0].function.arguments)
+except json.JSONDecodeError:
+    pass
+else:
+    raise SystemExit("an invalid call can be read")

@@ -21,8 +21,8 @@ TOOLS = [
 
 
 def addresses():
-    """Where right replies are given, and where a wrong one."""
-    return sys.argv[1], sys.argv[2]
+    """Where valid calls are given, where an invalid one, and where that with streamed arguments."""
+    return sys.argv[1:]
 
 
 def check(found, expected):
