@@ -152,6 +152,13 @@ impl ReplyCheck {
         })
     }
 
+    /// The same check with another choice for calls without an end marker.
+    #[must_use]
+    pub fn unclosed(mut self, unclosed: Unclosed) -> Self {
+        self.unclosed = unclosed;
+        self
+    }
+
     /// Begins the next reply.
     pub fn begin_reply(&mut self) {
         self.is_doubtful = false;

@@ -244,6 +244,7 @@ fn settings(options: &ServeOptions) -> ModelSettings {
             Arguments::Checked => ArgumentMode::Checked,
             Arguments::Stream => ArgumentMode::Stream,
         },
+        unclosed: options.unclosed.unclosed(),
         repair_rounds: options.repair_rounds,
         developer_is_system: !options.developer_role,
     }

@@ -181,7 +181,7 @@ impl Reply {
             ids: CallIds::new(seed, taken),
             parser: Some(plan.spoken.parser.clone()),
             collector: Collector::new(Limits::for_running()),
-            check: plan.spoken.check.clone(),
+            check: plan.spoken.check.clone().unclosed(plan.unclosed),
             text: Text::new(Arc::clone(&plan.spoken)),
             open: None,
             given_ids: HashSet::new(),
@@ -618,7 +618,7 @@ impl Reply {
                 return self.ask_again(complaint);
             }
             Before::Invalid(call, invalid) => {
-                if !self.plan.is_mentioned(&call.name) {
+                if self.plan.guard().mentions(&call.name).is_none() {
                     let mark = invalid.kind().mark(&self.plan.secret, &self.last_id);
                     out.arguments(self.sent - 1, &mark);
                 }

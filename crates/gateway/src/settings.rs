@@ -1,5 +1,6 @@
 //! What is set for a model.
 
+use plaincall_call::Unclosed;
 use plaincall_syntax::{Dialect, DialectError};
 
 /// How a model is spoken to and its replies are given to clients. The default works for a model of which nothing is
@@ -25,6 +26,8 @@ pub struct ModelSettings {
     pub reasoning: Option<ReasoningSpan>,
     /// When the arguments of a call are sent.
     pub arguments: ArgumentMode,
+    /// What happens to calls without an end marker.
+    pub unclosed: Unclosed,
     /// How many hidden rounds of repair a reply may take.
     pub repair_rounds: u32,
     /// Whether messages of the role `developer` go to the model as `system`, the older name that all servers know.
@@ -111,6 +114,7 @@ impl Default for ModelSettings {
             markers: Markers::default(),
             reasoning: Some(ReasoningSpan::think()),
             arguments: ArgumentMode::default(),
+            unclosed: Unclosed::default(),
             repair_rounds: 2,
             developer_is_system: true,
         }

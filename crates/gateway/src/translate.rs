@@ -5,9 +5,7 @@ mod conversation;
 mod texts;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use plaincall_call::Foreign;
 use plaincall_syntax::DialectError;
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Content, ContentPart, Message};
@@ -126,12 +124,11 @@ pub fn translate<'r>(
     let taken = ids(&request);
     let streams_arguments =
         settings.arguments == ArgumentMode::Stream && request.is_streamed() && !offer.is_strict();
-    let mut untrusted = taught.spoken.guard.clone();
-    if !streams_arguments {
-        for text in Texts::of(&request).untrusted() {
-            untrusted.hear(&Foreign::new(text));
-        }
-    }
+    let untrusted = if streams_arguments {
+        Vec::new()
+    } else {
+        Texts::of(&request).into_untrusted()
+    };
     let words = put_into_words(
         &mut request,
         settings,
@@ -144,11 +141,12 @@ pub fn translate<'r>(
 
     let plan = ReplyPlan {
         spoken: taught.spoken,
-        untrusted: Arc::new(untrusted),
+        untrusted: untrusted.into(),
         secret: caller.secret.clone(),
         offer,
         choice,
         one_call,
+        unclosed: settings.unclosed,
         streams_arguments,
         repair_rounds: settings.repair_rounds,
         // Servers know others beside `stop`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-use plaincall_call::nearest_name;
+use plaincall_call::{Unclosed, nearest_name};
 use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, ReasoningSpan};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -15,7 +15,7 @@ use crate::status::Failure;
 use crate::tools_file;
 
 /// What a table of a model may have.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "syntax",
     "start_prefix",
     "end_prefix",
@@ -24,6 +24,7 @@ const KEYS: [&str; 10] = [
     "reasoning",
     "in_reasoning",
     "arguments",
+    "unclosed",
     "repair_rounds",
     "developer_role",
 ];
@@ -226,6 +227,14 @@ fn set(settings: &mut ModelSettings, name: &str, entry: &Entry<'_, '_>) -> Resul
                 _ => return Err(entry.refuse(wanted)),
             };
         }
+        "unclosed" => {
+            let wanted = "\"reject\" or \"run\"";
+            settings.unclosed = match entry.text(wanted)? {
+                "reject" => Unclosed::Reject,
+                "run" => Unclosed::Run,
+                _ => return Err(entry.refuse(wanted)),
+            };
+        }
         "repair_rounds" => settings.repair_rounds = rounds(entry)?,
         "developer_role" => settings.developer_is_system = !entry.is_so()?,
         _ => {}
@@ -265,6 +274,7 @@ fn rounds(entry: &Entry<'_, '_>) -> Result<u32, Mistake> {
 
 #[cfg(test)]
 mod tests {
+    use plaincall_call::Unclosed;
     use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, ReasoningSpan};
     use plaincall_syntax::Dialect;
 
@@ -298,6 +308,10 @@ mod tests {
         };
         let reasoning = |reasoning| ModelSettings {
             reasoning,
+            ..usual()
+        };
+        let unclosed = |unclosed| ModelSettings {
+            unclosed,
             ..usual()
         };
         let rounds = |repair_rounds| ModelSettings {
@@ -361,6 +375,8 @@ mod tests {
                 "arguments = \"checked\"",
                 usual(),
             ),
+            (usual(), "unclosed = \"run\"", unclosed(Unclosed::Run)),
+            (unclosed(Unclosed::Run), "unclosed = \"reject\"", usual()),
             (usual(), "repair_rounds = 0", rounds(0)),
             (usual(), "developer_role = true", developer(false)),
             (developer(false), "developer_role = false", usual()),
@@ -401,6 +417,11 @@ mod tests {
                 "[models.a]\narguments = \"streamed\"",
                 (2, 13),
                 "`arguments` must be \"checked\" or \"stream\"",
+            ),
+            (
+                "[models.a]\nunclosed = true",
+                (2, 12),
+                "`unclosed` must be \"reject\" or \"run\"",
             ),
             (
                 "[models.a]\nsyntax = 1",

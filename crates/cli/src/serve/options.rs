@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use plaincall_syntax::Dialect;
 
+use crate::arguments::UnclosedChoice;
 use crate::serve::quantity::{Size, size, time, time_or_none};
 
 /// More rounds of repair than this help no model.
@@ -92,7 +93,7 @@ pub(crate) struct ServeOptions {
     /// A file that says for models, by their names, what differs from the options below (TOML).
     ///
     /// Each has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`, `keyed`,
-    /// `reasoning` (two markers, or `false`), `in_reasoning`, `arguments`, `repair_rounds` and `developer_role`. In a name
+    /// `reasoning` (two markers, or `false`), `in_reasoning`, `arguments`, `unclosed`, `repair_rounds` and `developer_role`. In a name
     /// `*` stands for any characters; of several names that fit, the one with the most characters besides counts, and
     /// one without `*` before all others.
     #[arg(long, value_name = "FILE", help_heading = "Model")]
@@ -149,6 +150,17 @@ pub(crate) struct ServeOptions {
         help_heading = "Model"
     )]
     pub(crate) arguments: Arguments,
+
+    /// What to do with calls without an end marker: `run` is for models that forget them, and sends such a call if the next
+    /// call or the end of a complete reply ended it.
+    #[arg(
+        long,
+        value_name = "CHOICE",
+        value_enum,
+        default_value_t = UnclosedChoice::Reject,
+        help_heading = "Model"
+    )]
+    pub(crate) unclosed: UnclosedChoice,
 
     /// How often the model is asked again, hidden from the client, before an invalid call is an error.
     #[arg(

@@ -74,7 +74,7 @@ impl Complaint {
         // A dialect that could not work was refused when the reply began.
         let message = repair(call, fault, &plan.allowed(), &plan.spoken.told);
         let message = message.map(Passage::into_text).unwrap_or_default();
-        let is_quoted = plan.is_mentioned(&call.name);
+        let is_quoted = plan.guard().mentions(&call.name).is_some();
         let error = match (is_quoted, plan.repair_rounds) {
             (true, _) => {
                 "the model has written an invalid call that also appears in a text of the conversation, so it was not asked to correct it"
@@ -96,13 +96,11 @@ impl Complaint {
 pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<Complaint> {
     let is_missing = plan.choice.is_required();
     let allowed = plan.allowed();
-    let mut written_names = allowed.iter().filter(|tool| written.contains(&*tool.name));
-    let is_quotation = written_names.any(|tool| plan.is_mentioned(&tool.name));
-    let near = (!is_quotation).then(|| {
-        let written = ModelText::new(written);
-        repair_reply(&written, &allowed, &plan.spoken.told)
+    let near = repair_reply(&ModelText::new(written), &allowed, &plan.spoken.told);
+    let near = near.ok().flatten().filter(|_| {
+        let names = allowed.iter().map(|tool| &*tool.name);
+        plan.guard().mentions_in(written, names).is_none()
     });
-    let near = near.and_then(|near| near.ok().flatten());
     let near = near.map(Passage::into_text);
     if near.is_none() && !is_missing {
         return None;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{EchoGuard, ToolSpec};
+use plaincall_call::{EchoGuard, Foreign, ToolSpec, Unclosed};
 use plaincall_syntax::Dialect;
 
 use crate::key::Secret;
@@ -15,14 +15,16 @@ use crate::spoken::Spoken;
 pub struct ReplyPlan {
     /// The dialect of the conversation.
     pub(crate) spoken: Arc<Spoken>,
-    /// What untrusted texts of the conversation hold that looks like a call.
-    pub(crate) untrusted: Arc<EchoGuard>,
+    /// The untrusted texts of the conversation.
+    pub(crate) untrusted: Arc<[String]>,
     /// For marks in the answer.
     pub(crate) secret: Secret,
     pub(crate) offer: Arc<Offer>,
     pub(crate) choice: Choice,
     /// Whether a reply holds at most one call.
     pub(crate) one_call: bool,
+    /// What happens to calls without an end marker.
+    pub(crate) unclosed: Unclosed,
     /// Whether arguments are sent while they are written.
     pub(crate) streams_arguments: bool,
     pub(crate) repair_rounds: u32,
@@ -54,9 +56,14 @@ impl ReplyPlan {
         }
     }
 
-    /// Whether an untrusted text mentions a call of this name, so that the model must not be asked to write it.
-    pub(crate) fn is_mentioned(&self, name: &str) -> bool {
-        self.untrusted.mentions(name).is_some()
+    /// Knows the calls that untrusted texts mention, which the model must not be asked to write. It takes time to make,
+    /// and most replies need none.
+    pub(crate) fn guard(&self) -> EchoGuard {
+        let mut guard = self.spoken.guard.clone();
+        for text in self.untrusted.iter() {
+            guard.hear(&Foreign::new(text));
+        }
+        guard
     }
 
     /// Whether the arguments of a call are sent while the call may still prove invalid.

@@ -62,24 +62,28 @@ impl<'r> Texts<'r> {
 
     /// Each of them, as the client has written it.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        self.untrusted()
-            .chain(self.calls.iter().map(|text| &**text))
+        let texts = self.plain.iter().chain(&self.json).chain(&self.calls);
+        texts.map(|text| &**text)
     }
 
-    /// Those that the model has not written as calls.
-    pub(super) fn untrusted(&self) -> impl Iterator<Item = &str> {
-        self.plain.iter().chain(&self.json).map(|text| &**text)
+    /// Those that the model has not written as calls, in JSON also as they are without escapes.
+    pub(super) fn into_untrusted(mut self) -> Vec<String> {
+        self.unescape();
+        let texts = self.plain.into_iter().chain(self.json);
+        texts.map(Cow::into_owned).collect()
     }
 
     /// The same without escapes where they are JSON, which can spell a letter in two ways.
     pub(super) fn unescape(&mut self) {
-        let escaped = self
-            .json
-            .iter()
-            .chain(&self.calls)
-            .filter(|text| text.contains('\\'));
-        let values = escaped.filter_map(|text| serde_json::from_str::<Value>(text).ok());
-        let plain = values.map(|value| Cow::Owned(value.to_string()));
-        self.plain.extend(plain.collect::<Vec<_>>());
+        self.plain.extend(unescaped(&self.json));
+        self.calls.extend(unescaped(&self.calls));
     }
+}
+
+/// The JSON texts of these that have an escape, without it.
+fn unescaped<'r>(texts: &[Cow<'r, str>]) -> Vec<Cow<'r, str>> {
+    let escaped = texts.iter().filter(|text| text.contains('\\'));
+    let values = escaped.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    let plain = values.map(|value| Cow::Owned(value.to_string()));
+    plain.collect()
 }

@@ -1,6 +1,6 @@
 //! What the client hears of replies with an invalid call or none, and what the model is asked again.
 
-use plaincall_gateway::{Markers, ModelSettings, Reply, Secret, StreamedAnswer};
+use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Reply, Secret, StreamedAnswer};
 use plaincall_wire::openai::ChatCompletionChunk;
 use serde_json::{Value, json};
 
@@ -193,6 +193,49 @@ fn when_calls_are_sent() {
             }
         }
         assert_eq!(sent, expected, "{text:?}");
+    }
+}
+
+/// What may not run, or would be held for a gate, is invalid in streams and in whole answers (`spec/common.md` 10).
+#[test]
+fn calls_that_may_not_run() {
+    const NOW: &str = "!!!GADGET_START:now\n!!!GADGET_END\n";
+    let begun = "!!!GADGET_START:write\n!!!ARG:path\na.txt\n";
+    let misspelled = format!("{begun}!!!GADGT_END\nDone.\n!!!GADGET_END\n");
+    let escaped = format!("{begun}!!!GADGET_EN\\D\n!!!GADGET_END\n");
+    for (text, told) in [
+        (misspelled, "looks like the end marker"),
+        (
+            format!("{begun}!!!GADGT_END\nDone.\n"),
+            "a marker or text like one",
+        ),
+        (
+            format!("{begun}a !!!GADGET_START:now\n"),
+            "a marker or text like one",
+        ),
+        (format!("{begun}{NOW}"), "the next call began inside it"),
+        (escaped, ""),
+    ] {
+        for arguments in [ArgumentMode::Checked, ArgumentMode::Stream] {
+            let settings = ModelSettings {
+                arguments,
+                repair_rounds: 1,
+                ..ModelSettings::default()
+            };
+            let plan = plan(&json!({}), &settings);
+            let outcome = heard(&plan, &[&text], "stop");
+            let is_sent = outcome
+                .heard
+                .readable()
+                .iter()
+                .any(|(name, _)| *name == "write");
+            assert_eq!(is_sent, told.is_empty(), "{text:?}");
+            if arguments == ArgumentMode::Checked && !told.is_empty() {
+                assert_eq!(outcome.heard.calls, []);
+                let complaint = &outcome.rounds[0].complaint;
+                assert!(complaint.contains(told), "{complaint}");
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plaincall_call::{Completeness, Document, ToolSet, ToolSpec, read_tool_definitions};
+use plaincall_call::{Completeness, Document, ToolSet, ToolSpec, Unclosed, read_tool_definitions};
 use plaincall_gateway::{ArgumentMode, ModelSettings};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::examples::{Example, Operation, all, fences, folder};
@@ -45,6 +45,7 @@ fn asked(words: &[String]) -> (Value, ModelSettings) {
             Some(name) => {
                 fields["tool_choice"] = json!({"type": "function", "function": {"name": name}});
             }
+            None if word == "unclosed" => settings.unclosed = Unclosed::Run,
             None if word == "stream" => settings.arguments = ArgumentMode::Stream,
             None => panic!("{word}?"),
         }
