@@ -22,7 +22,7 @@ use crate::output::Output;
 use crate::picture::line::Line;
 use crate::picture::palette::{BOLD, DIM, PLAIN};
 use crate::picture::words::{self, count};
-use crate::run::past::Past;
+use crate::run::past::{Past, what_became_of};
 pub(crate) use crate::sessions::note::Note;
 use crate::show::{self, ShowOptions};
 use crate::status::{Failure, Outcome, Status, remark};
@@ -145,8 +145,9 @@ impl Session {
         let log = Log::open(&path).map_err(failed)?;
         if let Some(torn) = log.torn() {
             remark(&format!(
-                "the session `{name}` was cut off while it was written: {} bytes at its end are incomplete and were removed",
-                torn.bytes
+                "the session `{name}` ends in {} incomplete or damaged bytes; what was there was {}",
+                torn.bytes,
+                what_became_of(torn)
             ));
         }
         let past = Past {

@@ -72,8 +72,14 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     let mut story = Story::of(&record.events, &dialect(&record.events));
     if let Some(torn) = &record.torn {
         story.problems.push(format!(
-            "the last line (line {}, {} bytes) is unfinished, as a crash leaves it; the record ends before it",
-            torn.line, torn.bytes
+            "the last line (line {}, {} bytes) is unfinished, as a crash leaves it; {}",
+            torn.line,
+            torn.bytes,
+            if torn.may_be_start {
+                "it may be the start of a call that writes"
+            } else {
+                "the record ends before it"
+            }
         ));
     }
     let status = match &error {

@@ -24,6 +24,8 @@ pub enum RunEvent {
     Run(Box<RunBegin>),
     /// The run was taken up again from its log.
     Resumed(Resumed),
+    /// The log ended in a damaged line that may have been the start of a call of a tool that writes.
+    DamagedEnd(DamagedEnd),
     /// The model was given a text from outside.
     Heard(Heard),
     /// The program gave the model a message.
@@ -112,6 +114,17 @@ pub struct DirectoryBegin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resumed {
     /// When it happened; the time in which nothing ran is not counted.
+    #[serde(rename = "t_ms", with = "milliseconds")]
+    pub at: Duration,
+}
+
+/// Takes the place of a damaged last line that may have been the start of a call of a tool that writes. Every such call
+/// that could have been started there counts as started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedEnd {
+    /// How many bytes were there.
+    pub bytes: usize,
+    /// The time of the line before it.
     #[serde(rename = "t_ms", with = "milliseconds")]
     pub at: Duration,
 }
@@ -446,6 +459,7 @@ impl RunEvent {
         match self {
             Self::Run(_) | Self::Missed(_) => Duration::ZERO,
             Self::Resumed(event) => event.at,
+            Self::DamagedEnd(event) => event.at,
             Self::Heard(event) => event.at,
             Self::Told(event) => event.at,
             Self::Turn(event) => event.at,

@@ -88,9 +88,9 @@ pub use command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_O
 pub use context::{Context, DependencyResult};
 pub use echo::EchoOf;
 pub use event::{
-    Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Cancel, Completed, Delta,
-    DirectoryBegin, Heard, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent, Started,
-    Teller, Told, TurnBegin, TurnEnd,
+    Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Cancel, Completed, DamagedEnd,
+    Delta, DirectoryBegin, Heard, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent,
+    Started, Teller, Told, TurnBegin, TurnEnd,
 };
 pub use events::{EVENT_QUEUE, Observer, RunEvents};
 pub use gate::{

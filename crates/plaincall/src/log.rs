@@ -11,7 +11,7 @@ mod storage;
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 pub use error::LogError;
@@ -56,7 +56,8 @@ impl Log {
         Ok(Self::to(file))
     }
 
-    /// The log of a run that is to be taken up again. What a crash left of an unfinished line at its end is cut off.
+    /// The log of a run that is to be taken up again. What a crash left of an unfinished line at its end is cut off; if
+    /// it may be the start of a call of a tool that writes, [`RunEvent::DamagedEnd`] takes its place.
     ///
     /// # Errors
     /// If the file cannot be opened, another run uses it, or it is not a whole log; see [`read_log`].
@@ -107,8 +108,18 @@ impl Log {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)
             .map_err(|error| LogError::file(path, "read", error))?;
-        let record = read_log(&bytes)?;
-        cut_off(&mut file, record.bytes, bytes.len())
+        let mut record = read_log(&bytes)?;
+        let mut line = Vec::new();
+        if let Some(event) = record.stand_in() {
+            let number = u64::try_from(record.events.len()).unwrap_or(u64::MAX);
+            LineEncoder::from_number(number)
+                .append(&event, &mut line)
+                .map_err(|error| {
+                    LogError::file(path, "made ready to be written on", error.into())
+                })?;
+            record.events.push(event);
+        }
+        replace_end(&mut file, record.bytes, &line, bytes.len())
             .map_err(|error| LogError::file(path, "made ready to be written on", error))?;
         Ok(Self {
             storage: Box::new(file),
@@ -131,7 +142,7 @@ impl Log {
         &self.history
     }
 
-    /// What was cut off its end, if a crash had left something there.
+    /// What was cut off its end or replaced there, if a crash had left something.
     pub fn torn(&self) -> Option<&TornTail> {
         self.torn.as_ref()
     }
@@ -191,18 +202,21 @@ fn lock(file: &File, path: &Path) -> Result<(), LogError> {
     })
 }
 
-/// Leaves the file with its good part alone, to be written on after it.
+/// Puts a line in the place of what stands behind the good part, or nothing, to be written on after it.
 ///
-/// It is synced even if nothing is cut off: what was read may be known to the system and not yet to the disk, and the
-/// run is about to act on it.
-fn cut_off(file: &mut File, good: usize, all: usize) -> io::Result<()> {
-    let good = u64::try_from(good).map_err(io::Error::other)?;
-    if u64::try_from(all).map_err(io::Error::other)? != good {
-        file.set_len(good)?;
+/// The line is written over the old end before the rest is cut off: at no time is there a file from which nothing can
+/// be seen of the end. It is synced even if nothing is changed: what was read may be known to the system and not yet
+/// to the disk, and the run is about to act on it.
+fn replace_end(file: &mut File, good: usize, line: &[u8], all: usize) -> io::Result<()> {
+    let end = good + line.len();
+    file.seek(SeekFrom::Start(
+        u64::try_from(good).map_err(io::Error::other)?,
+    ))?;
+    file.write_all(line)?;
+    if all != end {
+        file.set_len(u64::try_from(end).map_err(io::Error::other)?)?;
     }
-    file.sync_all()?;
-    file.seek(SeekFrom::Start(good))?;
-    Ok(())
+    file.sync_all()
 }
 
 /// Makes the name of a new file survive a crash.

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, bind_arguments};
+use plaincall_call::{Arguments, Effect, bind_arguments};
 use plaincall_plan::{CallIndex, Outcome, State, Status};
 
 use crate::conductor::{Conductor, Input};
@@ -41,6 +41,8 @@ pub(crate) struct Replayed {
     pub(crate) always: HashSet<Arc<str>>,
     /// What followed and was not written down any more.
     pub(crate) untold: VecDeque<RunEvent>,
+    /// Those of them that are starts, by call and attempt, and may have been written down in a line that is damaged.
+    damaged: HashSet<(u32, u32)>,
     /// The results.
     pub(crate) whole: Vec<CallResult>,
     /// The last turn.
@@ -55,10 +57,11 @@ impl Replayed {
     /// The calls whose start has followed, and was not written down any more: their tools were not started.
     pub(crate) fn fresh(&self) -> HashSet<u32> {
         let starts = self.untold.iter().filter_map(|event| match event {
-            RunEvent::Start(started) => Some(started.call),
+            RunEvent::Start(started) => Some((started.call, started.attempt)),
             _ => None,
         });
-        starts.collect()
+        let unstarted = starts.filter(|start| !self.damaged.contains(start));
+        unstarted.map(|(call, _)| call).collect()
     }
 }
 
@@ -162,6 +165,10 @@ impl Replay<'_> {
                 self.replayed.untold.extend(self.conductor.take_events());
                 return Ok(());
             }
+            RunEvent::DamagedEnd(_) => {
+                self.count_as_started();
+                return Ok(());
+            }
             RunEvent::LogFailed(_) | RunEvent::Missed(_) => {
                 return Err("such an event is never in a log".to_owned());
             }
@@ -253,6 +260,20 @@ impl Replay<'_> {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Each call of a tool that writes whose start would come next may have been started, and the line that said so is
+    /// damaged.
+    fn count_as_started(&mut self) {
+        let starts = self.replayed.untold.iter().filter_map(|event| match event {
+            RunEvent::Start(started) => Some((started.call, started.attempt)),
+            _ => None,
+        });
+        let writes = starts.filter(|(call, _)| {
+            let tool = self.conductor.tool(CallIndex::new(*call));
+            tool.is_none_or(|tool| tool.spec.effect == Effect::Write)
+        });
+        self.replayed.damaged.extend(writes);
     }
 
     fn give(&mut self, input: Input, at: Duration) {

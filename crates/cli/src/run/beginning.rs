@@ -12,7 +12,7 @@ use plaincall_syntax::Dialect;
 use crate::arguments::DialectOptions;
 use crate::input::Input;
 use crate::run::note::{Note, Noted, NotedPath};
-use crate::run::past::Past;
+use crate::run::past::{Past, what_became_of};
 use crate::run::word::Words;
 use crate::run::{RunOptions, STANDARD_INPUT};
 use crate::status::{Failure, remark};
@@ -99,8 +99,10 @@ impl Beginning {
         let log = open_again(path).map_err(|error| in_log(path, &error))?;
         if let Some(torn) = log.torn() {
             remark(&format!(
-                "{name}: what was being written when the run was cut off is incomplete ({} bytes from line {}) and was removed",
-                torn.bytes, torn.line
+                "{name}: the end is incomplete or damaged ({} bytes from line {}) and was {}",
+                torn.bytes,
+                torn.line,
+                what_became_of(torn)
             ));
         }
         let past = Past {

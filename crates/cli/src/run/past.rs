@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plaincall::{Effect, RunBegin, RunEvent, Stop, TurnEnd};
+use plaincall::{Effect, RunBegin, RunEvent, Stop, TornTail, TurnEnd};
 
 /// The events of a log; none for a run that begins anew.
 #[derive(Clone, Debug, Default)]
@@ -91,27 +91,47 @@ impl Past {
             let tool = tools.and_then(|tools| tools.get(name));
             tool.is_none_or(|tool| tool.effect == Effect::Write)
         };
+        let call = |id: &str, name: &str, started| CutOff {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            started,
+        };
         let mut all = BTreeMap::new();
+        let mut may_start = BTreeMap::new();
         for event in &self.events {
             match event {
+                RunEvent::Admitted(admitted) if is_write(&admitted.name) => {
+                    let call = call(&admitted.id, &admitted.name, admitted.at);
+                    may_start.insert(admitted.call, call);
+                }
                 RunEvent::Start(started) if is_write(&started.name) => {
-                    let call = CutOff {
-                        id: started.id.to_string(),
-                        name: started.name.to_string(),
-                        started: started.at,
-                    };
+                    may_start.remove(&started.call);
+                    let call = call(&started.id, &started.name, started.at);
                     all.insert(started.call, call);
                 }
                 RunEvent::Result(result) => {
+                    may_start.remove(&result.call);
                     all.remove(&result.call);
                 }
                 // It was to be started again, and was not.
                 RunEvent::Retry(moment) => {
-                    all.remove(&moment.call);
+                    if let Some(call) = all.remove(&moment.call) {
+                        may_start.insert(moment.call, call);
+                    }
                 }
+                RunEvent::DamagedEnd(_) => all.append(&mut may_start),
                 _ => {}
             }
         }
         all
+    }
+}
+
+/// What is done with the end of a log that is resumed.
+pub(crate) fn what_became_of(torn: &TornTail) -> &'static str {
+    if torn.may_be_start {
+        "kept as the possible start of a call that writes: such a call counts as started"
+    } else {
+        "removed"
     }
 }

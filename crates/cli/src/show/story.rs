@@ -261,6 +261,13 @@ impl Teller {
                 self.cut_off_attempts();
                 return;
             }
+            RunEvent::DamagedEnd(damaged) => {
+                self.story.problems.push(format!(
+                    "{} damaged bytes may have been the start of a call that writes; it counts as started",
+                    damaged.bytes
+                ));
+                return;
+            }
             RunEvent::End(end) => {
                 // A turn that was left may end after the next one has begun.
                 if let Some(turn) = self

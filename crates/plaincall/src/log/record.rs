@@ -1,10 +1,12 @@
 //! Reads a log: what is whole, what a crash has left at its end, and what is damaged.
 
+use plaincall_call::Effect;
 use serde::Deserialize;
 
 use super::error::LogError;
 use super::line::{self, LOG_VERSION};
-use crate::event::RunEvent;
+
+use crate::event::{DamagedEnd, RunEvent};
 
 /// How the first line of every log begins, in every version.
 const BEGINNING: &[u8] = b"{\"n\":0,\"event\":\"run\",\"version\":";
@@ -27,6 +29,8 @@ pub struct TornTail {
     pub line: u64,
     /// How long it is, in bytes.
     pub bytes: usize,
+    /// Whether it may be the start of a call of a tool that writes. Then such a call counts as started.
+    pub may_be_start: bool,
 }
 
 /// Reads a log (`spec/log.md`). A torn end is not an error; the record names it.
@@ -63,6 +67,25 @@ impl Record {
         (record, error)
     }
 
+    fn has_tools_that_write(&self) -> bool {
+        match self.events.first() {
+            Some(RunEvent::Run(begin)) => begin
+                .tools
+                .values()
+                .any(|tool| tool.effect == Effect::Write),
+            _ => false,
+        }
+    }
+
+    /// The line that takes the place of a torn end that may be a start.
+    pub(super) fn stand_in(&self) -> Option<RunEvent> {
+        let torn = self.torn.as_ref().filter(|torn| torn.may_be_start)?;
+        Some(RunEvent::DamagedEnd(DamagedEnd {
+            bytes: torn.bytes,
+            at: self.events.last().map(RunEvent::at).unwrap_or_default(),
+        }))
+    }
+
     /// Decides what a line is that is not as it was written: the log's torn end, or damage.
     fn stop(&mut self, rest: &[u8], number: u64, what: &'static str) -> Option<LogError> {
         let line = number + 1;
@@ -71,6 +94,9 @@ impl Record {
             what: what.to_owned(),
         };
         let bad = first_line(rest);
+        if has_later_start(rest, number) {
+            return Some(damaged);
+        }
         let after = rest.get(bad.len()..).unwrap_or_default();
         if number == 0 {
             let common = bad.len().min(BEGINNING.len());
@@ -90,9 +116,59 @@ impl Record {
         self.torn = Some(TornTail {
             line,
             bytes: rest.len(),
+            may_be_start: self.has_tools_that_write() && may_be_start(rest, number),
         });
         None
     }
+}
+
+/// The start of a call, and the line that takes its place.
+const STARTS: [&str; 2] = ["start\"", "damaged_end\""];
+
+/// All other kinds of lines that follow the first.
+const OTHERS: [&str; 15] = [
+    "admitted\"",
+    "back_off\"",
+    "call\"",
+    "cancel\"",
+    "end\"",
+    "heard\"",
+    "over\"",
+    "ready\"",
+    "result\"",
+    "resumed\"",
+    "retry\"",
+    "text\"",
+    "told\"",
+    "turn\"",
+    "waiting\"",
+];
+
+/// How a line begins, up to its kind.
+fn before_kind(number: u64) -> String {
+    format!("{{\"n\":{number},\"event\":\"")
+}
+
+/// Whether a damaged line may have been the start of a call: unless it shows, as far as it goes, that it was another.
+fn may_be_start(bytes: &[u8], number: u64) -> bool {
+    let Some(kind) = bytes.strip_prefix(before_kind(number).as_bytes()) else {
+        return true;
+    };
+    let begins = |word: &&str| {
+        let common = word.len().min(kind.len());
+        kind.get(..common) == word.as_bytes().get(..common)
+    };
+    STARTS.iter().any(|word| begins(word)) || !OTHERS.iter().any(|word| begins(word))
+}
+
+/// Whether the start of a call can be read behind the first line. Text in a line cannot look like it: its quotes are
+/// escaped.
+fn has_later_start(bytes: &[u8], number: u64) -> bool {
+    let start = b"\"event\":\"start\"";
+    let of_first_line = before_kind(number).len() - b"\"event\":\"".len();
+    let places = bytes.windows(start.len()).zip(0_usize..);
+    let mut found = places.filter(|(window, _)| window == start);
+    found.any(|(_, place)| place != of_first_line)
 }
 
 /// What is wrong with a line.

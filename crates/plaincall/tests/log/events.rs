@@ -8,7 +8,7 @@ use std::time::Duration;
 use plaincall::call::Foreign;
 use plaincall::{
     Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Because, CallResult, Cancel,
-    Cause, Completed, Delta, Dependents, DirectoryBegin, EchoOf, Echoes, Effect, Heard,
+    Cause, Completed, DamagedEnd, Delta, Dependents, DirectoryBegin, EchoOf, Echoes, Effect, Heard,
     LOG_VERSION, LineEncoder, Link, LogFailed, Missed, Moment, Order, Over, Policy, Resumed, Retry,
     RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop, Teller, Times, Told,
     ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Unclosed, Writes,
@@ -220,6 +220,10 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             ..result(Status::Skipped)
         }),
         RunEvent::Resumed(Resumed { at: at(7) }),
+        RunEvent::DamagedEnd(DamagedEnd {
+            bytes: 87,
+            at: at(7),
+        }),
         RunEvent::End(TurnEnd {
             turn: 0,
             counts: StatusCounts {

@@ -6,6 +6,7 @@
 )]
 
 mod cuts;
+mod damaged_starts;
 mod directory;
 mod dropped;
 mod echoes;

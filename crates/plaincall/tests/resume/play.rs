@@ -105,6 +105,11 @@ pub(crate) fn told(log: &[u8]) -> BTreeMap<u32, Told> {
         if let RunEvent::Run(begin) = event {
             effects.clone_from(&begin.tools);
         }
+        if let RunEvent::DamagedEnd(_) = event {
+            for call in calls.values_mut().filter(|call| call.starts == 0) {
+                call.starts += u32::from(call.admitted && call.is_write);
+            }
+        }
         let Some(call) = event.call() else { continue };
         let call = calls.entry(call).or_default();
         match event {
