@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::conductor::{Command, Conductor, Input};
 use crate::context::Surroundings;
-use crate::event::{LogFailed, RunBegin, RunEvent, Teller};
+use crate::event::{RunBegin, RunEvent, Teller};
 use crate::events::{Listener, Listeners};
 use crate::gate::{Decision, Gate, Settlement};
 use crate::log::{Progress, Recorder};
@@ -145,6 +145,7 @@ pub(crate) struct Driver {
 
 /// What is kept until the log is written.
 enum Outgoing {
+    Listener(Listener),
     Event(RunEvent),
     Results(oneshot::Sender<TurnResults>, TurnResults),
 }
@@ -295,13 +296,7 @@ impl Driver {
     fn take(&mut self, message: Message) {
         match message {
             Message::Listen(listener) => {
-                let begin = RunEvent::Run(Box::new((*self.begin).clone()));
-                let at = self.begun.elapsed();
-                let failed = self.log_failure();
-                let failed = failed.map(|error| RunEvent::LogFailed(LogFailed { error, at }));
-                self.listeners
-                    .add(listener, [begin].into_iter().chain(failed));
-                self.hear();
+                self.listen(listener);
             }
             Message::Open { parent, calls } => {
                 self.give_up_questions();

@@ -57,7 +57,8 @@ pub enum RunEvent {
     Over(Over),
     /// The turn is over and all its calls have ended.
     End(TurnEnd),
-    /// The log cannot be written any more, so nothing more is started. It is never in a log.
+    /// The log cannot be written any more, so nothing more is started. It is never in a log, and neither is any event
+    /// that comes after it.
     LogFailed(LogFailed),
     /// Whoever listens was too slow, and so many events were lost to it. It is never in a log.
     Missed(Missed),

@@ -321,8 +321,13 @@ fn tell_what_is_wrong(
     cut_off: &BTreeMap<u32, CutOff>,
 ) {
     if let Some(error) = results.log_failure() {
+        let rest = if options.json {
+            ""
+        } else {
+            ", and the log does not hold all that is said here"
+        };
         complain(&format!(
-            "the log could not be written any more: {error}; nothing was started after that, and the log does not hold all that is said here"
+            "the log could not be written any more: {error}; nothing was started after that{rest}"
         ));
     }
     let open = results

@@ -1,11 +1,13 @@
 //! The record: `--json`.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
 
 use plaincall::RunEvent;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, call};
+use crate::scene::{Ended, PLAINCALL, Scene, call};
 
 /// What keys each event has; those with a question mark only where they apply.
 const KEYS: [(&str, &str); 11] = [
@@ -139,4 +141,87 @@ fn a_record_without_calls() {
             RunEvent::End(_)
         ]
     ));
+}
+
+/// Plays a command again and again with more room for its log, until there is enough of it. What is printed is in the
+/// log, and where the log failed the lines at the end say so.
+fn check_full_disk(log: &str, arguments: &[&str], last_lines: &[&str], scene: impl Fn() -> Scene) {
+    for blocks in 0.. {
+        let scene = scene();
+        let script = format!(r#"ulimit -f {blocks}; exec "$0" "$@""#);
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &script, PLAINCALL]).args(arguments);
+        command
+            .current_dir(scene.path(""))
+            .env_clear()
+            .envs(scene.environment());
+        command.env("HOME", scene.path("home")).stdin(Stdio::null());
+        let ended: Ended = command.output().unwrap().into();
+        let log = fs::read(scene.path(log)).unwrap();
+        let log = String::from_utf8_lossy(&log);
+        if ended.status == Some(0) {
+            assert!(blocks > 2);
+            return;
+        }
+        assert_eq!(ended.status, Some(1), "{blocks}: {ended:?}");
+        let lines: Vec<&str> = ended.stdout.lines().collect();
+        let (printed, last) = lines.split_at(lines.len() - last_lines.len());
+        for (line, kind) in last.iter().zip(last_lines) {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(line["event"], *kind, "{blocks}: {ended:?}");
+        }
+        let logged: Vec<&str> = log.lines().collect();
+        assert!(
+            logged.starts_with(printed),
+            "{blocks}: {printed:?} {logged:?}"
+        );
+        assert!(
+            ended.stderr.contains("could not be written")
+                || ended.stderr.contains("cannot be written"),
+            "{blocks}: {ended:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_printed_that_is_not_in_the_log() {
+    let reply = [
+        "Text.\n".repeat(50),
+        call("say:a", &[("text", &"ü".repeat(900))]),
+        call("deploy:b:a", &[("host", "h")]),
+        call("say:c:b", &[("text", "after")]),
+    ]
+    .concat();
+    let run = ["run", "reply.txt", "--tools", "tools.toml"];
+    let options = ["--yes", "--log", "log", "--json"];
+    check_full_disk(
+        "log",
+        &[&run[..], &options].concat(),
+        &["log_failed"],
+        || Scene::new(&reply),
+    );
+}
+
+#[test]
+fn nothing_is_printed_of_a_conversation_that_is_not_in_its_log() {
+    let replies = [
+        call("say:a", &[("text", &"ü".repeat(900))]),
+        "Done. ".repeat(100),
+    ];
+    let ask = ["ask", "What?", "--model", "replay:replies.jsonl"];
+    let options = ["--tools", "tools.toml", "--session", "notes", "--json"];
+    check_full_disk(
+        "home/.local/state/plaincall/sessions/notes.jsonl",
+        &[&ask[..], &options].concat(),
+        &["log_failed", "failed"],
+        || {
+            let scene = Scene::new("");
+            let lines: Vec<String> = replies
+                .iter()
+                .map(|reply| json!(reply).to_string() + "\n")
+                .collect();
+            fs::write(scene.path("replies.jsonl"), lines.concat()).unwrap();
+            scene
+        },
+    );
 }

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::{Driver, Outgoing, cancel_without_log};
 use crate::cut::READ_RESULT;
 use crate::event::{LogFailed, RunEvent};
+use crate::events::Listener;
 use crate::log::{Durability, Progress, Recorder};
 use crate::result::TurnResults;
 use crate::work::Ended;
@@ -32,7 +33,7 @@ impl Driver {
 
     /// Sends something as soon as all that was recorded so far is safe.
     fn send(&mut self, what: Outgoing) {
-        if matches!(what, Outgoing::Event(_)) && self.listeners.is_empty() {
+        if matches!(what, Outgoing::Event(_)) && !self.has_listeners() {
             return;
         }
         match &self.recorder {
@@ -45,8 +46,41 @@ impl Driver {
         }
     }
 
+    fn has_listeners(&self) -> bool {
+        let is_listener = |(_, what): &(u64, Outgoing)| matches!(what, Outgoing::Listener(_));
+        !self.listeners.is_empty() || self.outbox.iter().any(is_listener)
+    }
+
+    /// Adds somebody who listens, as soon as the first line is safe.
+    pub(super) fn listen(&mut self, listener: Listener) {
+        let is_first_on_its_way =
+            |recorder: &Recorder| recorder.failed().is_none() && recorder.written() == 0;
+        if self.recorder.as_ref().is_some_and(is_first_on_its_way) {
+            self.outbox
+                .push_back((self.last_line, Outgoing::Listener(listener)));
+        } else {
+            self.add(listener);
+        }
+    }
+
+    /// Tells one who listens how the run began. What is not in the log comes after the news that it has failed.
+    fn add(&mut self, listener: Listener) {
+        let begin = RunEvent::Run(Box::new((*self.begin).clone()));
+        let at = self.begun.elapsed();
+        let failed = self.log_failure();
+        let failed = failed.map(|error| RunEvent::LogFailed(LogFailed { error, at }));
+        let is_begin_safe = self.recorder.as_ref().is_none_or(|one| one.written() > 0);
+        let mut already = [Some(begin), failed];
+        if !is_begin_safe {
+            already.reverse();
+        }
+        self.listeners.add(listener, already.into_iter().flatten());
+        self.hear();
+    }
+
     fn deliver(&mut self, what: Outgoing) {
         match what {
+            Outgoing::Listener(listener) => self.add(listener),
             Outgoing::Event(event) => self.listeners.tell(event),
             Outgoing::Results(reply, results) => {
                 let _ = reply.send(results);
@@ -80,21 +114,19 @@ impl Driver {
                 }
             }
             Progress::Failed(error) => {
-                while let Some((_, what)) = self.outbox.pop_front() {
-                    match what {
-                        Outgoing::Results(reply, mut results) => {
-                            results.log_failure = Some(Arc::clone(&error));
-                            self.deliver(Outgoing::Results(reply, results));
-                        }
-                        event @ Outgoing::Event(_) => self.deliver(event),
-                    }
-                }
+                // What comes after it is not in the log.
                 let at = self.begun.elapsed();
                 let failed = LogFailed {
                     error: Arc::clone(&error),
                     at,
                 };
                 self.listeners.tell(RunEvent::LogFailed(failed));
+                while let Some((_, mut what)) = self.outbox.pop_front() {
+                    if let Outgoing::Results(_, results) = &mut what {
+                        results.log_failure = Some(Arc::clone(&error));
+                    }
+                    self.deliver(what);
+                }
                 self.give(cancel_without_log(&error));
             }
         }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Context, Effect, Log, Retry, Run, RunEvent, Stop, Storage, Tool, Toolbox,
-    TurnResults, read_log,
+    AllowAll, Context, Effect, LineEncoder, Log, Retry, Run, RunEvent, Stop, Storage, Tool,
+    Toolbox, TurnResults, read_log,
 };
 use tokio::time::sleep;
 
@@ -136,7 +136,15 @@ async fn a_disk_that_fills_up_at_every_operation() {
         let state = disk.state();
         assert_eq!(state.untraced, [""; 0], "{full_at}");
         let mut ends = BTreeMap::new();
-        let mut has_failed = false;
+        let mut failed_at = None;
+        let is_failure = |event: &&RunEvent| matches!(event, RunEvent::LogFailed(_));
+        let told = events.iter().take_while(|event| !is_failure(event));
+        let mut lines = LineEncoder::default();
+        let told: String = told.map(|event| lines.next_line(event)).collect();
+        assert!(
+            state.bytes.starts_with(told.as_bytes()),
+            "{full_at}: {told}"
+        );
         for event in &events {
             match event {
                 RunEvent::Result(result) => {
@@ -146,11 +154,14 @@ async fn a_disk_that_fills_up_at_every_operation() {
                     );
                 }
                 RunEvent::LogFailed(failed) => {
-                    assert!(!has_failed, "{full_at}");
+                    assert_eq!(failed_at, None, "{full_at}");
                     assert_eq!(&*failed.error, "no space left");
-                    has_failed = true;
+                    failed_at = Some(failed.at);
                 }
-                RunEvent::Start(_) => assert!(!has_failed, "{full_at}: {event:?}"),
+                RunEvent::Start(started) => {
+                    let is_late = failed_at.is_some_and(|at| started.at > at);
+                    assert!(!is_late, "{full_at}: {event:?}");
+                }
                 _ => {}
             }
         }
@@ -164,6 +175,7 @@ async fn a_disk_that_fills_up_at_every_operation() {
         if state.bytes.contains(&b'\n') {
             read_log(&state.bytes).unwrap();
         }
+        let has_failed = failed_at.is_some();
         if !state.has_failed {
             assert!(!has_failed && full_at > 20, "{full_at}");
             for turn in &turns {
