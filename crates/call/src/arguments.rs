@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::argument_error::ArgumentError;
 use crate::limits::Limits;
-use crate::pointer::{Pointer, PointerError, shown, unescape};
+use crate::pointer::{ListsInUnions, Pointer, PointerError, shown, unescape};
 use crate::read::Reader;
 use crate::reading::Reading;
 use crate::tool::ToolSpec;
@@ -332,26 +332,34 @@ impl Arguments {
         let mut misplaced = Vec::new();
         let reader = tool.schema().reader();
         let root = reader.root();
+        let pointers = self.in_order().map(|leaf| &*leaf.pointer);
+        let lists = ListsInUnions::of(pointers, &reader, &root);
+        for leaf in self.in_order() {
+            let placed = Pointer::by_schema(&leaf.pointer, depth, &reader, &root, &lists)
+                .and_then(|pointer| mended.tree.insert(&pointer, mended.leaves.len()));
+            match placed {
+                Ok(()) => mended.leaves.push(leaf.clone()),
+                Err(error) => misplaced.push(Misplaced {
+                    pointer: leaf.pointer.clone(),
+                    span: leaf.pointer_span,
+                    error,
+                }),
+            }
+        }
+        (mended, misplaced)
+    }
+
+    /// All values, in the order in which they were written.
+    fn in_order(&self) -> impl Iterator<Item = &Leaf> {
         let mut unplaced = self.unplaced.iter().peekable();
-        for at in 0..=self.leaves.len() {
+        (0..=self.leaves.len()).flat_map(move |at| {
             let waiting = std::iter::from_fn(|| {
                 let waiting = unplaced.next_if(|(before, _)| *before == at);
                 waiting.map(|(_, leaf)| leaf)
             });
-            for leaf in waiting.chain(self.leaves.get(at)) {
-                let placed = Pointer::by_schema(&leaf.pointer, depth, &reader, &root)
-                    .and_then(|pointer| mended.tree.insert(&pointer, mended.leaves.len()));
-                match placed {
-                    Ok(()) => mended.leaves.push(leaf.clone()),
-                    Err(error) => misplaced.push(Misplaced {
-                        pointer: leaf.pointer.clone(),
-                        span: leaf.pointer_span,
-                        error,
-                    }),
-                }
-            }
-        }
-        (mended, misplaced)
+            let here: Vec<&Leaf> = waiting.chain(self.leaves.get(at)).collect();
+            here
+        })
     }
 
     /// Where the longest beginning of a pointer that leads to something stands in the input; `None` for the root.

@@ -120,14 +120,20 @@ impl<'s> Writer<'_, 's> {
         if !place.kinds().has(Kinds::OBJECT) {
             return Err(unfit(pointer, &Value::Object(members.clone()), place));
         }
+        let counts = |(at, key): (usize, &String)| *key == at.to_string();
         let is_first_index = members.keys().next().is_some_and(|key| is_index(key));
-        if is_first_index && !place.has_keys_only() {
-            let message = "its first key counts items, so it would come back as a list";
+        let looks_like_a_list = if place.states_keys() {
+            members.keys().enumerate().all(counts)
+        } else {
+            is_first_index
+        };
+        if looks_like_a_list && !place.prefers_keys() {
+            let message = "its keys count items, so it would come back as a list";
             return Err(refuse(pointer, message));
         }
         for (key, member) in members {
             let pointer = format!("{pointer}/{}", escape(key));
-            if !(place.has_keys_only() && is_bad_index(key)) {
+            if !(place.states_keys() && is_bad_index(key)) {
                 check_key(key, &pointer)?;
             }
             let below = self.reader.member(place, key);

@@ -1,6 +1,7 @@
 //! Pointers: where in the arguments a value goes.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use plaincall_syntax::{Section, is_blank};
 
@@ -141,31 +142,29 @@ impl<'t> Pointer<'t> {
         })
     }
 
-    /// As [`parse`](Self::parse), where a schema says which segments are keys.
+    /// As [`parse`](Self::parse), where a schema says which segments are keys. Where it leaves that open, they are
+    /// unless `lists` says that they count the items of a list.
     pub(crate) fn by_schema<'s>(
         text: &'t str,
         depth: usize,
         reader: &SchemaReader<'s>,
         root: &Place<'s>,
+        lists: &ListsInUnions,
     ) -> Result<Self, PointerError> {
         let segments = segments(text, depth)?;
         let mut keys = Vec::with_capacity(segments.len());
         let mut place = Cow::Borrowed(root);
-        for segment in &segments {
-            let is_key = place.has_keys_only();
+        for (at, segment) in segments.iter().enumerate() {
+            let is_key = place.has_keys_only()
+                || (place.states_keys() && !lists.is_list(Self::beginning(text, at)));
             if segment.contains(is_blank) && !place.spells(segment) {
                 return Err(PointerError::value_on_line(text));
             }
             if !is_key && is_bad_index(segment) {
                 return Err(PointerError::invalid_index(segment));
             }
-            let below = if is_key || !is_index(segment) {
-                reader.member(&place, segment)
-            } else {
-                reader.item(&place, segment.parse().unwrap_or(usize::MAX))
-            };
             keys.push(is_key);
-            place = Cow::Owned(below);
+            place = Cow::Owned(reader.under(&place, segment));
         }
         Ok(Self {
             text,
@@ -246,6 +245,54 @@ impl<'t> Pointer<'t> {
             .nth(count.saturating_sub(1))
             .map_or(text.len(), |(at, _)| at);
         text.get(..end).unwrap_or_default()
+    }
+}
+
+/// The places where a schema allows a list as well as an object, and what stands below looks like a list: its segments
+/// count from 0 on in the order in which they appear. Everywhere else there, segments are keys.
+#[derive(Debug, Default)]
+pub(crate) struct ListsInUnions {
+    /// How many items there are, by the pointer of the list; none where it is no list.
+    counts: HashMap<Box<str>, Option<usize>>,
+}
+
+impl ListsInUnions {
+    /// Looks at pointers that [`shown`] has prepared, in the order in which they were written.
+    pub(crate) fn of<'t, 's>(
+        pointers: impl Iterator<Item = &'t str>,
+        reader: &SchemaReader<'s>,
+        root: &Place<'s>,
+    ) -> Self {
+        let mut found = Self::default();
+        if root.alternatives.is_empty() {
+            return found;
+        }
+        for pointer in pointers {
+            let mut place = Cow::Borrowed(root);
+            for (at, segment) in pointer.split('/').map(unescape).enumerate() {
+                if at > 0 && place.states_keys() && !place.has_keys_only() {
+                    found.note(Pointer::beginning(pointer, at), &segment);
+                }
+                place = Cow::Owned(reader.under(&place, &segment));
+            }
+        }
+        found
+    }
+
+    fn note(&mut self, list: &str, segment: &str) {
+        let count = match self.counts.get_mut(list) {
+            Some(count) => count,
+            None => self.counts.entry(list.into()).or_insert(Some(0)),
+        };
+        *count = count.and_then(|count| match segment.parse::<usize>() {
+            Ok(index) if is_index(segment) && index < count => Some(count),
+            Ok(index) if is_index(segment) && index == count => Some(count + 1),
+            _ => None,
+        });
+    }
+
+    fn is_list(&self, pointer: &str) -> bool {
+        self.counts.get(pointer).is_some_and(Option::is_some)
     }
 }
 

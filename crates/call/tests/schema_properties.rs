@@ -72,6 +72,25 @@ fn keys() -> impl Strategy<Value = String> {
         .prop_map(str::to_owned)
 }
 
+/// Keys of a map, most of which look like the index of a list, or like a wrong one.
+fn map_keys() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["0", "1", "2", "7", "007", "-1", "2024", "a"]).prop_map(str::to_owned)
+}
+
+/// What may stand beside a map in a union: something else under the same name, or nothing.
+fn other_forms() -> impl Strategy<Value = Value> {
+    let of = |m: Value| json!({"type": "object", "properties": {"kind": {"const": "other"}, "m": m}, "required": ["kind"]});
+    prop::sample::select(vec![
+        of(json!({"type": "array", "items": {"type": "integer"}})),
+        of(json!({"type": "array", "items": {"type": "string"}})),
+        of(json!({"type": "string"})),
+        of(json!({"type": "object", "properties": {"0": {"type": "boolean"}}})),
+        json!({"type": "object", "properties": {"kind": {"const": "other"}}, "required": ["kind"]}),
+        json!({"type": "object", "properties": {"kind": {"const": "none"}}, "required": ["kind"], "additionalProperties": false}),
+        json!({"type": "array", "items": {"type": "integer"}}),
+    ])
+}
+
 fn schemas() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         prop::sample::select(vec![
@@ -193,6 +212,41 @@ proptest! {
         if let Ok(bound) = bind_arguments(&tool, &arguments) {
             prop_assert_eq!(bound.to_value(), value);
         }
+    }
+
+    #[test]
+    fn keys_of_a_map_in_a_union_stay_keys(
+        members in prop::collection::btree_map(map_keys(), -9_i64..9, 1..5),
+        others in prop::collection::vec(other_forms(), 1..4),
+        at in 0_usize..4,
+        depth in 0_usize..3,
+        comes_first in any::<bool>(),
+    ) {
+        let mut forms = others;
+        forms.insert(at.min(forms.len()), json!({
+            "type": "object", "properties": {"kind": {"const": "map"}, "m": {"type": "object", "additionalProperties": {"type": "integer"}}},
+            "required": ["kind", "m"]}));
+        let union = json!({"oneOf": forms});
+        let map: Value = members.into_iter().map(|(key, number)| (key, Value::from(number))).collect();
+        let value = if comes_first { json!({"m": map, "kind": "map"}) } else { json!({"kind": "map", "m": map}) };
+        let (root, value) = match depth {
+            0 => (union, value),
+            1 => (json!({"properties": {"p": union}}), json!({"p": value})),
+            _ => (json!({"properties": {"p": {"type": "array", "items": {"type": "object", "additionalProperties": union}}}}), json!({"p": [{"0": value}]})),
+        };
+        let tool = ToolSpec::new("t").parameters_from_schema(&root).expect("a schema");
+        let object = value.as_object().expect("an object");
+        let pairs = flatten(object, Some(&tool)).expect("it can be written");
+        prop_assert!(pairs.iter().any(|(pointer, _)| pointer.contains("m/")), "{pairs:?}");
+        let borrowed = pairs.iter().map(|(pointer, text)| (pointer.as_str(), text.as_str()));
+        let arguments = Arguments::from_pairs_for(&tool, borrowed).expect("pointers that can be placed");
+        let bound = bind_arguments(&tool, &arguments).expect("it is right");
+        prop_assert_eq!(bound.to_value(), value.clone());
+        // The same from a reply, where the pointers are read before the schema is known.
+        let text: String = pairs.iter().map(|(pointer, text)| format!("!!!ARG:{pointer}\n{text}\n")).collect();
+        let document = Document::parse(&format!("!!!GADGET_START:t\n{text}!!!GADGET_END\n"), &Dialect::block()).expect("a dialect");
+        let bound = bind(&tool, document.calls().next().expect("a call")).expect("it is right");
+        prop_assert_eq!(bound.to_value(), value);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One streamed reply: bytes of the model's server in, bytes for the client out.
 
+use plaincall_wire::SurrogateJoiner;
 use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, read_error};
 use plaincall_wire::sse::{Decoder, Event, Limits};
 
@@ -15,6 +16,7 @@ use crate::reply::{End, Flow, Next, Reply};
 pub struct Exchange {
     limits: Limits,
     decoder: Decoder,
+    joiner: SurrogateJoiner,
     reply: Reply,
     answer: StreamedAnswer,
     /// How the stream has ended, if it has said so.
@@ -29,6 +31,7 @@ impl Exchange {
         Self {
             limits,
             decoder: Decoder::new().limits(limits),
+            joiner: SurrogateJoiner::default(),
             reply,
             answer,
             end: None,
@@ -50,7 +53,7 @@ impl Exchange {
         }
         for event in self.decoder.feed(bytes) {
             let step = match event {
-                Ok(event) => step(&event, &mut self.reply, &mut self.answer),
+                Ok(event) => step(&event, &mut self.joiner, &mut self.reply, &mut self.answer),
                 Err(error) => Some(End::Broken(Refusal::upstream(error.to_string()))),
             };
             if step.is_some() {
@@ -75,8 +78,9 @@ impl Exchange {
             && broken.is_none()
             && let Ok(Some(event)) = rest
         {
-            self.end = step(&event, &mut self.reply, &mut self.answer);
+            self.end = step(&event, &mut self.joiner, &mut self.reply, &mut self.answer);
         }
+        self.joiner = SurrogateJoiner::default();
         let end = self.end.take().unwrap_or_else(|| {
             End::Broken(broken.unwrap_or_else(|| {
                 Refusal::upstream("the model's server ended its answer before it was complete")
@@ -135,7 +139,12 @@ impl Exchange {
 }
 
 /// Takes one event; how the stream has ended, if it has.
-fn step(event: &Event<'_>, reply: &mut Reply, answer: &mut StreamedAnswer) -> Option<End> {
+fn step(
+    event: &Event<'_>,
+    joiner: &mut SurrogateJoiner,
+    reply: &mut Reply,
+    answer: &mut StreamedAnswer,
+) -> Option<End> {
     if event.name.as_deref() == Some("error") {
         let error = read_error(event.data.as_bytes());
         return Some(End::Broken(Refusal::of_upstream(502, error)));
@@ -143,7 +152,7 @@ fn step(event: &Event<'_>, reply: &mut Reply, answer: &mut StreamedAnswer) -> Op
     if event.data.trim_ascii().is_empty() {
         return None;
     }
-    match ChatCompletionChunk::read(&event.data) {
+    match ChatCompletionChunk::read(&joiner.join(&event.data)) {
         Ok(Some(chunk)) => (reply.push(chunk, answer) == Flow::Over).then_some(End::Done),
         Ok(None) => Some(End::Done),
         Err(error) => Some(End::Broken(Refusal::unreadable(&error))),

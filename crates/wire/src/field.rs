@@ -145,8 +145,24 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     // The check alone is many times as fast as the search for what to replace.
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) => String::from_utf8_lossy(bytes),
+        Err(_) => lossy(bytes),
     }
+}
+
+/// One U+FFFD for each half of a surrogate pair, which the reader gives as three bytes, and for each other invalid part.
+fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    let mut text = String::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = rest
+        .windows(3)
+        .position(|window| matches!(window, [0xed, 0xa0..=0xbf, 0x80..=0xbf]))
+    {
+        text.push_str(&String::from_utf8_lossy(rest.get(..at).unwrap_or_default()));
+        text.push(char::REPLACEMENT_CHARACTER);
+        rest = rest.get(at + 3..).unwrap_or_default();
+    }
+    text.push_str(&String::from_utf8_lossy(rest));
+    Cow::Owned(text)
 }
 
 /// Texts are read as bytes: so half a surrogate pair, which careless servers send, costs a character and not the reply.

@@ -50,6 +50,7 @@ mod page;
 mod read_error;
 mod recorded;
 pub mod sse;
+mod surrogates;
 mod to_json;
 mod unknown;
 
@@ -57,6 +58,7 @@ pub use json::Json;
 pub use page::page_title;
 pub use read_error::ReadError;
 pub use recorded::{RecordedReply, ReplayError, read_replies};
+pub use surrogates::{SurrogateJoiner, replace_lone_surrogates};
 pub use to_json::ToJson;
 pub use unknown::Unknown;
 

@@ -1,10 +1,11 @@
 //! An answer as it is read, whatever the API.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use plaincall_wire::ReadError;
 use plaincall_wire::openai::read_error;
 use plaincall_wire::sse::Event;
+use plaincall_wire::{ReadError, SurrogateJoiner};
 
 use super::refusal::{self, Asked};
 use super::server::EventStream;
@@ -22,6 +23,8 @@ pub(super) struct Reading<'r> {
     length: usize,
     /// How it ended, once that is known.
     pub(super) finish: Option<Finish>,
+    /// Joins what a server that counts UTF-16 units has cut in two.
+    joiner: SurrogateJoiner,
 }
 
 impl<'r> Reading<'r> {
@@ -31,20 +34,27 @@ impl<'r> Reading<'r> {
             out,
             length: 0,
             finish: None,
+            joiner: SurrogateJoiner::default(),
         }
     }
 
     /// The next event of a stream. What goes wrong behind the end of a reply changes nothing about it.
     pub(super) async fn event(
-        &self,
+        &mut self,
         events: &mut EventStream,
     ) -> Result<Option<Event<'static>>, ModelError> {
         let next = events.next(self.asked);
-        if self.finish.is_none() {
-            return next.await;
+        if self.finish.is_some() {
+            let late = tokio::time::timeout(AFTERWARDS, next).await;
+            return Ok(late.ok().and_then(Result::ok).flatten());
         }
-        let late = tokio::time::timeout(AFTERWARDS, next).await;
-        Ok(late.ok().and_then(Result::ok).flatten())
+        let mut event = next.await?;
+        if let Some(event) = &mut event
+            && let Cow::Owned(joined) = self.joiner.join(&event.data)
+        {
+            event.data = joined.into();
+        }
+        Ok(event)
     }
 
     /// Says text of the answer.

@@ -293,3 +293,25 @@ async fn pieces_come_at_once_and_dropping_takes_the_request_back() {
         .until(|seen| seen.dropped == 1 && seen.open == 0)
         .await;
 }
+
+/// A server that counts UTF-16 units cuts an emoji in two, and writes each half as an escape.
+#[tokio::test]
+async fn an_emoji_that_was_cut_in_two() {
+    let chunk = |content: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{content}\"}}}}]}}\n\n")
+    };
+    for (pieces, expected) in [
+        (&["a\\ud83d", "\\ude00b"][..], "a\u{1f600}b"),
+        (
+            &["\\uD83D", "", "\\uDE00\\uD83D", "\\uDE01"],
+            "\u{1f600}\u{1f601}",
+        ),
+        (&["a\\ud83db"], "a\u{fffd}b"),
+        (&["a\\ud83d", "b"], "a\u{fffd}b"),
+        (&["\\ude00a"], "\u{fffd}a"),
+    ] {
+        let body: String = pieces.iter().map(|piece| chunk(piece)).collect();
+        let script = stream(&(body + &events(&[ends("stop")])));
+        assert_eq!(heard(script).await, format!("(){expected} <Natural stop>"));
+    }
+}

@@ -94,7 +94,7 @@ impl<'s> Walk<'_, 's> {
         }
         let mut form = self.reader.narrow(place, &self.arguments, node);
         let is_form = is_form || form.is_form_of(place);
-        if is_list && form.kinds().has(Kinds::LIST) {
+        if is_list && form.kinds().has(Kinds::LIST) && !form.prefers_keys() {
             form = form.only(Kinds::LIST);
         } else if is_list {
             self.arguments.tree_mut().make_object(node);

@@ -9,7 +9,7 @@ use crate::bind::{Problem, bind};
 use crate::call::ToolCall;
 use crate::document::Document;
 use crate::may_run::NotRun;
-use crate::pointer::{escape, is_index, unescape};
+use crate::pointer::{escape, unescape};
 use crate::repair::placeholder::{as_before, bytes, is_placeholder};
 use crate::repair::{Fault, block_example, emoji_example};
 use crate::schema::{Place, SchemaReader};
@@ -347,11 +347,7 @@ pub(super) fn place_at<'s>(
 ) -> Place<'s> {
     let mut place = root.clone();
     for segment in pointer.split('/').map(unescape) {
-        place = if place.has_keys_only() || !is_index(&segment) {
-            reader.member(&place, &segment)
-        } else {
-            reader.item(&place, segment.parse().unwrap_or(usize::MAX))
-        };
+        place = reader.under(&place, &segment);
     }
     place
 }

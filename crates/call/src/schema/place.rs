@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::alternative::{Alternative, Keywords, keyword};
 use super::kinds::Kinds;
 use super::resolve::resolve;
+use crate::pointer::is_index;
 
 /// More alternatives at one place than this, and the place counts as open.
 const MOST_ALTERNATIVES: usize = 256;
@@ -102,6 +103,23 @@ impl<'s> Place<'s> {
         kinds.has(Kinds::OBJECT) && !kinds.has(Kinds::LIST)
     }
 
+    /// Whether an alternative says that there is an object, so that segments that count items may be keys.
+    pub(crate) fn states_keys(&self) -> bool {
+        self.stated_kinds().has(Kinds::OBJECT)
+    }
+
+    /// Whether segments that count items are keys rather than that: an alternative says that there is an object, and
+    /// none that there is a list.
+    pub(crate) fn prefers_keys(&self) -> bool {
+        let kinds = self.stated_kinds();
+        kinds.has(Kinds::OBJECT) && !kinds.has(Kinds::LIST)
+    }
+
+    fn stated_kinds(&self) -> Kinds {
+        let stated = self.alternatives.iter().filter_map(Alternative::kinds);
+        stated.fold(Kinds::NONE, |all, one| all | one)
+    }
+
     /// What may stand there, in words.
     pub(crate) fn in_words(&self) -> String {
         super::words::in_words(self)
@@ -187,6 +205,19 @@ impl<'s> SchemaReader<'s> {
     /// What may stand at an index of a list.
     pub(crate) fn item(&self, place: &Place<'s>, index: usize) -> Place<'s> {
         self.below(place, |alternative| alternative.item(index))
+    }
+
+    /// What may stand under a segment that is a key, an index, or may be either.
+    pub(crate) fn under(&self, place: &Place<'s>, segment: &str) -> Place<'s> {
+        if place.has_keys_only() || !is_index(segment) {
+            return self.member(place, segment);
+        }
+        let item = self.item(place, segment.parse().unwrap_or(usize::MAX));
+        if place.states_keys() {
+            item.or(self.member(&place.only(Kinds::OBJECT), segment)).0
+        } else {
+            item
+        }
     }
 
     fn below(

@@ -13,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::config::schema::{Part, Shape, name_of};
 use crate::serve::quantity;
+use crate::source::LineIndex;
 
 /// How many characters of a text a message shows.
 const SHOWN: usize = 40;
@@ -119,7 +120,7 @@ impl Layer {
             return Err(mistakes);
         }
         let mut reader = Reader {
-            text,
+            lines: LineIndex::new(text.as_bytes()),
             author,
             paths,
             layer: Self::default(),
@@ -206,23 +207,22 @@ fn path_value(path: &Path) -> Value {
     path.to_string_lossy().into_owned().into()
 }
 
-struct Reader<'t, 'p> {
-    text: &'t str,
+struct Reader<'p> {
+    lines: LineIndex,
     author: Author,
     paths: Paths<'p>,
     layer: Layer,
     mistakes: Vec<Mistake>,
 }
 
-impl Reader<'_, '_> {
+impl Reader<'_> {
     fn wrong(&mut self, span: Range<usize>, message: impl Into<String>) {
         let message = message.into();
         self.mistakes.push(Mistake { span, message });
     }
 
     fn note(&mut self, path: &str, span: Range<usize>) {
-        let before = self.text.get(..span.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
+        let line = self.lines.line(span.start);
         let place = Place::File { span, line };
         self.layer.places.insert(path.to_owned(), place);
     }

@@ -277,3 +277,36 @@ fn random_replies_give_the_calls_of_the_document() {
         "the generator writes calls that are right: {closed}"
     );
 }
+
+/// A server that counts UTF-16 units cuts the emoji of a marker in two, and writes each half as an escape.
+#[test]
+fn an_emoji_that_was_cut_between_two_chunks() {
+    let plan = plan(&Dialect::emoji(), Mode::Checked);
+    let chunk = |content: &str| {
+        format!(
+            r#"{{"choices":[{{"index":0,"delta":{{"content":"{content}"}},"finish_reason":null}}]}}"#
+        )
+    };
+    for halves in [
+        [
+            "So: \\ud83d",
+            "\\udee0\\ufe0f[now]\\ud83d",
+            "\\udee0\\ufe0f[/end]",
+        ],
+        ["So: \\uD83D", "\\uDEE0[now]\\uD83D", "\\uDEE0[/end]"],
+    ] {
+        let stream = halves
+            .iter()
+            .fold(Stream::new(), |stream, half| stream.data(&chunk(half)));
+        let heard = exchange(&plan, &[stream.finish("stop").done()], &[7], false).heard;
+        assert_eq!(heard.calls.len(), 1, "{heard:?}");
+        assert_eq!(heard.calls[0].name, "now");
+    }
+    // One that stands alone costs a character and not the reply.
+    let stream = Stream::new()
+        .data(&chunk("a\\ud83db"))
+        .finish("stop")
+        .done();
+    let heard = exchange(&plan, &[stream], &[7], false).heard;
+    assert_eq!(heard.text, "a\u{fffd}b");
+}

@@ -17,16 +17,27 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// A mistake at this place of a file's text.
-    pub fn at(text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
-        let before = text.get(..span.start).unwrap_or(text);
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        Self {
-            line: before.matches('\n').count() + 1,
-            column: line.chars().count() + 1,
-            span,
-            message: message.into(),
-        }
+    /// The mistakes at these places of a file's text, in the order in which they stand there. The text is gone through
+    /// once, however many there are.
+    pub fn at(text: &str, mut found: Vec<(Range<usize>, String)>) -> Vec<Self> {
+        found.sort_by_key(|(span, _)| span.start);
+        let (mut place, mut line, mut column) = (0, 1, 1);
+        let mistakes = found.into_iter().map(|(span, message)| {
+            let passed = text.get(place..span.start).unwrap_or_default();
+            line += passed.matches('\n').count();
+            column = match passed.rsplit_once('\n') {
+                Some((_, last)) => 1 + last.chars().count(),
+                None => column + passed.chars().count(),
+            };
+            place += passed.len();
+            Self {
+                line,
+                column,
+                span,
+                message,
+            }
+        });
+        mistakes.collect()
     }
 }
 
@@ -67,7 +78,7 @@ impl std::error::Error for ToolsFileError {}
 /// The mistakes found so far.
 pub(super) struct Mistakes<'t> {
     text: &'t str,
-    found: Vec<Mistake>,
+    found: Vec<(Range<usize>, String)>,
     /// Whether the text is TOML.
     pub(super) is_toml: bool,
 }
@@ -82,7 +93,7 @@ impl<'t> Mistakes<'t> {
     }
 
     pub(super) fn add(&mut self, span: Range<usize>, message: impl Into<String>) {
-        self.found.push(Mistake::at(self.text, span, message));
+        self.found.push((span, message.into()));
     }
 
     /// Where the part stands inside the span, if it stands there so many times; `occurrence` counts from 0.
@@ -100,11 +111,10 @@ impl<'t> Mistakes<'t> {
 
     pub(super) fn into_result<T>(self, value: T) -> Result<T, ToolsFileError> {
         let is_toml = self.is_toml;
-        let mut mistakes = self.found;
-        if mistakes.is_empty() {
+        if self.found.is_empty() {
             return Ok(value);
         }
-        mistakes.sort_by_key(|mistake| mistake.span.start);
+        let mistakes = Mistake::at(self.text, self.found);
         Err(ToolsFileError { mistakes, is_toml })
     }
 }

@@ -72,40 +72,36 @@ pub(super) fn config(
 ) -> Result<McpConfig, McpConfigError> {
     let document = read(text).map_err(|mistakes| McpConfigError { mistakes })?;
     let mut reader = Reader {
-        text,
         folder: path.parent().unwrap_or(Path::new("")),
         variable,
         mistakes: Vec::new(),
         passed_over: Vec::new(),
     };
     let servers = reader.document(&document);
-    let Reader {
-        mut mistakes,
-        passed_over,
-        ..
-    } = reader;
-    if mistakes.is_empty() {
+    if reader.mistakes.is_empty() {
         return Ok(McpConfig {
             servers,
-            passed_over,
+            passed_over: Mistake::at(text, reader.passed_over),
         });
     }
-    mistakes.sort_by_key(|mistake| mistake.span.start);
-    Err(McpConfigError { mistakes })
+    Err(McpConfigError {
+        mistakes: Mistake::at(text, reader.mistakes),
+    })
 }
 
 struct Reader<'r> {
-    text: &'r str,
     folder: &'r Path,
     variable: &'r Variable<'r>,
-    mistakes: Vec<Mistake>,
-    passed_over: Vec<Mistake>,
+    mistakes: Found,
+    passed_over: Found,
 }
+
+/// What was found, and where.
+type Found = Vec<(Range<usize>, String)>;
 
 impl Reader<'_> {
     fn add(&mut self, span: &Range<usize>, message: impl Into<String>) {
-        let mistake = Mistake::at(self.text, span.clone(), message);
-        self.mistakes.push(mistake);
+        self.mistakes.push((span.clone(), message.into()));
     }
 
     /// The value is another one than it should be.
@@ -243,8 +239,7 @@ impl Reader<'_> {
                 fields.push((own, key, node));
             } else if PASSED_OVER.contains(&name) {
                 let message = format!("`{name}` is for other programs; nothing is made of it here");
-                let mistake = Mistake::at(self.text, key.span.clone(), message);
-                self.passed_over.push(mistake);
+                self.passed_over.push((key.span.clone(), message));
             } else {
                 let own = || KEYS.iter().filter_map(|names| names.first().copied());
                 let all = KEYS.iter().flat_map(|names| names.iter().copied());

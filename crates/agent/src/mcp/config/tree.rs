@@ -1,5 +1,6 @@
 //! The text of a file as a tree whose parts know where they stand: of JSON as of TOML.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use plaincall::Mistake;
@@ -69,7 +70,7 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
         .trim_start()
         .starts_with(['{', '/']);
     if begins_as_json {
-        of_json(text).map_err(|mistake| vec![mistake])
+        of_json(text).map_err(|mistake| Mistake::at(text, vec![mistake]))
     } else {
         of_toml(text)
     }
@@ -88,11 +89,11 @@ fn of_toml(text: &str) -> Result<Node, Vec<Mistake>> {
         if error.message() == "duplicate key" {
             let key = text.get(span.clone()).unwrap_or_default();
             let message = format!("`{key}` stands here for the second time");
-            return Mistake::at(text, span, message);
+            return (span, message);
         }
-        Mistake::at(text, span, error.message())
+        (span, error.message().to_owned())
     };
-    Err(errors.iter().map(mistake).collect())
+    Err(Mistake::at(text, errors.iter().map(mistake).collect()))
 }
 
 fn table(table: &DeTable<'_>) -> Value {
@@ -121,7 +122,7 @@ fn node(value: &toml::Spanned<DeValue<'_>>) -> Node {
     }
 }
 
-fn of_json(text: &str) -> Result<Node, Mistake> {
+fn of_json(text: &str) -> Result<Node, (Range<usize>, String)> {
     let plain = without_comments(text);
     // It also bounds how deep lists and tables lie in each other.
     if let Err(error) = serde_json::from_str::<serde_json::Value>(&plain) {
@@ -133,7 +134,7 @@ fn of_json(text: &str) -> Result<Node, Mistake> {
             Some(part) => format!("the file ends inside {part}"),
             None => format!("this is no JSON: {cause}"),
         };
-        return Err(Mistake::at(text, at..at, message));
+        return Err((at..at, message));
     }
     let mut scanner = Scanner {
         text: &plain,
@@ -145,7 +146,7 @@ fn of_json(text: &str) -> Result<Node, Mistake> {
         None => Ok(node),
         Some(key) => {
             let message = format!("`{}` stands here for the second time", key.name);
-            Err(Mistake::at(text, key.span, message))
+            Err((key.span, message))
         }
     }
 }
@@ -300,12 +301,13 @@ impl Scanner<'_> {
     fn table(&mut self) -> Value {
         self.passes('{');
         let mut entries: Vec<(Key, Node)> = Vec::new();
+        let mut names = HashSet::new();
         while !self.passes('}') && self.peek().is_some() {
             let start = self.at;
             let name = self.string();
             let span = start..self.at;
             self.passes(':');
-            if self.twice.is_none() && entries.iter().any(|(key, _)| key.name == name) {
+            if !names.insert(name.clone()) && self.twice.is_none() {
                 self.twice = Some(Key {
                     name: name.clone(),
                     span: span.clone(),

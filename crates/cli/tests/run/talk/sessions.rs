@@ -91,7 +91,9 @@ fn what_a_crash_has_left_does_not_end_a_session() {
     let ended = ask();
     assert_eq!(ended.stdout, "Pears.\n", "{ended:?}");
     assert!(
-        ended.stderr.contains("incomplete or damaged bytes; what was there was removed"),
+        ended
+            .stderr
+            .contains("incomplete or damaged bytes; what was there was removed"),
         "{ended:?}"
     );
 }

@@ -1,0 +1,178 @@
+//! Halves of surrogate pairs in JSON text. A program that counts UTF-16 units, as JavaScript does, cuts an emoji in two
+//! and writes each half as an escape: `"\ud83d"`. No text can hold half a character, so readers refuse such JSON.
+
+use std::borrow::Cow;
+use std::mem::take;
+
+/// What takes the place of a half that has no other half.
+const REPLACEMENT: &str = "\\ufffd";
+
+/// The length of an escape such as `\ud83d`.
+const ESCAPE: usize = 6;
+
+/// Replaces each half of a surrogate pair that stands alone by U+FFFD.
+///
+/// ```
+/// use plaincall_wire::replace_lone_surrogates;
+///
+/// assert_eq!(replace_lone_surrogates(r#""\ud83d!""#), r#""\ufffd!""#);
+/// assert_eq!(replace_lone_surrogates(r#""\ud83d\ude00""#), r#""\ud83d\ude00""#);
+/// ```
+pub fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
+    rewrite(json, None)
+}
+
+/// Joins pairs that were cut between the events of a stream.
+///
+/// A half at the end of a text waits for the next event in which the same field has text. If that begins with the other
+/// half, they are one character there; otherwise, as everywhere else, the half becomes U+FFFD.
+///
+/// ```
+/// use plaincall_wire::SurrogateJoiner;
+///
+/// let mut joiner = SurrogateJoiner::default();
+/// assert_eq!(joiner.join(r#"{"content":"Hi \ud83d"}"#), r#"{"content":"Hi "}"#);
+/// assert_eq!(joiner.join(r#"{"content":"\ude00!"}"#), r#"{"content":"\ud83d\ude00!"}"#);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct SurrogateJoiner {
+    waiting: Option<Half>,
+}
+
+/// The first half of a pair.
+#[derive(Clone, Debug)]
+struct Half {
+    /// The name of the field at whose end it stood.
+    field: String,
+    escape: String,
+}
+
+impl SurrogateJoiner {
+    /// The JSON of the next event, with what waited for it.
+    pub fn join<'j>(&mut self, json: &'j str) -> Cow<'j, str> {
+        rewrite(json, Some(&mut self.waiting))
+    }
+}
+
+/// Rewrites the texts of a JSON document. With a place for it, a half at the end of one waits there.
+fn rewrite<'j>(json: &'j str, mut place: Option<&mut Option<Half>>) -> Cow<'j, str> {
+    let mut waiting = place.as_deref_mut().and_then(take);
+    if waiting.is_none() && !json.contains("\\ud") && !json.contains("\\uD") {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + ESCAPE);
+    let mut next = None;
+    let mut field = "";
+    let mut rest = json;
+    while let Some((before, text, after)) = next_text(rest) {
+        out.push_str(before);
+        rest = after;
+        if after.trim_ascii_start().starts_with(':') {
+            field = text;
+            push_whole(text, &mut out);
+            out.push('"');
+            continue;
+        }
+        let (text, high) = match high_at_the_end(text) {
+            Some((text, escape)) if place.is_some() => (text, Some(escape)),
+            _ => (text, None),
+        };
+        let mut text = text;
+        let has_text = !text.is_empty() || high.is_some();
+        if has_text && let Some(half) = waiting.take_if(|half| half.field == field) {
+            if unit(text).is_some_and(is_low) {
+                let (low, behind) = text.split_at(ESCAPE);
+                out.push_str(&half.escape);
+                out.push_str(low);
+                text = behind;
+            } else {
+                out.push_str(REPLACEMENT);
+            }
+        }
+        push_whole(text, &mut out);
+        out.push('"');
+        if let Some(escape) = high {
+            next = Some(Half {
+                field: field.to_owned(),
+                escape: escape.to_owned(),
+            });
+        }
+    }
+    out.push_str(rest);
+    if let Some(place) = &mut place {
+        **place = next.or(waiting);
+    }
+    Cow::Owned(out)
+}
+
+/// What stands before the next text, with its first quote, the text, and what stands behind its second one.
+fn next_text(json: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = json.split_at_checked(json.find('"')? + 1)?;
+    let mut bytes = rest.bytes().enumerate();
+    while let Some((place, byte)) = bytes.next() {
+        match byte {
+            b'"' => return Some((before, rest.get(..place)?, rest.get(place + 1..)?)),
+            b'\\' => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Writes a text with U+FFFD for each half that stands alone.
+fn push_whole(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        out.push_str(before);
+        let length = match unit(escape) {
+            Some(high) if is_high(high) => match escape.get(ESCAPE..).and_then(unit) {
+                Some(low) if is_low(low) => 2 * ESCAPE,
+                _ => 0,
+            },
+            Some(low) if is_low(low) => 0,
+            Some(_) => ESCAPE,
+            None => 2,
+        };
+        let (kept, after) = if length == 0 {
+            (REPLACEMENT, escape.get(ESCAPE..))
+        } else {
+            (escape.get(..length).unwrap_or(escape), escape.get(length..))
+        };
+        out.push_str(kept);
+        rest = after.unwrap_or_default();
+    }
+    out.push_str(rest);
+}
+
+/// A text without the first half of a pair at its end, and that half.
+fn high_at_the_end(text: &str) -> Option<(&str, &str)> {
+    let at = text.len().checked_sub(ESCAPE)?;
+    let (before, escape) = text.split_at_checked(at)?;
+    let is_escaped = before
+        .bytes()
+        .rev()
+        .take_while(|&byte| byte == b'\\')
+        .count()
+        % 2
+        == 1;
+    (!is_escaped && unit(escape).is_some_and(is_high)).then_some((before, escape))
+}
+
+/// The UTF-16 unit that the text begins with, written as `\uXXXX`.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    digits
+        .bytes()
+        .all(|digit| digit.is_ascii_hexdigit())
+        .then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+fn is_high(unit: u16) -> bool {
+    matches!(unit, 0xd800..=0xdbff)
+}
+
+fn is_low(unit: u16) -> bool {
+    matches!(unit, 0xdc00..=0xdfff)
+}
