@@ -13,7 +13,7 @@ mod client;
 mod config;
 mod connection;
 mod definitions;
-mod lines;
+mod messages;
 mod names;
 mod offer;
 mod requests;

@@ -138,6 +138,9 @@ async fn tools_of_a_server() {
             writes("odd_two_words"),
             writes("die"),
             ("hang", Effect::Read, None),
+            writes("cut"),
+            writes("mess"),
+            writes("half"),
             writes("odd_fail"),
             writes("long"),
             writes("loud"),
@@ -173,6 +176,27 @@ async fn calls() {
         .await;
     check(&mut run, "change", Err("the MCP server `odd` refuses the call: Unknown tool: change; it says that its tools are others by now, and this conversation keeps those that it began with"))
         .await;
+}
+
+/// An answer that cannot be read ends its call at once, and no other one.
+#[tokio::test]
+async fn answers_that_cannot_be_read() {
+    let odd = Odd::new();
+    let servers = connect([odd.server("odd")]).await;
+    let mut run = run(servers.tools_for(&Toolbox::default()));
+    let begun = Instant::now();
+    for name in ["cut", "mess"] {
+        let result = call(&mut run, name).await;
+        let error = result.error.expect("it fails");
+        let expected = "the MCP server `odd` has answered with something that cannot be read; nobody knows how far the call came: its answer cannot be read: ";
+        assert!(error.starts_with(expected), "{name}: {error}");
+    }
+    assert!(
+        begun.elapsed() < PATIENCE,
+        "it waited for its time to be over"
+    );
+    check(&mut run, "half", Ok("half \u{fffd}")).await;
+    check(&mut run, "odd_two_words", Ok("it has a blank")).await;
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ mod trust;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use plaincall::DEFAULT_CONCURRENT;
@@ -370,12 +371,13 @@ impl Merged {
                 self.origins.remove(other);
             }
         }
-        let is_inside = |known: &str| {
-            let rest = known.strip_prefix(&path);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
-        self.origins.retain(|known, _| !is_inside(known));
-        for (known, place) in places.iter().filter(|(known, _)| is_inside(known)) {
+        let old: Vec<String> = inside(&self.origins, &path)
+            .map(|(known, _)| known.clone())
+            .collect();
+        for known in old {
+            self.origins.remove(&known);
+        }
+        for (known, place) in inside(places, &path) {
             let origin = Origin {
                 from,
                 place: Some(place.clone()),
@@ -419,6 +421,18 @@ impl Merged {
         }
         self
     }
+}
+
+/// The entries of a key and of all that stands in it.
+fn inside<'m, V>(
+    map: &'m BTreeMap<String, V>,
+    path: &'m str,
+) -> impl Iterator<Item = (&'m String, &'m V)> {
+    let from = (Bound::Included(path), Bound::Unbounded);
+    map.range::<str, _>(from)
+        .map_while(move |(known, value)| Some((known.strip_prefix(path)?, known, value)))
+        .filter(|(rest, ..)| rest.is_empty() || rest.starts_with(['.', '[']))
+        .map(|(_, known, value)| (known, value))
 }
 
 impl fmt::Display for From {

@@ -11,6 +11,9 @@ use crate::excerpt::{Excerpts, Remark};
 use crate::input::Input;
 use crate::status::Failure;
 
+/// How many mistakes of a file are shown at most.
+pub(crate) const MOST_SHOWN: usize = 100;
+
 /// How many mistakes are shown of a file that is not even TOML, where one leads to the next.
 pub(crate) const SHOWN: usize = 5;
 
@@ -86,7 +89,7 @@ pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Fa
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     plaincall::read_tools(text, whole).map_err(|error| {
         let count = error.mistakes.len();
-        let most = if error.is_toml { count } else { SHOWN };
+        let most = count.min(if error.is_toml { MOST_SHOWN } else { SHOWN });
         for mistake in error.mistakes.iter().take(most) {
             let position = (mistake.line, mistake.column);
             show(name, text, &mistake.message, mistake.span.clone(), position);

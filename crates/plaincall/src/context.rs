@@ -7,12 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plaincall_call::{EchoGuard, Foreign};
-
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::Request;
-use crate::result::{Status, status_name};
+use crate::result::Status;
 use crate::rules::{Rules, Verdict};
 use crate::run_directory::{Directories, RunDirectory};
 use crate::whole_results::WholeResults;
@@ -74,20 +72,25 @@ impl Surroundings {
 
 /// The result of a call that this call depends on. It ended `ok`, or its tool lets dependents run although it failed
 /// ([`Tool::dependents`](crate::Tool::dependents)); otherwise this call would not run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct DependencyResult {
     /// The id by which it is named.
     pub id: Arc<str>,
     /// The name of its tool.
     pub name: Arc<str>,
     /// How it ended.
-    #[serde(with = "status_name")]
     pub status: Status,
     /// What it returned; empty if it returned nothing.
     pub output: Arc<str>,
     /// What went wrong, if it did not end `ok`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
+}
+
+impl DependencyResult {
+    /// How many bytes are passed on.
+    pub(crate) fn bytes(&self) -> usize {
+        self.output.len() + self.error.as_ref().map_or(0, |error| error.len())
+    }
 }
 
 impl Context {

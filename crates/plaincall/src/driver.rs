@@ -129,6 +129,8 @@ pub(crate) struct Driver {
     settling: HashSet<CallIndex>,
     /// Whether calls are called off that had not ended when the run was cut off.
     is_rest_called_off: bool,
+    /// How many bytes of results have been passed on to calls that depend on others.
+    passed_on: usize,
     /// The calls before this one were there when the run was taken up again from its log.
     taken_up: usize,
     /// Who waits for the results of a turn.
@@ -217,6 +219,7 @@ impl Driver {
             waiting: HashMap::new(),
             unknown: Vec::new(),
             settling: HashSet::new(),
+            passed_on: 0,
             taken_up: 0,
             replies: HashMap::new(),
             deadline: None,

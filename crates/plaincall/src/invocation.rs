@@ -14,8 +14,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::command::{Line, OWN_PREFIX, is_always_seen};
-use crate::context::{Context, DependencyResult};
+use crate::context::Context;
 use crate::process::{Finished, Job, Program, run};
+use crate::process_input::Input;
+use crate::result::{Status, status_name};
 use crate::run_directory::Directories;
 use crate::template::Piece;
 use crate::tool::{Code, Failure, ToolResult, Work};
@@ -40,13 +42,21 @@ pub(crate) struct Invocation {
     pub(crate) keeps_both_ends: bool,
 }
 
-/// What a command finds on its standard input.
+/// The beginning of what a command finds on its standard input.
 #[derive(Serialize)]
-struct Input<'a> {
+struct AboutCall<'a> {
     id: &'a str,
     name: &'a str,
     arguments: Value,
-    dependencies: &'a [DependencyResult],
+}
+
+/// The beginning of what it is told about a call that its own depends on.
+#[derive(Serialize)]
+struct AboutDependency<'a> {
+    id: &'a str,
+    name: &'a str,
+    #[serde(with = "status_name")]
+    status: Status,
 }
 
 impl Code for Invocation {
@@ -157,7 +167,7 @@ impl Invocation {
         };
         let input = match self.line {
             // What a model writes expects nobody at its keyboard, and no JSON either.
-            Line::Written(_) => Vec::new(),
+            Line::Written(_) => Input::default(),
             Line::Program(_) | Line::Shell(_) => input(arguments, context)?,
         };
         Ok(Job {
@@ -196,18 +206,42 @@ impl Invocation {
     }
 }
 
-/// What a command finds on its standard input, as JSON.
-fn input(arguments: &Arguments, context: &Context) -> Result<Vec<u8>, Failure> {
-    let input = Input {
+/// What a command finds on its standard input, as JSON. The results of other calls stay where they are.
+fn input(arguments: &Arguments, context: &Context) -> Result<Input, Failure> {
+    let mut input = Input::default();
+    input.push(open(&AboutCall {
         id: context.id(),
         name: context.name(),
         arguments: arguments.to_value(),
-        dependencies: context.dependencies(),
-    };
-    let mut input = serde_json::to_vec(&input).map_err(|error| failure(error.to_string()))?;
+    })?);
+    input.push(*b",\"dependencies\":[");
+    for (place, dependency) in context.dependencies().iter().enumerate() {
+        if place > 0 {
+            input.push(*b",");
+        }
+        input.push(open(&AboutDependency {
+            id: &dependency.id,
+            name: &dependency.name,
+            status: dependency.status,
+        })?);
+        input.push(*b",\"output\":");
+        input.push_text(&dependency.output);
+        if let Some(error) = &dependency.error {
+            input.push(*b",\"error\":");
+            input.push_text(error);
+        }
+        input.push(*b"}");
+    }
     // Some readers wait for a whole line.
-    input.push(b'\n');
+    input.push(*b"]}\n");
     Ok(input)
+}
+
+/// An object as JSON without its end.
+fn open(object: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    let mut json = serde_json::to_vec(object).map_err(|error| failure(error.to_string()))?;
+    json.pop();
+    Ok(json)
 }
 
 /// What placeholders stand for in one call.

@@ -56,6 +56,7 @@ mod invocation;
 mod log;
 mod policy;
 mod process;
+mod process_input;
 mod read_result;
 mod reader;
 mod replay;
@@ -99,8 +100,8 @@ pub use gate::{
 pub use log::{LOG_VERSION, LineEncoder, Log, LogError, Record, Storage, TornTail, read_log};
 pub use plaincall_plan::Order;
 pub use policy::{
-    DEFAULT_CONCURRENT, DEFAULT_GATE_TIMEOUT, DEFAULT_HEARD_LIMIT, DEFAULT_RESULT_LIMIT, Echoes,
-    Policy, Writes,
+    DEFAULT_CONCURRENT, DEFAULT_DEPENDENCY_LIMIT, DEFAULT_DEPENDENCY_TOTAL, DEFAULT_GATE_TIMEOUT,
+    DEFAULT_HEARD_LIMIT, DEFAULT_RESULT_LIMIT, Echoes, Policy, Writes,
 };
 #[doc(hidden)]
 pub use process::Program;

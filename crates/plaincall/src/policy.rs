@@ -24,6 +24,12 @@ pub const DEFAULT_RESULT_LIMIT: usize = 64 << 10;
 /// How much of the texts from outside is kept if nothing is said, in bytes.
 pub const DEFAULT_HEARD_LIMIT: usize = EchoGuard::KEPT_BYTES;
 
+/// How much the calls that a call depends on pass on to it at most if nothing is said, in bytes.
+pub const DEFAULT_DEPENDENCY_LIMIT: usize = 16 << 20;
+
+/// How much is passed on so to all calls of a run together if nothing is said, in bytes.
+pub const DEFAULT_DEPENDENCY_TOTAL: usize = 1 << 30;
+
 /// What holds for all calls of a run (`spec/running.md`). The record of a run begins with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
@@ -66,6 +72,19 @@ pub struct Policy {
         skip_serializing_if = "is_default_heard_limit"
     )]
     pub heard_limit: usize,
+    /// How much the calls that a call depends on may pass on to it, in bytes of their results. A call that would be
+    /// given more is rejected.
+    #[serde(
+        default = "default_dependency_limit",
+        skip_serializing_if = "is_default_dependency_limit"
+    )]
+    pub dependency_limit: usize,
+    /// How much may be passed on so to all calls of the run together.
+    #[serde(
+        default = "default_dependency_total",
+        skip_serializing_if = "is_default_dependency_total"
+    )]
+    pub dependency_total: usize,
 }
 
 impl Default for Policy {
@@ -84,6 +103,8 @@ impl Default for Policy {
             result_limit: DEFAULT_RESULT_LIMIT,
             echoes: Echoes::default(),
             heard_limit: DEFAULT_HEARD_LIMIT,
+            dependency_limit: DEFAULT_DEPENDENCY_LIMIT,
+            dependency_total: DEFAULT_DEPENDENCY_TOTAL,
         }
     }
 }
@@ -126,6 +147,30 @@ const fn default_heard_limit() -> usize {
 )]
 fn is_default_heard_limit(limit: &usize) -> bool {
     *limit == DEFAULT_HEARD_LIMIT
+}
+
+const fn default_dependency_limit() -> usize {
+    DEFAULT_DEPENDENCY_LIMIT
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde asks for"
+)]
+fn is_default_dependency_limit(limit: &usize) -> bool {
+    *limit == DEFAULT_DEPENDENCY_LIMIT
+}
+
+const fn default_dependency_total() -> usize {
+    DEFAULT_DEPENDENCY_TOTAL
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde asks for"
+)]
+fn is_default_dependency_total(limit: &usize) -> bool {
+    *limit == DEFAULT_DEPENDENCY_TOTAL
 }
 
 mod order_name {

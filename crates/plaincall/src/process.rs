@@ -21,13 +21,13 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Output, Tail, drain};
+use crate::process_input::Input;
 
 /// How long what the leader leaves behind may go on writing before it is killed. A shell does not wait for every
 /// process that it has started.
@@ -55,7 +55,7 @@ pub struct Program {
 pub(crate) struct Job {
     pub(crate) program: Program,
     /// What the program finds on its standard input.
-    pub(crate) input: Vec<u8>,
+    pub(crate) input: Input,
     /// How many bytes of the standard output are kept.
     pub(crate) output_limit: usize,
     /// Whether these are its beginning and its end, or only its beginning.
@@ -91,7 +91,7 @@ pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finish
     let was_stopped = {
         let pipes = pin!(async {
             tokio::join!(
-                write_all(stdin, &job.input),
+                job.input.write_to(stdin),
                 drain(stdout, &mut output),
                 drain(stderr, &mut errors),
             );
@@ -104,14 +104,6 @@ pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finish
         output: output.into_text(),
         errors: errors.into_text(),
     })
-}
-
-/// Gives the program its input. One that does not read it is fine.
-async fn write_all(stdin: Option<ChildStdin>, input: &[u8]) {
-    if let Some(mut stdin) = stdin {
-        let _ = stdin.write_all(input).await;
-        let _ = stdin.shutdown().await;
-    }
 }
 
 /// A process group whose leader is our child. Dropping it kills the group.

@@ -13,9 +13,9 @@ use plaincall::{Program, Resident, is_always_seen};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{StatusCode, redirect};
 use rmcp::RoleClient;
+use rmcp::model::ErrorCode;
 use rmcp::service::{ClientInitializeError, Peer, RunningService, ServiceError, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransportConfig, StreamableHttpError,
 };
@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use super::client::Client;
 use super::config::McpReach;
-use super::lines::{LONGEST_MESSAGE, Lines};
+use super::messages::{LONGEST_MESSAGE, Messages, Unreadable};
 use super::requests::{MOST_REQUESTS, Requests};
 use super::{McpOptions, clipped, is_unseen};
 use crate::http::causes;
@@ -149,9 +149,8 @@ async fn start(program: &Program, options: &McpOptions) -> Result<Connection, St
         return Err("could not be started: it has no standard input and output".to_owned());
     };
     let is_over = Arc::new(AtomicBool::new(false));
-    let lines = Lines::new(stdout, LONGEST_MESSAGE, Arc::clone(&is_over));
-    let transport =
-        AsyncRwTransport::new_client(lines, stdin).with_max_line_length(LONGEST_MESSAGE);
+    let unreadable = Unreadable::Fail(Arc::clone(&is_over));
+    let transport = Messages::<RoleClient, _, _>::new(stdout, stdin, unreadable);
     let is_deaf = Arc::default();
     let transport = Requests::new(transport, Arc::clone(&is_deaf));
     let served = timeout(
@@ -325,6 +324,10 @@ pub(super) fn not_answered(error: &ServiceError) -> Option<String> {
     match error {
         ServiceError::TransportClosed => None,
         ServiceError::TransportSend(error) => Some(transport(error)),
+        ServiceError::McpError(error) if error.code == ErrorCode::PARSE_ERROR => Some(format!(
+            "has answered with something that cannot be read; nobody knows how far the call came: {}",
+            clipped(&error.message)
+        )),
         ServiceError::McpError(error) => {
             Some(format!("refuses the call: {}", clipped(&error.message)))
         }

@@ -21,13 +21,14 @@ use rmcp::model::{
 use rmcp::service::{
     QuitReason, RequestContext, RoleServer, ServerInitializeError, serve_server_with_ct,
 };
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{RwLock, Semaphore};
 use tokio_util::sync::CancellationToken;
+
+use super::messages::{Messages, Unreadable};
 
 /// How many calls of a client may be running or waiting; more are refused.
 const MOST_CALLS: usize = 1024;
@@ -143,7 +144,7 @@ impl McpOffer {
         // What keeps tools from running is known before the first call.
         let run = service.run().map_err(McpServeError::Run)?;
         let _ = run.close().await;
-        let transport = AsyncRwTransport::new_server(input, output);
+        let transport = Messages::<RoleServer, _, _>::new(input, output, Unreadable::Answer);
         // A token of its own: it is cancelled when the connection goes away, whoever ends it.
         let serving =
             serve_server_with_ct(Handler(Arc::clone(&service)), transport, stop.child_token());

@@ -16,7 +16,7 @@ ask() {
 list() {
     case $line in
     *'"cursor":"two"'*)
-        answer '{"tools":['"$(tool hang),$(tool fail),$(tool long),$(tool loud),$(tool busy),$(tool ask),$(tool change),$(tool child)"']}' ;;
+        answer '{"tools":['"$(tool hang),$(tool cut),$(tool mess),$(tool half),$(tool fail),$(tool long),$(tool loud),$(tool busy),$(tool ask),$(tool change),$(tool child)"']}' ;;
     *)
         wrong='{"name":"wrong","inputSchema":{"type":"array"}}'
         reads=',"annotations":{"readOnlyHint":true}'
@@ -35,6 +35,9 @@ call() {
     *'"name":"die"'*)
         echo 'out of paper' >&2
         exit 7 ;;
+    *'"name":"cut"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text"\n' "$id" ;;
+    *'"name":"mess"'*) printf '{"jsonrpc":"2.0","res\n' ;;
+    *'"name":"half"'*) text 'half \ud83d' ;;
     *'"name":"hang"'*) ;;
     *'"name":"fail"'*) answer '{"content":[{"type":"text","text":"no such file"}],"isError":true}' ;;
     *'"name":"long"'*) many 17000000 a ;;

@@ -1,9 +1,10 @@
 //! Lines from whoever talks: edited at a terminal, or from a pipe. They are read on a thread of their own, and only while
 //! one is wanted.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::DirBuilder;
 use std::io::{self, BufRead as _, IsTerminal as _};
+use std::mem::take;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -172,17 +173,19 @@ struct Typed {
     history: Option<PathBuf>,
 }
 
-/// Sees whether something stands on the line: the editor does not say what a Ctrl-C has cleared.
+/// Sees what is on the line: the editor does not return what a Ctrl-C has cleared or an error has interrupted.
 #[derive(Debug, Default)]
 struct Watcher {
-    has_text: Cell<bool>,
+    line: RefCell<String>,
+    cursor: Cell<usize>,
 }
 
 impl Hinter for Watcher {
     type Hint = String;
 
-    fn hint(&self, line: &str, _: usize, _: &Context<'_>) -> Option<String> {
-        self.has_text.set(!line.is_empty());
+    fn hint(&self, line: &str, cursor: usize, _: &Context<'_>) -> Option<String> {
+        line.clone_into(&mut self.line.borrow_mut());
+        self.cursor.set(cursor);
         None
     }
 }
@@ -218,20 +221,39 @@ impl Typed {
     /// Whether something stands on the line, or on those that it goes on from.
     fn has_text(&self, before: &str) -> bool {
         let watcher = self.editor.helper();
-        !before.is_empty() || watcher.is_some_and(|watcher| watcher.has_text.get())
+        !before.is_empty() || watcher.is_some_and(|watcher| !watcher.line.borrow().is_empty())
+    }
+
+    /// What stood before and behind the cursor when a byte came that is not UTF-8, with U+FFFD in its place.
+    fn interrupted_line(&self) -> (String, String) {
+        let Some(watcher) = self.editor.helper() else {
+            return (String::new(), String::new());
+        };
+        let line = watcher.line.borrow();
+        let (before, behind) = line
+            .split_at_checked(watcher.cursor.get())
+            .unwrap_or((line.as_str(), ""));
+        let mut before = before.to_owned();
+        before.push(char::REPLACEMENT_CHARACTER);
+        (before, behind.to_owned())
     }
 
     /// A line, and those that go on from it. Ctrl-C forgets what stands there; on an empty line the second ends.
     fn line(&mut self) -> io::Result<Line> {
         let mut text = String::new();
         let mut was_interrupted = false;
+        let mut initial = (String::new(), String::new());
         loop {
             let prompt = if text.is_empty() {
                 PROMPT
             } else {
                 PROMPT_AGAIN
             };
-            match self.editor.readline(prompt) {
+            let (before, behind) = take(&mut initial);
+            match self
+                .editor
+                .readline_with_initial(prompt, (&before, &behind))
+            {
                 Ok(line) => {
                     was_interrupted = false;
                     text.push_str(&line);
@@ -255,6 +277,11 @@ impl Typed {
                     remark("Ctrl-C again, or Ctrl-D, ends");
                 }
                 Err(ReadlineError::Eof) => return Ok(Line::End),
+                // A terminal with another encoding sends bytes that are not UTF-8.
+                Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                    was_interrupted = false;
+                    initial = self.interrupted_line();
+                }
                 Err(ReadlineError::Io(error)) => return Err(error),
                 Err(error) => return Err(io::Error::other(error)),
             }

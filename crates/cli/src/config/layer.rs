@@ -464,3 +464,64 @@ impl fmt::Display for Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::path::Path;
+    use std::time::{Duration, Instant};
+
+    use super::{Author, Layer, Paths, Place};
+    use crate::config::schema::schema;
+
+    /// Files of 1 MiB, each with as many of one thing as it has room for. To count the lines anew for each of them
+    /// took minutes.
+    #[test]
+    fn a_large_file_is_read_in_linear_time() {
+        let line = |kind: usize, number: usize, text: &mut String| match kind {
+            0 => writeln!(
+                text,
+                "[models.m{number}]\nurl = \"http://h/\"\nmodel = \"x\""
+            ),
+            1 => writeln!(
+                text,
+                "[[rules]]\ntools = [\"t{number}\"]\nverdict = \"deny\""
+            ),
+            2 if number == 0 => writeln!(
+                text,
+                "[mcp.servers.a]\ncommand = \"x\"\n[mcp.servers.a.env]"
+            ),
+            2 => writeln!(text, "K{number} = \"v\""),
+            3 if number == 0 => writeln!(text, "[mcp.servers.a]\ncommand = \"x\"\nargs = ["),
+            3 => writeln!(text, "\"v{number}\","),
+            _ => writeln!(text, "wrong{number} = 1"),
+        };
+        for kind in 0..5 {
+            let mut text = String::new();
+            let mut count = 0;
+            while text.len() < 1 << 20 {
+                line(kind, count, &mut text).unwrap();
+                count += 1;
+            }
+            text += if kind == 3 { "]\n" } else { "" };
+            let paths = Paths {
+                folder: Path::new("/"),
+                home: None,
+            };
+            let begun = Instant::now();
+            let read = Layer::read(&text, &schema(), Author::User, paths);
+            let took = begun.elapsed();
+            match read {
+                Ok(layer) => {
+                    let last = layer.places.values().filter_map(|place| match place {
+                        Place::File { line, .. } => Some(*line),
+                        _ => None,
+                    });
+                    assert!(last.max() > Some(20_000), "{kind}");
+                }
+                Err(mistakes) => assert_eq!((kind, mistakes.len()), (4, count)),
+            }
+            assert!(took < Duration::from_secs(20), "{kind}: {took:?}");
+        }
+    }
+}

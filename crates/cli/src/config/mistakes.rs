@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::config::check;
 use crate::config::layer::{Author, Layer, Mistake, Paths};
 use crate::source::Counter;
-use crate::tools_file;
+use crate::tools_file::{self, MOST_SHOWN};
 
 /// What a file says.
 ///
@@ -49,7 +49,7 @@ pub(super) fn layer(
 /// Shows mistakes, each in the line where it stands.
 pub(super) fn show(name: &str, text: &str, mistakes: &[Mistake]) {
     let mut counter = Counter::new(text.as_bytes());
-    for Mistake { span, message } in mistakes {
+    for Mistake { span, message } in mistakes.iter().take(MOST_SHOWN) {
         let position = counter.position(span.start);
         tools_file::show(name, text, message, span.clone(), position);
     }
@@ -59,6 +59,9 @@ pub(super) fn show(name: &str, text: &str, mistakes: &[Mistake]) {
 pub(super) fn count(mistakes: &[Mistake]) -> String {
     match mistakes.len() {
         1 => "a mistake".to_owned(),
+        count if count > MOST_SHOWN => {
+            format!("{count} mistakes (the first {MOST_SHOWN} are shown)")
+        }
         count => format!("{count} mistakes"),
     }
 }

@@ -238,6 +238,15 @@ impl Client {
         serde_json::from_str(&line).unwrap()
     }
 
+    /// Writes a line as it is, and reads the answer.
+    fn ask_raw(&mut self, line: &[u8]) -> Value {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(&[line, b"\n"].concat()).unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
     /// Calls the tool that waits, and returns its process when that is there.
     fn wait(&mut self, directory: &Path) -> String {
         self.tell(&request(7, "tools/call", &json!({"name": "wait"})));
@@ -403,4 +412,36 @@ fn tools_of_servers() {
         ran.stderr()
     );
     assert!(ran.stderr().contains("mcp.json:2:19"), "{}", ran.stderr());
+}
+
+/// What cannot be read is answered, and what a client has cut in the middle of a character is read.
+#[test]
+fn lines_that_are_hard_to_read() {
+    let directory = tools();
+    let mut client = Client::start(directory.path());
+    for line in [
+        &b"{"[..],
+        b"nonsense",
+        b"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/call\",\"params\":{",
+        b"\xff\xfe",
+        b"[1,",
+    ] {
+        let answer = client.ask_raw(line);
+        assert_eq!(answer["error"]["code"], -32700, "{answer}");
+        assert_eq!(answer["id"], Value::Null, "{answer}");
+        assert!(answer.as_object().unwrap().contains_key("id"), "{answer}");
+    }
+    for name in [&b"a\\ud83d"[..], b"a\xff", b"a\\ude00"] {
+        let call: Vec<u8> = [
+            &b"{\"jsonrpc\":\"2.0\",\"id\":6,\"method\":\"tools/call\",\"params\":{\"name\":\"greet\",\"arguments\":{\"name\":\""[..],
+            name,
+            b"\"}}}",
+        ]
+        .concat();
+        let answer = client.ask_raw(&call);
+        assert_eq!(
+            answer["result"]["content"][0]["text"], "Hello a\u{fffd}",
+            "{answer}"
+        );
+    }
 }

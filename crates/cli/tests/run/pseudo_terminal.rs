@@ -119,7 +119,11 @@ impl Terminal {
     }
 
     pub(crate) fn type_keys(&self, keys: &str) {
-        (&*self.pty).write_all(keys.as_bytes()).unwrap();
+        self.type_bytes(keys.as_bytes());
+    }
+
+    pub(crate) fn type_bytes(&self, bytes: &[u8]) {
+        (&*self.pty).write_all(bytes).unwrap();
     }
 
     /// Answers a question. A no gives no reason.

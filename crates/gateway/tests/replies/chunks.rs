@@ -9,7 +9,7 @@ use plaincall_testkit::strict_client::Heard;
 use serde_json::{Value, json};
 
 use crate::expected;
-use crate::model::{heard, plan, streaming, tool_set};
+use crate::model::{Stream, exchange, heard, plan, streaming, tool_set};
 
 fn check_calls(text: &str, heard: &Heard, plan: &ReplyPlan, completeness: Completeness) {
     let calls = |text: &str| expected::calls(text, plan.dialect(), completeness, tool_set());
@@ -281,7 +281,11 @@ fn random_replies_give_the_calls_of_the_document() {
 /// A server that counts UTF-16 units cuts the emoji of a marker in two, and writes each half as an escape.
 #[test]
 fn an_emoji_that_was_cut_between_two_chunks() {
-    let plan = plan(&Dialect::emoji(), Mode::Checked);
+    let settings = ModelSettings {
+        dialect: Dialect::emoji(),
+        ..ModelSettings::default()
+    };
+    let plan = plan(&json!({}), &settings);
     let chunk = |content: &str| {
         format!(
             r#"{{"choices":[{{"index":0,"delta":{{"content":"{content}"}},"finish_reason":null}}]}}"#
@@ -308,5 +312,5 @@ fn an_emoji_that_was_cut_between_two_chunks() {
         .finish("stop")
         .done();
     let heard = exchange(&plan, &[stream], &[7], false).heard;
-    assert_eq!(heard.text, "a\u{fffd}b");
+    assert_eq!(heard.content, "a\u{fffd}b");
 }

@@ -87,6 +87,21 @@ impl Conductor {
         results.collect()
     }
 
+    /// How many bytes the calls that a call depends on pass on to it.
+    pub(crate) fn passed_on(&self, call: CallIndex) -> usize {
+        let results = self.dependency_results(call);
+        results.iter().map(DependencyResult::bytes).sum()
+    }
+
+    /// How many bytes have been passed on to the calls that were started.
+    pub(crate) fn passed_on_so_far(&self) -> usize {
+        let calls = self.calls.iter().zip(0..);
+        let started = calls.filter(|(call, _)| call.times.started.is_some());
+        started
+            .map(|(_, place)| self.passed_on(CallIndex::new(place)))
+            .fold(0, usize::saturating_add)
+    }
+
     /// The results of a turn, in order of appearance of its calls.
     pub(crate) fn results(&self, turn: usize) -> impl Iterator<Item = &CallResult> {
         let next = self.turns.get(turn + 1);

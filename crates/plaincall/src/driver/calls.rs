@@ -25,6 +25,9 @@ use crate::work::{Ended, Work, in_words};
 impl Driver {
     /// Finds out whether a call may run: a rule, an earlier answer for all calls of the tool, or the gate.
     pub(super) fn ask(&mut self, call: CallIndex) {
+        if let Err(reason) = self.pass_on(call) {
+            return self.decided.push_back(Input::Deny { call, reason });
+        }
         let Some(request) = self.request(call) else {
             return;
         };
@@ -58,6 +61,30 @@ impl Driver {
             Done::Asked(decision.unwrap_or_else(|_| Err(nobody_answered(time))))
         };
         self.wait_for(call, Doing::Asking, asking);
+    }
+
+    /// Counts what the calls that a call depends on pass on to it.
+    ///
+    /// # Errors
+    /// Why it is too much.
+    fn pass_on(&mut self, call: CallIndex) -> Result<(), String> {
+        let bytes = self.conductor.passed_on(call);
+        let policy = self.conductor.policy();
+        if bytes > policy.dependency_limit {
+            return Err(format!(
+                "the calls that it depends on have returned {bytes} bytes, and a call is given at most {} (`dependency_limit`); let them return less, or call it without depending on all of them",
+                policy.dependency_limit
+            ));
+        }
+        let total = self.passed_on.saturating_add(bytes);
+        if total > policy.dependency_total {
+            return Err(format!(
+                "the calls that it depends on have returned {bytes} bytes; with them, the calls of this run would have been given {total} bytes by others, and at most {} are passed on (`dependency_total`); call tools whose results are read once",
+                policy.dependency_total
+            ));
+        }
+        self.passed_on = total;
+        Ok(())
     }
 
     fn request(&self, call: CallIndex) -> Option<Request> {
@@ -335,6 +362,7 @@ impl Driver {
             self.deadline = None;
         }
         self.taken_up = self.conductor.appeared();
+        self.passed_on = self.conductor.passed_on_so_far();
         let fresh = replayed.fresh();
         self.always = replayed.always;
         for result in replayed.whole {

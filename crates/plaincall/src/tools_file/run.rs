@@ -9,7 +9,7 @@ use super::table::{Entry, Table};
 use super::{size, time};
 use crate::policy::{Echoes, Policy, Writes};
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "concurrent",
     "calls_per_turn",
     "block_order",
@@ -21,6 +21,8 @@ const KEYS: [&str; 11] = [
     "result_limit",
     "echoes",
     "heard_limit",
+    "dependency_limit",
+    "dependency_total",
 ];
 
 const ORDERS: [Choice<Order>; 3] = [
@@ -107,6 +109,12 @@ pub(super) fn policy(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Poli
                 choice(&entry, "treatment of echoes", &ECHOES, mistakes),
             ),
             "heard_limit" => set(&mut policy.heard_limit, size::size(&entry, mistakes)),
+            "dependency_limit" => {
+                set(&mut policy.dependency_limit, size::size(&entry, mistakes));
+            }
+            "dependency_total" => {
+                set(&mut policy.dependency_total, size::size(&entry, mistakes));
+            }
             _ => {}
         }
     }

@@ -72,6 +72,8 @@ pub(crate) fn begin_with_everything() -> RunEvent {
         result_limit: 0,
         echoes: Echoes::LikeOthers,
         heard_limit: 0,
+        dependency_limit: 0,
+        dependency_total: 1,
     };
     let copy = ToolPolicy {
         timeout: at(1),

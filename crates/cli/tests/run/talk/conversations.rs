@@ -93,3 +93,22 @@ fn a_model_of_the_options_is_called_what_it_is() {
     let expected = "note: the model is some at http://127.0.0.1:9/v1\n";
     assert_eq!(ended.stderr, expected, "{ended:?}");
 }
+
+/// A byte that is not UTF-8 costs a character, and not the conversation.
+#[test]
+fn bytes_that_are_not_utf_8_come_through_a_pipe() {
+    let scene = scene(&["One.", "Two.", "Three."]);
+    let mut child = scene
+        .plaincall(&["chat", "--model", MODEL])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"caf\xe9\n\xff\n\xf0\x9f\n").unwrap();
+    drop(stdin);
+    let ended: crate::scene::Ended = child.wait_with_output().unwrap().into();
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    for answer in ["One.", "Two.", "Three."] {
+        assert!(ended.stdout.contains(answer), "{ended:?}");
+    }
+}

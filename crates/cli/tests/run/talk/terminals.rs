@@ -260,3 +260,37 @@ fn a_conversation_is_typed() {
     assert!(history.unwrap().contains("And now?"));
     assert!(scene.is_clean());
 }
+
+/// A terminal with another encoding sends bytes that are not UTF-8: each costs a character, and not the conversation.
+#[test]
+fn bytes_that_are_not_utf_8_are_typed() {
+    let scene = scene(&["One.", "Two."]);
+    let terminal = chat(&scene, &[]);
+    terminal.type_keys("caf");
+    terminal.wait_for("caf");
+    terminal.type_bytes(b"\xff");
+    // The line is drawn again, on a new row.
+    terminal.wait_for("> caf\n> caf");
+    terminal.type_keys(" ole");
+    terminal.wait_for("ole");
+    terminal.type_keys("\r");
+    terminal.wait_for("One.");
+    // One that looks like the beginning of a character.
+    terminal.wait_for("1 turn");
+    terminal.wait_for("\n>");
+    terminal.type_keys("more");
+    terminal.wait_for("more");
+    terminal.type_bytes(b"\xe9x");
+    terminal.wait_for("> more\n> more");
+    terminal.type_keys("\r");
+    terminal.wait_for("Two.");
+    terminal.wait_for("\n>");
+    terminal.type_keys("\u{4}");
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(0), "{shown}");
+    let history = std::fs::read_to_string(scene.path("home/.local/state/plaincall/history"));
+    let history = history.unwrap();
+    for line in ["caf\u{fffd} ole", "more\u{fffd}"] {
+        assert!(history.contains(line), "{history}");
+    }
+}

@@ -1,0 +1,420 @@
+//! Messages of the protocol as lines of JSON, read and written. No line is passed over in silence that somebody may wait for.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plaincall_wire::replace_lone_surrogates;
+use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
+use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+/// How long a message is at most, in bytes.
+pub(super) const LONGEST_MESSAGE: usize = 16 << 20;
+
+/// What is done about a line that cannot be read.
+#[derive(Clone, Debug)]
+pub(super) enum Unreadable {
+    /// It is answered: a client waits for that.
+    Answer,
+    /// The requests fail that it may be the answer to. Where a line is longer than the limit, the stream ends, and this
+    /// is set: a server that writes such a line answers no request any more.
+    Fail(Arc<AtomicBool>),
+}
+
+/// The two streams of a connection.
+pub(super) struct Messages<Role: ServiceRole, R, W> {
+    input: BufReader<R>,
+    /// What has been read of the next line. It stays if reading is interrupted.
+    line: Vec<u8>,
+    /// Whether the rest of a line that is too long is passed over.
+    is_skipping: bool,
+    limit: usize,
+    unreadable: Unreadable,
+    /// Messages to take before the next line.
+    next: VecDeque<RxJsonRpcMessage<Role>>,
+    /// What writes the answer to a line that could not be read.
+    answering: Option<JoinHandle<io::Result<()>>>,
+    /// The requests that were sent and not answered.
+    waiting: Vec<RequestId>,
+    output: Arc<Mutex<Option<W>>>,
+}
+
+/// What a line is.
+enum Line<M> {
+    Message(M),
+    /// Nothing that anybody waits for.
+    Nothing,
+    /// No message, and the id in it if one can be read.
+    Unreadable(Option<RequestId>, String),
+}
+
+impl<Role, R, W> Messages<Role, R, W>
+where
+    Role: ServiceRole,
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    pub(super) fn new(input: R, output: W, unreadable: Unreadable) -> Self {
+        Self {
+            input: BufReader::new(input),
+            line: Vec::new(),
+            is_skipping: false,
+            limit: LONGEST_MESSAGE,
+            unreadable,
+            next: VecDeque::new(),
+            answering: None,
+            waiting: Vec::new(),
+            output: Arc::new(Mutex::new(Some(output))),
+        }
+    }
+
+    /// Reads to the end of a line, or of what comes of it; `false` at the end of the stream. May be dropped at any time.
+    async fn read_line(&mut self) -> io::Result<bool> {
+        loop {
+            let room = (self.limit + 1).saturating_sub(self.line.len());
+            let mut input = (&mut self.input).take(u64::try_from(room).unwrap_or(u64::MAX));
+            let count = input.read_until(b'\n', &mut self.line).await?;
+            let is_whole = self.line.ends_with(b"\n");
+            if self.is_skipping {
+                self.line.clear();
+                self.is_skipping = !is_whole;
+            } else if is_whole
+                || self.line.len() > self.limit
+                || (count == 0 && !self.line.is_empty())
+            {
+                return Ok(true);
+            }
+            if count == 0 {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Takes the line that was read; `false` if the stream ends with it.
+    fn take_line(&mut self) -> bool {
+        let line = std::mem::take(&mut self.line);
+        let is_long = line.len() > self.limit;
+        if is_long && let Unreadable::Fail(is_over) = &self.unreadable {
+            is_over.store(true, Ordering::Relaxed);
+            return false;
+        }
+        let read = if is_long {
+            self.is_skipping = !line.ends_with(b"\n");
+            Line::Unreadable(None, format!("it has more than {} bytes", self.limit))
+        } else {
+            read::<RxJsonRpcMessage<Role>>(&line)
+        };
+        match (read, &self.unreadable) {
+            (Line::Nothing, _) => {}
+            (Line::Message(message), _) => self.next.push_back(message),
+            (Line::Unreadable(_, why), Unreadable::Answer) => {
+                let message = format!("this is no message of the protocol: {why}");
+                let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": message}});
+                let output = Arc::clone(&self.output);
+                let line = format!("{error}\n");
+                self.answering = Some(tokio::spawn(async move { write(&output, &line).await }));
+            }
+            // Some servers write words for people between their messages.
+            (Line::Unreadable(None, _), Unreadable::Fail(_))
+                if !line.trim_ascii().starts_with(b"{") => {}
+            (Line::Unreadable(id, why), Unreadable::Fail(_)) => {
+                let meant = |waiting: &&RequestId| id.as_ref().is_none_or(|id| id == *waiting);
+                let failed: Vec<RequestId> = self.waiting.iter().filter(meant).cloned().collect();
+                for id in failed {
+                    let error =
+                        ErrorData::parse_error(format!("its answer cannot be read: {why}"), None);
+                    self.next.push_back(JsonRpcMessage::error(error, Some(id)));
+                }
+            }
+        }
+        true
+    }
+}
+
+impl<Role, R, W> Transport<Role> for Messages<Role, R, W>
+where
+    Role: ServiceRole,
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<Role>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        if let JsonRpcMessage::Request(request) = &item {
+            self.waiting.push(request.id.clone());
+        }
+        let line = serde_json::to_string(&item).map(|line| line + "\n");
+        let output = Arc::clone(&self.output);
+        async move { write(&output, &line?).await }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
+        loop {
+            // Whoever waits here may be dropped and ask again; what writes goes on.
+            if let Some(answering) = &mut self.answering {
+                let written = answering.await;
+                self.answering = None;
+                written.ok()?.ok()?;
+            }
+            if let Some(message) = self.next.pop_front() {
+                if let JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) = &message {
+                    let id = id_of(&message);
+                    self.waiting.retain(|waiting| Some(waiting) != id.as_ref());
+                }
+                return Some(message);
+            }
+            if !self.read_line().await.ok()? || !self.take_line() {
+                return None;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        drop(self.output.lock().await.take());
+        Ok(())
+    }
+}
+
+fn id_of<Req, Resp, Not>(message: &JsonRpcMessage<Req, Resp, Not>) -> Option<RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(response.id.clone()),
+        JsonRpcMessage::Error(error) => error.id.clone(),
+        _ => None,
+    }
+}
+
+async fn write<W: AsyncWrite + Unpin>(output: &Mutex<Option<W>>, line: &str) -> io::Result<()> {
+    let mut output = output.lock().await;
+    let Some(output) = output.as_mut() else {
+        return Err(io::ErrorKind::NotConnected.into());
+    };
+    output.write_all(line.as_bytes()).await?;
+    output.flush().await
+}
+
+/// Reads a line. Halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD.
+fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim_start_matches('\u{feff}').trim_ascii();
+    if line.is_empty() {
+        return Line::Nothing;
+    }
+    let line = replace_lone_surrogates(line);
+    let error = match serde_json::from_str(&line) {
+        Ok(message) => return Line::Message(message),
+        Err(error) => error,
+    };
+    let document = serde_json::from_str::<Value>(&line);
+    let is_notification =
+        |value: &Value| value.get("method").is_some() && value.get("id").is_none();
+    if document.as_ref().is_ok_and(is_notification) {
+        // One that this version does not know.
+        return Line::Nothing;
+    }
+    let why = match document {
+        Ok(_) => "it has another form".to_owned(),
+        Err(_) => error.to_string(),
+    };
+    Line::Unreadable(id_in(&line), why)
+}
+
+/// The id at the top of a message that is cut or damaged.
+fn id_in(line: &str) -> Option<RequestId> {
+    let mut depth = 0_usize;
+    let mut rest = line;
+    while let Some(at) = rest.find(['{', '}', '[', ']', '"']) {
+        let (sign, behind) = rest.get(at..)?.split_at_checked(1)?;
+        rest = behind;
+        match sign {
+            "{" | "[" => depth += 1,
+            "}" | "]" => depth = depth.checked_sub(1)?,
+            _ => {
+                let end = end_of_text(behind)?;
+                let (text, behind) = behind.split_at_checked(end)?;
+                rest = behind.get(1..)?;
+                if let Some(value) = rest.trim_ascii_start().strip_prefix(':')
+                    && depth == 1
+                    && text == "id"
+                {
+                    let values = serde_json::Deserializer::from_str(value);
+                    return values.into_iter::<RequestId>().next()?.ok();
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Where the quote stands that ends a text.
+fn end_of_text(text: &str) -> Option<usize> {
+    let mut bytes = text.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'"' => return Some(at),
+            b'\\' => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, NumberOrString, RequestId};
+    use rmcp::transport::Transport as _;
+    use rmcp::{RoleClient, RoleServer};
+    use tokio::io::AsyncReadExt as _;
+
+    use super::{Messages, Unreadable, id_in};
+
+    #[test]
+    fn ids_of_messages_that_cannot_be_read() {
+        let number = |id| Some(NumberOrString::Number(id));
+        for (line, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"text":"a"#,
+                number(7),
+            ),
+            (r#"{"id": 7 ,"result":NaN}"#, number(7)),
+            (r#"{"result":{"id":1,"x":[{"id":2}]},"id":7}}"#, number(7)),
+            (
+                r#"{"id":"a\"b","result"#,
+                Some(NumberOrString::String("a\"b".into())),
+            ),
+            (r#"{"text":"\"id\":1","#, None),
+            (r#"{"id":"#, None),
+            (r#"{"id":null"#, None),
+            ("{", None),
+            ("]", None),
+        ] {
+            assert_eq!(id_in(line), expected, "{line}");
+        }
+    }
+
+    /// What a server's lines become while requests 1 and 2 wait: errors as `!id`.
+    async fn read_by_client(lines: &[u8]) -> (Vec<String>, bool) {
+        let is_over = Arc::default();
+        let unreadable = Unreadable::Fail(Arc::clone(&is_over));
+        let mut messages = Messages::<RoleClient, _, _>::new(
+            Cursor::new(lines.to_vec()),
+            tokio::io::sink(),
+            unreadable,
+        );
+        messages.limit = 200;
+        for id in [1, 2] {
+            let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            let ping: ClientJsonRpcMessage = serde_json::from_str(&ping).expect("a message");
+            messages.send(ping).await.expect("it is written");
+        }
+        let mut read = Vec::new();
+        while let Some(message) = messages.receive().await {
+            read.push(match message {
+                JsonRpcMessage::Response(response) => {
+                    let result = serde_json::to_string(&response.result).expect("JSON");
+                    format!("{}: {result}", response.id)
+                }
+                JsonRpcMessage::Error(error) => {
+                    format!("!{}", error.id.unwrap_or(RequestId::Number(0)))
+                }
+                JsonRpcMessage::Request(_) => "request".to_owned(),
+                JsonRpcMessage::Notification(_) => "notification".to_owned(),
+            });
+        }
+        (read, is_over.load(Ordering::Relaxed))
+    }
+
+    #[tokio::test]
+    async fn what_a_server_writes() {
+        let check = async |lines: &[u8], expected: &[&str], over: bool| {
+            let (read, is_over) = read_by_client(lines).await;
+            assert_eq!(read, expected, "{}", String::from_utf8_lossy(lines));
+            assert_eq!(is_over, over, "{}", String::from_utf8_lossy(lines));
+        };
+        check(b"", &[], false).await;
+        check(
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n",
+            &["1: {}"],
+            false,
+        )
+        .await;
+        // The answer to one request is cut, and the other waits on.
+        check(
+            b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\n",
+            &["!2"],
+            false,
+        )
+        .await;
+        check(
+            b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":NaN}\r\n",
+            &["!2"],
+            false,
+        )
+        .await;
+        check(b"{\"id\":1,\"result\":{}}", &["!1"], false).await;
+        // Nobody knows whose answer it is.
+        check(b"{\"jsonrpc\":\"2.0\",\n", &["!1", "!2"], false).await;
+        // One that nobody waits for, and words.
+        check(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"result\"\n", &[], false).await;
+        check(b"Server is ready\n\n[info] x\n", &[], false).await;
+        // Halves of surrogate pairs, and bytes that are not UTF-8.
+        check(
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\\ud83d\"}}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\":\"\xff\"}}\n",
+            &["1: {\"a\":\"\u{fffd}\"}", "2: {\"a\":\"\u{fffd}\"}"],
+            false,
+        )
+        .await;
+        let long = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"a\":\"{}\"}}}}\n",
+            "a".repeat(200)
+        );
+        check(long.as_bytes(), &[], true).await;
+    }
+
+    /// What a client is answered to lines that are no messages.
+    #[tokio::test]
+    async fn what_a_client_writes() {
+        let error = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"this is no message of the protocol: ";
+        for (lines, count) in [
+            (&b"{\n"[..], 1),
+            (b"nonsense\n\n", 1),
+            (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\"", 1),
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":\n[\n",
+                2,
+            ),
+            (b"\n \r\n", 0),
+        ] {
+            let (ours, mut theirs) = tokio::io::duplex(1 << 16);
+            let mut messages = Messages::<RoleServer, _, _>::new(
+                Cursor::new(lines.to_vec()),
+                ours,
+                Unreadable::Answer,
+            );
+            assert!(messages.receive().await.is_none());
+            drop(messages);
+            let mut answers = String::new();
+            theirs.read_to_string(&mut answers).await.expect("text");
+            assert_eq!(answers.lines().count(), count, "{answers}");
+            for answer in answers.lines() {
+                assert!(answer.starts_with(error), "{answer}");
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What a command finds on its standard input: written while the command reads it, so that long results of other calls
+//! are shared and never copied whole.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+
+/// How much of a long text is made JSON at once, in bytes.
+const AT_ONCE: usize = 16 << 10;
+
+/// An input in parts.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    /// Bytes as they are.
+    Plain(Vec<u8>),
+    /// The inside of a JSON string.
+    Text(Arc<str>),
+}
+
+impl Input {
+    /// Appends bytes as they are.
+    pub(crate) fn push(&mut self, bytes: impl Into<Vec<u8>>) {
+        let mut bytes = bytes.into();
+        match self.parts.last_mut() {
+            Some(Part::Plain(last)) => last.append(&mut bytes),
+            _ => self.parts.push(Part::Plain(bytes)),
+        }
+    }
+
+    /// Appends a text as a JSON string.
+    pub(crate) fn push_text(&mut self, text: &Arc<str>) {
+        self.push(*b"\"");
+        self.parts.push(Part::Text(Arc::clone(text)));
+        self.push(*b"\"");
+    }
+
+    /// Gives all of it to a program. One that does not read it is fine.
+    pub(crate) async fn write_to(&self, stdin: Option<impl AsyncWrite + Unpin>) {
+        if let Some(mut stdin) = stdin {
+            let _ = self.write(&mut stdin).await;
+            let _ = stdin.shutdown().await;
+        }
+    }
+
+    async fn write(&self, stdin: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        for part in &self.parts {
+            match part {
+                Part::Plain(bytes) => stdin.write_all(bytes).await?,
+                Part::Text(text) => {
+                    let mut rest = &**text;
+                    while !rest.is_empty() {
+                        let end = rest.floor_char_boundary(AT_ONCE);
+                        let (now, later) = rest.split_at_checked(end).unwrap_or((rest, ""));
+                        let json = serde_json::to_vec(now)?;
+                        let quoted = 1..json.len().saturating_sub(1);
+                        stdin
+                            .write_all(json.get(quoted).unwrap_or_default())
+                            .await?;
+                        rest = later;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{AT_ONCE, Input};
+
+    /// However long a text is and wherever it is parted, what is written is its JSON.
+    #[tokio::test]
+    async fn a_text_is_written_as_json() {
+        let hard = "\"\\\n\0\u{1f}\u{7f}é\u{2028}🛠️";
+        for text in [
+            String::new(),
+            hard.to_owned(),
+            "x".repeat(AT_ONCE),
+            hard.repeat(AT_ONCE / 8),
+            "é".repeat(AT_ONCE),
+        ] {
+            for shift in 0..4 {
+                let text: Arc<str> = format!("{}{text}", &"abc"[..shift.min(3)]).into();
+                let mut input = Input::default();
+                input.push(*b"[");
+                input.push_text(&text);
+                input.push(*b",");
+                input.push_text(&text);
+                input.push(*b"]\n");
+                let mut written = std::io::Cursor::new(Vec::new());
+                input.write_to(Some(&mut written)).await;
+                let expected = serde_json::to_string(&[&*text, &*text]).unwrap() + "\n";
+                assert_eq!(String::from_utf8(written.into_inner()).unwrap(), expected);
+            }
+        }
+    }
+}
