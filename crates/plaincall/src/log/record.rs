@@ -158,7 +158,7 @@ fn may_be_start(bytes: &[u8], number: u64) -> bool {
         let common = word.len().min(kind.len());
         kind.get(..common) == word.as_bytes().get(..common)
     };
-    STARTS.iter().any(|word| begins(word)) || !OTHERS.iter().any(|word| begins(word))
+    STARTS.iter().any(&begins) || !OTHERS.iter().any(begins)
 }
 
 /// Whether the start of a call can be read behind the first line. Text in a line cannot look like it: its quotes are
