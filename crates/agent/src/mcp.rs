@@ -32,6 +32,7 @@ use tokio::task::JoinSet;
 
 pub use config::{McpConfig, McpConfigError, McpEffect, McpReach, McpServer};
 pub use offer::{McpOffer, McpServeError};
+pub use secrets::names_a_secret;
 
 use crate::http::HttpSettings;
 use definitions::Offer;

@@ -11,6 +11,7 @@ mod options;
 pub(crate) mod parts;
 mod print;
 mod project;
+mod redact;
 mod reference;
 mod schema;
 mod servers;
@@ -323,7 +324,7 @@ struct Merged {
 impl Merged {
     /// Puts a layer on top. What it says takes the place of what was said, but for rules: they are kept together.
     fn add(&mut self, from: From, layer: Layer) {
-        let Layer { values, places } = layer;
+        let Layer { values, places, .. } = layer;
         for (key, value) in values {
             match (key.as_str(), value) {
                 ("rules", Value::Array(rules)) => {

@@ -116,6 +116,10 @@ impl Code for Invocation {
         fill.whole(&self.directory).ok().map(PathBuf::from)
     }
 
+    fn environment(&self) -> &[String] {
+        &self.environment
+    }
+
     fn is_command(&self) -> bool {
         true
     }

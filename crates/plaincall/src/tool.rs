@@ -44,6 +44,11 @@ pub(crate) trait Code: Send + Sync {
         None
     }
 
+    /// The variables that it hands on, besides the usual ones.
+    fn environment(&self) -> &[String] {
+        &[]
+    }
+
     /// Whether it starts processes.
     fn is_command(&self) -> bool {
         false
@@ -370,6 +375,11 @@ impl Tool {
     pub fn command_directory(&self, directories: &Directories) -> Option<PathBuf> {
         let directory = self.code.command_directory(directories);
         directory.or_else(|| self.works_in.clone())
+    }
+
+    /// The names of the variables that a command may see besides [the usual](crate::Command::environment).
+    pub fn environment(&self) -> &[String] {
+        self.code.environment()
     }
 
     /// The name a model writes.

@@ -70,8 +70,7 @@ impl Secrets {
     }
 
     fn add(&mut self, name: &str, value: &str) {
-        let name = name.to_ascii_lowercase();
-        let is_secret = TELLING.iter().any(|part| name.contains(part));
+        let is_secret = names_a_secret(name);
         let is_place = value.starts_with(['/', '~', '.']) || value.contains("://");
         if is_secret && is_place {
             self.places.push(value.to_owned());
@@ -102,6 +101,12 @@ impl Secrets {
         }
         text
     }
+}
+
+/// Whether a variable, a header, an option or a key of a configuration is called like something that holds a secret.
+pub fn names_a_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    TELLING.iter().any(|part| name.contains(part))
 }
 
 fn is_like_a_key(word: &str) -> bool {

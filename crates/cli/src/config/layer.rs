@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use plaincall_call::did_you_mean;
 use serde_json::{Map, Value};
@@ -25,6 +25,8 @@ pub(crate) struct Layer {
     pub(crate) values: Map<String, Value>,
     /// Where each of its keys stands.
     pub(crate) places: BTreeMap<String, Place>,
+    /// All paths in it.
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 /// Where a value comes from.
@@ -331,7 +333,16 @@ impl Reader<'_> {
                     .map(Value::from)
             }
             (Shape::Path, DeValue::String(text)) if !text.is_empty() => {
-                Some(path_value(&self.paths.whole(text)))
+                let whole = self.paths.whole(text);
+                if self.author == Author::Project && !lies_in(&whole, self.paths.folder) {
+                    let message = format!(
+                        "`{text}` lies outside the project, and a project's file reads nothing there; put it into your own file"
+                    );
+                    self.wrong(value.span(), message);
+                    return None;
+                }
+                self.layer.paths.push(whole.clone());
+                Some(path_value(&whole))
             }
             (Shape::Text, DeValue::String(text)) => Some(text.as_ref().into()),
             (Shape::Count(least), DeValue::Integer(_)) => {
@@ -361,6 +372,19 @@ impl Reader<'_> {
         }
         found
     }
+}
+
+/// Whether a path lies in a folder, as it is written.
+fn lies_in(path: &Path, folder: &Path) -> bool {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(found.pop()),
+            Component::CurDir => {}
+            part => found.push(part),
+        }
+    }
+    found.starts_with(folder)
 }
 
 /// Whether a list may have so many elements.

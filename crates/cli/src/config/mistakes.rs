@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::config::check;
 use crate::config::layer::{Author, Layer, Mistake, Paths};
+use crate::config::redact::{settings, starred};
 use crate::source::Counter;
 use crate::tools_file::{self, MOST_SHOWN};
 
@@ -48,6 +49,8 @@ pub(super) fn layer(
 
 /// Shows mistakes, each in the line where it stands.
 pub(super) fn show(name: &str, text: &str, mistakes: &[Mistake]) {
+    // What is wrong is shown in its line, in which a secret may stand too.
+    let text = &settings(text, starred);
     let mut counter = Counter::new(text.as_bytes());
     for Mistake { span, message } in mistakes.iter().take(MOST_SHOWN) {
         let position = counter.position(span.start);

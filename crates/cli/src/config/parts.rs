@@ -25,6 +25,20 @@ pub(crate) struct Equipment {
     pub(crate) servers: Option<McpServers>,
 }
 
+/// # Errors
+/// A file that a project names takes variables of the user's environment.
+fn refuse_variables(name: &str, tools: &Tools) -> Result<(), Failure> {
+    for tool in tools.toolbox() {
+        if let Some(variable) = tool.environment().first() {
+            return Err(Failure::Configuration(format!(
+                "{name}: the tool `{}` takes `{variable}` of your environment, and a project cannot hand on variables, since keys may be among them; name this file in your own configuration, or leave `environment` out",
+                tool.name()
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Configuration {
     /// The tools that the configuration names, and what may run of them. `person` is whom the model can ask.
     ///
@@ -44,6 +58,9 @@ impl Configuration {
         for file in &self.contents.tools {
             let (name, text) = self.text(file)?;
             let tools = tools_file::load_text(&name, &text, file)?;
+            if self.origin("tools").from == From::Project {
+                refuse_variables(&name, &tools)?;
+            }
             for tool in tools.toolbox() {
                 add(&mut toolbox, tool.clone())?;
             }

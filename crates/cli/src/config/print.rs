@@ -32,7 +32,7 @@ const HIDDEN: &str = "(not shown)";
 /// it names: when one changes, you are told, and it does not count. No project's file may say where a key is. One that
 /// belongs to another user does not count at all.
 ///
-/// What may be a secret is not shown: no keys, no values of `env`, `headers` and `extra`, no arguments of MCP servers behind
+/// What may be a secret is not shown, by `--trust` either: no keys, no values of `env`, `headers` and `extra`, no arguments of MCP servers behind
 /// the first, no queries of addresses.
 ///
 /// Exit status: 0; 2 if a file has mistakes, or for wrong usage; 1 if something cannot be read or written.

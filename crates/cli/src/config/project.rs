@@ -30,6 +30,10 @@ pub(crate) struct Project {
     pub(crate) is_trusted: bool,
     /// The files that it names.
     pub(super) named: Vec<PathBuf>,
+    /// Of these the one with words for the model.
+    pub(super) prose: Option<PathBuf>,
+    /// All paths in it.
+    paths: Vec<PathBuf>,
     /// Their texts, the very ones that are trusted; nothing if they are not.
     pub(super) texts: Texts,
     /// What of it does not count, since it is not trusted.
@@ -71,6 +75,8 @@ impl Project {
             text: String::new(),
             is_trusted: false,
             named: Vec::new(),
+            prose: None,
+            paths: Vec::new(),
             texts: Texts::default(),
             left_out: Vec::new(),
             flaw: None,
@@ -106,9 +112,12 @@ impl Project {
             }
         };
         project.named = named(&layer);
+        let prose = layer.values.get("system_file").and_then(Value::as_str);
+        project.prose = prose.map(PathBuf::from);
+        project.paths.clone_from(&layer.paths);
         // Nothing that it names is looked at before somebody has said that it may be.
         if let Some(said) = said
-            && let Ok(texts) = Texts::read(&project.named)
+            && let Ok(texts) = project.read_named()
             && said == trust::fingerprint(&project.path, &project.text, &texts)
         {
             project.is_trusted = true;
@@ -154,6 +163,19 @@ impl Project {
             }
         }
         kept
+    }
+
+    /// The texts of the files that it names.
+    ///
+    /// # Errors
+    /// One of them cannot be used, or a path in it leads out of the project: which, and why.
+    pub(super) fn read_named(&self) -> Result<Texts, String> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        for path in &self.paths {
+            texts::stays_in(path, folder)
+                .map_err(|reason| format!("{} cannot be used: {reason}", path.display()))?;
+        }
+        Texts::read(&self.named, folder)
     }
 
     /// What is to be said if something of it does not count.

@@ -37,6 +37,9 @@ Trust is about what these files say: programs of the project that they start, an
 A project's file that belongs to another user, or stands in a directory in which everybody can replace it, does not count
 at all. It may have 1 MiB, and so may each file that it names.
 
+All paths in it lead to places inside the project, behind links too. A file of tools that it names may take no variables of
+your environment (`environment`). What `--trust` shows leaves out what looks like a secret.
+
 Trusted or not, a project's file cannot say where a key is, and its rules cannot lift what your own forbid. A key from the
 environment goes to the server that it is for, and to no address that a project has chosen.
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::config::redact::{not_shown, prose, settings};
 use crate::config::texts::Texts;
 use crate::config::{Configuration, Project, trust};
 use crate::output::Output;
@@ -27,7 +28,8 @@ pub(super) fn trust(
         return Err(Failure::Configuration(message));
     }
     // What is shown is what is hashed, and what is trusted; nothing is read twice.
-    let texts = Texts::read(&project.named)
+    let texts = project
+        .read_named()
         .map_err(|reason| Failure::Broken(format!("{path} cannot be trusted: {reason}")))?;
     let sha256 = trust::fingerprint(&project.path, &project.text, &texts);
     show(project, &texts, output)?;
@@ -81,7 +83,12 @@ fn place(configuration: &Configuration) -> Result<(&Project, &Path), Failure> {
 
 fn show(project: &Project, texts: &Texts, output: &mut Output) -> Result<(), Failure> {
     let mut print = |path: &Path, text: &str| {
-        let text = harmless(text);
+        let text = if project.prose.as_deref() == Some(path) {
+            prose(text, not_shown)
+        } else {
+            settings(text, not_shown)
+        };
+        let text = harmless(&text);
         let end = if text.ends_with('\n') { "" } else { "\n" };
         let path = harmless(&path.display().to_string());
         output.text(format_args!("--- {path}\n{text}{end}"))

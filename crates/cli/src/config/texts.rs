@@ -19,15 +19,16 @@ const LONGEST_TOGETHER: usize = 16 << 20;
 pub(crate) struct Texts(BTreeMap<PathBuf, Vec<u8>>);
 
 impl Texts {
-    /// Reads these files.
+    /// Reads these files of a project.
     ///
     /// # Errors
     /// Which of them cannot be used, and why.
-    pub(super) fn read(paths: &[PathBuf]) -> Result<Self, String> {
+    pub(super) fn read(paths: &[PathBuf], folder: &Path) -> Result<Self, String> {
         let mut texts = BTreeMap::new();
         let mut together = 0;
         for path in paths {
             let refused = |reason: &str| format!("{} cannot be used: {reason}", path.display());
+            stays_in(path, folder).map_err(|reason| refused(&reason))?;
             let (bytes, _) = read(path).map_err(|reason| refused(&reason))?;
             together += bytes.len();
             if together > LONGEST_TOGETHER {
@@ -50,6 +51,25 @@ impl Texts {
         let pairs = self.0.iter();
         pairs.map(|(path, bytes)| (path.as_path(), bytes.as_slice()))
     }
+}
+
+/// Whether a path of a project stays in it, behind all links.
+///
+/// # Errors
+/// It leads out of the project, as the end of a sentence.
+pub(super) fn stays_in(path: &Path, folder: &Path) -> Result<(), String> {
+    let Ok(found) = path.canonicalize() else {
+        // There is nothing to read, and whoever reads it says so.
+        return Ok(());
+    };
+    let folder = folder.canonicalize().map_err(|error| error.to_string())?;
+    if found.starts_with(folder) {
+        return Ok(());
+    }
+    Err(format!(
+        "it leads to {}, outside the project, and a project's file reads nothing there",
+        found.display()
+    ))
 }
 
 /// What a file holds, and what the system says of it. Nothing but a regular file is read: a device may have no end, and a

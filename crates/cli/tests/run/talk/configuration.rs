@@ -365,8 +365,6 @@ fn what_an_untrusted_file_names_is_not_read() {
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     fs::write(scene.path("large"), vec![b'#'; (1 << 20) + 1]).unwrap();
     for (key, path, reason) in [
-        ("tools", "/dev/stdin", "it is no file of the usual kind"),
-        ("tools", "/dev/zero", "it is no file of the usual kind"),
         ("tools", "pipe", "it is no file of the usual kind"),
         ("mcp.files", "pipe", "it is no file of the usual kind"),
         ("tools", ".", "it is no file of the usual kind"),
@@ -389,6 +387,178 @@ fn what_an_untrusted_file_names_is_not_read() {
             project(&scene, "model = 'trusted before'");
         }
         assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
+    }
+}
+
+#[test]
+fn a_project_reads_nothing_outside_it() {
+    let scene = scene(&["Hello."]);
+    let outside = scene.path("home/secret");
+    fs::create_dir_all(scene.path("home")).unwrap();
+    fs::write(&outside, "outside and secret").unwrap();
+    fs::create_dir(scene.path("work")).unwrap();
+    std::os::unix::fs::symlink(&outside, scene.path("work/link")).unwrap();
+    std::os::unix::fs::symlink(scene.path("home"), scene.path("work/folder")).unwrap();
+    std::os::unix::fs::symlink("inside", scene.path("work/inner")).unwrap();
+    fs::write(scene.path("work/inside"), "inside").unwrap();
+    let config = |options: &[&str]| -> Ended {
+        let mut command = scene.plaincall(options);
+        command.current_dir(scene.path("work"));
+        command.env("HOME", scene.path("home"));
+        command.output().unwrap().into()
+    };
+    let written = |text: &str| fs::write(scene.path("work/plaincall.toml"), text).unwrap();
+    for key in [
+        "system_file = 'PATH'",
+        "tools = ['PATH']",
+        "mcp.files = ['PATH']",
+        "builtin.directory = 'PATH'",
+        "models.a = { replay = 'PATH' }",
+    ] {
+        // As it is written.
+        for path in [
+            "../home/secret",
+            "~/secret",
+            outside.to_str().unwrap(),
+            "/dev/stdin",
+            "x/../../home",
+        ] {
+            written(&key.replace("PATH", path));
+            let ended = config(&["config", "--trust"]);
+            assert_eq!(ended.status, Some(2), "{key} {path}: {ended:?}");
+            assert!(
+                ended.stderr.contains("lies outside the project"),
+                "{key} {path}: {ended:?}"
+            );
+            assert!(
+                !ended.stdout.contains("secret\n"),
+                "{key} {path}: {ended:?}"
+            );
+        }
+        // Behind links.
+        for path in [
+            "link",
+            "folder/secret",
+            "./folder/../home/secret",
+            "folder",
+        ] {
+            written(&key.replace("PATH", path));
+            let ended = config(&["config", "--trust"]);
+            assert_eq!(ended.status, Some(1), "{key} {path}: {ended:?}");
+            assert!(
+                ended.stderr.contains("outside the project"),
+                "{key} {path}: {ended:?}"
+            );
+            assert!(
+                !ended.stdout.contains("outside and"),
+                "{key} {path}: {ended:?}"
+            );
+        }
+    }
+    written("system_file = 'inner'");
+    let ended = config(&["config", "--trust"]);
+    assert!(ended.stdout.contains("\ninside\n"), "{ended:?}");
+    let (_, rest) = ended.stderr.split_once("--trust=").unwrap();
+    let option = format!("--trust={}", rest.split('`').next().unwrap());
+    assert_eq!(config(&["config", &option]).status, Some(0));
+    assert!(config(&["config"]).stdout.contains("(trusted)"));
+    // What is swapped afterwards, for a file with the same text or not, does not count.
+    fs::remove_file(scene.path("work/inner")).unwrap();
+    fs::write(&outside, "inside").unwrap();
+    std::os::unix::fs::symlink(&outside, scene.path("work/inner")).unwrap();
+    assert!(config(&["config"]).stdout.contains("(not trusted"));
+}
+
+#[test]
+fn a_project_takes_no_variables() {
+    let scene = scene(&["Hello."]);
+    let tools = "[tools.a]\ndescription = 'x'\neffect = 'read'\ncommand = ['env']\nenvironment = ['EDITOR', 'OPENAI_API_KEY']\n";
+    fs::write(scene.path("own.toml"), tools).unwrap();
+    project(&scene, "tools = ['own.toml']");
+    trust(&scene);
+    let ask = || at_home(&scene, &["ask", "What?", "--model", MODEL]);
+    let ended = ask();
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    for part in [
+        "own.toml: the tool `a` takes `EDITOR` of your environment",
+        "name this file in your own configuration",
+    ] {
+        assert!(ended.stderr.contains(part), "{part:?}: {ended:?}");
+    }
+    // The same file is the user's own choice.
+    assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
+    fs::remove_file(scene.path("plaincall.toml")).unwrap();
+    user(
+        &scene,
+        &format!("tools = ['{}']", scene.path("own.toml").display()),
+    );
+    assert_eq!(ask().status, Some(0));
+}
+
+#[test]
+fn what_is_to_be_trusted_shows_no_secrets() {
+    let scene = scene(&[]);
+    const SECRETS: [&str; 8] = [
+        "tulip",
+        "rose",
+        "lily",
+        "daisy",
+        "orchid",
+        "sk-proj-1234567890abc",
+        "AKIAIOSFODNN7EXAMPLE",
+        "iris",
+    ];
+    let text = "model = 'a'\ntools = ['own.toml']\nsystem_file = 'words'\n# sk-proj-1234567890abc\n\
+        [mcp]\nfiles = ['mcp.json']\n\
+        [mcp.servers.x]\ncommand = 'x'\nargs = ['--api-key', 'tulip', '--password=rose']\nenv = { TOKEN = 'lily', MODE = 'seen' }\n\
+        [models.a]\nurl = 'https://me:daisy@a.example/v1?key=orchid'\n";
+    project(&scene, text);
+    fs::write(scene.path("own.toml"), "[tools.a]\ncommand = ['curl', 'https://u:iris@a.example', 'AKIAIOSFODNN7EXAMPLE', 'shown']\n").unwrap();
+    fs::write(
+        scene.path("mcp.json"),
+        "{\"mcpServers\": {\"y\": {\"command\": \"y\", \"env\": {\"API_KEY\": \"lily\"}}}}",
+    )
+    .unwrap();
+    fs::write(
+        scene.path("words"),
+        "You know that the key is sk-proj-1234567890abc. Don't tell.",
+    )
+    .unwrap();
+    let ended = at_home(&scene, &["config", "--trust"]);
+    for secret in SECRETS {
+        assert!(
+            !format!("{ended:?}").contains(secret),
+            "{secret}: {ended:?}"
+        );
+    }
+    for part in [
+        "'--api-key', '(not shown)'",
+        "MODE = 'seen'",
+        "'shown'",
+        "Don't tell.",
+        "\"command\": \"y\"",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {ended:?}");
+    }
+    // Nor where a mistake is shown in its line.
+    for mistake in [
+        "env = { TOKEN = 'lily', X = '${Y}' }",
+        "apikey = 'lily'",
+        "headers = { Authorization = 'Bearer lily', X = 1 }",
+    ] {
+        project(&scene, &format!("[mcp.servers.x]\n{mistake}\n"));
+        for option in ["--trust", "--json"] {
+            let ended = at_home(&scene, &["config", option]);
+            assert_eq!(ended.status, Some(2), "{mistake}: {ended:?}");
+            assert!(
+                ended.stderr.contains("plaincall.toml:2:"),
+                "{mistake}: {ended:?}"
+            );
+            assert!(
+                !format!("{ended:?}").contains("lily"),
+                "{mistake}: {ended:?}"
+            );
+        }
     }
 }
 
