@@ -16,6 +16,7 @@ use crate::arguments::Color;
 use crate::config::{AgentOptions, Configuration};
 use crate::environment::Environment;
 use crate::input::Input;
+use crate::output::JsonOutput;
 use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
 use crate::sessions::{Session, SessionOptions};
@@ -204,7 +205,7 @@ fn last_line(
             "message": explained(error, configuration),
         }),
     };
-    writeln!(io::stdout(), "{line}").map_err(|error| Failure::output(&error))
+    writeln!(JsonOutput::new(), "{line}").map_err(|error| Failure::output(&error))
 }
 
 /// What the model is given: the question, and the documents beside it.

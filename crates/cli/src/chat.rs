@@ -19,6 +19,7 @@ use crate::chat::command::{Command, HELP};
 use crate::chat::lines::{Line, Lines};
 use crate::config::{AgentOptions, Configuration, GIVEN};
 use crate::environment::Environment;
+use crate::output::say;
 use crate::picture::call_line::verb;
 use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::runtime::block_on;
@@ -183,7 +184,7 @@ impl Chat<'_> {
                 return Next::Line { is_answered: false };
             }
             Some(Ok(Command::End)) => return Next::End(None),
-            Some(Ok(Command::Help)) => eprint!("{HELP}"),
+            Some(Ok(Command::Help)) => say(format_args!("{HELP}")),
             Some(Ok(Command::Tools)) => self.tools(),
             Some(Ok(Command::Model(None))) => self.models(),
             Some(Ok(Command::Model(Some(name)))) => {
@@ -287,7 +288,7 @@ impl Chat<'_> {
             let spec = tool.spec();
             let about = spec.description.lines().next().unwrap_or_default();
             let line = format!("{} ({})  {about}", tool.name(), effect_word(spec.effect));
-            eprintln!("{}", harmless(line.trim_end()));
+            say(format_args!("{}\n", harmless(line.trim_end())));
         }
     }
 
@@ -299,12 +300,16 @@ impl Chat<'_> {
             );
             return Next::Line { is_answered: false };
         };
-        eprintln!("{}  {}", harmless(&result.name), verb(&result));
+        say(format_args!(
+            "{}  {}\n",
+            harmless(&result.name),
+            verb(&result)
+        ));
         for text in [&result.output, &result.error, &result.note]
             .into_iter()
             .flatten()
         {
-            eprintln!("{}", harmless(text.trim_end_matches('\n')));
+            say(format_args!("{}\n", harmless(text.trim_end_matches('\n'))));
         }
         Next::Line { is_answered: true }
     }
@@ -314,7 +319,7 @@ impl Chat<'_> {
         let names = self.configuration.model_names();
         // That one was said.
         for name in names.filter(|name| *name != self.built.model && *name != GIVEN) {
-            eprintln!("{}", harmless(name));
+            say(format_args!("{}\n", harmless(name)));
         }
     }
 

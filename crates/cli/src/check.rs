@@ -20,6 +20,7 @@ use crate::input::{Input, or_standard};
 use crate::output::Output;
 use crate::source::{Counter, Source};
 use crate::status::{Failure, Interruption, Outcome, Status, complain};
+use crate::visible::harmless;
 
 pub(crate) fn check(options: &CheckOptions, color: Color) -> Outcome {
     let interruption = Interruption::new();
@@ -141,7 +142,7 @@ impl Report {
         } = *self;
         output.text(format_args!(
             "{}: {}, {}, {}\n",
-            self.source.name,
+            harmless(&self.source.name),
             counted(calls, "call"),
             counted(errors, "error"),
             counted(warnings, "warning"),
@@ -182,6 +183,7 @@ impl Report {
             0 => "there is no way to cut it into chunks",
             _ => "how it is cut into chunks does not matter",
         };
+        let name = harmless(name);
         output.text(format_args!("{name}: {what} ({took:.1} s)\n"))?;
         for group in &proof.groups {
             let ways = grouped(group.ways);

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::visible::harmless;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
 use plaincall_call::Severity;
@@ -65,12 +66,14 @@ impl Excerpts {
         let snippet = Snippet::source(window.line)
             .line_start(line)
             .annotation(annotation);
-        let mut title = level.primary_title(remark.message);
+        let message = harmless(remark.message);
+        let help = remark.help.map(harmless);
+        let mut title = level.primary_title(message);
         if let Some(code) = remark.code {
             title = title.id(code);
         }
         let mut group = title.element(snippet);
-        if let Some(help) = remark.help {
+        if let Some(help) = help {
             group = group.element(Level::HELP.message(help));
         }
         let text = self.renderer.render(&[group]);
@@ -79,8 +82,9 @@ impl Excerpts {
         let width = line.to_string().len();
         let arrow = self.arrow;
         format!(
-            "{title}\n{:width$}{arrow}-->{arrow:#} {name}:{line}:{column}\n{rest}",
-            ""
+            "{title}\n{:width$}{arrow}-->{arrow:#} {}:{line}:{column}\n{rest}",
+            "",
+            harmless(name)
         )
     }
 }

@@ -19,6 +19,7 @@ use crate::reading::refused;
 use crate::run::Size;
 use crate::source::{Counter, Source};
 use crate::status::{Failure, Outcome, Status};
+use crate::visible::harmless;
 
 /// The columns that a text takes at most where nobody knows how wide the page is.
 const SHOWN: usize = 60;
@@ -110,7 +111,7 @@ impl Explained {
         let calls = counted(self.findings.calls, "call");
         output.text(format_args!(
             "{}: {size}, {calls}{syntax}\n",
-            self.source.name
+            harmless(&self.source.name)
         ))?;
         let mut text = String::new();
         let mut counter = Counter::new(&self.bytes);
@@ -119,7 +120,7 @@ impl Explained {
                 line.write(&mut text, output.has_color);
                 text.push('\n');
             }
-            output.bytes(text.as_bytes())?;
+            output.text(format_args!("{text}"))?;
             text.clear();
         }
         Ok(())

@@ -61,7 +61,14 @@ pub use reference::reference;
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => advised(error).exit(),
+        Err(error) => {
+            let error = advised(error);
+            if !error.use_stderr() {
+                error.exit();
+            }
+            status::say_wrong_usage(&error);
+            return ExitCode::from(status::WRONG_USAGE);
+        }
     };
     let command = cli.command.name();
     status::exit_code(run(cli), command)

@@ -210,24 +210,22 @@ fn list(options: &McpListOptions, output: &mut Output) -> Outcome {
         Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
     };
     end_at_signals();
-    let mut text = String::new();
     for name in servers.names() {
         let tools = listed.iter().filter(|(server, _)| server == name);
         let tools: Vec<&Tool> = tools.map(|(_, tool)| tool).collect();
         if options.json {
             for tool in tools {
-                let _ = writeln!(text, "{}", as_json(name, tool));
+                output.json_line(&as_json(name, tool))?;
             }
         } else {
             let count = tools.len();
             let noun = if count == 1 { "tool" } else { "tools" };
-            let _ = writeln!(text, "{}: {count} {noun}", harmless(name));
+            output.text(format_args!("{}: {count} {noun}\n", harmless(name)))?;
             for tool in tools {
-                let _ = writeln!(text, "  {}", as_line(tool));
+                output.text(format_args!("  {}\n", as_line(tool)))?;
             }
         }
     }
-    output.bytes(text.as_bytes())?;
     output.flush()?;
     for skipped in servers.skipped() {
         remark(&format!(

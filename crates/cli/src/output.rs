@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::arguments::Color;
 use crate::status::Failure;
+use crate::visible::{guarded, harmless, json};
 
 /// Standard output, buffered.
 pub(crate) struct Output {
@@ -33,15 +34,19 @@ impl Output {
         }
     }
 
-    /// Writes bytes as they are.
+    /// Writes what comes from elsewhere: as it is, but on a terminal so that it can be seen and does nothing.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.writer
-            .write_all(bytes)
-            .map_err(|error| Failure::output(&error))
+        if self.is_terminal {
+            return self.all(harmless(&String::from_utf8_lossy(bytes)).as_bytes());
+        }
+        self.all(bytes)
     }
 
-    /// Writes text.
+    /// Writes text of our own, with its styles.
     pub(crate) fn text(&mut self, text: fmt::Arguments<'_>) -> Result<(), Failure> {
+        if self.is_terminal {
+            return self.all(guarded(&text.to_string()).as_bytes());
+        }
         self.writer
             .write_fmt(text)
             .map_err(|error| Failure::output(&error))
@@ -49,13 +54,58 @@ impl Output {
 
     /// Writes a value as one line of JSON.
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        serde_json::to_writer(&mut self.writer, value)
-            .map_err(|error| Failure::output(&error.into()))?;
-        self.bytes(b"\n")
+        if self.is_terminal {
+            let line = serde_json::to_string(value);
+            let line = line.map_err(|error| Failure::output(&error.into()))?;
+            self.all(json(&line).as_bytes())?;
+        } else {
+            serde_json::to_writer(&mut self.writer, value)
+                .map_err(|error| Failure::output(&error.into()))?;
+        }
+        self.all(b"\n")
+    }
+
+    fn all(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.writer
+            .write_all(bytes)
+            .map_err(|error| Failure::output(&error))
     }
 
     /// Hands on what has been written.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.writer.flush().map_err(|error| Failure::output(&error))
+    }
+}
+
+/// Writes on standard error, for people. There is nobody left to tell if it is closed.
+pub(crate) fn say(text: fmt::Arguments<'_>) {
+    let _ = anstream::stderr().write_all(guarded(&text.to_string()).as_bytes());
+}
+
+/// Standard output for lines of JSON that are written one by one.
+pub(crate) struct JsonOutput {
+    is_terminal: bool,
+}
+
+impl JsonOutput {
+    pub(crate) fn new() -> Self {
+        Self {
+            is_terminal: io::stdout().is_terminal(),
+        }
+    }
+}
+
+impl Write for JsonOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_terminal {
+            let text = String::from_utf8_lossy(bytes);
+            io::stdout().write_all(json(&text).as_bytes())?;
+            return Ok(bytes.len());
+        }
+        io::stdout().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
     }
 }

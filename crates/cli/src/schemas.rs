@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Rules, Tool, ToolSpec};
+use plaincall::{Interpreted, Rules, Tool, ToolSpec};
 use plaincall_call::{ToolSet, read_tool_definitions};
 use serde::de::IgnoredAny;
 
@@ -98,6 +98,8 @@ pub(crate) struct Found {
     pub(crate) tools: Vec<ToolSpec>,
     /// The rules, if the file is a `tools.toml`, whose tools can be run.
     pub(crate) rules: Option<Rules>,
+    /// The parameters of these tools whose texts become programs.
+    pub(crate) interpreted: Vec<(String, Interpreted)>,
 }
 
 /// Reads a file of definitions. Shows its mistakes.
@@ -117,6 +119,7 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
         return Ok(Found {
             tools: file.tools.iter().map(Tool::spec).cloned().collect(),
             rules: Some(file.rules),
+            interpreted: file.tools.iter().flat_map(interpreted).collect(),
             text: text.to_owned(),
             name,
         });
@@ -143,9 +146,15 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
     Ok(Found {
         tools,
         rules: None,
+        interpreted: Vec::new(),
         text: text.to_owned(),
         name,
     })
+}
+
+fn interpreted(tool: &Tool) -> impl Iterator<Item = (String, Interpreted)> {
+    let all = tool.interpreted().iter();
+    all.map(|one| (tool.name().to_owned(), one.clone()))
 }
 
 /// Whether a text is JSON, or was probably meant as such. What begins with `{` is no TOML, and what begins with `[` is

@@ -22,6 +22,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::environment::Environment;
+use crate::output::JsonOutput;
 use crate::run::interrupts::Interrupts;
 use crate::serve::log::Log;
 pub(crate) use crate::serve::options::ServeOptions;
@@ -40,7 +41,7 @@ const SECRET: &str = "PLAINCALL_SECRET";
 /// Serves until it is told to end.
 pub(crate) fn serve(options: &ServeOptions) -> Outcome {
     let mut config = config(options, &Environment::read())?;
-    let log = Log::to(std::io::stdout(), remark)
+    let log = Log::to(JsonOutput::new(), remark)
         .map_err(|error| Failure::Broken(format!("cannot begin: {error}")))?;
     config.observe = Arc::clone(&log) as Arc<dyn plaincall_gateway::Observe>;
     config

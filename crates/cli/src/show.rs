@@ -140,7 +140,7 @@ fn print(story: &Story, options: &ShowOptions, output: &mut Output) -> Result<()
         text.clear();
         line.write(&mut text, output.has_color);
         text.push('\n');
-        output.bytes(text.as_bytes())?;
+        output.text(format_args!("{text}"))?;
     }
     Ok(())
 }

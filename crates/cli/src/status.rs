@@ -1,7 +1,7 @@
 //! How a command ends: its exit status and what is said about it.
 
 use std::fmt;
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +11,15 @@ use clap::error::ErrorKind;
 use plaincall::{CloseError, Directories, RemovedFiles};
 
 use crate::arguments::Cli;
-use crate::visible::harmless;
+use crate::output::say;
+use crate::visible::{harmless, is_invisible};
 
 /// The exit status of a command that was interrupted: 128 and the number of the signal.
 const INTERRUPTED: i32 = 130;
 /// The exit status when the time is over, as `timeout` has it.
 const TIMED_OUT: u8 = 124;
 /// The exit status of wrong usage.
-const WRONG_USAGE: u8 = 2;
+pub(crate) const WRONG_USAGE: u8 = 2;
 
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,22 +98,29 @@ pub(crate) fn exit_code(outcome: Outcome, command: &str) -> ExitCode {
                 Some(command) => command.error(ErrorKind::ValueValidation, message),
                 None => all.error(ErrorKind::ValueValidation, message),
             };
-            // It has the form of other wrong usage; a closed standard error leaves nobody to tell.
-            let _ = error.print();
+            // It has the form of other wrong usage.
+            say_wrong_usage(&error);
             ExitCode::from(WRONG_USAGE)
         }
+    }
+}
+
+/// Says what is wrong with a command line. What was typed may be the name of a file that somebody else has chosen.
+pub(crate) fn say_wrong_usage(error: &clap::Error) {
+    let styled = error.render();
+    let plain = styled.to_string();
+    if plain.contains(|c| is_invisible(c) && c != '\n') {
+        say(format_args!("{}", harmless(&plain)));
+    } else {
+        say(format_args!("{}", styled.ansi()));
     }
 }
 
 /// Says on standard error what is wrong.
 pub(crate) fn complain(message: &(impl fmt::Display + ?Sized)) {
     let error = anstyle::AnsiColor::Red.on_default().bold();
-    // There is nobody left to tell if standard error is closed.
-    let _ = writeln!(
-        anstream::stderr(),
-        "{error}error:{error:#} {}",
-        harmless(&message.to_string())
-    );
+    let message = harmless(&message.to_string());
+    say(format_args!("{error}error:{error:#} {message}\n"));
 }
 
 /// Says which files were removed with the scratch directory of a run that was closed; `advice` says how to keep them.
@@ -143,11 +151,8 @@ pub(crate) const KEEP_FILES: &str =
 /// Says on standard error what is worth knowing.
 pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {
     let note = anstyle::AnsiColor::Cyan.on_default().bold();
-    let _ = writeln!(
-        anstream::stderr(),
-        "{note}note:{note:#} {}",
-        harmless(&message.to_string())
-    );
+    let message = harmless(&message.to_string());
+    say(format_args!("{note}note:{note:#} {message}\n"));
 }
 
 /// Makes signals end the process where they were heeded before and nothing has to be ended any more.

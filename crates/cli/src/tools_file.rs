@@ -1,6 +1,5 @@
 //! The tools' definitions, from a file.
 
-use std::io::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use plaincall_call::Severity;
 
 use crate::excerpt::{Excerpts, Remark};
 use crate::input::Input;
+use crate::output::say;
 use crate::status::Failure;
 
 /// How many mistakes of a file are shown at most.
@@ -123,7 +123,6 @@ pub(crate) fn show(
     span: Range<usize>,
     position: (usize, usize),
 ) {
-    let mut stderr = anstream::stderr();
     let remark = Remark {
         severity: Severity::Error,
         code: None,
@@ -133,6 +132,5 @@ pub(crate) fn show(
         position,
     };
     let excerpt = Excerpts::new(true).render(name, text, &remark);
-    // There is nobody left to tell if standard error is closed.
-    let _ = writeln!(stderr, "{excerpt}\n");
+    say(format_args!("{excerpt}\n\n"));
 }

@@ -14,6 +14,7 @@ use crate::picture::palette::{CALL_NAME, DIM, PLAIN};
 use crate::run::Size;
 use crate::source::Counter;
 use crate::status::Failure;
+use crate::visible::harmless;
 use crate::visible::{is_invisible, visible};
 
 /// The columns that pointers take at most; a longer one has a line of its own.
@@ -69,10 +70,10 @@ impl Explainer<'_> {
                 line.write(&mut text, output.has_color);
                 text.push('\n');
             }
-            output.bytes(text.as_bytes())?;
+            output.text(format_args!("{text}"))?;
         }
         if count == 0 {
-            output.text(format_args!("{}: no calls\n", self.name))?;
+            output.text(format_args!("{}: no calls\n", harmless(self.name)))?;
         }
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! Characters that would do something to a terminal rather than be seen on it, or not be seen at all.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
 /// Whether a character would move the cursor, change colours or turn the direction of writing, or takes no place, so that
 /// two texts look the same that are not. The joiners and the variation selectors stay: scripts and emoji need them.
 pub(crate) fn is_invisible(c: char) -> bool {
@@ -51,9 +54,92 @@ pub(crate) fn harmless(text: &str) -> String {
     seen
 }
 
+/// JSON of the same meaning, in which no such character stands as it is.
+pub(crate) fn json(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| is_invisible(c) && c != '\n') {
+        return Cow::Borrowed(text);
+    }
+    let mut seen = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) && c != '\n' {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(seen, "\\u{unit:04x}");
+            }
+        } else {
+            seen.push(c);
+        }
+    }
+    Cow::Owned(seen)
+}
+
+/// What goes to a terminal: styles stay, and what draws in place; every other control character becomes visible. Whoever
+/// puts texts together has made foreign ones [harmless]; this holds whatever they have forgotten.
+pub(crate) fn guarded(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| is_invisible(c) && c != '\n') {
+        return Cow::Borrowed(text);
+    }
+    let mut seen = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let own = own_sequence(rest);
+        let (part, behind) = rest.split_at(own.unwrap_or(c.len_utf8()));
+        if own.is_some() || !is_invisible(c) || matches!(c, '\n' | '\r' | '\u{8}') {
+            seen.push_str(part);
+        } else {
+            seen.push_str(&visible(c));
+        }
+        rest = behind;
+    }
+    Cow::Owned(seen)
+}
+
+/// The length of a sequence at the beginning that this command itself writes: it sets a style, clears, moves the cursor, or
+/// switches a mode of drawing.
+fn own_sequence(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix("\u{1b}[")?;
+    let end = inside.find(|c: char| !matches!(c, '0'..='9' | ';' | '?'))?;
+    let last = inside.get(end..)?.chars().next()?;
+    matches!(last, 'm' | 'A' | 'C' | 'J' | 'K' | 'h' | 'l')
+        .then_some(text.len() - inside.len() + end + 1)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{is_invisible, visible};
+    use super::{guarded, is_invisible, json, visible};
+
+    #[test]
+    fn what_goes_to_a_terminal() {
+        for (text, expected) in [
+            ("\u{1b}[1;31mred\u{1b}[0m\n", "\u{1b}[1;31mred\u{1b}[0m\n"),
+            (
+                "\u{1b}[?2026h\r\u{1b}[K\u{1b}[3A",
+                "\u{1b}[?2026h\r\u{1b}[K\u{1b}[3A",
+            ),
+            (
+                "\u{1b}]0;x\u{7}\u{9b}1m\u{7f}",
+                "\u{241b}]0;x\u{2407}\\u{9b}1m\u{2421}",
+            ),
+            ("\u{1b}[6n\u{1b}c\u{1b}", "\u{241b}[6n\u{241b}c\u{241b}"),
+            ("\u{1b}[\u{9b}m", "\u{241b}[\\u{9b}m"),
+        ] {
+            assert_eq!(guarded(text), expected, "{text:?}");
+        }
+        for (text, expected) in [
+            (
+                "{\"a\":\"\\u001b\u{9b}\u{7f}\u{202e}\u{e0041}\"}\n",
+                "{\"a\":\"\\u001b\\u009b\\u007f\\u202e\\udb40\\udc41\"}\n",
+            ),
+            ("{\"a\":\"b\"}", "{\"a\":\"b\"}"),
+        ] {
+            assert_eq!(json(text), expected, "{text:?}");
+            let value: serde_json::Value = serde_json::from_str(text).unwrap();
+            assert_eq!(
+                serde_json::from_str::<serde_json::Value>(&json(text)).unwrap(),
+                value
+            );
+        }
+    }
 
     #[test]
     fn what_is_seen() {

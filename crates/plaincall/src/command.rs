@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use plaincall_call::{Parameter, ToolSpec, did_you_mean, nearest_name};
 
+use crate::interpreted::{Interpreted, Source, interpreted};
 use crate::invocation::Invocation;
 use crate::template::{DIRECTORY, Host, Piece, pieces, single_quoted};
 use crate::tool::Tool;
@@ -146,10 +147,25 @@ impl Command {
             has_tools_directory: self.tools_directory.is_some(),
             problems: Vec::new(),
         };
-        let line = match &self.form {
-            Form::Program(elements) => Line::Program(check.program(elements)),
-            Form::Shell(script) => Line::Shell(check.script(script)),
-            Form::Written(parameter) => Line::Written(check.written(parameter)),
+        let (line, interpreted) = match &self.form {
+            Form::Program(elements) => {
+                let elements = check.program(elements);
+                let interpreted = interpreted(spec, Source::Elements(&elements));
+                (Line::Program(elements), interpreted)
+            }
+            Form::Shell(script) => {
+                let pieces = check.script(script);
+                let interpreted = interpreted(spec, Source::Script(&pieces));
+                (Line::Shell(Script::new(pieces)), interpreted)
+            }
+            Form::Written(parameter) => {
+                let interpreted = vec![Interpreted {
+                    parameter: parameter.clone(),
+                    interpreter: "sh -c",
+                    is_command_line: true,
+                }];
+                (Line::Written(check.written(parameter)), interpreted)
+            }
         };
         let directory = check.directory(self.directory.as_deref());
         check.environment(&self.environment);
@@ -172,6 +188,7 @@ impl Command {
                 environment: self.environment,
                 output_limit: self.output_limit,
                 keeps_both_ends: self.keeps_both_ends,
+                interpreted,
             })
         } else {
             Err(check.problems)
@@ -282,7 +299,7 @@ impl Check<'_> {
         }
     }
 
-    fn script(&mut self, script: &str) -> Script {
+    fn script(&mut self, script: &str) -> Vec<Piece> {
         if script.trim().is_empty() {
             self.find(CommandPlace::Whole, "the script is empty");
         }
@@ -307,7 +324,7 @@ impl Check<'_> {
                 placeholder: Some(placeholder),
             });
         }
-        Script::new(self.pieces(CommandPlace::Whole, script, Host::Shell))
+        self.pieces(CommandPlace::Whole, script, Host::Shell)
     }
 
     fn written(&mut self, parameter: &str) -> Piece {
@@ -449,14 +466,15 @@ impl Tool {
     /// # Errors
     /// If the command does not fit the definition; all problems at once.
     pub fn command(spec: ToolSpec, command: Command) -> Result<Self, CommandError> {
-        let written = match &command.form {
-            Form::Written(parameter) => Some(parameter.clone()),
-            Form::Program(_) | Form::Shell(_) => None,
-        };
         match command.compile(&spec) {
             Ok(invocation) => {
+                let lines = invocation
+                    .interpreted
+                    .iter()
+                    .filter(|one| one.is_command_line);
+                let lines: Vec<String> = lines.map(|one| one.parameter.clone()).collect();
                 let tool = Self::with_code(spec, invocation).grace(GRACE);
-                Ok(written.into_iter().fold(tool, Self::command_line))
+                Ok(lines.into_iter().fold(tool, Self::command_line))
             }
             Err(problems) => Err(CommandError { problems }),
         }

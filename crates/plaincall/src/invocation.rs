@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::command::{Line, OWN_PREFIX, is_always_seen};
 use crate::context::Context;
+use crate::interpreted::Interpreted;
 use crate::process::{Finished, Job, Program, run};
 use crate::process_input::Input;
 use crate::result::{Status, status_name};
@@ -40,6 +41,7 @@ pub(crate) struct Invocation {
     pub(crate) environment: Vec<String>,
     pub(crate) output_limit: usize,
     pub(crate) keeps_both_ends: bool,
+    pub(crate) interpreted: Vec<Interpreted>,
 }
 
 /// The beginning of what a command finds on its standard input.
@@ -114,6 +116,10 @@ impl Code for Invocation {
             tools_directory: &self.tools_directory,
         };
         fill.whole(&self.directory).ok().map(PathBuf::from)
+    }
+
+    fn interpreted(&self) -> &[Interpreted] {
+        &self.interpreted
     }
 
     fn environment(&self) -> &[String] {

@@ -52,6 +52,7 @@ mod echo;
 mod event;
 mod events;
 mod gate;
+mod interpreted;
 mod invocation;
 mod log;
 mod policy;
@@ -97,6 +98,7 @@ pub use events::{EVENT_QUEUE, Observer, RunEvents};
 pub use gate::{
     AllowAll, Decision, Gate, GateFuture, ReadOnly, Request, Settlement, SettlementFuture,
 };
+pub use interpreted::Interpreted;
 pub use log::{LOG_VERSION, LineEncoder, Log, LogError, Record, Storage, TornTail, read_log};
 pub use plaincall_plan::Order;
 pub use policy::{

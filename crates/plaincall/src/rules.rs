@@ -10,6 +10,7 @@ mod values;
 
 use plaincall_call::Effect;
 
+pub(crate) use command_line::{command_words, expanded_commands, without_prefix};
 pub(crate) use meaning::{Meaning, Meanings};
 pub use pattern::Pattern;
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use plaincall_call::{Arguments, Effect, ToolSpec};
 
 use crate::context::Context;
+use crate::interpreted::Interpreted;
 use crate::rules::{Meaning, Meanings};
 use crate::run_directory::Directories;
 use crate::template::Piece;
@@ -46,6 +47,11 @@ pub(crate) trait Code: Send + Sync {
 
     /// The variables that it hands on, besides the usual ones.
     fn environment(&self) -> &[String] {
+        &[]
+    }
+
+    /// The parameters whose texts become programs.
+    fn interpreted(&self) -> &[Interpreted] {
         &[]
     }
 
@@ -380,6 +386,12 @@ impl Tool {
     /// The names of the variables that a command may see besides [the usual](crate::Command::environment).
     pub fn environment(&self) -> &[String] {
         self.code.environment()
+    }
+
+    /// The parameters whose texts a command hands to an interpreter as a program or a part of one, as far as its definition
+    /// tells. A shell's whole program is a [command line](Self::command_line) to rules.
+    pub fn interpreted(&self) -> &[Interpreted] {
+        self.code.interpreted()
     }
 
     /// The name a model writes.

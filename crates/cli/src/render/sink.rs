@@ -6,7 +6,6 @@ use serde::Serialize;
 use crate::output::Output;
 use crate::picture::line::Line;
 use crate::status::Failure;
-use crate::visible::harmless;
 
 /// Standard output, or with `--stats` the table of sizes.
 pub(super) struct Sink<'o> {
@@ -25,10 +24,6 @@ impl<'o> Sink<'o> {
             sizes.begin(label);
             sizes.count(text);
             return Ok(());
-        }
-        if self.output.is_terminal {
-            let text = harmless(&String::from_utf8_lossy(text));
-            return self.output.bytes(text.as_bytes());
         }
         self.output.bytes(text)
     }

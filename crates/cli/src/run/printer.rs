@@ -3,7 +3,7 @@
 //! Writing can take any time: a terminal may be stopped, a pipe may have a slow reader. It happens on a thread of its
 //! own, so that no call waits for it, and no tool runs longer than it may.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::run::news::{Display, News};
 use crate::status::Failure;
+use crate::visible::guarded;
 
 /// How much news may wait; then the reading of the reply waits, not the calls.
 const WAITING: usize = 64;
@@ -117,8 +118,12 @@ fn print(
 }
 
 fn write(text: &str, target: Target) -> io::Result<()> {
-    fn all(mut to: impl io::Write, text: &str) -> io::Result<()> {
-        to.write_all(text.as_bytes())?;
+    fn all(mut to: impl io::Write + IsTerminal, text: &str) -> io::Result<()> {
+        if to.is_terminal() {
+            to.write_all(guarded(text).as_bytes())?;
+        } else {
+            to.write_all(text.as_bytes())?;
+        }
         to.flush()
     }
     if text.is_empty() {

@@ -108,7 +108,7 @@ impl Screen {
         };
         let rows = |rows| (!options.full).then_some(rows);
         let display: Box<dyn Display> = if options.json {
-            Box::new(Record::default())
+            Box::new(Record::new(is_terminal))
         } else if is_live {
             let measure = Box::new(Size::of_standard_output);
             Box::new(Live::new(

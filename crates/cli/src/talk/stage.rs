@@ -115,7 +115,7 @@ impl Stage {
         };
         let (news, printer) = printer::start(display, target)?;
         let output: Option<Box<dyn Display>> = match shown {
-            Shown::Record => Some(Box::new(Record::default())),
+            Shown::Record => Some(Box::new(Record::new(io::stdout().is_terminal()))),
             Shown::Answer if is_shared => None,
             Shown::Answer => Some(Box::new(Verbatim::new(!has_tools, stdout.is_terminal()))),
         };

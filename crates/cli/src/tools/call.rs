@@ -21,7 +21,6 @@ use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, tell_removed};
 use crate::tools::SourceOptions;
-use crate::visible::harmless;
 
 /// How many pieces of news wait to be passed over.
 const WAITING: usize = 16;
@@ -255,14 +254,8 @@ fn tell(results: &TurnResults, color: Color) -> Outcome {
         return Err(Failure::Broken("nothing was called".to_owned()));
     };
     if let Some(text) = &result.output {
-        let is_seen = output.is_terminal;
-        let shown = if is_seen {
-            harmless(text)
-        } else {
-            text.to_string()
-        };
-        output.bytes(shown.as_bytes())?;
-        if is_seen && !shown.is_empty() && !shown.ends_with('\n') {
+        output.bytes(text.as_bytes())?;
+        if output.is_terminal && !text.is_empty() && !text.ends_with('\n') {
             output.bytes(b"\n")?;
         }
         output.flush()?;

@@ -64,11 +64,29 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
         text,
         tools,
         rules,
+        interpreted,
     } = schemas::load(path)?;
     let places = Places::new(&text, rules.is_some());
     let mut doubts = Vec::new();
     for tool in &tools {
         doubts.extend(doubts_about(tool, rules.as_ref(), &places));
+    }
+    for (tool, found) in &interpreted {
+        doubts.push(Doubt {
+            code: "interpreted",
+            message: format!(
+                "`{tool}` hands `{}` to {} as {}, so a model writes what runs there",
+                found.parameter,
+                found.interpreter,
+                if found.is_command_line { "a program" } else { "part of a program" }
+            ),
+            help: if found.is_command_line {
+                "rules see a command line here and compare it word by word; name what is allowed, and let the rest be asked about"
+            } else {
+                "hand it over as data: as an argument behind the program (`sh -c 'cat -- \"$1\"' sh {path}`), a variable (`awk -v`), or on the standard input"
+            },
+            span: places.of_parameter(tool, &found.parameter),
+        });
     }
     let excerpts = Excerpts::new(output.has_color);
     let mut counter = Counter::new(text.as_bytes());
@@ -110,7 +128,8 @@ fn told(name: &str, tools: &[ToolSpec], doubts: usize) -> Result<String, Failure
     // Writing to a text cannot fail.
     let _ = writeln!(
         text,
-        "{name}: {}, {}; a model is told the lines above, about {} tokens, and how to write calls, about {} more",
+        "{}: {}, {}; a model is told the lines above, about {} tokens, and how to write calls, about {} more",
+        harmless(name),
         count(tools.len(), "tool"),
         count(doubts, "doubt"),
         list.len().div_ceil(TOKEN),
@@ -196,6 +215,23 @@ impl<'t> Places<'t> {
         match self.text.find(&quoted) {
             Some(at) => at..at + quoted.len(),
             None => 0..0,
+        }
+    }
+
+    /// A placeholder in what the tool runs.
+    fn of_parameter(&self, name: &str, parameter: &str) -> Range<usize> {
+        let placeholder = format!("{{{parameter}}}");
+        let run = self.table(name).and_then(|(_, table)| {
+            let table = table.get_ref().as_table()?;
+            let run = table
+                .iter()
+                .find(|(key, _)| matches!(&**key.get_ref(), "command" | "shell"));
+            Some(run?.1.span())
+        });
+        let text = run.clone().and_then(|run| self.text.get(run));
+        match run.zip(text.and_then(|text| text.find(&placeholder))) {
+            Some((run, at)) => run.start + at..run.start + at + placeholder.len(),
+            None => self.of(name),
         }
     }
 

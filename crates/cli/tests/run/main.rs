@@ -7,6 +7,7 @@
 )]
 
 mod approvals;
+mod controls;
 mod crash;
 mod documents;
 mod echoes;

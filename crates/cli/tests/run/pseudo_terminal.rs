@@ -187,6 +187,15 @@ impl Terminal {
         self.child.wait().unwrap();
     }
 
+    /// Waits for the end of the command; returns all that it has written, which is UTF-8.
+    pub(crate) fn finish_raw(mut self) -> String {
+        wait_until("the command has ended", || {
+            self.child.try_wait().unwrap().is_some()
+        });
+        wait_until("all has been read", || self.seen.lock().unwrap().is_closed);
+        String::from_utf8(self.seen.lock().unwrap().raw.clone()).unwrap()
+    }
+
     /// Waits for the end of the command; returns its status and all that stands on the screen and above it.
     pub(crate) fn finish(mut self) -> (Option<i32>, String) {
         wait_until("the command has ended", || {

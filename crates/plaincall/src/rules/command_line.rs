@@ -181,36 +181,48 @@ fn plain(text: &str) -> Option<&str> {
 /// All commands that the text may hold, each as its words without quotes: behind operators, in substitutions, behind
 /// assignments and behind commands that run others.
 fn commands(text: &str) -> Vec<Vec<String>> {
+    expanded_commands(&command_words(text))
+}
+
+/// The commands of a text, each as its words without quotes.
+pub(crate) fn command_words(text: &str) -> Vec<Vec<String>> {
+    let mut lexer = Lexer::default();
+    lexer.read(text);
+    lexer.commands
+}
+
+/// These commands without what stands before them, and those that they run.
+pub(crate) fn expanded_commands(commands: &[Vec<String>]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
-    add_commands(text, 0, &mut found);
+    add_expanded(commands, 0, &mut found);
     found
 }
 
-fn add_commands(text: &str, depth: usize, found: &mut Vec<Vec<String>>) {
-    let mut lexer = Lexer::default();
-    lexer.read(text);
-    for words in lexer.commands {
-        let mut words = words.as_slice();
-        while let [first, rest @ ..] = words {
-            if is_assignment(first) || RESERVED.contains(&first.as_str()) {
-                words = rest;
-                continue;
+fn add_expanded(commands: &[Vec<String>], depth: usize, found: &mut Vec<Vec<String>>) {
+    for words in commands {
+        let words = without_prefix(words);
+        let Some((program, rest)) = words.split_first() else {
+            continue;
+        };
+        found.push(words.to_vec());
+        if !WRAPPERS.contains(&name_of(program)) {
+            continue;
+        }
+        for (place, word) in rest.iter().enumerate() {
+            if !word.contains(|c: char| c.is_whitespace() || ";&|(`".contains(c)) {
+                found.push(rest.get(place..).unwrap_or_default().to_vec());
+            } else if depth < DEEPEST {
+                add_expanded(&command_words(word), depth + 1, found);
             }
-            found.push(words.to_vec());
-            if WRAPPERS.contains(&name_of(first)) {
-                for (place, word) in rest.iter().enumerate() {
-                    if word.contains(|c: char| c.is_whitespace() || ";&|(`".contains(c)) {
-                        if depth < DEEPEST {
-                            add_commands(word, depth + 1, found);
-                        }
-                    } else {
-                        found.push(rest.get(place..).unwrap_or_default().to_vec());
-                    }
-                }
-            }
-            break;
         }
     }
+}
+
+/// A command without assignments and words of the shell's grammar in front.
+pub(crate) fn without_prefix(words: &[String]) -> &[String] {
+    let is_program = |word: &String| !is_assignment(word) && !RESERVED.contains(&word.as_str());
+    let first = words.iter().position(is_program).unwrap_or(words.len());
+    words.get(first..).unwrap_or_default()
 }
 
 /// Whether a word in front of a command sets a variable.

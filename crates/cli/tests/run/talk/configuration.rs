@@ -436,12 +436,7 @@ fn a_project_reads_nothing_outside_it() {
             );
         }
         // Behind links.
-        for path in [
-            "link",
-            "folder/secret",
-            "./folder/../home/secret",
-            "folder",
-        ] {
+        for path in ["link", "folder/secret", "./folder/../home/secret", "folder"] {
             written(&key.replace("PATH", path));
             let ended = config(&["config", "--trust"]);
             assert_eq!(ended.status, Some(1), "{key} {path}: {ended:?}");

@@ -1,0 +1,323 @@
+//! Values of arguments that become part of a program: of a shell, of `awk`, of `python -c` and their like.
+//!
+//! What is found is a reason to look twice and no proof: what a program does with its arguments nobody can tell from its
+//! command line.
+
+use plaincall_call::{ParameterKind, ToolSpec};
+
+use crate::rules::{command_words, expanded_commands, without_prefix};
+use crate::template::Piece;
+
+/// A parameter whose text an interpreter reads as a program, or as a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interpreted {
+    /// The parameter.
+    pub parameter: String,
+    /// What reads it, as people write it: `sh -c`.
+    pub interpreter: &'static str,
+    /// Whether it is a shell and the text is all of its program: a command line.
+    pub is_command_line: bool,
+}
+
+/// Placeholders in a command line that is taken apart: characters that no text has.
+const FIRST: u32 = 0x000f_0000;
+
+/// Interpreters whose program follows an option.
+const BY_OPTION: [(&[&str], &str, &str); 9] = [
+    (
+        &["sh", "bash", "dash", "ash", "zsh", "ksh", "fish"],
+        "c",
+        "sh -c",
+    ),
+    (
+        &["python", "python2", "python3", "pypy", "pypy3"],
+        "c",
+        "python -c",
+    ),
+    (&["perl"], "eE", "perl -e"),
+    (&["ruby"], "e", "ruby -e"),
+    (&["node", "deno", "bun"], "ep", "node -e"),
+    (&["php"], "r", "php -r"),
+    (&["lua", "Rscript", "osascript"], "e", "-e"),
+    (&["sed", "gsed"], "e", "sed"),
+    (&["psql"], "c", "psql -c"),
+];
+
+/// The options of `ssh` that take a value.
+const SSH_VALUES: &str = "BbcDEeFIiJLlmOopQRSWw";
+
+/// The parameters whose texts become programs. `commands` is a script, or the elements of a command.
+pub(crate) fn interpreted(spec: &ToolSpec, line: Source<'_>) -> Vec<Interpreted> {
+    let mut names = Vec::new();
+    let mut mark = |pieces: &[Piece]| -> String {
+        let pieces = pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Argument(name) => {
+                let place = names
+                    .iter()
+                    .position(|known| known == name)
+                    .unwrap_or_else(|| {
+                        names.push(name.clone());
+                        names.len() - 1
+                    });
+                sign(place).to_string()
+            }
+            Piece::RunDirectory | Piece::ToolsDirectory => "/".to_owned(),
+        });
+        pieces.collect()
+    };
+    let (commands, script) = match line {
+        Source::Elements(elements) => {
+            let words: Vec<String> = elements.iter().map(|element| mark(element)).collect();
+            (expanded_commands(&[words]), String::new())
+        }
+        Source::Script(pieces) => {
+            let script = mark(pieces);
+            (expanded_commands(&command_words(&script)), script)
+        }
+    };
+    let mut found: Vec<Interpreted> = Vec::new();
+    let mut add = |text: &str, interpreter: &'static str, is_shell: bool| {
+        for (place, name) in names.iter().enumerate() {
+            let sign = sign(place);
+            let is_known = found.iter().any(|known| known.parameter == *name);
+            if text.contains(sign) && !is_known && is_free(spec, name) {
+                found.push(Interpreted {
+                    parameter: name.clone(),
+                    interpreter,
+                    is_command_line: is_shell && text.chars().eq([sign]),
+                });
+            }
+        }
+    };
+    for words in &commands {
+        programs(words, &mut add);
+    }
+    for words in command_words(&script) {
+        if let Some(program) = without_prefix(&words).first() {
+            // A program that comes from an argument can be any.
+            add(program, "the shell, as a command", false);
+        }
+    }
+    for line in script.lines() {
+        if let Some((before, _)) = line.split_once("xargs") {
+            add(before, "xargs", false);
+        }
+    }
+    found
+}
+
+/// Where values may become programs.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'s> {
+    Elements(&'s [Vec<Piece>]),
+    Script(&'s [Piece]),
+}
+
+fn sign(place: usize) -> char {
+    let code = u32::try_from(place)
+        .ok()
+        .and_then(|place| char::from_u32(FIRST + place));
+    code.unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+/// Whether a parameter takes any text.
+fn is_free(spec: &ToolSpec, name: &str) -> bool {
+    let document = spec.schema().document();
+    let schema = document.get("properties").and_then(|all| all.get(name));
+    let is_listed =
+        schema.is_some_and(|schema| schema.get("enum").or(schema.get("const")).is_some());
+    let kind = spec.get(name).map(|parameter| parameter.kind);
+    matches!(kind, Some(ParameterKind::String | ParameterKind::Any)) && !is_listed
+}
+
+/// Shows each text that the interpreter in this command reads as a program.
+fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
+    let Some((program, rest)) = words.split_first() else {
+        return;
+    };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if let Some((_, options, interpreter)) =
+        BY_OPTION.iter().find(|(names, ..)| names.contains(&name))
+    {
+        let is_shell = *interpreter == "sh -c";
+        for (place, word) in rest.iter().enumerate() {
+            let is_short = word.starts_with('-') && !word.starts_with("--");
+            let is_long = matches!(
+                word.as_str(),
+                "--eval" | "--print" | "--expression" | "--command"
+            );
+            if is_long || is_short && word.contains(|c| options.contains(c)) {
+                if let Some(text) = rest.get(place + 1) {
+                    show(text, interpreter, is_shell);
+                }
+                return;
+            }
+            if let Some((_, text)) = word.split_once('=').filter(|_| word.starts_with("--e")) {
+                show(text, interpreter, false);
+            }
+        }
+    }
+    let has_file = rest
+        .iter()
+        .any(|word| word == "-f" || word.starts_with("--file"));
+    match name {
+        "eval" => rest
+            .iter()
+            .for_each(|word| show(word, "eval", rest.len() == 1)),
+        "trap" => rest
+            .iter()
+            .take(1)
+            .for_each(|word| show(word, "trap", false)),
+        "awk" | "gawk" | "mawk" | "nawk" if !has_file => {
+            if let Some(text) = operands(rest, "Fvf").next() {
+                show(text, "awk", false);
+            }
+        }
+        "sed" | "gsed" if !has_file => {
+            if let Some(text) = operands(rest, "flE").next() {
+                show(text, "sed", false);
+            }
+        }
+        "ssh" => {
+            let texts: Vec<&String> = operands(rest, SSH_VALUES).skip(1).collect();
+            texts
+                .iter()
+                .for_each(|text| show(text, "ssh", texts.len() == 1));
+        }
+        "xargs" => {
+            if let Some(text) = operands(rest, "adEIiLlnPs").next() {
+                show(text, "xargs", false);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The words that are neither options nor the values of these.
+fn operands<'w>(words: &'w [String], with_value: &str) -> impl Iterator<Item = &'w String> {
+    let mut is_value = false;
+    let mut is_over = false;
+    words.iter().filter(move |word| {
+        if std::mem::take(&mut is_value) {
+            return false;
+        }
+        if is_over {
+            return true;
+        }
+        match word.strip_prefix('-') {
+            Some("-") => is_over = true,
+            Some(option) if !option.is_empty() => {
+                let mut letters = option.chars();
+                is_value = letters.next().is_some_and(|c| with_value.contains(c))
+                    && letters.next().is_none();
+            }
+            _ => {
+                is_over = true;
+                return true;
+            }
+        }
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use plaincall_call::{Parameter, ParameterKind, ToolSpec};
+
+    use super::{Source, interpreted};
+    use crate::template::{Host, Piece, pieces};
+
+    fn spec() -> ToolSpec {
+        ToolSpec::new("t")
+            .parameter(Parameter::new("x", ParameterKind::String))
+            .parameter(Parameter::new("y", ParameterKind::String))
+            .parameter(Parameter::new("n", ParameterKind::Integer))
+            .parameter(Parameter::from_schema(
+                "e",
+                serde_json::json!({"type": "string", "enum": ["a"]}),
+            ))
+    }
+
+    /// What is found, as `parameter: interpreter`, with `!` for a command line.
+    fn shown(line: Source<'_>) -> String {
+        let found = interpreted(&spec(), line);
+        let texts: Vec<String> = found
+            .iter()
+            .map(|one| {
+                let sign = if one.is_command_line { "!" } else { "" };
+                format!("{}: {}{sign}", one.parameter, one.interpreter)
+            })
+            .collect();
+        texts.join(", ")
+    }
+
+    #[test]
+    fn in_commands() {
+        for (command, expected) in [
+            ("sh -c {x}", "x: sh -c!"),
+            ("/bin/bash -lc {x}", "x: sh -c!"),
+            ("env A=b sh -c {x}", "x: sh -c!"),
+            ("timeout 5 bash -c {x}", "x: sh -c!"),
+            ("sh -c cat_{x} sh {y}", "x: sh -c"),
+            ("sh -c cat sh {x}", ""),
+            ("sh script.sh {x}", ""),
+            ("awk {x} file", "x: awk"),
+            ("awk -F : -v a={x} {y} file", "y: awk"),
+            ("awk -f prog.awk {x}", ""),
+            ("awk print {x}", ""),
+            ("sed -n {x}p", "x: sed"),
+            ("sed -n {n}p {x}", ""),
+            ("sed -e {x} file", "x: sed"),
+            ("python3 -c {x}", "x: python -c"),
+            ("python3 script.py {x}", ""),
+            ("python3 -c pass {x}", ""),
+            ("perl -ne {x}", "x: perl -e"),
+            ("node --eval {x}", "x: node -e"),
+            ("node --eval={x}", "x: node -e"),
+            ("ruby -e {x}", "x: ruby -e"),
+            ("ssh -p 22 host {x}", "x: ssh!"),
+            ("ssh host cat {x}", "x: ssh"),
+            ("ssh {x}", ""),
+            ("xargs {x}", "x: xargs"),
+            ("find . -exec sh -c {x} ;", "x: sh -c!"),
+            ("echo {x} {y}", ""),
+            ("sh -c {n} {e}", ""),
+            ("sh -c {e}", ""),
+        ] {
+            let elements: Vec<Vec<Piece>> = command
+                .split(' ')
+                .map(|element| pieces(element, Host::Plain))
+                .collect();
+            assert_eq!(shown(Source::Elements(&elements)), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn in_scripts() {
+        for (script, expected) in [
+            ("eval \"{x}\"", "x: eval!"),
+            ("eval \"echo {x}\"", "x: eval"),
+            ("sh -c \"{x}\"", "x: sh -c!"),
+            ("sh -c \"cat {x}\"", "x: sh -c"),
+            ("sh -c 'cat \"$1\"' sh \"{x}\"", ""),
+            ("cd a && bash -c \"{x}\"", "x: sh -c!"),
+            ("awk \"BEGIN { print ({x}) }\"", "x: awk"),
+            ("awk -v a=\"{x}\" 'BEGIN { print a }'", ""),
+            ("python3 -c \"print({x})\"", "x: python -c"),
+            ("out=$(perl -e \"{x}\")", "x: perl -e"),
+            ("echo \"{x}\" | node -e 'x'", ""),
+            ("ssh host \"cd {x}\"", "x: ssh"),
+            ("printf '%s' \"{x}\" | xargs rm", "x: xargs"),
+            ("printf '%s' \"{x}\" | sort", ""),
+            ("{x} a", "x: the shell, as a command"),
+            ("true; \"{x}\"", "x: the shell, as a command"),
+            ("trap \"{x}\" EXIT", "x: trap"),
+            ("cat -- \"{x}\" > \"{y}\"", ""),
+            ("[ -n \"{x}\" ] && echo \"{y}\"", ""),
+        ] {
+            let pieces = pieces(script, Host::Shell);
+            assert_eq!(shown(Source::Script(&pieces)), expected, "{script}");
+        }
+    }
+}
