@@ -181,9 +181,9 @@ fn programs(words: &[String], show: &mut impl FnMut(&str, &'static str, bool)) {
         }
         "ssh" => {
             let texts: Vec<&String> = operands(rest, SSH_VALUES).skip(1).collect();
-            texts
-                .iter()
-                .for_each(|text| show(text, "ssh", texts.len() == 1));
+            for text in &texts {
+                show(text, "ssh", texts.len() == 1);
+            }
         }
         "xargs" => {
             if let Some(text) = operands(rest, "adEIiLlnPs").next() {

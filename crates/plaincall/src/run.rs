@@ -492,10 +492,7 @@ impl RunBuilder {
         }
         let toolbox = Arc::new(self.toolbox);
         let history = self.log.as_ref().map(Log::history).unwrap_or_default();
-        let recorded = match history {
-            [] => None,
-            history => Some(beginning(history)?),
-        };
+        let recorded = history.first().map(|_| beginning(history)).transpose()?;
         if let Some(recorded) = recorded {
             check_tools(recorded, &toolbox)?;
         }
@@ -519,15 +516,15 @@ impl RunBuilder {
             None => None,
         };
         let directory = if let Some(recorded) = recorded {
-            let is_over = !conductor.has_unended();
-            let again = |begin| Place::take_again(self.directory.clone(), begin, is_over);
+            let (place, is_over) = (&self.directory, !conductor.has_unended());
+            let again = |begin| Place::take_again(place.clone(), begin, is_over);
             recorded.directory.as_ref().map(again).transpose()
         } else {
             let has_log = self.log.is_some();
             self.directory.map(|place| place.make(has_log)).transpose()
         };
-        let directory =
-            directory.map_err(|(parent, error)| RunError::Directory { parent, error })?;
+        let refused = |(parent, error)| RunError::Directory { parent, error };
+        let directory = directory.map_err(refused)?;
         check_directory(directory.as_ref(), &toolbox)?;
         let current_directory = current_directory(self.current_directory, recorded, &toolbox)?;
         let begin = match recorded {

@@ -280,7 +280,8 @@ mod tests {
             columns: 20,
             rows: 12,
         };
-        let text: String = (0..500).map(|number| format!("<{number}> ")).collect();
+        let numbers: Vec<String> = (0..500).map(|number| format!("<{number}> ")).collect();
+        let text = numbers.concat();
         let text = format!("{text}\n{}", text.replace(' ', ""));
         let listing = listing(&text, Extent::Whole);
         let pages = pages(&listing.lines, size);

@@ -106,6 +106,14 @@ impl Live {
         }
     }
 
+    fn turn_page(&mut self, call: u32, lines: Vec<Line>, prompt: Line) {
+        if let Some(question) = &mut self.question
+            && question.call == call
+        {
+            question.turn(lines, prompt, &mut self.canvas);
+        }
+    }
+
     /// The lines below the text.
     fn region(&self) -> Vec<Line> {
         let calls = self.board.calls();
@@ -239,12 +247,8 @@ impl Display for Live {
                 lines,
                 prompt,
             } => {
-                if let Some(question) = &mut self.question
-                    && question.call == call
-                {
-                    question.turn(lines, prompt, &mut self.canvas);
-                    self.draw(out);
-                }
+                self.turn_page(call, lines, prompt);
+                self.draw(out);
             }
             News::Prompt { call, prompt } => {
                 if let Some(question) = &mut self.question

@@ -180,15 +180,15 @@ pub(crate) async fn pages(
     if let Some(remark) = remark {
         tail.push(Line::of(ASKING, &format!("! {remark}")));
     }
-    on_pages(lines, &tail, details)
+    on_pages(&lines, &tail, details)
 }
 
 /// The call between what is said before and behind it: on one page if it fits there, else on several, with an overview in
 /// front if that leaves something out.
-fn on_pages(head: Vec<Line>, tail: &[Line], details: Details<'_>) -> Vec<Vec<Line>> {
+fn on_pages(head: &[Line], tail: &[Line], details: Details<'_>) -> Vec<Vec<Line>> {
     let with_call = |extent| {
         let mut listing = Listing {
-            lines: head.clone(),
+            lines: head.to_vec(),
             is_cut: false,
         };
         add_call(&mut listing, details, extent);
@@ -225,7 +225,7 @@ pub(crate) fn pages_of_cut_off(
         );
         lines.push(indented(DIM, &text));
     }
-    on_pages(lines, &[], details)
+    on_pages(&lines, &[], details)
 }
 
 /// The arguments, the command, its directory, and what it would reach.

@@ -233,6 +233,14 @@ impl Live {
             question.end(&mut self.canvas);
         }
     }
+
+    fn turn_page(&mut self, call: u32, lines: Vec<Line>, prompt: Line) {
+        if let Some(question) = &mut self.question
+            && question.call == call
+        {
+            question.turn(lines, prompt, &mut self.canvas);
+        }
+    }
 }
 
 impl Display for Live {
@@ -254,12 +262,8 @@ impl Display for Live {
                 lines,
                 prompt,
             } => {
-                if let Some(question) = &mut self.question
-                    && question.call == call
-                {
-                    question.turn(lines, prompt, &mut self.canvas);
-                    self.draw(out);
-                }
+                self.turn_page(call, lines, prompt);
+                self.draw(out);
             }
             News::Prompt { call, prompt } => {
                 if let Some(question) = &mut self.question

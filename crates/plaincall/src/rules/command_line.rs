@@ -269,13 +269,11 @@ impl Lexer {
                     self.word.get_or_insert_default();
                 }
                 '`' => {
-                    is_quoted = match self.open.pop_if(|(close, _)| *close == '`') {
-                        Some((_, before)) => before,
-                        None => {
-                            self.open.push(('`', is_quoted));
-                            false
-                        }
-                    };
+                    let opened = self.open.pop_if(|(close, _)| *close == '`');
+                    if opened.is_none() {
+                        self.open.push(('`', is_quoted));
+                    }
+                    is_quoted = opened.is_some_and(|(_, before)| before);
                     self.end_command();
                 }
                 '$' if rest.next_if_eq(&'(').is_some() => {
