@@ -62,7 +62,7 @@ pub(crate) fn interpreted(spec: &ToolSpec, line: Source<'_>) -> Vec<Interpreted>
                     });
                 sign(place).to_string()
             }
-            Piece::RunDirectory | Piece::ToolsDirectory => "/".to_owned(),
+            Piece::CurrentDirectory | Piece::RunDirectory | Piece::ToolsDirectory => "/".to_owned(),
         });
         pieces.collect()
     };
