@@ -77,15 +77,17 @@ pub enum MayRun {
 }
 
 /// Text in a call that was probably meant to end it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SuspectMarker {
     /// The text; its beginning if it is long.
     pub found: String,
     /// The end marker that was probably meant. `None` for a start marker, in front of which the end marker is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meant: Option<String>,
     /// Its line, counted from the header of the call, which is line 1.
     pub line: usize,
     /// The pointer of the argument that contains it, in the block syntax.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
 }
 

@@ -14,16 +14,16 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, Foreign, ToolCall};
+use plaincall_call::{Arguments, Effect, Foreign, SuspectMarker, ToolCall};
 use plaincall_plan::{
     Action, CallIndex, Limits, Order, Plan, RejectReason, Reply, State, ToolIndex,
 };
 
-use crate::echo::EchoOf;
 use crate::event::{
     Admission, AdmittedBy, Appeared, BackOff, Cancel, Completed, Delta, Moment, Over, RunEvent,
     Started, Teller, Told, TurnBegin, TurnEnd,
 };
+use crate::held::HeldReason;
 use crate::policy::{Policy, Writes};
 use crate::reader::Read;
 use crate::result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times};
@@ -86,8 +86,8 @@ pub(crate) struct Call {
     tool: Option<usize>,
     /// Set from the end of its text until it is started for the last time, so that they do not stay in memory.
     arguments: Option<Arc<Arguments>>,
-    /// The text from outside that it stands in.
-    pub(crate) echo: Option<EchoOf>,
+    /// Why only the gate can let it run.
+    pub(crate) held: Option<HeldReason>,
     times: Times,
     /// How often it was started.
     pub(crate) attempts: u32,
@@ -262,7 +262,11 @@ impl Conductor {
                     tool,
                     arguments,
                     written,
-                } => self.complete(CallIndex::new(call), tool, &arguments, &written, at),
+                    suspect,
+                } => {
+                    let call = CallIndex::new(call);
+                    self.complete(call, tool, &arguments, &written, suspect, at);
+                }
                 Read::Wrong { call, reason } => {
                     let call = CallIndex::new(call);
                     let mention = self.mention_of(call).map(|text| text.not_repaired());
@@ -296,7 +300,7 @@ impl Conductor {
             turn: self.turns.len().saturating_sub(1),
             tool: None,
             arguments: None,
-            echo: None,
+            held: None,
             times: Times {
                 appeared: at,
                 ..Times::default()
@@ -316,6 +320,7 @@ impl Conductor {
         tool: usize,
         arguments: &Arc<Arguments>,
         written: &ToolCall,
+        suspect: Option<SuspectMarker>,
         at: Duration,
     ) {
         let Some((entry, number)) = self.calls.get_mut(call.index()).zip(self.numbers.get(tool))
@@ -333,7 +338,10 @@ impl Conductor {
         entry.times.complete = Some(at);
         entry.tool = Some(tool);
         entry.arguments = Some(Arc::clone(arguments));
-        self.compare(call, written);
+        let held = self.held(call, written, suspect);
+        if let Some(entry) = self.calls.get_mut(call.index()) {
+            entry.held = held;
+        }
         self.tell_of(call, at, |moment| {
             RunEvent::Waiting(Completed {
                 call: moment.call,
@@ -377,8 +385,8 @@ impl Conductor {
         arguments: Option<Arc<Arguments>>,
         at: Duration,
     ) {
-        // Whatever the gate has not decided itself is no decision about an echo.
-        if by != AdmittedBy::Gate && self.call(call).is_some_and(|call| call.echo.is_some()) {
+        // Whatever the gate has not decided itself is no decision about a held call.
+        if by != AdmittedBy::Gate && self.call(call).is_some_and(|call| call.held.is_some()) {
             return;
         }
         // A call that was called off meanwhile needs no decision any more.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use plaincall_call::Foreign;
 use serde::{Deserialize, Serialize};
 
-use crate::echo::EchoOf;
+use crate::held::HeldReason;
 use crate::policy::Policy;
 use crate::result::{CallResult, StatusCounts};
 use crate::source::Source;
@@ -242,9 +242,9 @@ pub struct AtGate {
     pub id: Arc<str>,
     /// The name of its tool, as written.
     pub name: Arc<str>,
-    /// The text from outside that it also stands in. Then no rule and no earlier answer lets it pass.
+    /// Why it is held, if it is. Then no rule and no earlier answer lets it pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub echo: Option<EchoOf>,
+    pub held: Option<HeldReason>,
     /// When it happened.
     #[serde(rename = "t_ms", with = "milliseconds")]
     pub at: Duration,

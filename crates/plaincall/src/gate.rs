@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plaincall_call::{Arguments, Effect};
 
-use crate::echo::EchoOf;
+use crate::held::HeldReason;
 use crate::rules::Meanings;
 use crate::tool::{BoxError, Tool};
 
@@ -82,9 +82,8 @@ pub struct Request {
     pub effect: Effect,
     /// What it is called with.
     pub arguments: Arc<Arguments>,
-    /// The text from outside that the call also stands in: then the model may only have copied it, and it
-    /// runs only if this gate says so (`spec/running.md`, "Echoes").
-    pub echo: Option<EchoOf>,
+    /// Why the call is held, if it is: it runs only if this gate allows this very call (`spec/running.md`, "Held calls").
+    pub held: Option<HeldReason>,
     /// What the arguments mean to a rule.
     pub(crate) meanings: Meanings,
 }
@@ -98,7 +97,7 @@ impl Request {
             name: tool.name().into(),
             effect: tool.spec.effect,
             arguments,
-            echo: None,
+            held: None,
             meanings: tool.meanings.clone(),
         }
     }
@@ -153,15 +152,15 @@ impl Decision {
 }
 
 /// The gate of a run that has no other: tools that only read and tools that can be repeated may run, tools that
-/// write may not. Nor may [echoes](Request::echo).
+/// write may not. Nor may [held calls](Request::held).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOnly;
 
 impl ReadOnly {
     /// What it decides about a tool.
     pub(crate) fn decision(request: &Request) -> Decision {
-        if let Some(echo) = &request.echo {
-            return Decision::deny(echo.refusal());
+        if let Some(held) = &request.held {
+            return Decision::deny(held.refusal());
         }
         match request.effect {
             Effect::Read | Effect::Idempotent => Decision::Allow,
@@ -179,17 +178,17 @@ impl Gate for ReadOnly {
     }
 }
 
-/// Lets every call run but [echoes](Request::echo): a yes that was given beforehand is none to what a text from outside
-/// asks for. [`Policy::echoes`](crate::Policy::echoes) can let them run like all others.
+/// Lets every call run but [held calls](Request::held): a yes that was given beforehand was not given for them.
+/// [`Policy::echoes`](crate::Policy::echoes) can let echoes run like all others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowAll;
 
 impl Gate for AllowAll {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
         Box::pin(async move {
-            Ok(match &request.echo {
+            Ok(match &request.held {
                 None => Decision::Allow,
-                Some(echo) => Decision::deny(echo.refusal()),
+                Some(held) => Decision::deny(held.refusal()),
             })
         })
     }

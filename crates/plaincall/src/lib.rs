@@ -48,10 +48,10 @@ mod context;
 mod cut;
 mod definition;
 mod driver;
-mod echo;
 mod event;
 mod events;
 mod gate;
+mod held;
 mod interpreted;
 mod invocation;
 mod log;
@@ -88,7 +88,6 @@ pub use call::{Arguments, Effect, Limits, Parameter, ParameterKind, ToolSpec, Un
 pub use command::is_always_seen;
 pub use command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_OUTPUT_LIMIT};
 pub use context::{Context, DependencyResult};
-pub use echo::EchoOf;
 pub use event::{
     Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Cancel, Completed, DamagedEnd,
     Delta, DirectoryBegin, Heard, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent,
@@ -98,6 +97,7 @@ pub use events::{EVENT_QUEUE, Observer, RunEvents};
 pub use gate::{
     AllowAll, Decision, Gate, GateFuture, ReadOnly, Request, Settlement, SettlementFuture,
 };
+pub use held::HeldReason;
 pub use interpreted::Interpreted;
 pub use log::{LOG_VERSION, LineEncoder, Log, LogError, Record, Storage, TornTail, read_log};
 pub use plaincall_plan::Order;

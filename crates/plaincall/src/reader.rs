@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Completeness, MayRun, Problem, ReplyCheck, ToolCall, bind,
+    Arguments, Collected, Collector, Completeness, MayRun, Problem, ReplyCheck, SuspectMarker,
+    ToolCall, bind,
 };
 use plaincall_plan::Order;
 use plaincall_syntax::{ByteParser, Dialect, Event, Syntax};
@@ -50,11 +51,20 @@ pub(crate) enum Read {
         arguments: Arc<Arguments>,
         /// The call as it was written.
         written: Box<ToolCall>,
+        /// What was probably meant to end it, so that it is held.
+        suspect: Option<SuspectMarker>,
     },
     Wrong {
         call: u32,
         reason: String,
     },
+}
+
+/// A call that may run.
+struct Right {
+    tool: usize,
+    arguments: Arguments,
+    suspect: Option<SuspectMarker>,
 }
 
 /// Sees every event of the parser before it has consequences.
@@ -172,11 +182,12 @@ impl Reader {
             Some(Collected::Finished(call)) => {
                 let index = u32::try_from(call.index).unwrap_or(u32::MAX);
                 read.push(match self.judge(&call, completeness) {
-                    Ok((tool, arguments)) => Read::Complete {
+                    Ok(right) => Read::Complete {
                         call: index,
-                        tool,
-                        arguments: Arc::new(arguments),
+                        tool: right.tool,
+                        arguments: Arc::new(right.arguments),
                         written: call,
+                        suspect: right.suspect,
                     },
                     Err(reason) => Read::Wrong {
                         call: index,
@@ -187,24 +198,26 @@ impl Reader {
         }
     }
 
-    /// The tool and the arguments of a call that may be run; otherwise why not, in words for the model.
-    fn judge(
-        &mut self,
-        call: &ToolCall,
-        completeness: Completeness,
-    ) -> Result<(usize, Arguments), String> {
+    /// What runs if the call may run; otherwise why not, in words for the model.
+    fn judge(&mut self, call: &ToolCall, completeness: Completeness) -> Result<Right, String> {
         let found = self
             .toolbox
             .place(&call.name)
             .and_then(|place| Some((place, self.toolbox.at(place)?)));
         let spec = found.map(|(_, tool)| &tool.spec);
         let may_run = self.check.may_run(call, spec, completeness);
-        may_run
-            .and_then(MayRun::unless_held)
-            .map_err(|reason| reason.sentence(&self.dialect.end_marker(call.syntax)))?;
+        let may_run =
+            may_run.map_err(|reason| reason.sentence(&self.dialect.end_marker(call.syntax)))?;
         let (place, tool) = found.ok_or_else(|| self.toolbox.unknown(&call.name))?;
         let arguments = bind(&tool.spec, call).map_err(|problems| wrong_arguments(&problems))?;
-        Ok((place, arguments))
+        Ok(Right {
+            tool: place,
+            arguments,
+            suspect: match may_run {
+                MayRun::Held(suspect) => Some(suspect),
+                MayRun::Yes => None,
+            },
+        })
     }
 }
 

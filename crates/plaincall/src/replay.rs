@@ -378,7 +378,7 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
         (RunEvent::Waiting(a), RunEvent::Waiting(b)) => {
             a.call == b.call && a.arguments == b.arguments
         }
-        (RunEvent::Ready(a), RunEvent::Ready(b)) => a.call == b.call && a.echo == b.echo,
+        (RunEvent::Ready(a), RunEvent::Ready(b)) => a.call == b.call && a.held == b.held,
         (RunEvent::Retry(a), RunEvent::Retry(b)) => a.call == b.call,
         (RunEvent::Admitted(a), RunEvent::Admitted(b)) => {
             a.call == b.call && a.arguments == b.arguments
@@ -406,8 +406,8 @@ fn told(event: &RunEvent) -> String {
         RunEvent::Text(_) => "a piece of the reply arrives".to_owned(),
         RunEvent::Call(event) => of(event.call, &event.id, "appears"),
         RunEvent::Waiting(event) => of(event.call, &event.id, "is complete, with these arguments"),
-        RunEvent::Ready(event) => match &event.echo {
-            Some(echo) => of(event.call, &event.id, &format!("is ready and {echo}")),
+        RunEvent::Ready(event) => match &event.held {
+            Some(held) => of(event.call, &event.id, &format!("is ready and {held}")),
             None => of(event.call, &event.id, "is ready"),
         },
         RunEvent::Retry(event) => of(event.call, &event.id, "is tried again"),

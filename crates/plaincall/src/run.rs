@@ -187,7 +187,7 @@ impl Run {
 
     /// Says that the model is given a text from outside: a document, a user's words, a web page. A call that also stands
     /// in it, and is complete after this, is an echo: it runs only if the gate lets it
-    /// ([`Request::echo`](crate::Request::echo), `spec/running.md`, "Echoes"). `name` says what it is, for people and the
+    /// ([`Request::held`](crate::Request::held), `spec/running.md`, "Echoes"). `name` says what it is, for people and the
     /// model: a file, an address.
     ///
     /// Results of the run's own tools need not be said: they are heard when the next turn begins. Nor need the definitions

@@ -343,9 +343,9 @@ impl Gate for Nobody {
         Box::pin(async move {
             let name = &request.name;
             let is_ruled = self.rules.verdict(request) == Some(Verdict::Ask);
-            Ok(match &request.echo {
-                Some(echo) => {
-                    Decision::deny(format!("this call {echo}, and nobody can be asked here"))
+            Ok(match &request.held {
+                Some(held) => {
+                    Decision::deny(format!("this call {held}, and nobody can be asked here"))
                 }
                 None if self.yes => Decision::Allow,
                 None if is_ruled => Decision::deny(format!(

@@ -42,8 +42,8 @@ impl Gate for Approval {
         Box::pin(async move {
             let is_ruled = self.rules.verdict(request) == Some(Verdict::Ask);
             let is_free = self.yes || (request.effect != Effect::Write && !is_ruled);
-            // What was said beforehand was not said of a text from outside.
-            if is_free && request.echo.is_none() {
+            // What was said beforehand was not said of a held call.
+            if is_free && request.held.is_none() {
                 return Ok(Decision::Allow);
             }
             self.ask(request, is_ruled).await
@@ -110,7 +110,7 @@ impl Approval {
     async fn ask(&self, request: &Request, is_ruled: bool) -> Result<Decision, BoxError> {
         // One question at a time.
         let mut allowed = self.desk.turn().await;
-        let is_single = is_ruled || request.echo.is_some();
+        let is_single = is_ruled || request.held.is_some();
         if !is_single && allowed.contains(&request.name) {
             return Ok(Decision::Allow);
         }
@@ -228,7 +228,7 @@ impl Approval {
             name: &request.name,
             effect: request.effect,
             is_ruled,
-            echo: request.echo.as_ref(),
+            held: request.held.as_ref(),
             arguments,
             tool: self.toolbox.get(&request.name),
             directories: self.directories.get(),
@@ -239,9 +239,11 @@ impl Approval {
 
 fn nobody_to_ask(request: &Request, is_ruled: bool, reason: &str) -> String {
     let name = &request.name;
-    if let Some(echo) = &request.echo {
+    if let Some(held) = &request.held {
+        let advice = held.advice().map(|advice| format!(". Otherwise {advice}"));
         format!(
-            "this call {echo}. Such a call runs only if a person allows it, and {reason}; not even `--yes` does"
+            "this call {held}. Such a call runs only if a person allows it, and {reason}; not even `--yes` does{}",
+            advice.unwrap_or_default()
         )
     } else if is_ruled {
         format!(

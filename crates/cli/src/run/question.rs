@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anstyle::Style;
-use plaincall::{Arguments, Directories, EchoOf, Effect, Tool};
+use plaincall::{Arguments, Directories, Effect, HeldReason, Tool};
 
 use crate::picture::line::Line;
 use crate::picture::palette::{ASKING, BOLD, CALL_NAME, DIM, PLAIN};
@@ -116,8 +116,8 @@ pub(crate) struct Details<'a> {
     pub(crate) effect: Effect,
     /// Whether a rule wants somebody to be asked.
     pub(crate) is_ruled: bool,
-    /// The text from outside that the call stands in.
-    pub(crate) echo: Option<&'a EchoOf>,
+    /// Why the call is held.
+    pub(crate) held: Option<&'a HeldReason>,
     pub(crate) arguments: &'a Arguments,
     pub(crate) tool: Option<&'a Tool>,
     /// Where the run's tools work; `None` before the run has begun.
@@ -157,8 +157,13 @@ pub(crate) async fn pages(
         head.push(PLAIN, "; a rule wants you to be asked");
     }
     let mut lines = vec![head];
-    if let Some(echo) = details.echo {
-        let text = format!("! this call {echo}; the model may only have copied it");
+    if let Some(held) = details.held {
+        let copied = if held.is_echo() {
+            "; the model may only have copied it"
+        } else {
+            ""
+        };
+        let text = format!("! this call {held}{copied}");
         lines.push(indented(ASKING, &text));
     }
     if let Some(tool) = details

@@ -214,8 +214,8 @@ fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     } else if let Some(source) = call.source.as_deref().filter(|it| !it.is_empty()) {
         said.text("written", without_line_end(source), DIM);
     }
-    if let Some(echo) = &call.echo {
-        said.line("held", &format!("it {echo}"));
+    if let Some(held) = &call.held {
+        said.line("held", &format!("it {held}"));
     }
     if let Some(admission) = &call.admission {
         said.line("allowed", &admitted(admission, call.ready));

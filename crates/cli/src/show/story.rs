@@ -99,7 +99,7 @@ pub(crate) struct Call {
     #[serde(serialize_with = "pairs")]
     pub(crate) arguments: Option<ArgumentTexts>,
     /// Why only the gate itself could let it run: the end of a sentence that begins with "this call".
-    pub(crate) echo: Option<String>,
+    pub(crate) held: Option<String>,
     pub(crate) admission: Option<Admission>,
     /// The arguments with which it ran, if somebody changed them.
     #[serde(serialize_with = "pairs")]
@@ -353,7 +353,7 @@ impl Teller {
                 .collect(),
             source: None,
             arguments: None,
-            echo: None,
+            held: None,
             admission: None,
             edited: None,
             attempts: Vec::new(),
@@ -390,7 +390,7 @@ impl Teller {
             }
             RunEvent::Ready(ready) => {
                 call.ready = Some(ready.at);
-                call.echo = ready.echo.as_ref().map(ToString::to_string);
+                call.held = ready.held.as_ref().map(ToString::to_string);
                 *stage = Stage::Ready;
             }
             RunEvent::Admitted(admission) => {

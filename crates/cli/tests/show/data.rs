@@ -70,10 +70,10 @@ fn check_call(name: &str, events: &[Value], number: usize, call: &Value) {
     let written = appeared.get("dependencies").cloned().unwrap_or(json!([]));
     assert_eq!(json!(ids), written, "{place}");
     let ready = about(events, "ready", number);
-    let is_echo = ready
+    let is_held = ready
         .first()
-        .is_some_and(|ready| ready.get("echo").is_some());
-    assert_eq!(call["echo"].is_string(), is_echo, "{place}");
+        .is_some_and(|ready| ready.get("held").is_some());
+    assert_eq!(call["held"].is_string(), is_held, "{place}");
     match about(events, "waiting", number).first() {
         Some(waiting) => {
             assert_eq!(call["arguments"], pairs(&waiting["arguments"]), "{place}");

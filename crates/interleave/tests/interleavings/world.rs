@@ -190,7 +190,7 @@ pub(crate) fn check_story(events: &[RunEvent], is_whole: bool) {
                 let before = turn_of.insert(appeared.call, turns.len() - 1);
                 assert_eq!(before, None, "appears twice: {}", story());
             }
-            RunEvent::Ready(ready) if ready.echo.is_some() => {
+            RunEvent::Ready(ready) if ready.held.is_some() => {
                 held.insert(ready.call);
             }
             RunEvent::Admitted(admission) if admission.by == AdmittedBy::Gate => {

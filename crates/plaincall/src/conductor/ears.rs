@@ -4,19 +4,19 @@ use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Echo, EchoGuard, Foreign, ToolCall};
+use plaincall_call::{Echo, EchoGuard, Foreign, SuspectMarker, ToolCall};
 use plaincall_plan::CallIndex;
 
 use super::Conductor;
-use crate::echo::EchoOf;
 use crate::event::{AtGate, Heard, RunEvent};
+use crate::held::HeldReason;
 use crate::policy::{Echoes, Policy};
 
 #[derive(Debug)]
 pub(crate) struct Ears {
     guard: EchoGuard,
     /// What the texts are that the guard has heard, by their numbers there.
-    heard: Vec<EchoOf>,
+    heard: Vec<HeldReason>,
     /// How many texts were given to the model beside results.
     given: u32,
     /// The calls whose tools have said something that the model has not been told yet.
@@ -34,18 +34,18 @@ impl Ears {
         })
     }
 
-    fn hear(&mut self, text: &Foreign<'_>, what: impl FnOnce() -> EchoOf) {
+    fn hear(&mut self, text: &Foreign<'_>, what: impl FnOnce() -> HeldReason) {
         self.guard.hear(text);
         self.heard.push(what());
     }
 
-    fn text_of(&self, found: Echo) -> EchoOf {
+    fn text_of(&self, found: Echo) -> HeldReason {
         let text = match found {
             Echo::Found { text } => self.heard.get(text).cloned(),
             // Whatever else a guard finds, nobody knows which text it was.
             _ => None,
         };
-        text.unwrap_or(EchoOf::LostTrack)
+        text.unwrap_or(HeldReason::LostTrack)
     }
 }
 
@@ -63,7 +63,7 @@ impl Conductor {
         let number = ears.given;
         ears.given = number.saturating_add(1);
         if let Some(text) = &text {
-            ears.hear(text, || EchoOf::Heard {
+            ears.hear(text, || HeldReason::Heard {
                 number,
                 name: Arc::clone(&name),
             });
@@ -104,7 +104,7 @@ impl Conductor {
             let said = said.into_iter().flatten().map(Foreign::new);
             let observed = result.untrusted.as_deref().cloned();
             for text in said.chain(observed) {
-                ears.hear(&text, || EchoOf::Result {
+                ears.hear(&text, || HeldReason::Result {
                     call: call.get(),
                     id: Arc::clone(&entry.id),
                 });
@@ -112,31 +112,37 @@ impl Conductor {
         }
     }
 
-    /// Finds out whether a call that is complete stands in a text from outside. What the model is told after this it has
-    /// not copied.
-    pub(super) fn compare(&mut self, call: CallIndex, written: &ToolCall) {
-        if let Some(entry) = self.calls.get_mut(call.index()) {
-            let ears = self.ears.as_ref();
-            entry.echo = ears.and_then(|ears| Some(ears.text_of(ears.guard.echo_of(written)?)));
-        }
+    /// Why only the gate can let a call run that is complete: it stands in a text from outside, or it was perhaps meant to
+    /// end earlier. What the model is told after this it has not copied.
+    pub(super) fn held(
+        &self,
+        call: CallIndex,
+        written: &ToolCall,
+        suspect: Option<SuspectMarker>,
+    ) -> Option<HeldReason> {
+        let ears = self.ears.as_ref();
+        let echo = ears.and_then(|ears| Some(ears.text_of(ears.guard.echo_of(written)?)));
+        // Nobody asks the model to write a call again that an untrusted text mentions.
+        let suspect = || Some(HeldReason::EndMarker(suspect?));
+        echo.or_else(|| suspect().map(|own| self.mention_of(call).unwrap_or(own)))
     }
 
     /// The text from outside that holds the header of a call.
-    pub(super) fn mention_of(&self, call: CallIndex) -> Option<EchoOf> {
+    pub(super) fn mention_of(&self, call: CallIndex) -> Option<HeldReason> {
         let ears = self.ears.as_ref()?;
         let name = &self.calls.get(call.index())?.name;
         Some(ears.text_of(ears.guard.mentions(name)?))
     }
 
-    /// Tells that a call waits for the gate, and whether nothing but the gate can let it pass.
+    /// Tells that a call waits for the gate, and why nothing but the gate can let it pass, if that is so.
     pub(super) fn tell_ready(&mut self, call: CallIndex, at: Duration) {
-        let echo = self.call(call).and_then(|entry| entry.echo.clone());
+        let held = self.call(call).and_then(|entry| entry.held.clone());
         self.tell_of(call, at, |moment| {
             RunEvent::Ready(AtGate {
                 call: moment.call,
                 id: moment.id,
                 name: moment.name,
-                echo,
+                held,
                 at: moment.at,
             })
         });
@@ -161,8 +167,8 @@ mod tests {
 
     use super::Ears;
     use crate::conductor::{Conductor, Input};
-    use crate::echo::EchoOf;
     use crate::event::{AdmittedBy, RunEvent};
+    use crate::held::HeldReason;
     use crate::policy::{Echoes, Policy};
     use crate::reader::Reader;
     use crate::tool::Tool;
@@ -297,15 +303,18 @@ mod tests {
             self.conductor.take(input, Duration::ZERO);
             let told = self.conductor.take_events();
             let told = told.iter().filter_map(|event| match event {
-                RunEvent::Ready(ready) => Some(match &ready.echo {
+                RunEvent::Ready(ready) => Some(match &ready.held {
                     None => format!("ready {}", ready.call),
-                    Some(EchoOf::Result { call, .. }) => {
+                    Some(HeldReason::Result { call, .. }) => {
                         format!("ready {} echo of result {call}", ready.call)
                     }
-                    Some(EchoOf::Heard { number, name }) => {
+                    Some(HeldReason::Heard { number, name }) => {
                         format!("ready {} echo of {number} {name}", ready.call)
                     }
-                    Some(EchoOf::LostTrack) => format!("ready {} lost", ready.call),
+                    Some(HeldReason::EndMarker(suspect)) => {
+                        format!("ready {} held: {suspect}", ready.call)
+                    }
+                    Some(HeldReason::LostTrack) => format!("ready {} lost", ready.call),
                 }),
                 RunEvent::Start(start) => Some(format!("start {}", start.call)),
                 _ => None,

@@ -33,19 +33,19 @@ impl Driver {
         };
         let verdict = self.surroundings.rules.verdict(&request);
         let must_ask = verdict == Some(Verdict::Ask);
-        let is_echo = request.echo.is_some();
+        let is_held = request.held.is_some();
         match verdict {
-            Some(Verdict::Allow) if !is_echo => return self.admit(call, AdmittedBy::Rule),
+            Some(Verdict::Allow) if !is_held => return self.admit(call, AdmittedBy::Rule),
             Some(Verdict::Deny { reason }) => {
                 return self.decided.push_back(Input::Deny { call, reason });
             }
             Some(Verdict::Allow | Verdict::Ask) | None => {}
         }
-        if !must_ask && !is_echo && self.always.contains(&request.name) {
+        if !must_ask && !is_held && self.always.contains(&request.name) {
             return self.admit(call, AdmittedBy::Always);
         }
         let Some(gate) = &self.gate else {
-            let decision = if must_ask && !is_echo {
+            let decision = if must_ask && !is_held {
                 Decision::deny(
                     "a rule of this run asks about this call, and there is nobody to ask",
                 )
@@ -97,7 +97,7 @@ impl Driver {
             name: Arc::clone(&entry.name),
             effect: effect.unwrap_or_default(),
             arguments: self.conductor.arguments(call),
-            echo: entry.echo.clone(),
+            held: entry.held.clone(),
             meanings: tool.map(|tool| tool.meanings.clone()).unwrap_or_default(),
         })
     }

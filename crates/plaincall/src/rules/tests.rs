@@ -110,7 +110,7 @@ fn request(call: &str) -> Request {
         name: name.into(),
         effect,
         arguments: Arc::new(bind_arguments(&spec, &arguments).unwrap()),
-        echo: None,
+        held: None,
         meanings: Meanings::default(),
     }
 }
@@ -163,7 +163,7 @@ proptest! {
             name: "a".into(),
             effect: Effect::Read,
             arguments: Arc::new(Arguments::from_pairs(pairs).unwrap()),
-            echo: None,
+            held: None,
             meanings: Meanings::default(),
         };
         let verdict = |rule: Rule| Rules::new([rule]).verdict(&request);

@@ -5,13 +5,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::Foreign;
+use plaincall::call::{Foreign, SuspectMarker};
 use plaincall::{
     Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Because, CallResult, Cancel,
-    Cause, Completed, DamagedEnd, Delta, Dependents, DirectoryBegin, EchoOf, Echoes, Effect, Heard,
-    LOG_VERSION, LineEncoder, Link, LogFailed, Missed, Moment, Order, Over, Policy, Resumed, Retry,
-    RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop, Teller, Times, Told,
-    ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Unclosed, Writes,
+    Cause, Completed, DamagedEnd, Delta, Dependents, DirectoryBegin, Echoes, Effect, Heard,
+    HeldReason, LOG_VERSION, LineEncoder, Link, LogFailed, Missed, Moment, Order, Over, Policy,
+    Resumed, Retry, RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop, Teller, Times,
+    Told, ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Unclosed, Writes,
 };
 use serde_json::json;
 
@@ -265,18 +265,30 @@ fn every_word() -> Vec<RunEvent> {
         }
     }
     let sources = [
-        EchoOf::Result {
+        HeldReason::Result {
             call: 3,
             id: "x_3".into(),
         },
-        EchoOf::Heard {
+        HeldReason::Heard {
             number: 0,
             name: "page".into(),
         },
-        EchoOf::LostTrack,
+        HeldReason::LostTrack,
+        HeldReason::EndMarker(SuspectMarker {
+            found: "!!!GADGT_END".to_owned(),
+            meant: Some("!!!GADGET_END".to_owned()),
+            line: 4,
+            pointer: Some("text".to_owned()),
+        }),
+        HeldReason::EndMarker(SuspectMarker {
+            found: "🛠️[a]".to_owned(),
+            meant: None,
+            line: 2,
+            pointer: None,
+        }),
     ];
-    events.extend(sources.map(|echo| RunEvent::Ready(at_gate(Some(echo)))));
-    for stop in [Stop::Natural, Stop::Length, Stop::Broken] {
+    events.extend(sources.map(|held| RunEvent::Ready(at_gate(Some(held)))));
+    for stop in [Stop::Natural, Stop::EndOfFile, Stop::Length, Stop::Broken] {
         events.push(RunEvent::Over(Over { stop, at: at(8) }));
     }
     for timed_out in [false, true] {
@@ -346,12 +358,12 @@ fn heard(text: Option<&str>) -> RunEvent {
     })
 }
 
-fn at_gate(echo: Option<EchoOf>) -> AtGate {
+fn at_gate(held: Option<HeldReason>) -> AtGate {
     AtGate {
         call: 0,
         id: "copy_1".into(),
         name: "copy".into(),
-        echo,
+        held,
         at: at(12),
     }
 }

@@ -187,7 +187,7 @@ async fn logs_that_do_not_fit() {
     check(
         |event| {
             if let RunEvent::Ready(ready) = event {
-                ready.echo = None;
+                ready.held = None;
             }
             true
         },
@@ -329,4 +329,21 @@ async fn definitions_of_tools() {
     check_calls(&mut run, &[(&here, Some(held)), (&there, Some(held))]).await;
     run.close().await.unwrap();
     assert_eq!(heard(&path), 3);
+}
+
+/// A call that was held for a near miss of its end marker is held again, whatever the program says now.
+#[tokio::test(start_paused = true)]
+async fn near_misses_of_end_markers() {
+    let call = |id: &str| {
+        format!("!!!GADGET_START:put:{id}\n!!!ARG:text\na\n!!!GADGT_END\nb\n!!!GADGET_END\n")
+    };
+    let calls = [call("a"), call("allow_b")];
+    let ends = check_cuts(&Scene::new([Reply::new(calls), Reply::of("c=look")])).await;
+    let found: Vec<&str> = ends.values().map(String::as_str).collect();
+    let rejected = "a rejected  | it may have been meant to end earlier (line 4 of the call, in `text`: `!!!GADGT_END` looks like the end marker `!!!GADGET_END`)";
+    assert!(found[0].starts_with(rejected), "{found:?}");
+    assert!(
+        found[1].starts_with("allow_b ok a\n!!!GADGT_END\nb"),
+        "{found:?}"
+    );
 }

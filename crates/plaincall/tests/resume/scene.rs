@@ -55,8 +55,8 @@ impl Gate for Person {
         Box::pin(async move {
             sleep(Duration::from_millis(1)).await;
             let word = request.id.split('_').next();
-            if let Some(echo) = request.echo.as_ref().filter(|_| word != Some("allow")) {
-                return Ok(Decision::deny(format!("it {echo}")));
+            if let Some(held) = request.held.as_ref().filter(|_| word != Some("allow")) {
+                return Ok(Decision::deny(format!("it {held}")));
             }
             Ok(match word {
                 Some("deny") => Decision::deny("not today"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plaincall::call::Foreign;
 use plaincall::{
-    AllowAll, Arguments, Decision, Dialect, EchoOf, Echoes, Effect, Gate, GateFuture, Policy,
+    AllowAll, Arguments, Decision, Dialect, Echoes, Effect, Gate, GateFuture, HeldReason, Policy,
     ReadOnly, Request, Rule, Rules, Run, RunBuilder, RunEvent, Status, Stop, Tool, Toolbox,
     TurnResults,
 };
@@ -70,7 +70,7 @@ type Answer = fn() -> Option<Decision>;
 #[derive(Clone)]
 struct Person {
     answer: Answer,
-    asked: Arc<Mutex<Vec<Option<EchoOf>>>>,
+    asked: Arc<Mutex<Vec<Option<HeldReason>>>>,
 }
 
 impl Person {
@@ -81,14 +81,14 @@ impl Person {
         }
     }
 
-    fn asked(&self) -> Vec<Option<EchoOf>> {
+    fn asked(&self) -> Vec<Option<HeldReason>> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
 }
 
 impl Gate for Person {
     fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
-        self.asked.lock().unwrap().push(request.echo.clone());
+        self.asked.lock().unwrap().push(request.held.clone());
         Box::pin(async {
             sleep(Duration::from_millis(1)).await;
             (self.answer)().ok_or_else(|| "the door is stuck".into())
@@ -175,11 +175,11 @@ async fn the_gate_decides_about_this_very_call() {
             let told = after_the_page(builder, form, &calls).await;
             assert_eq!(told, [expected, expected, "ok good bye"]);
             let id = if form.0 { "call_1" } else { "gadget_1" };
-            let echo = EchoOf::Result {
+            let held = HeldReason::Result {
                 call: 0,
                 id: id.into(),
             };
-            assert_eq!(person.asked(), [Some(echo.clone()), Some(echo)]);
+            assert_eq!(person.asked(), [Some(held.clone()), Some(held)]);
         }
     }
 }
@@ -197,11 +197,11 @@ async fn an_answer_for_all_calls_of_a_tool_is_none_for_echoes() {
             let results = turn(&mut run, &call(form, name, text)).await;
             assert!(results.all_ok(), "{results:?}");
         }
-        let echo = EchoOf::Heard {
+        let held = HeldReason::Heard {
             number: 0,
             name: "page.html".into(),
         };
-        assert_eq!(person.asked(), [None, Some(echo)]);
+        assert_eq!(person.asked(), [None, Some(held)]);
     }
 }
 
@@ -243,11 +243,11 @@ async fn lost_track() {
         let person = Person::says(|| Some(Decision::Allow));
         let builder = builder(form).policy(policy).gate(person.clone());
         let mut run = builder.build().unwrap();
-        for (text, is_echo) in [("a", false), ("b", true), ("c", true)] {
+        for (text, is_held) in [("a", false), ("b", true), ("c", true)] {
             let results = turn(&mut run, &call(form, "say", text)).await;
             assert!(results.all_ok(), "{results:?}");
-            let echo = is_echo.then_some(EchoOf::LostTrack);
-            assert_eq!(person.asked(), [echo]);
+            let held = is_held.then_some(HeldReason::LostTrack);
+            assert_eq!(person.asked(), [held]);
             let long = call(form, "other", &"x".repeat(100));
             run.hear("page\n\u{1b}[2J", &Foreign::new(long));
         }

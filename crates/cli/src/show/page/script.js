@@ -414,7 +414,7 @@ function details(number) {
     const links = needing.slice(0, MANY).map((other) => link(other, calls[other].id));
     parts.push(part("Needed by", make("p", "links", null, ...links, ...more)));
   }
-  if (call.echo) parts.push(part("Held", make("p", "", `It ${call.echo}.`)));
+  if (call.held) parts.push(part("Held", make("p", "", `It ${call.held}.`)));
   if (call.admission) parts.push(admission(call));
   if (call.attempts.length > 1 || call.attempts.some(({ error, is_cut_off }) => error !== null || is_cut_off)) {
     parts.push(part("Attempts", attemptTable(call)));
