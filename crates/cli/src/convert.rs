@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plaincall_call::{
-    Completeness, Document, MayRun, NotRun, ReplyCheck, Segment, Syntax, ToolCall, ToolSet, bind,
+    Completeness, Document, MayRun, ReplyCheck, Segment, Syntax, ToolCall, ToolSet, bind,
 };
 use plaincall_syntax::Dialect;
 
@@ -37,7 +37,9 @@ pub(crate) fn convert(options: &ConvertOptions, output: &mut Output) -> Outcome 
     let input = Input::open(file)?;
     let bytes = input.into_bytes()?;
     let document = read_bytes(&bytes, &dialect, None)?;
+    let check = reply_check(&dialect)?;
     let mut conversion = Conversion {
+        read: dialect,
         counter: Counter::new(&bytes),
         bytes: &bytes,
         syntax,
@@ -45,7 +47,7 @@ pub(crate) fn convert(options: &ConvertOptions, output: &mut Output) -> Outcome 
         tools: &tools,
         drops_ids: options.drop_ids,
     };
-    let (draft, mut status) = conversion.draft(&document, reply_check(&dialect)?)?;
+    let (draft, mut status) = conversion.draft(&document, check)?;
     let target = options.dialect.begun(conversion.dialect.clone());
     let misread = if document.syntax.is_none_or(|own| own == syntax) {
         None
@@ -66,6 +68,8 @@ pub(crate) fn convert(options: &ConvertOptions, output: &mut Output) -> Outcome 
 }
 
 struct Conversion<'a> {
+    /// The dialect that is read.
+    read: Dialect,
     bytes: &'a [u8],
     counter: Counter<'a>,
     /// The syntax that is written.
@@ -104,7 +108,10 @@ impl Conversion<'_> {
                         draft.call(source);
                         continue;
                     }
-                    match self.rewritten(call, may_run.and_then(MayRun::unless_held)) {
+                    let may_run = may_run
+                        .and_then(MayRun::unless_held)
+                        .map_err(|reason| reason.sentence(&self.read.end_marker(call.syntax)));
+                    match self.rewritten(call, may_run) {
                         Ok(text) => draft.call(text.trim_end_matches('\n').as_bytes()),
                         Err(reason) => {
                             status = Status::Wrong;
@@ -131,20 +138,20 @@ impl Conversion<'_> {
     fn rewritten(
         &mut self,
         call: &ToolCall,
-        may_run: Result<(), NotRun>,
+        may_run: Result<(), String>,
     ) -> Result<String, String> {
         if !call.is_closed() {
             // Closing it here would make a whole call of what may be half of one.
             return Err("it is not closed".to_owned());
         }
         let Some(tool) = self.tools.get(&call.name) else {
-            may_run.map_err(|reason| reason.to_string())?;
+            may_run?;
             return Err(
                 "its tool has no definition, which says how arguments are written (`--schema`)"
                     .to_owned(),
             );
         };
-        may_run.map_err(|reason| reason.to_string())?;
+        may_run?;
         let arguments = bind(tool, call).map_err(|problems| sentences(&problems))?;
         match self.syntax {
             Syntax::Block => in_block(tool, &arguments, &self.dialect),

@@ -181,7 +181,7 @@ fn the_emoji_syntax() {
     check(save, &[], 0, &["+ call_1  save  ok ", " 6\n"]);
     let unclosed = "🛠️[save a.txt]\nhello\n";
     check(unclosed, &[], 1, &["rejected"]);
-    check(unclosed, &["--run-unclosed"], 0, &["1 call: 1 ok"]);
+    check(unclosed, &["--unclosed", "run"], 0, &["1 call: 1 ok"]);
     let two = "🛠️[fail x]🛠️[/end]\n🛠️[save a.txt]\nhello🛠️[/end]\n";
     check(two, &[], 1, &["2 calls: 1 ok, 1 failed"]);
     check(two, &["--stop-on-error"], 1, &["1 failed, 1 skipped"]);

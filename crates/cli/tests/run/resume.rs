@@ -428,9 +428,10 @@ fn the_options_of_the_run_hold() {
         "--start-prefix=--START:",
         "--end-prefix=--END",
         "--arg-prefix=--arg:",
+        "--unclosed=run",
     ];
     let scene = cut_off(reply, &options, |lines| lines.contains("look"));
-    // The log knows the markers, and that tools may change something.
+    // The log knows the markers, the policy, and that tools may change something.
     check(&resume(&scene, &[]), 0, &["2 calls: 2 ok"]);
     assert_eq!(lines(&scene), "look\nlook\nb\n");
 }
