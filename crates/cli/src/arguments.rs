@@ -16,6 +16,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plaincall_call::{PromptPart, Unclosed};
 use plaincall_syntax::Dialect;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::ask::AskOptions;
 use crate::chat::ChatOptions;
@@ -577,7 +579,8 @@ pub(crate) enum SyntaxChoice {
 }
 
 /// What to do with calls without an end marker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum UnclosedChoice {
     /// Reject them, unless the tool only reads or the text is complete.
     Reject,

@@ -16,6 +16,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::arguments::UnclosedChoice;
 use crate::serve::quantity;
 
 /// What `plaincall ask` and `plaincall chat` are told beforehand.
@@ -116,6 +117,9 @@ pub(crate) struct ModelEntry {
 
     /// Its prompt opens the reasoning, so that a reply begins inside it.
     pub(crate) in_reasoning: bool,
+
+    /// What to do with its calls that have no end marker. Default: what the tools file says, else `reject`.
+    pub(crate) unclosed: Option<UnclosedChoice>,
 
     /// Put a random key into the markers of each conversation, so that no text from outside can hold a call.
     pub(crate) keyed: bool,

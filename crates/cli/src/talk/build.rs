@@ -54,6 +54,9 @@ pub(crate) async fn build(
         mut policy,
         servers,
     } = configuration.equipment(environment, person.clone()).await?;
+    if let Some(choice) = chosen.entry.unclosed {
+        policy.unclosed = choice.unclosed();
+    }
     // A run goes on as it began.
     if let Some(begin) = session.as_ref().and_then(|session| session.past.begin()) {
         policy = begin.policy;

@@ -12,6 +12,7 @@ mod crash;
 mod documents;
 mod echoes;
 mod examples;
+mod incomplete;
 mod log;
 mod pages;
 mod pipe;
