@@ -29,10 +29,10 @@ struct Text {
 }
 
 fn builder(effect: Effect) -> RunBuilder {
-    let save = Tool::new(
-        "save",
-        |arguments: Text, _| async move { Ok(arguments.text) },
-    );
+    // What it says mentions no call.
+    let save = Tool::new("save", |arguments: Text, _| async move {
+        Ok(arguments.text.len().to_string())
+    });
     let save = save.body("text").effect(effect);
     Run::builder(Toolbox::new([save]).unwrap())
 }
