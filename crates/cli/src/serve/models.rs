@@ -318,10 +318,6 @@ mod tests {
             repair_rounds,
             ..usual()
         };
-        let unclosed = |unclosed| ModelSettings {
-            unclosed,
-            ..usual()
-        };
         let developer = |developer_is_system| ModelSettings {
             developer_is_system,
             ..usual()
@@ -347,8 +343,6 @@ mod tests {
                 "arg_prefix = \"<<ARG:\"",
                 with(Dialect::block().arg("<<ARG:")),
             ),
-            (usual(), "unclosed = \"run\"", unclosed(Unclosed::Run)),
-            (unclosed(Unclosed::Run), "unclosed = \"reject\"", usual()),
             (usual(), "keyed = true", markers(Markers::Keyed)),
             (markers(Markers::Keyed), "keyed = false", usual()),
             (
