@@ -49,6 +49,7 @@ impl Drawn {
         if let Some((open, close)) = pick(soup::REASONING, others >> 4) {
             options.reasoning = Some(((*open).to_owned(), (*close).to_owned()));
             options.in_reasoning = is_set(4);
+            options.leading = is_set(7);
         }
         if syntax != Some(Syntax::Emoji) {
             let mut own = pick(soup::MARKERS, markers).map(|own| own.map(str::to_owned));

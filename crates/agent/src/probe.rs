@@ -95,7 +95,8 @@ impl Style {
         if self.keyed {
             dialect = dialect.keyed(KEY);
         }
-        dialect.reasoning("<think>", "</think>").escaped()
+        let [open, close] = Dialect::THINK;
+        dialect.leading_reasoning(open, close).escaped()
     }
 }
 

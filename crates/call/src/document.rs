@@ -8,6 +8,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 use crate::call::ToolCall;
 use crate::collector::{Collected, Collector};
 use crate::finding::{Finding, span_pair};
+use crate::leading::LeadingReasoning;
 use crate::limits::Limits;
 
 /// A text with its calls: what `plaincall parse` prints (`spec/common.md` 11).
@@ -102,6 +103,7 @@ pub struct DocumentBuilder {
     collector: Collector,
     document: Document,
     in_call: bool,
+    leading: LeadingReasoning,
 }
 
 impl DocumentBuilder {
@@ -115,11 +117,14 @@ impl DocumentBuilder {
                 diagnostics: Vec::new(),
             },
             in_call: false,
+            leading: LeadingReasoning::of(dialect),
         }
     }
 
     /// Takes the parser's next event.
     pub fn push(&mut self, event: &Event<'_>) {
+        let in_reasoning = self.leading.push(event);
+        self.document.diagnostics.extend(in_reasoning);
         match self.collector.push(event) {
             Some(Collected::Started(started)) => {
                 self.in_call = true;

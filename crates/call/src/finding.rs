@@ -27,6 +27,9 @@ impl Finding {
     /// The error that two calls of one turn have the same id.
     pub const DUPLICATE_ID: &'static str = "duplicate_id";
 
+    /// The warning that a run takes a call for reasoning.
+    pub const CALL_IN_REASONING: &'static str = "call_in_reasoning";
+
     pub(crate) fn error(code: &'static str, section: Section, span: Span, message: String) -> Self {
         Self {
             code,

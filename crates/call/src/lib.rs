@@ -35,6 +35,7 @@ mod ids;
 mod invisible;
 mod json_stream;
 mod json_text;
+mod leading;
 mod limits;
 mod may_run;
 mod nearest;

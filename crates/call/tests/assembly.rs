@@ -2,8 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-use plaincall_call::{Collected, Collector, Document, Limits, ToolCall};
-use plaincall_syntax::{Dialect, parse};
+use plaincall_call::{Collected, Collector, Document, DocumentBuilder, Finding, Limits, ToolCall};
+use plaincall_syntax::{Dialect, Parser, parse};
 
 /// A block call with these arguments; each is pointer and value.
 fn text_of(arguments: &[(&str, &str)]) -> String {
@@ -345,4 +345,54 @@ fn ten_thousand_arguments_of_every_shape() {
         assert_eq!(call.arguments.get(&last), Some("9999"));
         assert_eq!(call.arguments.len(), 10_000);
     }
+}
+
+/// The names of the calls that a run takes for reasoning, read in two pieces cut anywhere.
+fn check_leading(text: &str, dialect: &Dialect, expected: &[&str]) {
+    for cut in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+        let mut parser = Parser::new(dialect).expect("a dialect that works");
+        let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
+        let (before, behind) = text.split_at(cut);
+        for chunk in [before, behind] {
+            parser.feed(chunk).for_each(|event| builder.push(&event));
+        }
+        parser.finish().for_each(|event| builder.push(&event));
+        let document = builder.finish();
+        let warned = document
+            .diagnostics
+            .iter()
+            .filter(|finding| finding.code == Finding::CALL_IN_REASONING && !finding.is_error());
+        let spans: Vec<_> = warned.map(|finding| finding.span).collect();
+        let calls = document
+            .calls()
+            .filter(|call| spans.contains(&call.header_span));
+        let names: Vec<_> = calls.map(|call| call.name.as_str()).collect();
+        assert_eq!(names, expected, "{text:?} cut at {cut}");
+    }
+}
+
+#[test]
+fn calls_in_leading_reasoning_are_reported() {
+    let [open, close] = Dialect::THINK;
+    let auto = Dialect::auto();
+    let a = "!!!GADGET_START:A\n!!!ARG:x\n1\n!!!GADGET_END\n";
+    let b = "!!!GADGET_START:B\n!!!GADGET_END\n";
+    for (text, expected) in [
+        (format!("{open}{a}{close}{b}"), &["A"][..]),
+        (format!(" \r\n\t{open}\n{a}\n{b}"), &["A", "B"]),
+        (format!("{open}{close}{a}"), &[]),
+        (format!("So: {open}{a}{close}"), &[]),
+        (format!("{a}{open}{b}{close}"), &[]),
+        (format!("{}{a}{close}", open.to_uppercase()), &[]),
+        // The close marker counts wherever it is.
+        (
+            format!("{open}!!!GADGET_START:A\n!!!ARG:x\n{close}\n!!!GADGET_END\n{b}"),
+            &["A"],
+        ),
+        (format!("{open}🛠️[a {close}]🛠️[/end]🛠️[b]🛠️[/end]"), &["a"]),
+    ] {
+        check_leading(&text, &auto, expected);
+    }
+    let with_reasoning = auto.leading_reasoning(open, close);
+    check_leading(&format!("{open}{a}{close}{b}"), &with_reasoning, &[]);
 }

@@ -559,11 +559,13 @@ pub(crate) struct DialectOptions {
     pub(crate) key: Option<String>,
 
     /// The markers between which the text is reasoning, in which calls do not count.
+    ///
+    /// `run` reads a reply: there the open marker counts only as the first non-blank text.
     #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true)]
     pub(crate) reasoning: Option<Vec<String>>,
 
     /// Begin inside reasoning.
-    #[arg(long, requires = "reasoning")]
+    #[arg(long)]
     pub(crate) in_reasoning: bool,
 }
 
@@ -628,6 +630,24 @@ impl DialectOptions {
             SyntaxChoice::Auto
         };
         self.with_syntax(self.syntax.unwrap_or(default))
+    }
+
+    /// The dialect of a reply that is run: with leading reasoning, between `<think>` and `</think>` unless the options name
+    /// other markers.
+    ///
+    /// # Errors
+    /// Refuses one that cannot work: that is wrong usage.
+    pub(crate) fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, Failure> {
+        let dialect = self.outside_reasoning()?;
+        let [open, close] = match self.reasoning.as_deref() {
+            Some([open, close]) => [open.as_str(), close],
+            _ if no_reasoning => return Ok(dialect),
+            _ => Dialect::THINK,
+        };
+        let dialect = self.begun(dialect.leading_reasoning(open, close));
+        let checked = dialect.check();
+        checked.map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(dialect)
     }
 
     /// The same with another syntax.

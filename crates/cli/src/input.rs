@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain, remark};
 
 /// How much is read at a time.
-const BUFFER: usize = 64 * 1024;
+pub(crate) const BUFFER: usize = 64 * 1024;
 
 /// A text that is about to be read.
 pub(crate) struct Input {

@@ -142,7 +142,8 @@ pub(crate) struct RunOptions {
         value_name = "LOG",
         help_heading = "Log",
         conflicts_with_all = [
-            "log", "concurrency", "unclosed", "stop_on_error", "parallel", "DialectOptions",
+            "log", "concurrency", "unclosed", "stop_on_error", "parallel", "no_reasoning",
+            "DialectOptions",
         ],
     )]
     pub(crate) resume: Option<PathBuf>,
@@ -185,6 +186,12 @@ pub(crate) struct RunOptions {
     /// Run emoji calls side by side, not in the order in which they are written.
     #[arg(long, help_heading = "Emoji", conflicts_with = "stop_on_error")]
     pub(crate) parallel: bool,
+
+    /// Read `<think>` as text.
+    ///
+    /// Without this option it begins reasoning where it is the first non-blank text of the reply.
+    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
+    pub(crate) no_reasoning: bool,
 
     #[command(flatten)]
     pub(crate) dialect: DialectOptions,
@@ -249,7 +256,7 @@ async fn begin(
         let Some(path) = beginning.reply.clone() else {
             return Ok(Reply::none());
         };
-        let mut reply = Reply::open(path.clone()).await?;
+        let mut reply = Reply::open(path.clone(), &beginning.dialect).await?;
         // A file holds all of the reply, a pipe only the rest.
         let read = beginning.past.text();
         if reply.is_file {

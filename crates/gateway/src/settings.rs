@@ -34,7 +34,7 @@ pub struct ModelSettings {
     pub developer_is_system: bool,
 }
 
-/// What stands around the reasoning in the text of a model.
+/// The markers around the reasoning in the text of a model. They count at the beginning of a reply (`spec/common.md` 5.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasoningSpan {
     /// What opens it: `<think>`.
@@ -122,11 +122,12 @@ impl Default for ModelSettings {
 }
 
 impl ReasoningSpan {
-    /// `<think>` and `</think>`, with which most models that reason in their text do it.
+    /// The markers of most models that reason in their text: [`Dialect::THINK`].
     pub fn think() -> Self {
+        let [open, close] = Dialect::THINK.map(str::to_owned);
         Self {
-            open: "<think>".to_owned(),
-            close: "</think>".to_owned(),
+            open,
+            close,
             is_begun: false,
         }
     }
@@ -153,7 +154,7 @@ impl ModelSettings {
             dialect = dialect.keyed(key);
         }
         if let Some(span) = &self.reasoning {
-            dialect = dialect.reasoning(&*span.open, &*span.close);
+            dialect = dialect.leading_reasoning(&*span.open, &*span.close);
         }
         dialect
     }

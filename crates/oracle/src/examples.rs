@@ -151,10 +151,13 @@ pub fn dialect(words: &[String]) -> Result<Dialect, String> {
             Some(("end", marker)) => dialect.end(marker),
             Some(("arg", marker)) => dialect.arg(marker),
             Some(("key", key)) => dialect.keyed(key),
-            Some(("reasoning", markers)) => match markers.split_once(',') {
-                Some((open, close)) => dialect.reasoning(open, close),
-                None => return Err(word.clone()),
-            },
+            Some((word @ ("reasoning" | "leading-reasoning"), markers)) => {
+                match markers.split_once(',') {
+                    Some((open, close)) if word == "reasoning" => dialect.reasoning(open, close),
+                    Some((open, close)) => dialect.leading_reasoning(open, close),
+                    None => return Err(word.to_owned()),
+                }
+            }
             _ => match word.as_str() {
                 "block" => Dialect::block(),
                 "emoji" => Dialect::emoji(),

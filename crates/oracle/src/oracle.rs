@@ -109,10 +109,17 @@ impl<'t> Reader<'t> {
         if self.options.in_reasoning {
             at = self.reasoning(0, 0);
         }
+        let mut markers = 0;
         while let Some(found) = self.next_marker(at, |_| true) {
+            let before = &self.text[..found.span.start];
+            let is_leading = markers == 0 && before.chars().all(|c| " \t\r\n".contains(c));
+            markers += 1;
             self.run(Kind::Text, at..found.span.start);
             at = found.span.end;
             let refusal = match found.role {
+                Role::ReasoningOpen if !is_leading && self.options.leading => {
+                    "stray_reasoning_open"
+                }
                 Role::ReasoningOpen => {
                     self.piece(Kind::Ignored, found.span.clone());
                     at = self.reasoning(found.span.start, at);

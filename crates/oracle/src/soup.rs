@@ -149,6 +149,7 @@ pub fn options(random: &mut Random) -> Options {
         let (open, close) = random.pick(REASONING);
         options.reasoning = Some((open.to_owned(), close.to_owned()));
         options.in_reasoning = random.one_in(4);
+        options.leading = random.one_in(3);
     }
     if random.one_in(300) {
         let bad = random.pick(&["", "x", "a\\b", "a\r", "!!!ARG:"]);
@@ -273,6 +274,13 @@ impl<'o> Kitchen<'o> {
     /// A random text, of 40 to 80 bytes on average; seldom one with a line near the limit.
     pub fn text(&self, random: &mut Random) -> String {
         let mut text = String::new();
+        if let Some((open, _)) = &self.options.reasoning
+            && self.options.leading
+            && random.one_in(2)
+        {
+            text.push_str(random.pick(&["", "\n", " \r\n\t", "\r", "a"]));
+            text.push_str(open);
+        }
         if random.one_in(300) {
             self.tokens(3, random, &mut text);
             self.long_line(random, &mut text);

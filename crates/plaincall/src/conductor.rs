@@ -272,6 +272,13 @@ impl Conductor {
                     let mention = self.mention_of(call).map(|text| text.not_repaired());
                     let _ = self.plan.reject(call, mention.unwrap_or(reason));
                 }
+                Read::MaybeReasoning { from, reason } => {
+                    // From the last to the first, so that none is skipped because of another.
+                    let last = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
+                    for call in (from..last).rev() {
+                        let _ = self.plan.reject(CallIndex::new(call), &*reason);
+                    }
+                }
             }
             self.act(at);
         }

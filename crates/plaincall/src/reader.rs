@@ -9,7 +9,7 @@ use plaincall_call::{
     ToolCall, bind,
 };
 use plaincall_plan::Order;
-use plaincall_syntax::{ByteParser, Dialect, Event, Syntax};
+use plaincall_syntax::{ByteParser, Code, Dialect, Event, EventKind, Syntax};
 
 use crate::policy::Policy;
 use crate::toolbox::Toolbox;
@@ -33,6 +33,8 @@ pub(crate) struct Reader {
     collector: Collector,
     /// Whether the first call of the reply has appeared, and so its order is settled.
     has_begun: bool,
+    /// The first call that a stray close marker makes doubtful (`spec/common.md` 5.2).
+    doubtful_from: usize,
 }
 
 /// Something that the text says. Calls are numbered by the order of their `Appear`.
@@ -57,6 +59,11 @@ pub(crate) enum Read {
     Wrong {
         call: u32,
         reason: String,
+    },
+    /// A stray close marker: the calls from this one on may be part of reasoning.
+    MaybeReasoning {
+        from: u32,
+        reason: Arc<str>,
     },
 }
 
@@ -89,6 +96,7 @@ impl Reader {
             parser: None,
             collector,
             has_begun: false,
+            doubtful_from: 0,
         }
     }
 
@@ -98,6 +106,7 @@ impl Reader {
         self.check.begin_reply();
         self.parser = Some(self.blank.clone());
         self.has_begun = false;
+        self.doubtful_from = self.collector.calls();
     }
 
     /// Takes the next piece of the reply. What it says goes to `read`.
@@ -163,6 +172,9 @@ impl Reader {
         if let Some(watch) = watch {
             watch(event);
         }
+        if let EventKind::Diagnostic(diagnostic) = &event.kind {
+            self.note_stray_marker(diagnostic.code, read);
+        }
         match self.collector.push(event) {
             None => {}
             Some(Collected::Started(started)) => {
@@ -195,6 +207,24 @@ impl Reader {
                     },
                 });
             }
+        }
+    }
+
+    /// Notes a reasoning marker that does not count.
+    fn note_stray_marker(&mut self, code: Code, read: &mut Vec<Read>) {
+        if code == Code::StrayReasoningClose
+            && let Some([open, close]) = self.dialect.reasoning_markers()
+            && self.doubtful_from < self.collector.calls()
+        {
+            let from = u32::try_from(self.doubtful_from).unwrap_or(u32::MAX);
+            let reason = format!(
+                "`{close}` stands behind this call without `{open}` at the beginning of the reply, so the call may be part of the reasoning: if it was meant, write it again after the reasoning"
+            );
+            let reason = reason.into();
+            read.push(Read::MaybeReasoning { from, reason });
+        }
+        if matches!(code, Code::StrayReasoningOpen | Code::StrayReasoningClose) {
+            self.doubtful_from = self.collector.calls();
         }
     }
 

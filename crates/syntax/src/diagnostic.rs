@@ -115,8 +115,10 @@ codes! {
     MissingEndMarker = "missing_end_marker", Warning;
     /// A reasoning span that the end of the stream cuts off.
     ReasoningCutOff = "reasoning_cut_off", Warning;
-    /// A reasoning close marker outside reasoning: plain text.
-    StrayReasoningClose = "stray_reasoning_close", Warning;
+    /// A reasoning open marker behind other text, where it does not count: plain text.
+    StrayReasoningOpen = "stray_reasoning_open", Warning;
+    /// A reasoning close marker outside reasoning: plain text. Calls before it may belong to the reasoning.
+    StrayReasoningClose = "stray_reasoning_close", Error;
 }
 
 impl Code {
@@ -194,9 +196,14 @@ impl fmt::Display for Diagnostic {
             Code::ReasoningCutOff => {
                 write!(formatter, "the text ends before `{marker}` closes the reasoning")
             }
-            Code::StrayReasoningClose => {
-                write!(formatter, "`{marker}` outside reasoning is plain text")
-            }
+            Code::StrayReasoningOpen => write!(
+                formatter,
+                "`{marker}` opens reasoning only at the beginning of a reply; here it is plain text"
+            ),
+            Code::StrayReasoningClose => write!(
+                formatter,
+                "`{marker}` closes reasoning that nothing opened; calls before it may be part of the reasoning"
+            ),
         }
     }
 }

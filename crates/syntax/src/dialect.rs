@@ -35,6 +35,8 @@ pub struct Dialect {
     pub(crate) arg: String,
     pub(crate) key: Option<String>,
     pub(crate) reasoning: Option<(String, String)>,
+    /// The open marker counts only as the first non-blank text.
+    pub(crate) leading: bool,
     pub(crate) in_reasoning: bool,
     pub(crate) escaped: bool,
     pub(crate) anywhere: bool,
@@ -49,6 +51,8 @@ impl Dialect {
     pub const BLOCK_END: &'static str = "!!!GADGET_END";
     /// The argument marker of the block syntax, unless it is set otherwise.
     pub const BLOCK_ARG: &'static str = "!!!ARG:";
+    /// The open and the close marker of reasoning that most models write.
+    pub const THINK: [&'static str; 2] = ["<think>", "</think>"];
 
     fn new(syntax: Option<Syntax>) -> Self {
         Self {
@@ -58,6 +62,7 @@ impl Dialect {
             arg: Self::BLOCK_ARG.to_owned(),
             key: None,
             reasoning: None,
+            leading: false,
             in_reasoning: false,
             escaped: false,
             anywhere: false,
@@ -123,10 +128,37 @@ impl Dialect {
         self
     }
 
-    /// Takes what stands between these two markers as reasoning, in which no call is looked for (`spec/common.md` 5).
+    /// Reads the text between these two markers as reasoning, in which no call is looked for (`spec/common.md` 5).
+    ///
+    /// The open marker counts anywhere in text outside calls.
     pub fn reasoning(mut self, open: impl Into<String>, close: impl Into<String>) -> Self {
         self.reasoning = Some((open.into(), close.into()));
+        self.leading = false;
         self
+    }
+
+    /// Reads the text between these two markers as reasoning if the open marker is the first non-blank text
+    /// (`spec/common.md` 5.1). Replies of models are read so; [`THINK`](Self::THINK) are the usual markers.
+    ///
+    /// ```
+    /// use plaincall_syntax::{Dialect, EventKind, parse};
+    ///
+    /// let [open, close] = Dialect::THINK;
+    /// let dialect = Dialect::block().leading_reasoning(open, close);
+    /// let calls = |text| {
+    ///     let events = parse(text, &dialect)?;
+    ///     let starts = events.iter().filter(|event| matches!(event.kind, EventKind::CallStart(_)));
+    ///     Ok::<_, plaincall_syntax::DialectError>(starts.count())
+    /// };
+    /// assert_eq!(calls("\n<think>!!!GADGET_START:A\n!!!GADGET_END\n</think>Done.")?, 0);
+    /// assert_eq!(calls("`<think>` opens it.\n!!!GADGET_START:A\n!!!GADGET_END\n")?, 1);
+    /// # Ok::<(), plaincall_syntax::DialectError>(())
+    /// ```
+    pub fn leading_reasoning(self, open: impl Into<String>, close: impl Into<String>) -> Self {
+        Self {
+            leading: true,
+            ..self.reasoning(open, close)
+        }
     }
 
     /// Begins inside reasoning, for models whose prompt already holds the open marker (`spec/common.md` 5).
@@ -172,6 +204,12 @@ impl Dialect {
             Syntax::Block => self.with_key(&self.end),
             Syntax::Emoji => self.with_key(&emoji_end()),
         }
+    }
+
+    /// The open and the close marker of reasoning, if the dialect has any.
+    pub fn reasoning_markers(&self) -> Option<[&str; 2]> {
+        let (open, close) = self.reasoning.as_ref()?;
+        Some([open, close])
     }
 
     /// Whether the escape is part of this dialect.

@@ -360,6 +360,7 @@ impl Explainer<'_> {
             | Code::HeaderCutOff
             | Code::MarkerInValue
             | Code::StrayMarker
+            | Code::StrayReasoningOpen
             | Code::StrayReasoningClose => {
                 let meaning = Meaning::MarkerAsContent(diagnostic.code, diagnostic.usage);
                 self.take_for(meaning, span, |_| true);
@@ -554,6 +555,9 @@ const fn why_not(code: Code, usage: MarkerUse) -> &'static str {
         (Code::HeaderTooLong, _) => "a start marker that does not count: its header is too long",
         (Code::HeaderCutOff, _) => {
             "a start marker that does not count: the input ends before its header does"
+        }
+        (Code::StrayReasoningOpen, _) => {
+            "a marker that opens reasoning, and does not count: other text is before it"
         }
         (Code::StrayReasoningClose, _) => {
             "a marker that closes reasoning, and does not count: no reasoning is open"

@@ -13,6 +13,8 @@
 //!            header              one line end, or none           end marker
 //!   Text ───────────► BodyStart ─────────────────────► Body ─────────────────► EndMarker ──► Text
 //!
+//!   Leading (leading reasoning alone): Text in which no non-blank character has come yet
+//!
 //!            open marker              close marker
 //!   Text ─────────────────► Reasoning ──────────────► Text
 //! ```
@@ -97,6 +99,7 @@ impl Wait {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State {
+    Leading,
     Text,
     Reasoning,
     Header,
@@ -113,13 +116,15 @@ pub(crate) enum State {
 /// The state machine of one stream.
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "two options, a fact about the line and one about the call, independent of each other"
+    reason = "three options, a fact about the line and one about the call, independent of each other"
 )]
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     pub(crate) markers: Arc<Markers>,
     pub(crate) anywhere: bool,
     pub(crate) self_closing: bool,
+    /// Whether reasoning opens only as the first non-blank text.
+    leading: bool,
     /// The syntax, once it is known.
     pub(crate) syntax: Option<Syntax>,
     pub(crate) state: State,
@@ -146,8 +151,13 @@ impl Machine {
             markers: Arc::new(Markers::new(dialect)?),
             anywhere: dialect.anywhere,
             self_closing: dialect.self_closing,
+            leading: dialect.leading,
             syntax: dialect.syntax,
-            state: State::Text,
+            state: if dialect.leading {
+                State::Leading
+            } else {
+                State::Text
+            },
             first_column: false,
             fenced: false,
             armed: None,
@@ -183,6 +193,7 @@ impl Machine {
         match self.state {
             State::Value => self.value(window, at, end),
             State::Text => self.text(window, at, end),
+            State::Leading => self.leading(window, at, end),
             State::Body(family) => self.body(window, at, end, family),
             State::Reasoning => self.reasoning(window, at, end),
             State::Header => self.header(window, at, end),
@@ -369,13 +380,46 @@ impl Machine {
             Role::ReasoningClose => {
                 self.marker_as_content(Content::Text, Code::StrayReasoningClose, span, role, len)
             }
-            Role::ReasoningOpen => {
-                self.state = State::Reasoning;
-                self.pin = Some(at);
-                Step::Emit(Content::Ignored, len)
+            Role::ReasoningOpen if self.leading => {
+                self.marker_as_content(Content::Text, Code::StrayReasoningOpen, span, role, len)
             }
+            Role::ReasoningOpen => self.open_reasoning(at, len),
             // Looked for on header and pointer lines alone.
             Role::LineEnd => Step::Emit(Content::Text, len),
+        }
+    }
+
+    fn open_reasoning(&mut self, at: usize, len: usize) -> Step {
+        self.state = State::Reasoning;
+        self.pin = Some(at);
+        Step::Emit(Content::Ignored, len)
+    }
+
+    /// `Leading`: blanks and line ends, and the open marker behind them. All else is text as anywhere.
+    fn leading(&mut self, window: &str, at: usize, end: bool) -> Step {
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+        let blank = window.bytes().take_while(is_blank).count();
+        match self.text_set().find(window.as_bytes(), 0, end) {
+            Found::Nothing if blank == window.len() && blank > 0 => {
+                Step::Emit(Content::Text, blank)
+            }
+            Found::Partial { at: 0, until } => Step::More(Wait::marker(0, until)),
+            Found::Whole {
+                at: 0,
+                len,
+                role: Role::ReasoningOpen,
+            } => self.open_reasoning(at, len),
+            Found::Partial { at: len, .. }
+            | Found::Whole {
+                at: len,
+                role: Role::ReasoningOpen,
+                ..
+            } if len <= blank => Step::Emit(Content::Text, len),
+            Found::Nothing if window.is_empty() && !end => Step::More(Wait::Any),
+            _ => {
+                self.state = State::Text;
+                Step::Again
+            }
         }
     }
 

@@ -48,6 +48,12 @@ sections! {
     Text = "common.md", "4";
     /// Reasoning and its markers.
     Reasoning = "common.md", "5";
+    /// Reasoning at the beginning of a reply.
+    LeadingReasoning = "common.md", "5.1";
+    /// A close marker that closes nothing.
+    StrayReasoning = "common.md", "5.2";
+    /// A call that a run takes for reasoning.
+    CallInReasoning = "common.md", "5.3";
     /// The escape, where it is read.
     Escape = "common.md", "6.1";
     /// What looks like a marker and is none.
@@ -171,7 +177,9 @@ pub(crate) const fn section(code: Code, usage: MarkerUse) -> Section {
         Code::PointerTooLong => Section::PointerTooLong,
         Code::PointerCutOff => Section::PointerCutOff,
         Code::MissingEndMarker => Section::MissingEnd,
-        Code::ReasoningCutOff | Code::StrayReasoningClose => Section::Reasoning,
+        Code::ReasoningCutOff => Section::Reasoning,
+        Code::StrayReasoningOpen => Section::LeadingReasoning,
+        Code::StrayReasoningClose => Section::StrayReasoning,
     }
 }
 

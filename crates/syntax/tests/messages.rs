@@ -14,6 +14,11 @@ fn thinking() -> Dialect {
     Dialect::block().reasoning("<think>", "</think>")
 }
 
+fn leading() -> Dialect {
+    let [open, close] = Dialect::THINK;
+    Dialect::block().leading_reasoning(open, close)
+}
+
 fn keyed_emoji() -> Dialect {
     Dialect::emoji().keyed("k")
 }
@@ -116,7 +121,12 @@ const CASES: &[Case] = &[
     (
         thinking,
         "</think>",
-        "stray_reasoning_close: `</think>` outside reasoning is plain text",
+        "stray_reasoning_close: `</think>` closes reasoning that nothing opened; calls before it may be part of the reasoning",
+    ),
+    (
+        leading,
+        "So: <think>",
+        "stray_reasoning_open: `<think>` opens reasoning only at the beginning of a reply; here it is plain text",
     ),
     (
         Dialect::emoji,

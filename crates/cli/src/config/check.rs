@@ -124,7 +124,7 @@ pub(crate) fn dialect(entry: &ModelEntry) -> Dialect {
         dialect = dialect.arg(marker);
     }
     if let Reasoning::Between(open, close) = &entry.reasoning {
-        dialect = dialect.reasoning(open, close);
+        dialect = dialect.leading_reasoning(open, close);
         if entry.in_reasoning {
             dialect = dialect.in_reasoning();
         }

@@ -12,6 +12,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use plaincall::Dialect;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -112,7 +113,7 @@ pub(crate) struct ModelEntry {
     /// The argument marker of the block syntax.
     pub(crate) arg_prefix: Option<String>,
 
-    /// What stands around the reasoning in its text, two markers; or `false` if there is none.
+    /// The two markers around the reasoning at the beginning of its replies; or `false` if there is none.
     pub(crate) reasoning: Reasoning,
 
     /// Its prompt opens the reasoning, so that a reply begins inside it.
@@ -156,7 +157,8 @@ pub(crate) enum Reasoning {
 
 impl Default for Reasoning {
     fn default() -> Self {
-        Self::Between("<think>".to_owned(), "</think>".to_owned())
+        let [open, close] = Dialect::THINK.map(str::to_owned);
+        Self::Between(open, close)
     }
 }
 
@@ -175,7 +177,7 @@ impl JsonSchema for Reasoning {
                 { "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 },
                 { "const": false }
             ],
-            "default": ["<think>", "</think>"]
+            "default": Dialect::THINK
         })
     }
 }

@@ -62,7 +62,7 @@ impl Beginning {
             let message = "a log is a file; `--json` prints the record on the standard output";
             return Err(Failure::Usage(message.to_owned()));
         }
-        let dialect = options.dialect.dialect()?;
+        let dialect = options.dialect.of_reply(options.no_reasoning)?;
         let tools = tools_file::load(tools)?;
         if let Some(directory) = options
             .run_directory
@@ -117,7 +117,7 @@ impl Beginning {
         let broken = |what: String| Failure::Broken(format!("the log {name} {what}"));
         let note = note.map_err(broken)?;
         let dialect: DialectOptions = note.dialect().map_err(broken)?;
-        let dialect = dialect.dialect()?;
+        let dialect = dialect.of_reply(note.no_reasoning)?;
         let reply = match (past.stop(), &options.file, &note.reply) {
             (Some(_), Some(_), _) => {
                 remark("the reply was over when the run was cut off; nothing more is read of it");
@@ -179,6 +179,7 @@ impl Beginning {
             syntax: &options.dialect,
             complete: self.complete,
             yes: self.yes,
+            no_reasoning: options.no_reasoning,
             heard: &options.heard,
         })
     }

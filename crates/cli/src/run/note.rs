@@ -33,6 +33,9 @@ pub(crate) struct Note {
     pub(crate) complete: bool,
     /// Whether tools may change something without a question.
     pub(crate) yes: bool,
+    /// Whether `<think>` was read as text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) no_reasoning: bool,
     /// The files that the model was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) heard: Vec<NotedPath>,
@@ -73,6 +76,7 @@ pub(crate) struct Noted<'o> {
     pub(crate) syntax: &'o DialectOptions,
     pub(crate) complete: bool,
     pub(crate) yes: bool,
+    pub(crate) no_reasoning: bool,
     pub(crate) heard: &'o [PathBuf],
 }
 
@@ -86,6 +90,7 @@ impl Note {
             syntax: written(noted.syntax),
             complete: noted.complete,
             yes: noted.yes,
+            no_reasoning: noted.no_reasoning,
             heard: noted.heard.iter().map(|path| NotedPath::of(path)).collect(),
         }
     }

@@ -6,10 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plaincall::Turn;
+use plaincall_syntax::{ByteParser, Code, Dialect, Event, EventKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::input::Input;
+use crate::input::{BUFFER, Input};
+use crate::reading::refused;
 use crate::status::Failure;
 
 /// How many pieces may wait to be fed. Reading is faster than running; the file need not be in memory.
@@ -17,6 +19,9 @@ const WAITING: usize = 4;
 
 /// A text of so many bytes is not written twice by chance.
 const TELLING: usize = 64;
+
+/// How much of a file is looked over before its first call starts (`spec/common.md` 5.2).
+const LOOKED_OVER: usize = 64 << 20;
 
 /// How often a paced reply goes on.
 const STEP: Duration = Duration::from_millis(25);
@@ -44,13 +49,17 @@ pub(crate) enum Ending {
 }
 
 impl Reply {
-    /// Opens the file; `-` is the standard input.
+    /// Opens the file; `-` is the standard input. A file is looked over first.
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) async fn open(path: PathBuf) -> Result<Self, Failure> {
+    pub(crate) async fn open(path: PathBuf, dialect: &Dialect) -> Result<Self, Failure> {
         let (tell, opened) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(WAITING);
+        let looking = dialect
+            .reasoning_markers()
+            .map(|_| ByteParser::new(dialect));
+        let looking = looking.transpose().map_err(|error| refused(&error))?;
         // Reading may wait as long as it likes here; the thread ends with the process, or when nobody listens.
         let read = move || match Input::open(&path) {
             Err(failure) => {
@@ -58,10 +67,25 @@ impl Reply {
             }
             Ok(input) => {
                 let _ = tell.send(Ok(input.is_file));
-                let result = input.for_each_chunk(None, |bytes| {
-                    let sent = sender.blocking_send(Ok(bytes.to_vec()));
+                let send = |piece: &[u8]| {
+                    let sent = sender.blocking_send(Ok(piece.to_vec()));
                     sent.map_err(|_| Failure::ClosedPipe)
+                };
+                let mut looking = looking.filter(|_| input.is_file).map(LookedOver::new);
+                let result = input.for_each_chunk(None, |bytes| match looking.take() {
+                    None => send(bytes),
+                    Some(mut over) => {
+                        if over.take(bytes) {
+                            looking = Some(over);
+                            return Ok(());
+                        }
+                        over.send(send).and_then(|()| send(bytes))
+                    }
                 });
+                let result = match looking {
+                    Some(over) => over.send(send).and(result),
+                    None => result,
+                };
                 if let Err(failure) = result {
                     let _ = sender.blocking_send(Err(failure));
                 }
@@ -178,6 +202,57 @@ impl Reply {
             };
         }
     }
+}
+
+/// The beginning of a file, read up to its last stray close marker before anything of it is fed.
+struct LookedOver {
+    parser: ByteParser,
+    text: Vec<u8>,
+    /// Where the last stray close marker ends.
+    closed: usize,
+}
+
+impl LookedOver {
+    const fn new(parser: ByteParser) -> Self {
+        Self {
+            parser,
+            text: Vec::new(),
+            closed: 0,
+        }
+    }
+
+    /// Takes the next bytes. Returns whether there is room for them.
+    fn take(&mut self, bytes: &[u8]) -> bool {
+        if self.text.len() + bytes.len() > LOOKED_OVER {
+            return false;
+        }
+        self.text.extend_from_slice(bytes);
+        let closed = self
+            .parser
+            .feed(bytes)
+            .filter_map(|event| stray_close(&event));
+        self.closed = closed.last().unwrap_or(self.closed);
+        true
+    }
+
+    /// Gives all of it to `send`: what the marker makes doubtful in one piece.
+    fn send(self, mut send: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
+        let closed = self.parser.finish().filter_map(|event| stray_close(&event));
+        let closed = closed.last().unwrap_or(self.closed);
+        let (first, rest) = self.text.split_at_checked(closed).unwrap_or_default();
+        let first = Some(first).filter(|first| !first.is_empty());
+        first
+            .into_iter()
+            .chain(rest.chunks(BUFFER))
+            .try_for_each(&mut send)
+    }
+}
+
+/// Where the event ends, if it is a stray close marker.
+fn stray_close(event: &Event<'_>) -> Option<usize> {
+    let is_close = |code| code == Code::StrayReasoningClose;
+    matches!(&event.kind, EventKind::Diagnostic(found) if is_close(found.code))
+        .then_some(event.span.end)
 }
 
 /// So many bytes a second, in even steps.

@@ -19,6 +19,7 @@ mod pipe;
 mod probe;
 mod processes;
 mod pseudo_terminal;
+mod reasoning;
 mod record;
 mod resume;
 mod scene;

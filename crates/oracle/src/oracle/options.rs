@@ -33,6 +33,8 @@ pub struct Options {
     pub self_closing: bool,
     /// The markers of reasoning.
     pub reasoning: Option<(String, String)>,
+    /// Whether reasoning opens only as the first non-blank text.
+    pub leading: bool,
     /// Whether the text begins in reasoning.
     pub in_reasoning: bool,
 }
@@ -57,7 +59,8 @@ impl Options {
                 "strict" => options.strict = true,
                 "self-closing" => options.self_closing = true,
                 "in-reasoning" => options.in_reasoning = true,
-                "reasoning" => {
+                "reasoning" | "leading-reasoning" => {
+                    options.leading = word != "reasoning";
                     let (open, close) = value.split_once(',').unwrap_or_default();
                     options.reasoning = Some((open.to_owned(), close.to_owned()));
                 }
@@ -71,6 +74,11 @@ impl Options {
     pub fn words(&self) -> String {
         let syntax = self.syntax.map_or("auto", Syntax::name);
         let mut words = vec![syntax.to_owned()];
+        let reasoning_word = if self.leading {
+            "leading-reasoning"
+        } else {
+            "reasoning"
+        };
         let reasoning = self.reasoning.as_ref();
         let reasoning = reasoning.map(|(open, close)| format!("{open},{close}"));
         for (word, value) in [
@@ -78,7 +86,7 @@ impl Options {
             ("end", &self.end),
             ("arg", &self.arg),
             ("key", &self.key),
-            ("reasoning", &reasoning),
+            (reasoning_word, &reasoning),
         ] {
             words.extend(value.as_ref().map(|value| format!("{word}={value}")));
         }
@@ -114,7 +122,11 @@ impl Options {
             dialect = dialect.keyed(key);
         }
         if let Some((open, close)) = &self.reasoning {
-            dialect = dialect.reasoning(open, close);
+            dialect = if self.leading {
+                dialect.leading_reasoning(open, close)
+            } else {
+                dialect.reasoning(open, close)
+            };
         }
         let flags: [(bool, Setter); 5] = [
             (self.escaped, Dialect::escaped),

@@ -76,6 +76,7 @@ fn events_carry_their_source_and_diagnostics_their_severity() {
                 "text_without_argument",
                 "pointer_too_long",
                 "pointer_cut_off",
+                "stray_reasoning_close",
             ]
             .contains(&diagnostic.code.name());
             let severity = if is_error {

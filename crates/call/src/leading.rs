@@ -1,0 +1,75 @@
+//! Calls that a run would take for reasoning, found by a reader that has reasoning off (`spec/common.md` 5.3).
+
+use plaincall_syntax::{Dialect, Event, EventKind, Section, Severity};
+
+use crate::finding::Finding;
+
+/// Reports each call between a leading open marker and the first close marker.
+#[derive(Clone, Debug)]
+pub(crate) struct LeadingReasoning {
+    place: Place,
+    /// What was read of a marker that may go on in the next event.
+    begun: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nothing but blanks and line ends, and perhaps a beginning of the open marker.
+    Before,
+    Inside,
+    /// Nothing is looked for any more.
+    Behind,
+}
+
+impl LeadingReasoning {
+    /// One that looks for reasoning if the dialect does not.
+    pub(crate) fn of(dialect: &Dialect) -> Self {
+        let place = match dialect.reasoning_markers() {
+            None => Place::Before,
+            Some(_) => Place::Behind,
+        };
+        Self {
+            place,
+            begun: String::new(),
+        }
+    }
+
+    /// Takes the next event. Returns the warning about the call that it starts.
+    pub(crate) fn push(&mut self, event: &Event<'_>) -> Option<Finding> {
+        let [open, close] = Dialect::THINK;
+        if self.place == Place::Behind || matches!(event.kind, EventKind::Diagnostic(_)) {
+            return None;
+        }
+        let mut found = None;
+        if self.place == Place::Inside && matches!(event.kind, EventKind::CallStart(_)) {
+            found = Some(Finding {
+                code: Finding::CALL_IN_REASONING,
+                severity: Severity::Warning,
+                span: event.span,
+                message: format!(
+                    "this call is in reasoning that `{open}` opens: a run does not run it"
+                ),
+                section: Section::CallInReasoning,
+            });
+        }
+        self.begun.push_str(event.source());
+        if self.place == Place::Before {
+            let text = self.begun.trim_start_matches([' ', '\t', '\r', '\n']);
+            if text.starts_with(open) {
+                self.place = Place::Inside;
+                self.begun = text.get(open.len()..).unwrap_or_default().to_owned();
+            } else if open.starts_with(text) {
+                self.begun = text.to_owned();
+            } else {
+                self.place = Place::Behind;
+            }
+        }
+        if self.place == Place::Inside && self.begun.contains(close) {
+            self.place = Place::Behind;
+        }
+        // Of a close marker that is not whole yet, at most this much has come.
+        let kept = self.begun.len().saturating_sub(close.len());
+        self.begun.drain(..self.begun.floor_char_boundary(kept));
+        found
+    }
+}
