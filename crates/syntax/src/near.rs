@@ -7,6 +7,7 @@ use std::iter;
 use crate::dialect::{Dialect, DialectError, MarkerUse};
 use crate::is_blank;
 use crate::markers::{EMOJI_END_TAIL, Family, Marker, Role, all, checked, text_of};
+use crate::near_forms::{CallFormat, SIGN_BYTES, other_formats, other_sign};
 use crate::span::Span;
 
 /// Text that looks like a marker.
@@ -18,6 +19,8 @@ pub struct NearMiss {
     pub usage: MarkerUse,
     /// The marker that was probably meant, as it is to be written.
     pub meant: String,
+    /// The format, if it begins a call in another one; `None` for a misspelled marker.
+    pub format: Option<CallFormat>,
 }
 
 /// Finds what looks like a marker in a finished text, inside calls and outside them (`spec/common.md` 9).
@@ -44,6 +47,7 @@ pub struct NearMisses {
     markers: Vec<Marker>,
     accepted: Vec<Marker>,
     has_escape: bool,
+    has_emoji: bool,
     words: Vec<Word>,
     /// The emoji forms that a strict dialect does not accept.
     refused: Vec<Marker>,
@@ -80,26 +84,31 @@ impl NearMisses {
             .filter(|marker| marker.role.is_block())
             .filter_map(Word::of)
             .collect();
+        let has_emoji = accepted.iter().any(|marker| marker.role.is_emoji());
         let firsts = accepted
             .iter()
             .chain(&refused)
             .filter_map(|marker: &Marker| marker.text.bytes().next())
             .flat_map(|byte| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()])
+            .chain(FULL_WIDTH_BYTE)
+            .chain(has_emoji.then_some(SIGN_BYTES).into_iter().flatten())
             .collect();
         Ok(Self {
             markers,
             accepted,
             has_escape: dialect.is_escaped(),
+            has_emoji,
             words,
             refused,
             firsts,
         })
     }
 
-    /// Every near miss of a text, in order.
+    /// Every near miss of a text, in order, and the calls in other formats.
     pub fn find(&self, text: &str) -> Vec<NearMiss> {
         let is_first_column = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
-        self.find_where(text, is_first_column, |rest| self.dull_len(rest))
+        let found = self.find_where(text, is_first_column, |rest| self.dull_len(rest));
+        self.with_other_formats(text, found)
     }
 
     /// Every near miss of a text whose lines may have something in front of them, such as a number, a quote sign or a
@@ -184,7 +193,44 @@ impl NearMisses {
             span: Span::new(at, at + len),
             usage: role.usage(),
             meant: self.meant(role),
+            format: None,
         }
+    }
+
+    /// These finds, and the calls in other formats that are no marker of the dialect and no part of a find.
+    fn with_other_formats(&self, text: &str, found: Vec<NearMiss>) -> Vec<NearMiss> {
+        let others = other_formats(text);
+        if others.is_empty() {
+            return found;
+        }
+        let is_start = |marker: &&Marker| matches!(marker.role.usage(), MarkerUse::Start(_));
+        let start = self.markers.iter().find(is_start);
+        let Some(start) = start else {
+            return found;
+        };
+        let mut all = Vec::with_capacity(found.len() + others.len());
+        let mut found = found.into_iter().peekable();
+        for (span, format) in others {
+            while let Some(near) = found.next_if(|near| near.span.start < span.end) {
+                all.push(near);
+            }
+            let is_apart = all.last().is_none_or(|last| last.span.end <= span.start);
+            let rest = text.get(span.start..).unwrap_or_default();
+            let is_marker = self
+                .markers
+                .iter()
+                .any(|marker| rest.starts_with(&*marker.text));
+            if is_apart && !is_marker {
+                all.push(NearMiss {
+                    span,
+                    usage: start.role.usage(),
+                    meant: start.text.to_string(),
+                    format: Some(format),
+                });
+            }
+        }
+        all.extend(found);
+        all
     }
 
     /// How much of the front is only walked over: in mid-line a find begins like a marker, so it is most of a text.
@@ -243,12 +289,12 @@ impl NearMisses {
                     .filter(|marker| rest.starts_with(&*marker.text));
                 longest(refused.map(|marker| (marker.text.len(), marker.role)))
             })
+            .or_else(|| self.has_emoji.then(|| other_sign(rest)).flatten())
     }
 
     /// `[/end]` without its emoji.
     fn bare_end(&self, rest: &str) -> Option<(usize, Role)> {
-        let has_emoji = self.accepted.iter().any(|marker| marker.role.is_emoji());
-        let len = folded_len(rest, EMOJI_END_TAIL).filter(|_| has_emoji)?;
+        let len = folded_len(rest, EMOJI_END_TAIL).filter(|_| self.has_emoji)?;
         Some((len, Role::EmojiEnd(Family::Real)))
     }
 
@@ -351,15 +397,27 @@ fn folded_len(rest: &str, wanted: &str) -> Option<usize> {
         .then_some(wanted.len())
 }
 
-/// The length of `wanted` at the front, in either case and with blanks between its characters.
+/// The first byte of every full-width character.
+const FULL_WIDTH_BYTE: [u8; 1] = [0xEF];
+
+/// A full-width character as its ASCII character.
+fn narrow(c: char) -> char {
+    match c {
+        '\u{3000}' => ' ',
+        '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(c) - 0xFEE0).unwrap_or(c),
+        _ => c,
+    }
+}
+
+/// The length of `wanted` at the front, in either case, full-width or not, and with blanks between its characters.
 fn loose_len(rest: &str, wanted: &str) -> Option<usize> {
     let mut behind = rest;
     for (index, expected) in wanted.chars().enumerate() {
         if index > 0 && !is_blank(expected) {
-            behind = behind.trim_start_matches(is_blank);
+            behind = behind.trim_start_matches(|c| is_blank(narrow(c)));
         }
         let found = behind.chars().next()?;
-        if !found.eq_ignore_ascii_case(&expected) {
+        if !narrow(found).eq_ignore_ascii_case(&expected) {
             return None;
         }
         behind = behind.get(found.len_utf8()..)?;

@@ -1,0 +1,252 @@
+//! Near misses beyond misspelled markers: other emoji, and calls in the formats that models were trained on
+//! (`spec/common.md` 9.1, 9.2). Each table has one form a line.
+
+use std::collections::VecDeque;
+
+use memchr::memchr3_iter;
+
+use crate::is_blank;
+use crate::markers::{EMOJI_END_TAIL, Family, Role};
+use crate::span::Span;
+
+/// A format of calls that is not ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CallFormat {
+    /// A tag that begins a call: `<tool_call>`, `[TOOL_CALLS]`, a fence.
+    Tag,
+    /// A JSON object with the name of a tool and its arguments.
+    Json,
+}
+
+/// How calls begin in other formats.
+const TAGS: &[&str] = &[
+    "<tool_call>",
+    "<tool_calls>",
+    "<tool_use>",
+    "<tool_code>",
+    "<tool name=",
+    "<tool=",
+    "<function=",
+    "<function name=",
+    "<function_call>",
+    "<function_calls>",
+    "<start_function_call>",
+    "<invoke name=",
+    "<use_mcp_tool>",
+    "<|tool_call|>",
+    "<|tool_calls|>",
+    "<|tool_call_start|>",
+    "<|tool_call_begin|>",
+    "<|tool_calls_section_begin|>",
+    "<|python_tag|>",
+    "<|channel|>commentary to=",
+    "<\u{FF5C}tool\u{2581}calls\u{2581}begin\u{FF5C}>",
+    "<\u{FF5C}tool\u{2581}call\u{2581}begin\u{FF5C}>",
+    "[TOOL_CALLS]",
+    "[TOOL_CALL]",
+    "[TOOL_REQUEST]",
+    "```tool_call",
+    "```tool_code",
+    "```tool_use",
+    "```function_call",
+];
+
+/// Signs that models write in the place of the tool sign.
+const SIGNS: &[char] = &[
+    '\u{1F527}', // wrench
+    '\u{1F528}', // hammer
+    '\u{1F529}', // nut and bolt
+    '\u{2692}',  // hammer and pick
+    '\u{2699}',  // gear
+    '\u{26CF}',  // pick
+    '\u{1F9F0}', // toolbox
+    '\u{1FA9B}', // screwdriver
+    '\u{1FA9A}', // saw
+    '\u{1F6E1}', // shield
+    '\u{1F916}', // robot
+    '\u{1F4DE}', // telephone receiver
+];
+
+/// The keys under which a JSON call names its tool.
+const NAME_KEYS: &[&str] = &["name", "tool", "tool_name", "function", "action"];
+
+/// The keys under which a JSON call has its arguments.
+const ARGUMENT_KEYS: &[&str] = &[
+    "arguments",
+    "parameters",
+    "args",
+    "input",
+    "tool_input",
+    "action_input",
+];
+
+/// How far behind a tag its call may begin, and how long a header behind another sign may be, in bytes.
+const NEAR: usize = 256;
+
+/// How many objects inside each other are kept in mind.
+const DEPTH: usize = 64;
+
+/// The first bytes of all signs, and of all emoji.
+pub(crate) const SIGN_BYTES: [u8; 2] = [0xE2, 0xF0];
+
+/// Whether a text mentions calls in other formats, so that a reply may only quote it. It is wider than
+/// [`near_misses`](crate::near_misses), which looks at places too.
+pub fn mentions_call_format(text: &str) -> bool {
+    TAGS.iter().any(|tag| text.contains(tag))
+        || ["\"arguments\"", "\"parameters\""]
+            .iter()
+            .any(|key| text.contains(key))
+}
+
+/// At the front, another emoji in the place of the tool sign: the length of the marker, and its role.
+pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
+    let sign = rest.chars().next()?;
+    let is_emoji = matches!(u32::from(sign), 0x2300..=0x23FF | 0x2600..=0x27BF | 0x1F000..=0x1FAFF);
+    let behind = rest.get(sign.len_utf8()..).filter(|_| is_emoji)?;
+    let behind = behind.strip_prefix('\u{FE0F}').unwrap_or(behind);
+    let before = rest.len() - behind.len();
+    if behind.starts_with(EMOJI_END_TAIL) {
+        return Some((before + EMOJI_END_TAIL.len(), Role::EmojiEnd(Family::Real)));
+    }
+    let header = behind.strip_prefix('[').filter(|_| SIGNS.contains(&sign))?;
+    let header = header
+        .get(..header.floor_char_boundary(NEAR))
+        .unwrap_or_default();
+    let end = header.find([']', '\n'])?;
+    let begins_name = header.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let is_header = header.get(end..)?.starts_with(']');
+    // A link of Markdown.
+    let is_link = header.get(end + 1..)?.starts_with(['(', '[', ':']);
+    (begins_name && is_header && !is_link).then_some((before + 1, Role::EmojiStart(Family::Real)))
+}
+
+/// Calls in other formats, in text order; none inside another.
+pub(crate) fn other_formats(text: &str) -> Vec<(Span, CallFormat)> {
+    let tags = tags(text);
+    let mut objects = objects(text).into_iter().peekable();
+    let mut found = Vec::new();
+    for (span, until) in tags {
+        while let Some(object) = objects.next_if(|object| object.start < span.start) {
+            found.push((object, CallFormat::Json));
+        }
+        // What the tag begins is no second find.
+        while objects.next_if(|object| object.start <= until).is_some() {}
+        found.push((span, CallFormat::Tag));
+    }
+    found.extend(objects.map(|object| (object, CallFormat::Json)));
+    found
+}
+
+/// The tags that count, each with the place where its call begins.
+fn tags(text: &str) -> Vec<(Span, usize)> {
+    let mut found = Vec::new();
+    for at in memchr3_iter(b'<', b'[', b'`', text.as_bytes()) {
+        let rest = text.get(at..).unwrap_or_default();
+        let Some(tag) = TAGS.iter().find(|tag| rest.starts_with(**tag)) else {
+            continue;
+        };
+        let behind = rest.get(tag.len()..).unwrap_or_default();
+        let near = behind
+            .get(..behind.floor_char_boundary(NEAR))
+            .unwrap_or_default();
+        let is_rest_of_tag = |c: char| !c.is_whitespace() && !"{[<".contains(c);
+        let call = near.trim_start_matches(is_rest_of_tag).trim_start();
+        let is_followed = call.starts_with(['{', '[', '<']);
+        if is_followed || is_first_on_line(text, at) {
+            let inner = call.trim_start_matches(|c: char| c == '[' || c.is_whitespace());
+            let until = at + tag.len() + near.len() - inner.len();
+            found.push((Span::new(at, at + tag.len()), until));
+        }
+    }
+    found
+}
+
+/// Whether only blanks are before this place on its line; many blanks do not count.
+fn is_first_on_line(text: &str, at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    let from = before.ceil_char_boundary(at.saturating_sub(16));
+    let before = before
+        .get(from..)
+        .unwrap_or_default()
+        .trim_end_matches(is_blank);
+    (before.is_empty() && from == 0) || before.ends_with('\n')
+}
+
+/// A JSON object that has begun.
+struct Object {
+    start: usize,
+    has_name: bool,
+    has_arguments: bool,
+}
+
+/// JSON objects with the name of a tool and its arguments: each from its brace to the colon behind the second key. The
+/// JSON need not be right, and there may be braces and quotes in the text around it.
+fn objects(text: &str) -> Vec<Span> {
+    let mut found: Vec<Span> = Vec::new();
+    let mut open: VecDeque<Object> = VecDeque::new();
+    let mut at = 0;
+    while let Some(rest) = text.as_bytes().get(at..) {
+        let Some(next) = memchr3_iter(b'{', b'}', b'"', rest).next() else {
+            break;
+        };
+        let place = at + next;
+        at = place + 1;
+        match rest.get(next) {
+            Some(b'{') => {
+                if open.len() == DEPTH {
+                    open.pop_front();
+                }
+                open.push_back(Object {
+                    start: place,
+                    has_name: false,
+                    has_arguments: false,
+                });
+            }
+            Some(b'}') => {
+                open.pop_back();
+            }
+            _ => {
+                let behind = text.get(at..).unwrap_or_default();
+                let Some(len) = string_len(behind) else {
+                    at += behind.find('\n').unwrap_or(behind.len());
+                    continue;
+                };
+                let string = text.get(at..at + len).unwrap_or_default();
+                at += len + 1;
+                let behind = text.get(at..).unwrap_or_default().trim_start();
+                let Some(value) = behind.strip_prefix(':') else {
+                    continue;
+                };
+                let Some(object) = open.back_mut() else {
+                    continue;
+                };
+                let was_call = object.has_name && object.has_arguments;
+                object.has_name |=
+                    NAME_KEYS.contains(&string) && value.trim_start().starts_with('"');
+                object.has_arguments |= ARGUMENT_KEYS.contains(&string);
+                if object.has_name && object.has_arguments && !was_call {
+                    let span = Span::new(object.start, text.len() - value.len());
+                    // One around another was found later, and is the call.
+                    while found.pop_if(|inner| inner.start >= span.start).is_some() {}
+                    found.push(span);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The length of a JSON string of which the first quote is behind us; `None` if its line ends before it does.
+fn string_len(rest: &str) -> Option<usize> {
+    let bytes = rest.as_bytes();
+    let mut at = 0;
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(at),
+            b'\n' => return None,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
