@@ -3,7 +3,6 @@
 
 mod judging;
 mod mending;
-pub(crate) mod other_forms;
 mod reading;
 mod request;
 mod turn;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plaincall::call::{Collector, EchoGuard, Foreign, Limits, PassageBuilder};
-use plaincall::syntax::DialectError;
+use plaincall::syntax::{DialectError, mentions_call_format};
 use plaincall::{
     CallResult, CloseError, Dialect, Directories, RemovedFiles, Run, RunEvents, Teller, Toolbox,
 };
@@ -12,7 +12,6 @@ use plaincall::{
 use crate::agent::Settings;
 use crate::answer::{AgentError, Answer};
 use crate::asking::Asking;
-use crate::asking::other_forms::speaks_of_calls;
 use crate::history::History;
 use crate::limits::AgentLimits;
 use crate::model::{Message, Model, Retrying, Usage};
@@ -289,7 +288,7 @@ impl Conversation {
 
     /// Remembers what an untrusted text holds that looks like a call, or speaks of one.
     pub(crate) fn heed(&mut self, text: &str) {
-        self.is_form_quotable = self.is_form_quotable || speaks_of_calls(text);
+        self.is_form_quotable = self.is_form_quotable || mentions_call_format(text);
         self.untrusted.hear(&Foreign::new(text));
     }
 }

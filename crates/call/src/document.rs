@@ -2,7 +2,10 @@
 
 pub(crate) mod bound;
 
-use plaincall_syntax::{Dialect, DialectError, Event, EventKind, Parser, Span, Syntax};
+use plaincall_syntax::{
+    Dialect, DialectError, Event, EventKind, NearMiss, Parser, Span, Syntax, Termination,
+    near_misses,
+};
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use crate::call::ToolCall;
@@ -79,6 +82,37 @@ impl Document {
             Segment::Call(call) => Some(&**call),
             Segment::Text { .. } | Segment::Reasoning { .. } => None,
         })
+    }
+
+    /// The near misses in `text`, of which this is the document (`spec/common.md` 9): without those in reasoning, and without
+    /// calls in other formats that are content of a call which ended explicitly.
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work.
+    pub fn near_misses(
+        &self,
+        text: &str,
+        dialect: &Dialect,
+    ) -> Result<Vec<NearMiss>, DialectError> {
+        let dialect = match self.syntax {
+            Some(syntax) => dialect.for_syntax(syntax),
+            None => dialect.clone(),
+        };
+        let mut near = near_misses(text, &dialect)?;
+        near.retain(|miss| {
+            let behind = self
+                .segments
+                .partition_point(|segment| segment.span().start <= miss.span.start);
+            let segment = behind.checked_sub(1).and_then(|at| self.segments.get(at));
+            match segment {
+                Some(Segment::Reasoning { .. }) => false,
+                Some(Segment::Call(call)) => {
+                    miss.format.is_none() || call.termination != Termination::Explicit
+                }
+                Some(Segment::Text { .. }) | None => true,
+            }
+        });
+        Ok(near)
     }
 
     /// Whether anything found is an error.

@@ -7,7 +7,9 @@ mod mended;
 mod placeholder;
 mod told;
 
-use plaincall_syntax::{Dialect, DialectError, NearMiss, Syntax, near_misses};
+use plaincall_syntax::{
+    CallFormat, Dialect, DialectError, NearMiss, Syntax, Termination, near_misses,
+};
 
 use crate::bind::{Problem, bind};
 use crate::call::ToolCall;
@@ -94,7 +96,9 @@ pub fn repair(
     let mut meant = None;
     if looks_odd(call, fault) {
         let source = call.source().unwrap_or_default();
-        let near = near_misses(source, dialect)?;
+        let mut near = near_misses(source, dialect)?;
+        // In a call that was closed they are content.
+        near.retain(|miss| miss.format.is_none() || call.termination != Termination::Explicit);
         message.near_misses(source, &near);
         meant = with_markers_meant(source, &near, dialect)?.filter(|meant| {
             tool.is_some_and(|tool| meant.is_closed() && bind(tool, meant).is_ok())
@@ -155,7 +159,7 @@ fn looks_odd(call: &ToolCall, fault: Fault<'_>) -> bool {
 /// let read = ToolSpec::new("read").parameter(Parameter::new("path", ParameterKind::String));
 /// let reply = ModelText::new("!!!gadget_start:read\n!!!arg:path\na.txt\n!!!gadget_end\n");
 /// let message = repair_reply(&reply, &[&read], &Dialect::block())?.expect("near misses");
-/// assert!(message.text().contains("- line 1: `!!!gadget_start:` is no marker; perhaps this is meant: !!!GADGET_START:\n"));
+/// assert!(message.text().contains("- line 1: unknown marker `!!!gadget_start:`; did you mean `!!!GADGET_START:`?\n"));
 /// assert!(message.text().contains("!!!GADGET_START:read\n!!!ARG:path\na.txt\n!!!GADGET_END\n"));
 /// assert!(repair_reply(&ModelText::new("Hello."), &[&read], &Dialect::block())?.is_none());
 /// # Ok::<(), plaincall_syntax::DialectError>(())
@@ -169,10 +173,14 @@ pub fn repair_reply(
     dialect: &Dialect,
 ) -> Result<Option<Passage>, DialectError> {
     let text = reply.as_str();
-    if Document::parse(text, dialect)?.calls().next().is_some() {
+    let document = Document::parse(text, dialect)?;
+    if document.calls().next().is_some() {
         return Ok(None);
     }
-    let near = near_misses(text, dialect)?;
+    let mut near = document.near_misses(text, dialect)?;
+    // JSON about something else has such keys too.
+    let names_tool = tools.iter().any(|tool| text.contains(&*tool.name));
+    near.retain(|miss| miss.format != Some(CallFormat::Json) || names_tool);
     if near.is_empty() {
         return Ok(None);
     }
@@ -194,8 +202,13 @@ pub fn repair_reply(
                 };
                 Example::of(tool, call, wrong, dialect)
             }),
-        None => tools
-            .first()
+        // A call in another format names its tool.
+        None => near
+            .iter()
+            .any(|miss| miss.format.is_some())
+            .then(|| tools.iter().find(|tool| text.contains(&*tool.name)))
+            .flatten()
+            .or_else(|| tools.first())
             .and_then(|tool| Example::blank(tool, syntax_of(dialect, &meant), dialect)),
     };
     if let (None, Some(wrong)) = (call, meant.calls().next()) {
@@ -219,7 +232,7 @@ fn with_markers_meant(
     near: &[NearMiss],
     dialect: &Dialect,
 ) -> Result<Option<ToolCall>, DialectError> {
-    if near.is_empty() {
+    if near.iter().all(|miss| miss.format.is_some()) {
         return Ok(None);
     }
     let text = with_markers(source, near);
@@ -238,7 +251,7 @@ fn with_markers_meant(
 fn with_markers(text: &str, near: &[NearMiss]) -> String {
     let mut written = String::with_capacity(text.len());
     let mut copied = 0;
-    for miss in near {
+    for miss in near.iter().filter(|miss| miss.format.is_none()) {
         written.push_str(text.get(copied..miss.span.start).unwrap_or_default());
         written.push_str(&miss.meant);
         copied = miss.span.end;

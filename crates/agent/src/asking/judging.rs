@@ -3,17 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use plaincall::call::{
-    Foreign, ModelText, Passage, PassageBuilder, PromptOptions, PromptPart, ToolSpec, prompt,
-    repair_reply,
-};
+use plaincall::call::{Foreign, ModelText, PassageBuilder, repair_reply};
+use plaincall::syntax::near_misses;
 use plaincall::{Effect, Status, Stop, Teller, Tool};
 use plaincall_wire::openai::is_natural_end;
 use tokio::select;
 
 use crate::answer::{AgentErrorKind, Answer};
 use crate::asking::Work;
-use crate::asking::other_forms::is_other_form;
 use crate::asking::turn::Turned;
 use crate::event::AgentEvent;
 use crate::limits::WithoutCall;
@@ -25,6 +22,15 @@ const MOST_CUT: u32 = 2;
 /// Calls that have failed: in how many turns, by the tool and the text behind the header.
 #[derive(Debug, Default)]
 pub(super) struct Failures(HashMap<(Arc<str>, String), u32>);
+
+/// What a reply without a call resembles.
+#[derive(Clone, Copy, Debug)]
+enum NearMissOf {
+    /// It has a misspelled marker.
+    Marker,
+    /// It has nothing but a call in another format.
+    Format,
+}
 
 /// What is to be said about a call that failed like others before it.
 enum Repeated {
@@ -149,7 +155,8 @@ impl Work<'_> {
             (Stop::Broken, Some(reason)) if is_natural_end(reason) => {}
             (Stop::Broken, Some(_)) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
         }
-        if let Some(complaint) = self.near_miss(turned) {
+        let near = self.near_miss(turned);
+        if let Some((complaint, NearMissOf::Marker)) = near {
             self.wrong += 1;
             if self.wrong > self.limits.repairs {
                 return Err(AgentErrorKind::Repairs);
@@ -160,7 +167,8 @@ impl Work<'_> {
         }
         let may_remind = self.reminders < self.limits.reminders;
         let said = turned.said.trim();
-        if may_remind && let Some(complaint) = self.other_form(said) {
+        // What only resembles a call in another format may be an answer.
+        if let (true, Some((complaint, NearMissOf::Format))) = (may_remind, near) {
             self.progress.repairs += 1;
             return self.remind(&complaint).await;
         }
@@ -200,34 +208,25 @@ impl Work<'_> {
 
     /// What is to be said about a reply that only looks as if it held a call. What an untrusted text mentions is not asked
     /// for: the reply may only quote it.
-    fn near_miss(&self, turned: &Turned) -> Option<String> {
+    fn near_miss(&self, turned: &Turned) -> Option<(String, NearMissOf)> {
         let specs: Vec<_> = self.talk.run.toolbox().iter().map(Tool::spec).collect();
         let names = specs.iter().map(|spec| spec.name.as_str());
-        if specs.is_empty()
-            || self
-                .talk
-                .untrusted
-                .mentions_in(&turned.written, names)
-                .is_some()
-        {
+        let untrusted = &self.talk.untrusted;
+        if specs.is_empty() || untrusted.mentions_in(&turned.written, names).is_some() {
+            return None;
+        }
+        let near = near_misses(&turned.said, &self.talk.dialect).ok()?;
+        let of = if near.iter().any(|miss| miss.format.is_none()) {
+            NearMissOf::Marker
+        } else {
+            NearMissOf::Format
+        };
+        if matches!(of, NearMissOf::Format) && self.talk.is_form_quotable {
             return None;
         }
         let written = ModelText::new(turned.written.as_str());
         let passage = repair_reply(&written, &specs, &self.talk.dialect);
-        passage.ok().flatten().map(Passage::into_text)
-    }
-
-    /// What is to be said about a reply that holds a call in a form that is not ours.
-    fn other_form(&self, said: &str) -> Option<String> {
-        let tools = self.talk.run.toolbox();
-        if self.talk.is_form_quotable || tools.is_empty() || !is_other_form(said, tools) {
-            return None;
-        }
-        let taught = prompt(None::<&ToolSpec>, &self.talk.dialect, &PromptOptions::new()).ok()?;
-        let form = taught.part(PromptPart::Form)?;
-        Some(format!(
-            "Your reply looks as if it held a call in another form. Nothing was run. {form}"
-        ))
+        Some((passage.ok().flatten()?.into_text(), of))
     }
 
     /// Tells the model something that the program has to say.

@@ -110,7 +110,7 @@ fn agent(
         dialect = dialect.start(start).end(end).arg(argument);
     }
     if let Some([open, close]) = &scenario.reasoning {
-        dialect = dialect.reasoning(open, close);
+        dialect = dialect.leading_reasoning(open, close);
     }
     let mut agent = Agent::builder(model(server, "first"))
         .tools(tools.clone())

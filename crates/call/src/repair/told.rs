@@ -57,7 +57,7 @@ impl Message {
 
     pub(super) fn no_call(&mut self) {
         self.passage
-            .own("Your reply holds no call, but something that looks like one. Nothing was run.\n");
+            .own("Your reply has no call, only text that looks like one. Nothing was run.\n");
     }
 
     /// The text of the call: exactly, or its beginning and its end.
@@ -150,7 +150,7 @@ impl Message {
         if near.is_empty() {
             return;
         }
-        self.passage.own("What looks like a marker and is none:\n");
+        self.passage.own("Check these lines:\n");
         let mut line = 1;
         let mut counted = 0;
         for miss in near.iter().take(NEAR_MISSES) {
@@ -158,11 +158,21 @@ impl Message {
             line += before.matches('\n').count();
             counted = miss.span.start;
             let written = text.get(miss.span.range()).unwrap_or_default();
-            self.own(&format!("- line {line}: `"));
+            let written = written.lines().next().unwrap_or_default();
+            let unknown = match miss.format {
+                None => "unknown marker ",
+                Some(_) => "",
+            };
+            self.own(&format!("- line {line}: {unknown}`"));
             self.passage
                 .model(&ModelText::new(shortened(written, NAME_BYTES)));
             let meant = &miss.meant;
-            self.own(&format!("` is no marker; perhaps this is meant: {meant}\n"));
+            self.own(&match miss.format {
+                None => format!("`; did you mean `{meant}`?\n"),
+                Some(_) => format!(
+                    "` begins a call in another format, which is not read; begin a call with `{meant}`\n"
+                ),
+            });
         }
         self.more(near.len().saturating_sub(NEAR_MISSES));
     }
