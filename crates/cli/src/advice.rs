@@ -4,8 +4,16 @@ use plaincall_call::Syntax;
 
 /// The code of the remark that something looks like a marker and is none.
 pub(crate) const NEAR_MISS: &str = "near_miss";
-/// The code of the remark that the end of the text ended a call of the block syntax.
+/// The code of the finding that a call has no end marker.
 pub(crate) const NOT_CLOSED: &str = "not_closed";
+/// The code of the finding that an earlier call has no end marker.
+pub(crate) const AFTER_UNCLOSED: &str = "after_unclosed";
+/// The code of the finding that a value holds what was probably meant to end the call.
+pub(crate) const HELD: &str = "end_marker_in_value";
+/// The codes of the findings about ids and dependencies.
+pub(crate) const SELF_DEPENDENCY: &str = "self_dependency";
+pub(crate) const DEPENDENCY_CYCLE: &str = "dependency_cycle";
+pub(crate) const UNKNOWN_ID: &str = "unknown_id";
 /// The code of the remark that the bytes of the text are not all UTF-8.
 pub(crate) const NOT_UTF8: &str = "not_utf8";
 /// The code of the error that a text says something else where it comes in other chunks.
@@ -50,17 +58,26 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
                 "close the call with `{end_marker}`: without it, it is never run"
             ));
         }
-        NOT_CLOSED => {
+        NOT_CLOSED | AFTER_UNCLOSED => {
             return Some(format!(
-                "close the call with `{end_marker}`: without it, it is run only if the text is known to be whole"
+                "close every call with `{end_marker}`; without it, a call runs only if its tool only reads"
             ));
         }
+        HELD => {
+            return Some(format!(
+                "close the call with exactly `{end_marker}`, and begin no line of a value like it"
+            ));
+        }
+        SELF_DEPENDENCY => "leave its own id out of the dependencies",
+        DEPENDENCY_CYCLE => "leave one of the dependencies out",
+        UNKNOWN_ID => "name an id of this reply, or of an earlier one",
+        "call_in_reasoning" => "if it is no reasoning, `--no-reasoning` reads the markers as text",
         CHUNKS_MATTER => {
             "this is a mistake in Plaincall, not in the text: please report it with the file and these options"
         }
         NOT_UTF8 => "save the text as UTF-8",
         "stray_reasoning_close" => {
-            "if the text begins inside reasoning, read it with `--in-reasoning`"
+            "if the text begins inside reasoning, read it with `--in-reasoning`; if it is no reasoning, with `--no-reasoning`"
         }
         "reasoning_cut_off" => "calls inside reasoning do not count",
         "leading_slash" => "leave the first `/` out",

@@ -228,9 +228,12 @@ pub(crate) enum ParseFormat {
 
 /// Show what is wrong in a text, underlined in the source.
 ///
-/// It names every diagnostic with its line and column, what looks like a marker and is none, calls that the end of
-/// the text cut, and what to do about each. With `--schema` also calls of tools that are not there, and arguments that
-/// are missing or not what the definition of the tool asks for.
+/// It names every diagnostic with its line and column, near misses of markers, calls in other formats, and what `run`
+/// rejects: calls without an end marker, calls that depend on themselves or on each other. With `--schema` also unknown
+/// tools, missing arguments and arguments that are not what the definition of the tool asks for. Without it, what
+/// depends on the tool is a warning.
+///
+/// The text is judged as `run` judges a file: `<think>` at its beginning opens reasoning.
 ///
 /// With `--every-split` it also proves for this text that it does not matter in which chunks it arrives.
 ///
@@ -267,6 +270,10 @@ pub(crate) struct CheckOptions {
         requires = "every_split"
     )]
     pub(crate) seed: u64,
+
+    /// Read `<think>` as text, as `run --no-reasoning` does.
+    #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
+    pub(crate) no_reasoning: bool,
 
     #[command(flatten)]
     pub(crate) schema: SchemaOption,

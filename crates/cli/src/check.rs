@@ -4,7 +4,7 @@ mod every_split;
 mod progress;
 mod sameness;
 
-use plaincall_call::{Severity, Span, ToolSet};
+use plaincall_call::{Severity, Span};
 use plaincall_syntax::Dialect;
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ use crate::excerpt::{Excerpts, Remark};
 use crate::findings::{Findings, Found, counted};
 use crate::input::{Input, or_standard};
 use crate::output::Output;
+use crate::rejections::AsRun;
 use crate::source::{Counter, Source};
 use crate::status::{Failure, Interruption, Outcome, Status, complain};
 use crate::visible::harmless;
@@ -27,7 +28,13 @@ pub(crate) fn check(options: &CheckOptions, color: Color) -> Outcome {
     let output = &mut Output::new(color);
     let mut progress = Progress::new(color, &Environment::read());
     let dialect = options.dialect.dialect()?;
-    let tools = options.schema.load(&options.files)?;
+    let reply = options.dialect.of_reply(options.no_reasoning)?;
+    let (tools, unclosed) = options.schema.load_with_unclosed(&options.files)?;
+    let run = AsRun {
+        dialect: &reply,
+        tools: tools.as_ref(),
+        unclosed,
+    };
     let mut status = Status::Good;
     for file in or_standard(&options.files) {
         let report = Input::open(&file).and_then(|input| {
@@ -45,7 +52,7 @@ pub(crate) fn check(options: &CheckOptions, color: Color) -> Outcome {
             });
             let proof = proof.transpose()?;
             let source = Source::new(name, bytes);
-            Report::new(source, &dialect, tools.as_ref(), proof)
+            Report::new(source, &dialect, run, proof)
         });
         let report = match report {
             Ok(report) => report,
@@ -94,10 +101,10 @@ impl Report {
     fn new(
         source: Source,
         dialect: &Dialect,
-        tools: Option<&ToolSet>,
+        run: AsRun<'_>,
         proof: Option<Proof>,
     ) -> Result<Self, Failure> {
-        let Findings { calls, remarks, .. } = Findings::of(&source, dialect, tools)?;
+        let Findings { calls, remarks, .. } = Findings::of(&source, dialect, run)?;
         let errors = remarks
             .iter()
             .filter(|found| found.finding.is_error())
@@ -302,16 +309,23 @@ fn grouped(number: usize) -> String {
 mod tests {
     use std::time::Duration;
 
+    use plaincall_call::Unclosed;
     use plaincall_syntax::Dialect;
     use serde_json::{Value, json};
 
-    use super::{Difference, Disagreement, Proof, Report};
+    use super::{AsRun, Difference, Disagreement, Proof, Report};
     use crate::source::Source;
 
     /// Whether the exit status tells of it, and what programs are told.
     fn check(proof: Proof, is_disproved: bool, expected: &Value) {
         let source = Source::new("reply.txt".to_owned(), b"ab".to_vec());
-        let report = Report::new(source, &Dialect::auto(), None, Some(proof)).unwrap();
+        let dialect = &Dialect::auto();
+        let run = AsRun {
+            dialect,
+            tools: None,
+            unclosed: Unclosed::Reject,
+        };
+        let report = Report::new(source, dialect, run, Some(proof)).unwrap();
         assert_eq!(report.is_disproved(), is_disproved, "{expected}");
         let told = serde_json::to_value(report.json()).unwrap();
         assert_eq!(told["every_split"], *expected);

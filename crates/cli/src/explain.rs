@@ -3,7 +3,7 @@
 mod shown;
 
 use anstyle::{AnsiColor, Style};
-use plaincall_call::{Severity, Span};
+use plaincall_call::{Severity, Span, Unclosed};
 use plaincall_syntax::{Dialect, ExplainedRange, Meaning, explain as explain_text};
 use serde::Serialize;
 
@@ -16,6 +16,7 @@ use crate::output::Output;
 use crate::picture::line::Line;
 use crate::picture::palette::{CALL, CALL_NAME, DIM, PLAIN, REASONING};
 use crate::reading::refused;
+use crate::rejections::AsRun;
 use crate::run::Size;
 use crate::source::{Counter, Source};
 use crate::status::{Failure, Outcome, Status};
@@ -37,11 +38,12 @@ const ODD: Style = AnsiColor::Yellow.on_default().bold();
 
 pub(crate) fn explain(options: &ExplainOptions, output: &mut Output) -> Outcome {
     let dialect = options.dialect.dialect()?;
+    let reply = options.dialect.of_reply(false)?;
     let mut is_first = true;
     each(&options.files, output, |file, output| {
         let input = Input::open(file)?;
         let name = input.name.clone();
-        let text = Explained::new(name, input.into_bytes()?, &dialect)?;
+        let text = Explained::new(name, input.into_bytes()?, &dialect, &reply)?;
         if options.json {
             text.write_json(output)?;
         } else {
@@ -69,10 +71,20 @@ struct Range {
 }
 
 impl Explained {
-    fn new(name: String, bytes: Vec<u8>, dialect: &Dialect) -> Result<Self, Failure> {
+    fn new(
+        name: String,
+        bytes: Vec<u8>,
+        dialect: &Dialect,
+        reply: &Dialect,
+    ) -> Result<Self, Failure> {
         let ranges = explain_text(&bytes, dialect).map_err(|error| refused(&error))?;
         let source = Source::new(name, bytes.clone());
-        let findings = Findings::of(&source, dialect, None)?;
+        let run = AsRun {
+            dialect: reply,
+            tools: None,
+            unclosed: Unclosed::default(),
+        };
+        let findings = Findings::of(&source, dialect, run)?;
         let ranges = with_findings(&source, ranges, &findings.remarks);
         Ok(Self {
             source,

@@ -1,12 +1,16 @@
 //! Everything that is found in a text, with what to do about it.
 
-use plaincall_call::{Document, Finding, Problem, Severity, Span, Syntax, Termination, ToolSet};
-use plaincall_syntax::{Code, Dialect, Section, near_misses};
+use plaincall_call::{Document, Finding, Problem, Severity, Span, Syntax, ToolSet};
+use plaincall_syntax::{CallFormat, Code, Dialect, Section};
 
-use crate::advice::{NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
+use crate::advice::{NEAR_MISS, NOT_UTF8, advice};
 use crate::reading::refused;
+use crate::rejections::{AsRun, Rejections, is_said_by_run};
 use crate::source::Source;
 use crate::status::Failure;
+
+/// How many characters of a near miss a message shows.
+const SHOWN: usize = 60;
 
 /// What was found in a text.
 pub(crate) struct Findings {
@@ -29,11 +33,7 @@ pub(crate) struct Found {
 }
 
 impl Findings {
-    pub(crate) fn of(
-        source: &Source,
-        dialect: &Dialect,
-        tools: Option<&ToolSet>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn of(source: &Source, dialect: &Dialect, run: AsRun<'_>) -> Result<Self, Failure> {
         let document = Document::parse(&source.text, dialect).map_err(|error| refused(&error))?;
         let chosen = match document.syntax {
             Some(syntax) => dialect.for_syntax(syntax),
@@ -51,40 +51,45 @@ impl Findings {
             .filter(|finding| finding.code == Code::EndMarkerGlued.name())
             .map(|finding| finding.span.start)
             .collect();
-        for near_miss in near_misses(&source.text, &chosen).map_err(|error| refused(&error))? {
+        let near_misses = document.near_misses(&source.text, dialect);
+        for near_miss in near_misses.map_err(|error| refused(&error))? {
             let behind = source.text.get(near_miss.span.end..).unwrap_or_default();
             let is_escaped = dialect.is_escaped() && behind.starts_with('\\');
             if is_escaped || glued.binary_search(&near_miss.span.start).is_ok() {
                 continue;
             }
+            let written = source.text.get(near_miss.span.range()).unwrap_or_default();
+            let written: String = written.chars().take(SHOWN).collect();
             let meant = near_miss.meant;
+            let (message, help) = match near_miss.format {
+                None => (
+                    format!("unknown marker `{written}`; did you mean `{meant}`?"),
+                    None,
+                ),
+                Some(CallFormat::Json) => (
+                    "a JSON object with the name of a tool and its arguments is a call in another format, which is not read".to_owned(),
+                    Some(format!("begin a call with `{meant}`")),
+                ),
+                Some(_) => (
+                    format!("`{written}` begins a call in another format, which is not read"),
+                    Some(format!("begin a call with `{meant}`")),
+                ),
+            };
             remarks.push(Found {
                 finding: Finding {
                     code: NEAR_MISS,
                     severity: Severity::Warning,
                     span: near_miss.span,
-                    message: format!("this looks like `{meant}`, but it is no marker"),
+                    message,
                     section: Section::NearMiss,
                 },
-                help: Some(format!("if a marker was meant, write `{meant}`")),
+                help,
                 meant: Some(meant),
                 pointer: None,
             });
         }
         let calls = document.calls().count();
-        let not_closed = document
-            .calls()
-            .filter(|call| {
-                call.termination == Termination::EndOfStream && call.syntax == Syntax::Block
-            })
-            .map(|call| Finding {
-                code: NOT_CLOSED,
-                severity: Severity::Warning,
-                span: call.header_span,
-                message: "the text ends before this call is closed".to_owned(),
-                section: Section::Complete,
-            });
-        let not_closed: Vec<Finding> = not_closed.collect();
+        let rejections = Rejections::of(&source.text, run).map_err(|error| refused(&error))?;
         let near: Vec<Span> = remarks.iter().map(|found| found.finding.span).collect();
         // What to do about a near miss is said there.
         let is_told = |span: Span| {
@@ -108,11 +113,16 @@ impl Findings {
             }
         });
         let syntax = document.syntax;
-        let (findings, problems) = match tools {
+        let (findings, problems) = match run.tools {
             None => (document.diagnostics, Vec::new()),
             Some(tools) => held(&document, tools),
         };
-        let findings = findings.into_iter().chain(not_closed).chain(not_utf8);
+        let unclosed = rejections.unclosed;
+        let findings = findings
+            .into_iter()
+            .filter(|finding| !is_said_by_run(finding, &unclosed))
+            .chain(rejections.findings)
+            .chain(not_utf8);
         remarks.extend(findings.map(|finding| Found {
             help: advice(finding.code, syntax, &end_marker).filter(|_| !is_told(finding.span)),
             finding,

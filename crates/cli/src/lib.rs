@@ -27,6 +27,7 @@ mod picture;
 mod probe;
 mod reading;
 mod reference;
+mod rejections;
 mod render;
 mod run;
 mod runtime;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plaincall::{Interpreted, Rules, Tool, ToolSpec};
+use plaincall::{Interpreted, Rules, Tool, ToolSpec, Unclosed};
 use plaincall_call::{ToolSet, read_tool_definitions};
 use serde::de::IgnoredAny;
 
@@ -44,11 +44,30 @@ impl SchemaOption {
         self.load_alone()
     }
 
+    /// As [`load`](Self::load), with what happens to calls without an end marker in a run of these tools.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) fn load_with_unclosed(
+        &self,
+        texts: &[PathBuf],
+    ) -> Result<(Option<ToolSet>, Unclosed), Failure> {
+        if !self.schema.is_empty() {
+            self.refuse_one_input_for_two(texts)?;
+        }
+        let mut unclosed = Unclosed::default();
+        Ok((self.load_each(&mut unclosed)?, unclosed))
+    }
+
     /// As [`load`](Self::load), for a command that reads nothing else.
     ///
     /// # Errors
     /// A file cannot be read, or has mistakes; these are shown on standard error.
     pub(crate) fn load_alone(&self) -> Result<Option<ToolSet>, Failure> {
+        self.load_each(&mut Unclosed::default())
+    }
+
+    fn load_each(&self, unclosed: &mut Unclosed) -> Result<Option<ToolSet>, Failure> {
         if self.schema.is_empty() {
             return Ok(None);
         }
@@ -58,6 +77,9 @@ impl SchemaOption {
         for path in &self.schema {
             let found = load(path)?;
             has_tools_file |= found.rules.is_some();
+            if found.unclosed == Unclosed::Run {
+                *unclosed = Unclosed::Run;
+            }
             for tool in found.tools {
                 let name = tool.name.clone();
                 if set.add(tool).is_err() {
@@ -100,6 +122,8 @@ pub(crate) struct Found {
     pub(crate) rules: Option<Rules>,
     /// The parameters of these tools whose texts become programs.
     pub(crate) interpreted: Vec<(String, Interpreted)>,
+    /// What a run of its tools does with calls without an end marker.
+    pub(crate) unclosed: Unclosed,
 }
 
 /// Reads a file of definitions. Shows its mistakes.
@@ -120,6 +144,7 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
             tools: file.tools.iter().map(Tool::spec).cloned().collect(),
             rules: Some(file.rules),
             interpreted: file.tools.iter().flat_map(interpreted).collect(),
+            unclosed: file.policy.unclosed,
             text: text.to_owned(),
             name,
         });
@@ -147,6 +172,7 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
         tools,
         rules: None,
         interpreted: Vec::new(),
+        unclosed: Unclosed::default(),
         text: text.to_owned(),
         name,
     })

@@ -100,7 +100,7 @@ pub use gate::{
 pub use held::HeldReason;
 pub use interpreted::Interpreted;
 pub use log::{LOG_VERSION, LineEncoder, Log, LogError, Record, Storage, TornTail, read_log};
-pub use plaincall_plan::Order;
+pub use plaincall_plan::{Declared, Order, RejectReason, dependency_faults};
 pub use policy::{
     DEFAULT_CONCURRENT, DEFAULT_DEPENDENCY_LIMIT, DEFAULT_DEPENDENCY_TOTAL, DEFAULT_GATE_TIMEOUT,
     DEFAULT_HEARD_LIMIT, DEFAULT_RESULT_LIMIT, Echoes, Policy, Writes,

@@ -37,6 +37,7 @@ mod cancel;
 mod cycles;
 mod deferral;
 mod edges;
+mod faults;
 mod ids;
 mod judge;
 #[cfg(test)]
@@ -55,6 +56,7 @@ mod view;
 
 pub use action::{Action, Because, Link, RejectReason};
 pub use deferral::Reply;
+pub use faults::{Declared, dependency_faults};
 pub use plan::Plan;
 pub use policy::{Limits, Order, Tool, ToolIndex};
 pub use refusal::Refusal;

@@ -258,6 +258,7 @@ mod tests {
             syntax: &options.dialect,
             complete: true,
             yes: false,
+            no_reasoning: true,
             heard: &["/d".into()],
         });
         let json = note.to_json();

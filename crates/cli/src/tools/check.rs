@@ -65,6 +65,7 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
         tools,
         rules,
         interpreted,
+        ..
     } = schemas::load(path)?;
     let places = Places::new(&text, rules.is_some());
     let mut doubts = Vec::new();

@@ -6,6 +6,7 @@
     reason = "tests"
 )]
 
+mod agreement;
 mod approvals;
 mod controls;
 mod crash;
