@@ -111,6 +111,8 @@ pub enum NotRun {
     MarkerInside,
     /// It has an end marker, but a value contains what was probably meant as one.
     Suspect(SuspectMarker),
+    /// This reasoning close marker is behind it, and nothing opened the reasoning (`spec/common.md` 5.2).
+    MaybeReasoning(String),
 }
 
 /// What is looked for in the values of a call.
@@ -350,6 +352,9 @@ impl NotRun {
             ),
             Self::Suspect(SuspectMarker { meant: Some(_), .. }) => format!(
                 "a line of a value looks like the end marker, so this call may have ended there: write it again, close it with exactly `{end_marker}`, and begin no line of a value like that"
+            ),
+            Self::MaybeReasoning(close) => format!(
+                "`{close}` is behind this call and nothing before it opened reasoning, so this call may be part of the reasoning: if it was meant, write it again"
             ),
             Self::Suspect(SuspectMarker { meant: None, .. }) => format!(
                 "the body contains the start of another call, so this call may have ended before it: write both again and close every call with `{end_marker}`"

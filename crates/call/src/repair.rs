@@ -33,6 +33,8 @@ pub enum Fault<'f> {
     /// Something is wrong with its text or its end, or with its id: the reason that
     /// [`ReplyCheck::may_run`](crate::ReplyCheck::may_run) returns.
     NotRun(&'f NotRun),
+    /// It depends on itself, on an unknown id or on calls that wait for it: the sentence that says so.
+    Dependencies(&'f str),
 }
 
 /// A short message for the model about a call that was not run: what was written, everything that is wrong, and the
@@ -78,6 +80,7 @@ pub fn repair(
     let names = || tools.iter().map(|tool| tool.name.as_str());
     match fault {
         Fault::UnknownTool => {}
+        Fault::Dependencies(reason) => message.problem("", reason),
         Fault::Arguments(problems) => message.problems(call, problems),
         Fault::NotRun(NotRun::Wrong(first)) => message.findings(call, first),
         Fault::NotRun(reason @ NotRun::DuplicateId(_)) => message.problem("", &reason.to_string()),
@@ -107,6 +110,8 @@ pub fn repair(
     let shown = match (tool, &meant) {
         // It may be a quotation, so the model is not asked for it.
         (_, _) if matches!(fault, Fault::NotRun(NotRun::AfterUnclosed)) => None,
+        // Its header is wrong, and what was meant is not known.
+        (_, _) if matches!(fault, Fault::Dependencies(_)) => None,
         (None, _) => None,
         (Some(tool), Some(meant)) => Example::of(tool, meant, Wrong::default(), dialect),
         (Some(tool), None) => Example::of(tool, call, wrong, dialect),
@@ -137,7 +142,9 @@ fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<Problem> {
 /// Whether a marker that was misspelled may be the cause.
 fn looks_odd(call: &ToolCall, fault: Fault<'_>) -> bool {
     match fault {
-        Fault::UnknownTool | Fault::NotRun(NotRun::DuplicateId(_)) => false,
+        Fault::UnknownTool
+        | Fault::Dependencies(_)
+        | Fault::NotRun(NotRun::DuplicateId(_) | NotRun::MaybeReasoning(_)) => false,
         Fault::NotRun(_) => true,
         Fault::Arguments(problems) => {
             let is_structural = |one: &Problem| {

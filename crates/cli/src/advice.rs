@@ -10,6 +10,8 @@ pub(crate) const NOT_CLOSED: &str = "not_closed";
 pub(crate) const AFTER_UNCLOSED: &str = "after_unclosed";
 /// The code of the finding that a value holds what was probably meant to end the call.
 pub(crate) const HELD: &str = "end_marker_in_value";
+/// The code of the finding that a stray close marker is behind the call.
+pub(crate) const MAYBE_REASONING: &str = "maybe_reasoning";
 /// The codes of the findings about ids and dependencies.
 pub(crate) const SELF_DEPENDENCY: &str = "self_dependency";
 pub(crate) const DEPENDENCY_CYCLE: &str = "dependency_cycle";
@@ -76,7 +78,7 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
             "this is a mistake in Plaincall, not in the text: please report it with the file and these options"
         }
         NOT_UTF8 => "save the text as UTF-8",
-        "stray_reasoning_close" => {
+        "stray_reasoning_close" | MAYBE_REASONING => {
             "if the text begins inside reasoning, read it with `--in-reasoning`; if it is no reasoning, with `--no-reasoning`"
         }
         "reasoning_cut_off" => "calls inside reasoning do not count",

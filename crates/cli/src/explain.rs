@@ -38,12 +38,11 @@ const ODD: Style = AnsiColor::Yellow.on_default().bold();
 
 pub(crate) fn explain(options: &ExplainOptions, output: &mut Output) -> Outcome {
     let dialect = options.dialect.dialect()?;
-    let reply = options.dialect.of_reply(false)?;
     let mut is_first = true;
     each(&options.files, output, |file, output| {
         let input = Input::open(file)?;
         let name = input.name.clone();
-        let text = Explained::new(name, input.into_bytes()?, &dialect, &reply)?;
+        let text = Explained::new(name, input.into_bytes()?, &dialect)?;
         if options.json {
             text.write_json(output)?;
         } else {
@@ -71,16 +70,11 @@ struct Range {
 }
 
 impl Explained {
-    fn new(
-        name: String,
-        bytes: Vec<u8>,
-        dialect: &Dialect,
-        reply: &Dialect,
-    ) -> Result<Self, Failure> {
+    fn new(name: String, bytes: Vec<u8>, dialect: &Dialect) -> Result<Self, Failure> {
         let ranges = explain_text(&bytes, dialect).map_err(|error| refused(&error))?;
         let source = Source::new(name, bytes.clone());
         let run = AsRun {
-            dialect: reply,
+            dialect,
             tools: None,
             unclosed: Unclosed::default(),
         };

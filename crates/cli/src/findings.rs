@@ -34,7 +34,23 @@ pub(crate) struct Found {
 
 impl Findings {
     pub(crate) fn of(source: &Source, dialect: &Dialect, run: AsRun<'_>) -> Result<Self, Failure> {
-        let document = Document::parse(&source.text, dialect).map_err(|error| refused(&error))?;
+        let read =
+            |dialect| Document::parse(&source.text, dialect).map_err(|error| refused(&error));
+        let as_given = read(dialect)?;
+        // The calls in reasoning are no calls of a run; all else is judged as a run reads it.
+        let is_in_reasoning = |finding: &Finding| finding.code == Finding::CALL_IN_REASONING;
+        let in_reasoning: Vec<Finding> = as_given
+            .diagnostics
+            .iter()
+            .filter(|finding| is_in_reasoning(finding))
+            .cloned()
+            .collect();
+        let calls = as_given.calls().count();
+        let document = if run.dialect == dialect {
+            as_given
+        } else {
+            read(run.dialect)?
+        };
         let chosen = match document.syntax {
             Some(syntax) => dialect.for_syntax(syntax),
             None => dialect.clone(),
@@ -51,7 +67,7 @@ impl Findings {
             .filter(|finding| finding.code == Code::EndMarkerGlued.name())
             .map(|finding| finding.span.start)
             .collect();
-        let near_misses = document.near_misses(&source.text, dialect);
+        let near_misses = document.near_misses(&source.text, run.dialect);
         for near_miss in near_misses.map_err(|error| refused(&error))? {
             let behind = source.text.get(near_miss.span.end..).unwrap_or_default();
             let is_escaped = dialect.is_escaped() && behind.starts_with('\\');
@@ -88,8 +104,7 @@ impl Findings {
                 pointer: None,
             });
         }
-        let calls = document.calls().count();
-        let rejections = Rejections::of(&source.text, run).map_err(|error| refused(&error))?;
+        let rejections = Rejections::of(&document, run).map_err(|error| refused(&error))?;
         let near: Vec<Span> = remarks.iter().map(|found| found.finding.span).collect();
         // What to do about a near miss is said there.
         let is_told = |span: Span| {
@@ -121,6 +136,13 @@ impl Findings {
         let findings = findings
             .into_iter()
             .filter(|finding| !is_said_by_run(finding, &unclosed))
+            // A mention of the default marker is nothing to warn about.
+            .filter(|finding| {
+                finding.code != Code::StrayReasoningOpen.name()
+                    || dialect.reasoning_markers().is_some()
+            })
+            .filter(|finding| !is_in_reasoning(finding))
+            .chain(in_reasoning)
             .chain(rejections.findings)
             .chain(not_utf8);
         remarks.extend(findings.map(|finding| Found {

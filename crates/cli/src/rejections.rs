@@ -8,7 +8,8 @@ use plaincall_call::{
 use plaincall_syntax::{Code, Dialect, DialectError, Section};
 
 use crate::advice::{
-    AFTER_UNCLOSED, DEPENDENCY_CYCLE, HELD, NOT_CLOSED, SELF_DEPENDENCY, UNKNOWN_ID,
+    AFTER_UNCLOSED, DEPENDENCY_CYCLE, HELD, MAYBE_REASONING, NOT_CLOSED, SELF_DEPENDENCY,
+    UNKNOWN_ID,
 };
 
 /// How a run reads a text.
@@ -29,12 +30,11 @@ pub(crate) struct Rejections {
 }
 
 impl Rejections {
-    /// Reads a file as a run does, up to the gate.
+    /// Judges the calls of a file as a run does, up to the gate.
     ///
     /// # Errors
     /// Refuses a dialect that cannot work.
-    pub(crate) fn of(text: &str, run: AsRun<'_>) -> Result<Self, DialectError> {
-        let document = Document::parse(text, run.dialect)?;
+    pub(crate) fn of(document: &Document, run: AsRun<'_>) -> Result<Self, DialectError> {
         let mut found = Self {
             findings: Vec::new(),
             unclosed: Vec::new(),
@@ -43,7 +43,7 @@ impl Rejections {
         // What would be decided if every tool only read.
         let mut lenient = check.clone();
         let reads = ToolSpec::new("").effect(Effect::Read);
-        let doubtful = doubtful_calls(&document);
+        let doubtful = doubtful_calls(document);
         let mut declared = Vec::new();
         for call in document.calls() {
             let tool = run.tools.and_then(|tools| tools.get(&call.name));
@@ -66,6 +66,17 @@ impl Rejections {
                 dependencies: &call.dependencies,
                 is_rejected: is_sure || is_wrong || is_doubtful,
             });
+            if is_doubtful && let Some([_, close]) = run.dialect.reasoning_markers() {
+                let reason = NotRun::MaybeReasoning(close.to_owned());
+                let (severity, section) = (Severity::Error, Section::StrayReasoning);
+                found.push(
+                    MAYBE_REASONING,
+                    severity,
+                    call,
+                    section,
+                    reason.sentence(""),
+                );
+            }
             let end_marker = run.dialect.end_marker(call.syntax);
             let severity = match (&decision, run.tools) {
                 (Err(NotRun::MarkerInside), _) | (Err(_), Some(_)) => Severity::Error,
@@ -88,9 +99,6 @@ impl Rejections {
             };
             found.push(code, severity, call, Section::Ids, reason.to_string());
         }
-        let strays = document.diagnostics.into_iter();
-        let is_stray = |one: &Finding| one.code == Code::StrayReasoningClose.name();
-        found.findings.extend(strays.filter(is_stray));
         Ok(found)
     }
 
@@ -165,7 +173,6 @@ fn doubtful_calls(document: &Document) -> Vec<Span> {
 
 /// Whether a finding of the parser is said better by [`Rejections`].
 pub(crate) fn is_said_by_run(finding: &Finding, unclosed: &[usize]) -> bool {
-    (finding.code == Code::MissingEndMarker.name()
-        && unclosed.binary_search(&finding.span.start).is_ok())
-        || finding.code == Code::StrayReasoningClose.name()
+    finding.code == Code::MissingEndMarker.name()
+        && unclosed.binary_search(&finding.span.start).is_ok()
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Completeness, MayRun, Problem, ReplyCheck, SuspectMarker,
-    ToolCall, bind,
+    Arguments, Collected, Collector, Completeness, MayRun, NotRun, Problem, ReplyCheck,
+    SuspectMarker, ToolCall, bind,
 };
 use plaincall_plan::Order;
 use plaincall_syntax::{ByteParser, Code, Dialect, Event, EventKind, Syntax};
@@ -213,14 +213,12 @@ impl Reader {
     /// Notes a reasoning marker that does not count.
     fn note_stray_marker(&mut self, code: Code, read: &mut Vec<Read>) {
         if code == Code::StrayReasoningClose
-            && let Some([open, close]) = self.dialect.reasoning_markers()
+            && let Some([_, close]) = self.dialect.reasoning_markers()
             && self.doubtful_from < self.collector.calls()
         {
             let from = u32::try_from(self.doubtful_from).unwrap_or(u32::MAX);
-            let reason = format!(
-                "`{close}` stands behind this call without `{open}` at the beginning of the reply, so the call may be part of the reasoning: if it was meant, write it again after the reasoning"
-            );
-            let reason = reason.into();
+            let reason = NotRun::MaybeReasoning(close.to_owned());
+            let reason = reason.sentence("").into();
             read.push(Read::MaybeReasoning { from, reason });
         }
         if matches!(code, Code::StrayReasoningOpen | Code::StrayReasoningClose) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use plaincall::call::{Completeness, Fault, NotRun, bind, repair};
-use plaincall::{Status, Stop, Tool};
+use plaincall::{Declared, RejectReason, Status, Stop, Tool, dependency_faults};
 
 use crate::asking::Work;
 use crate::asking::turn::Turned;
@@ -34,6 +34,17 @@ impl Work<'_> {
                 Some((call.index, reason))
             })
             .collect();
+        let declared = turned.calls.iter().map(|call| Declared {
+            id: &call.id,
+            dependencies: &call.dependencies,
+            is_rejected: not_run.contains_key(&call.index),
+        });
+        let faults = dependency_faults(declared).into_iter();
+        // An unknown id may be one of an earlier reply.
+        let faults = faults.filter(|(_, fault)| !matches!(fault, RejectReason::UnknownIds { .. }));
+        let dependencies: HashMap<usize, String> = faults
+            .filter_map(|(place, fault)| Some((turned.calls.get(place)?.index, fault.to_string())))
+            .collect();
         for result in &turned.results {
             let (Status::Rejected, Some(call)) = (result.status, turned.call(result.call)) else {
                 continue;
@@ -53,6 +64,14 @@ impl Work<'_> {
                 self.complain(
                     call,
                     Fault::Arguments(&problems),
+                    &specs,
+                    &mut told,
+                    &mut said,
+                );
+            } else if let Some(fault) = dependencies.get(&call.index) {
+                self.complain(
+                    call,
+                    Fault::Dependencies(fault),
                     &specs,
                     &mut told,
                     &mut said,

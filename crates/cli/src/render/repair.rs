@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use plaincall::{Declared, RejectReason, dependency_faults};
 use plaincall_call::{
     Completeness, Fault, MayRun, ModelText, NotRun, Problem, ReplyCheck, ToolCall, ToolSet,
     ToolSpec, repair, repair_reply,
@@ -41,15 +42,36 @@ impl Mender {
         let document = read_bytes(&bytes, &self.dialect, None)?;
         let tools: Vec<&ToolSpec> = self.tools.iter().collect();
         let mut check = reply_check(&self.dialect)?;
+        let mut judged: Vec<Result<(), Wrong>> = document
+            .calls()
+            .map(|call| self.judge(call, &mut check, completeness))
+            .collect();
+        let declared = document
+            .calls()
+            .zip(&judged)
+            .map(|(call, judged)| Declared {
+                id: &call.id,
+                dependencies: &call.dependencies,
+                is_rejected: judged.is_err(),
+            });
+        for (place, fault) in dependency_faults(declared) {
+            // An unknown id may be one of an earlier reply.
+            if let Some(judged @ Ok(())) = judged.get_mut(place)
+                && !matches!(fault, RejectReason::UnknownIds { .. })
+            {
+                *judged = Err(Wrong::Dependencies(fault.to_string()));
+            }
+        }
         let mut status = Status::Good;
-        for (number, call) in document.calls().enumerate() {
-            let Err(wrong) = self.judge(call, &mut check, completeness) else {
+        for (number, (call, judged)) in document.calls().zip(judged).enumerate() {
+            let Err(wrong) = judged else {
                 continue;
             };
             let fault = match &wrong {
                 Wrong::NotRun(reason) => Fault::NotRun(reason),
                 Wrong::Unknown => Fault::UnknownTool,
                 Wrong::Arguments(problems) => Fault::Arguments(problems),
+                Wrong::Dependencies(fault) => Fault::Dependencies(fault),
             };
             let told = repair(call, fault, &tools, &self.dialect);
             let passage = told.map_err(|error| refused(&error))?;
@@ -97,4 +119,5 @@ enum Wrong {
     NotRun(NotRun),
     Unknown,
     Arguments(Vec<Problem>),
+    Dependencies(String),
 }

@@ -76,23 +76,13 @@ fn reported(scene: &Scene, text: &str) -> BTreeSet<u64> {
             continue;
         }
         let at = found["span"][0].as_u64().unwrap();
+        // The calls before it are reported too.
         if code == "stray_reasoning_close" {
-            let before = text[..usize::try_from(at).unwrap()]
-                .rfind("<think>")
-                .unwrap_or(0);
-            let before = text[..usize::try_from(at).unwrap()]
-                .rfind("</think>")
-                .map_or(before, |close| before.max(close));
-            let doubtful = calls
-                .iter()
-                .zip(0..)
-                .filter(|(span, _)| before <= span.start && (span.start as u64) < at);
-            reported.extend(doubtful.map(|(_, call)| call));
             continue;
         }
         let of = calls
             .iter()
-            .position(|span| span.start as u64 <= at && at <= span.end as u64);
+            .rposition(|span| span.start as u64 <= at && at <= span.end as u64);
         // What is wrong in reasoning does not matter to a run.
         if !in_reasoning(at) {
             let call = of.unwrap_or_else(|| panic!("{code} at {at} is in no call of {text:?}"));
