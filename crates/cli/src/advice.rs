@@ -60,6 +60,7 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
                 "close the call with `{end_marker}`: without it, it is never run"
             ));
         }
+        NOT_CLOSED | AFTER_UNCLOSED if is_emoji => return None,
         NOT_CLOSED | AFTER_UNCLOSED => {
             return Some(format!(
                 "close every call with `{end_marker}`; without it, a call runs only if its tool only reads"

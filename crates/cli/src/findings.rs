@@ -1,13 +1,16 @@
 //! Everything that is found in a text, with what to do about it.
 
 use plaincall_call::{Document, Finding, Problem, Severity, Span, Syntax, ToolSet};
-use plaincall_syntax::{CallFormat, Code, Dialect, Section};
+use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
 
-use crate::advice::{NEAR_MISS, NOT_UTF8, advice};
+use crate::advice::{AFTER_UNCLOSED, NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
 use crate::reading::refused;
 use crate::rejections::{AsRun, Rejections, is_said_by_run};
-use crate::source::Source;
+use crate::source::{Counter, Source};
 use crate::status::Failure;
+
+/// How many near misses a run names.
+const NOTED: usize = 3;
 
 /// How many characters of a near miss a message shows.
 const SHOWN: usize = 60;
@@ -74,23 +77,8 @@ impl Findings {
             if is_escaped || glued.binary_search(&near_miss.span.start).is_ok() {
                 continue;
             }
-            let written = source.text.get(near_miss.span.range()).unwrap_or_default();
-            let written: String = written.chars().take(SHOWN).collect();
+            let (message, help) = near_miss_message(&source.text, &near_miss);
             let meant = near_miss.meant;
-            let (message, help) = match near_miss.format {
-                None => (
-                    format!("unknown marker `{written}`; did you mean `{meant}`?"),
-                    None,
-                ),
-                Some(CallFormat::Json) => (
-                    "a JSON object with the name of a tool and its arguments is a call in another format, which is not read".to_owned(),
-                    Some(format!("begin a call with `{meant}`")),
-                ),
-                Some(_) => (
-                    format!("`{written}` begins a call in another format, which is not read"),
-                    Some(format!("begin a call with `{meant}`")),
-                ),
-            };
             remarks.push(Found {
                 finding: Finding {
                     code: NEAR_MISS,
@@ -146,7 +134,10 @@ impl Findings {
             .chain(rejections.findings)
             .chain(not_utf8);
         remarks.extend(findings.map(|finding| Found {
-            help: advice(finding.code, syntax, &end_marker).filter(|_| !is_told(finding.span)),
+            // Of a call that is rejected for its end, the message says what to do.
+            help: advice(finding.code, syntax, &end_marker).filter(|_| {
+                !is_told(finding.span) && !(finding.is_error() && is_about_end(finding.code))
+            }),
             finding,
             meant: None,
             pointer: None,
@@ -159,6 +150,67 @@ impl Findings {
             remarks,
         })
     }
+}
+
+/// What a near miss is, and what to do about it.
+fn near_miss_message(text: &str, near_miss: &NearMiss) -> (String, Option<String>) {
+    let NearMiss {
+        span,
+        meant,
+        format,
+        ..
+    } = near_miss;
+    let written = text.get(span.range()).unwrap_or_default();
+    let written: String = written.chars().take(SHOWN).collect();
+    match format {
+        None => (
+            format!("unknown marker `{written}`; did you mean `{meant}`?"),
+            None,
+        ),
+        Some(CallFormat::Json) => (
+            "a JSON object with the name of a tool and its arguments is a call in another format, which is not read".to_owned(),
+            Some(format!("begin a call with `{meant}`")),
+        ),
+        Some(_) => (
+            format!("`{written}` begins a call in another format, which is not read"),
+            Some(format!("begin a call with `{meant}`")),
+        ),
+    }
+}
+
+/// A sentence about each of the first near misses in the text outside calls, and how many more there are.
+pub(crate) fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<String> {
+    let Ok(document) = Document::parse(text, dialect) else {
+        return Vec::new();
+    };
+    let mut near = document.near_misses(text, dialect).unwrap_or_default();
+    let calls: Vec<Span> = document.calls().map(|call| call.span).collect();
+    near.retain(|miss| {
+        let next = calls.partition_point(|call| call.end <= miss.span.start);
+        calls
+            .get(next)
+            .is_none_or(|call| miss.span.start < call.start)
+    });
+    let mut counter = Counter::new(text.as_bytes());
+    let mut sentences: Vec<String> = near
+        .iter()
+        .take(NOTED)
+        .map(|miss| {
+            let (line, _) = counter.position(miss.span.start);
+            format!("line {line}: {}", near_miss_message(text, miss).0)
+        })
+        .collect();
+    if let more @ 1.. = near.len().saturating_sub(NOTED) {
+        sentences.push(format!(
+            "and {more} more near misses; `plaincall check` lists them"
+        ));
+    }
+    sentences
+}
+
+/// Whether the finding is about how a call ended.
+fn is_about_end(code: &str) -> bool {
+    matches!(code, NOT_CLOSED | AFTER_UNCLOSED)
 }
 
 /// What stands in the text and still holds, and what the definitions of the tools find.

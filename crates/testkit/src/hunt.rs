@@ -58,6 +58,7 @@ const DIALECTS: &[&str] = &[
     "auto escaped anywhere strict self-closing",
     "auto escaped reasoning=<think>,</think> in-reasoning",
     "block reasoning=<think>,</think>",
+    "auto leading-reasoning=<think>,</think>",
 ];
 
 /// What was suspected once: the dialect, what begins the text, and the unit.
@@ -96,6 +97,14 @@ const SUSPECTS: &[(&str, &str, &str)] = &[
     ("auto", "", ">"),
     ("auto", "", "!!!GADGET_STAR\\"),
     ("auto", "", "\u{200B}"),
+    ("emoji", "", "<tool_call>"),
+    ("emoji", "", "<tool_call> "),
+    ("emoji", "", "<function=a"),
+    ("emoji", "", "\u{1F527}[a"),
+    ("emoji", "", "{\"name\":\"a\","),
+    ("emoji", "", "{\"name\": \"\\\""),
+    ("block", "", "\u{FF01}\u{FF01}\u{FF01}"),
+    ("block leading-reasoning=<think>,</think>", "", "\n"),
 ];
 /// What was found once, and mended: what took so long, and of what. Built for debugging it may not show.
 const MENDED: &[(&str, &str, &str, &str)] = &[

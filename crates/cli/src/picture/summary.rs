@@ -57,7 +57,7 @@ impl Form {
 pub(crate) fn summary(board: &Board, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let calls = board.calls();
     if calls.is_empty() {
-        let text = "There are no calls in the reply; `plaincall check` shows what looks like one and is none.";
+        let text = "No calls found. `plaincall check` lists near misses.";
         return wrapped(&Line::of(PLAIN, text), form.width);
     }
     let mut lines = vec![Line::of(BOLD, "Results")];

@@ -23,6 +23,9 @@ const TELLING: usize = 64;
 /// How much of a file is looked over before its first call starts (`spec/common.md` 5.2).
 const LOOKED_OVER: usize = 64 << 20;
 
+/// How much of the reply is kept for notes about it.
+const KEPT: usize = 1 << 20;
+
 /// How often a paced reply goes on.
 const STEP: Duration = Duration::from_millis(25);
 
@@ -37,6 +40,8 @@ pub(crate) struct Reply {
     pieces: mpsc::Receiver<Result<Vec<u8>, Failure>>,
     /// What has been taken from the pieces and not been fed.
     rest: Vec<u8>,
+    /// What was fed, up to [`KEPT`].
+    pub(crate) fed: Vec<u8>,
 }
 
 /// How the reading ended.
@@ -101,6 +106,7 @@ impl Reply {
             is_file,
             pieces,
             rest: Vec::new(),
+            fed: Vec::new(),
         })
     }
 
@@ -111,6 +117,7 @@ impl Reply {
             is_file: false,
             pieces,
             rest: Vec::new(),
+            fed: Vec::new(),
         }
     }
 
@@ -190,6 +197,8 @@ impl Reply {
                 };
                 let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
                 turn.feed(now);
+                let room = KEPT.saturating_sub(self.fed.len());
+                self.fed.extend(now.iter().take(room));
                 rest = later;
                 // The tools run on the same thread; they get their turn here. And the log is not outrun.
                 turn.caught_up().await;

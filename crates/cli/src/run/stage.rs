@@ -13,6 +13,7 @@ use tokio::sync::mpsc::{Sender, unbounded_channel};
 
 use crate::arguments::Color;
 use crate::environment::Environment;
+use crate::findings::near_misses_outside_calls;
 use crate::picture::glyphs::{ASCII, Glyphs, UNICODE};
 use crate::picture::summary::Form;
 use crate::run::RunOptions;
@@ -293,6 +294,12 @@ impl Stage {
             remark(&format!(
                 "the reply {origin} and may be truncated; if it is complete, `--complete` runs a call that the end of the text closes",
             ));
+        }
+        if !options.json {
+            let text = String::from_utf8_lossy(&reply.fed);
+            near_misses_outside_calls(&text, &beginning.dialect)
+                .iter()
+                .for_each(|note| remark(note));
         }
         tell_what_is_wrong(options, &results, &cut_off);
         match (status, ending, failure) {

@@ -95,8 +95,29 @@ fifth   [..] rejected
 
 #[test]
 fn no_calls() {
-    check("Just text.\n", &[], 0, &["There are no calls in the reply"]);
-    check("", &[], 0, &["There are no calls in the reply"]);
+    check(
+        "Just text.\n",
+        &[],
+        0,
+        &["No calls found. `plaincall check` lists near misses."],
+    );
+    // Near misses outside calls are named.
+    let near = "!!!gadget_start:say\n🔧[say]\n<tool_call>{\"name\": \"say\"}</tool_call>\n";
+    let notes = [
+        "line 1: unknown marker `!!!gadget_start:`; did you mean `!!!GADGET_START:`?",
+        "line 2: unknown marker `🔧[`; did you mean `🛠️[`?",
+        "line 3: `<tool_call>` begins a call in another format, which is not read",
+    ];
+    check(near, &[], 0, &notes);
+    let quoted = call("say:a", &[("text", "!!!gadget_start:x\n<tool_call>{}")]);
+    let ended = check(&quoted, &[], 0, &[]);
+    assert_eq!(ended.stderr, "");
+    check(
+        "",
+        &[],
+        0,
+        &["No calls found. `plaincall check` lists near misses."],
+    );
 }
 
 #[test]
