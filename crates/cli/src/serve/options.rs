@@ -124,7 +124,7 @@ pub(crate) struct ServeOptions {
     #[arg(long, help_heading = "Model")]
     pub(crate) keyed: bool,
 
-    /// What stands around the reasoning in the model's text; without it `<think>` and `</think>`.
+    /// The markers around the reasoning at the beginning of the model's text. Default: `<think>` and `</think>`.
     #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], help_heading = "Model")]
     pub(crate) reasoning: Option<Vec<String>>,
 
