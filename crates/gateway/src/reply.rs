@@ -445,6 +445,7 @@ impl Reply {
                         | Code::NotAHeader
                         | Code::HeaderTooLong
                         | Code::HeaderCutOff
+                        | Code::StrayReasoningOpen
                         | Code::StrayReasoningClose
                 );
                 if is_stray {
