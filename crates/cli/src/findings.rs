@@ -136,7 +136,8 @@ impl Findings {
         remarks.extend(findings.map(|finding| Found {
             // Of a call that is rejected for its end, the message says what to do.
             help: advice(finding.code, syntax, &end_marker).filter(|_| {
-                !is_told(finding.span) && !(finding.is_error() && is_about_end(finding.code))
+                let is_said = finding.is_error() && is_about_end(finding.code);
+                !is_said && !is_told(finding.span)
             }),
             finding,
             meant: None,

@@ -115,8 +115,6 @@ impl Rejections {
             self.unclosed.push(call.span.start);
         }
         let (code, severity, message) = match decision {
-            // The document and the definitions report these.
-            Err(NotRun::Wrong(_) | NotRun::DuplicateId(_)) if is_closed => return,
             Err(reason @ NotRun::AfterUnclosed) => {
                 (AFTER_UNCLOSED, severity, reason.sentence(end_marker))
             }
@@ -124,7 +122,10 @@ impl Rejections {
                 let message = format!("{suspect}: a run asks for approval of this very call");
                 (HELD, Severity::Warning, message)
             }
-            Ok(MayRun::Yes) if is_closed => return,
+            // The document and the definitions report what is wrong besides the end.
+            Ok(MayRun::Yes) | Err(NotRun::Wrong(_) | NotRun::DuplicateId(_)) if is_closed => {
+                return;
+            }
             Ok(MayRun::Yes) | Err(NotRun::Wrong(_) | NotRun::DuplicateId(_)) => {
                 let message = match call.termination {
                     Termination::NextCall => "the next call begins before this call is closed",

@@ -297,9 +297,9 @@ impl Stage {
         }
         if !options.json {
             let text = String::from_utf8_lossy(&reply.fed);
-            near_misses_outside_calls(&text, &beginning.dialect)
-                .iter()
-                .for_each(|note| remark(note));
+            for note in near_misses_outside_calls(&text, &beginning.dialect) {
+                remark(&note);
+            }
         }
         tell_what_is_wrong(options, &results, &cut_off);
         match (status, ending, failure) {

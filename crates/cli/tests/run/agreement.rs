@@ -1,6 +1,7 @@
 //! What `check` reports and what `run` rejects are the same, as far as the text and the tools say it.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 
 use plaincall::Dialect;
@@ -181,9 +182,8 @@ fn check_reports_what_run_rejects() {
         ),
         (
             format!(
-                "{}{end}{}{end}",
-                look("a:b"),
-                format!("!!!GADGET_START:look:b:a\n!!!ARG:{arg}")
+                "{}{end}!!!GADGET_START:look:b:a\n!!!ARG:{arg}{end}",
+                look("a:b")
             ),
             &[1],
         ),
@@ -315,9 +315,9 @@ fn reply(choices: &mut Choices<'_>) -> String {
             text += pick(EMOJI);
             continue;
         }
-        text += &format!("!!!GADGET_START:{}\n", pick(HEADERS));
+        writeln!(text, "!!!GADGET_START:{}", pick(HEADERS)).unwrap();
         if pick(&["argument", "argument", "argument", "none"]) == "argument" {
-            text += &format!("!!!ARG:{}\n{}", pick(POINTERS), pick(VALUES));
+            write!(text, "!!!ARG:{}\n{}", pick(POINTERS), pick(VALUES)).unwrap();
         }
         text += pick(ENDS);
         text += pick(BETWEEN);
@@ -330,13 +330,13 @@ fn check_reports_what_run_rejects_in_random_replies() {
     let scene = Scene::with_tools("", TOOLS);
     let mut some = 0;
     for case in cases("CHECK_AND_RUN_CASES", 120) {
-        let bytes: Vec<u8> = (0..64_u64)
+        let bytes: Vec<u8> = (0..64_u32)
             .map(|at| {
                 ((case + 1)
                     .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-                    .rotate_left(at as u32)
-                    ^ at)
-                    .to_le_bytes()[3]
+                    .rotate_left(at)
+                    ^ u64::from(at))
+                .to_le_bytes()[3]
             })
             .collect();
         let text = reply(&mut Choices::new(&bytes));

@@ -286,9 +286,7 @@ fn what_a_tool_sees_of_the_environment() {
 #[test]
 fn input_of_every_kind() {
     let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    Scene::new(bytes)
-        .run(&[])
-        .assert(0, &["No calls found"]);
+    Scene::new(bytes).run(&[]).assert(0, &["No calls found"]);
     // What is no text in a value becomes U+FFFD; the call is understood.
     let mut half = call("say:a", &[("text", "@")]).into_bytes();
     let at = half.iter().position(|&byte| byte == b'@').unwrap();
