@@ -42,17 +42,15 @@ impl Listing {
     pub(crate) fn add(&mut self, texts: &[(Style, String)], extent: Extent, what: &str) {
         let most = match extent {
             Extent::Ends(most) if texts.len() > most => most,
-            _ => texts.len(),
+            _ => return self.add_all(texts, extent),
         };
         let (front, back) = (most - most / 3, most / 3);
         let behind = texts.len() - back;
         self.add_all(texts.get(..front).unwrap_or_default(), extent);
-        if most < texts.len() {
-            self.is_cut = true;
-            let left_out = words::count(behind - front, "line");
-            let text = format!("({left_out} more of the {what})");
-            self.lines.push(indented(ASKING, &text));
-        }
+        self.is_cut = true;
+        let left_out = words::count(behind - front, "line");
+        let text = format!("({left_out} more of the {what})");
+        self.lines.push(indented(ASKING, &text));
         self.add_all(texts.get(behind..).unwrap_or_default(), extent);
     }
 
