@@ -514,7 +514,7 @@ impl Reply {
         }
         self.given_ids.insert(started.id.clone());
         self.begun += 1;
-        if !self.plan.streams_arguments {
+        if !self.plan.streams_arguments() {
             self.open = Some(Opened::Held);
             return None;
         }
@@ -569,7 +569,7 @@ impl Reply {
         }
         match checked {
             // A reply that is truncated is not repaired: the call is left out.
-            Err(invalid) if !self.plan.streams_arguments && !self.is_truncated => {
+            Err(invalid) if !self.plan.streams_arguments() && !self.is_truncated => {
                 Some(Before::Invalid(call, invalid))
             }
             _ => None,

@@ -122,12 +122,14 @@ pub fn translate<'r>(
     let taught = offer.teach(told, read, one_call);
     let taught = taught.map_err(|error| Refusal::settings(&error))?;
     let taken = ids(&request);
-    let streams_arguments =
-        settings.arguments == ArgumentMode::Stream && request.is_streamed() && !offer.is_strict();
-    let untrusted = if streams_arguments {
-        Vec::new()
+    let arguments = if request.is_streamed() && !offer.is_strict() {
+        settings.arguments
     } else {
-        Texts::of(&request).into_untrusted()
+        ArgumentMode::Checked
+    };
+    let untrusted = match arguments {
+        ArgumentMode::Checked => Texts::of(&request).into_untrusted(),
+        ArgumentMode::Stream => Vec::new(),
     };
     let words = put_into_words(
         &mut request,
@@ -147,7 +149,7 @@ pub fn translate<'r>(
         choice,
         one_call,
         unclosed: settings.unclosed,
-        streams_arguments,
+        arguments,
         repair_rounds: settings.repair_rounds,
         // Servers know others beside `stop`.
         stops_anywhere: request

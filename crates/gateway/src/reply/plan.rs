@@ -8,6 +8,7 @@ use plaincall_syntax::Dialect;
 
 use crate::key::Secret;
 use crate::offer::{Choice, Offer};
+use crate::settings::ArgumentMode;
 use crate::spoken::Spoken;
 
 /// How the reply to a request is read and given to the client. [`translate`](crate::translate) makes it.
@@ -25,8 +26,8 @@ pub struct ReplyPlan {
     pub(crate) one_call: bool,
     /// What happens to calls without an end marker.
     pub(crate) unclosed: Unclosed,
-    /// Whether arguments are sent while they are written.
-    pub(crate) streams_arguments: bool,
+    /// When arguments are sent.
+    pub(crate) arguments: ArgumentMode,
     pub(crate) repair_rounds: u32,
     /// Whether the client has set words at which the model stops: then a natural end may be one in the middle.
     pub(crate) stops_anywhere: bool,
@@ -68,12 +69,12 @@ impl ReplyPlan {
 
     /// Whether the arguments of a call are sent while the call may still prove invalid.
     pub fn streams_arguments(&self) -> bool {
-        self.streams_arguments
+        self.arguments == ArgumentMode::Stream
     }
 
     /// Whether the model may be asked again, hidden from the client.
     pub(crate) fn may_repair(&self) -> bool {
-        !self.streams_arguments && self.choice != Choice::None
+        !self.streams_arguments() && self.choice != Choice::None
     }
 
     /// Whether the client wants to know at the end of a stream what the answer cost.
