@@ -284,6 +284,7 @@ impl Reply {
     }
 
     /// Whether something is held back from the client: a call, or a round of repair.
+    #[cfg(feature = "server")]
     pub(crate) fn is_holding(&self) -> bool {
         !self.is_settled() && (matches!(self.open, Some(Opened::Held)) || self.round > 0)
     }
