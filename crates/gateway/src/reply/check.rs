@@ -97,10 +97,8 @@ pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<Complaint>
     let is_missing = plan.choice.is_required();
     let allowed = plan.allowed();
     let near = repair_reply(&ModelText::new(written), &allowed, &plan.spoken.told);
-    let near = near.ok().flatten().filter(|_| {
-        let names = allowed.iter().map(|tool| &*tool.name);
-        plan.guard().mentions_in(written, names).is_none()
-    });
+    let near = near.ok().flatten();
+    let near = near.filter(|_| !plan.is_quotation(written));
     let near = near.map(Passage::into_text);
     if near.is_none() && !is_missing {
         return None;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use plaincall_call::{EchoGuard, Foreign, ToolSpec, Unclosed};
-use plaincall_syntax::Dialect;
+use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
 
 use crate::key::Secret;
 use crate::offer::{Choice, Offer};
@@ -65,6 +65,19 @@ impl ReplyPlan {
             guard.hear(&Foreign::new(text));
         }
         guard
+    }
+
+    /// Whether a reply without a call may only quote an untrusted text that looks like one. Behind what begins a call in
+    /// another format, its name may stand anywhere: any such text counts.
+    pub(crate) fn is_quotation(&self, written: &str) -> bool {
+        let near = near_misses(written, &self.spoken.told).unwrap_or_default();
+        let is_format = near.iter().all(|miss| miss.format.is_some());
+        if is_format && self.untrusted.iter().any(|text| mentions_call_format(text)) {
+            return true;
+        }
+        let allowed = self.allowed();
+        let names = allowed.iter().map(|tool| &*tool.name);
+        self.guard().mentions_in(written, names).is_some()
     }
 
     /// Whether the arguments of a call are sent while the call may still prove invalid.

@@ -69,8 +69,14 @@ impl<'r> Texts<'r> {
     /// Those that the model has not written as calls, in JSON also as they are without escapes.
     pub(super) fn into_untrusted(mut self) -> Vec<String> {
         self.unescape();
-        let texts = self.plain.into_iter().chain(self.json);
-        texts.map(Cow::into_owned).collect()
+        // Every definition has this key, which calls in other formats have too.
+        let json = self
+            .json
+            .iter()
+            .map(|text| text.replace("\"parameters\"", ""));
+        let json: Vec<String> = json.collect();
+        let plain = self.plain.into_iter().map(Cow::into_owned);
+        plain.chain(json).collect()
     }
 
     /// The same without escapes where they are JSON, which can spell a letter in two ways.

@@ -266,6 +266,26 @@ fn truncated_replies_are_not_repaired() {
     }
 }
 
+/// Calls in other formats are near misses, and valid calls beside them are sent.
+#[test]
+fn calls_in_other_formats() {
+    for text in [
+        "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>\n",
+        "<function=now>\n</function>\n",
+        "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}}]\n",
+        "```json\n{\"name\": \"now\", \"arguments\": {}}\n```\n",
+        "\u{FF01}\u{FF01}\u{FF01}GADGET_START:now\n\u{FF01}\u{FF01}\u{FF01}GADGET_END\n",
+    ] {
+        let expected = format!("{text:?} add({{\"a\":5}}) tool_calls");
+        check_rounds(&json!({}), &[text, ADD], &expected, &["!!!GADGET_START:"]);
+        let page = json!({"messages": [{"role": "user", "content": text}]});
+        let expected = format!("{text:?} stop");
+        check_rounds(&page, &[text], &expected, &[]);
+        let expected = format!("{text:?} add({{\"a\":5}}) tool_calls");
+        check_rounds(&json!({}), &[&format!("{text}{ADD}")], &expected, &[]);
+    }
+}
+
 /// What is kept for a repair is bounded.
 #[test]
 fn a_very_long_reply_is_not_repaired() {
