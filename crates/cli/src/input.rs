@@ -1,11 +1,11 @@
 //! Where texts come from: files and standard input, as a stream of chunks of bytes.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use plaincall_call::Completeness;
+use plaincall_call::{Completeness, nearest_name};
 
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain, remark};
@@ -183,12 +183,36 @@ pub(crate) fn or_standard(files: &[PathBuf]) -> Vec<PathBuf> {
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
     let reason = match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::NotFound => format!("there is no such file{}", near_file(Path::new(name))),
         ErrorKind::IsADirectory => "it is a directory; name a file in it".to_owned(),
         ErrorKind::PermissionDenied => "its permissions do not allow it".to_owned(),
         _ => error.to_string(),
     };
     Failure::Broken(format!("cannot read {name}: {reason}"))
+}
+
+/// How many names of a directory are compared with one that is not there.
+const COMPARED: usize = 1000;
+
+/// The file that was probably meant, from the same directory.
+fn near_file(path: &Path) -> String {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+        return String::new();
+    };
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+        return String::new();
+    };
+    let names = entries.flatten().take(COMPARED);
+    let mut names: Vec<String> = names
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    let near = nearest_name(name, names.iter().map(String::as_str));
+    let near = near.map(|near| path.with_file_name(near).display().to_string());
+    near.map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }
 
 #[cfg(unix)]

@@ -75,17 +75,32 @@ pub fn main() -> ExitCode {
     status::exit_code(run(cli), command)
 }
 
-/// Says what the file with the tools is to whoever has named none.
+/// What a required option takes, for a message that it is missing.
+const TIPS: [(&str, &str); 3] = [
+    (
+        "--tools",
+        "the file says which tools there are and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)",
+    ),
+    (
+        "--upstream",
+        "the address of the model server up to `/v1`, such as http://localhost:11434/v1 for Ollama",
+    ),
+    ("--to ", "the syntax is `block` or `emoji`"),
+];
+
+/// Adds a tip to the message that a required option is missing.
 fn advised(mut error: clap::Error) -> clap::Error {
-    let lacks_tools = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(lacking)) => lacking.iter().any(|it| it.starts_with("--tools")),
-        _ => false,
+    let tip = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(lacking)) => {
+            let is_lacking = |name: &str| lacking.iter().any(|it| it.starts_with(name));
+            TIPS.iter().find(|(name, _)| is_lacking(name))
+        }
+        _ => None,
     };
-    if lacks_tools {
-        let tip = "the file says which tools there are and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)";
+    if let Some((_, tip)) = tip {
         error.insert(
             ContextKind::Suggested,
-            ContextValue::StyledStrs(vec![tip.into()]),
+            ContextValue::StyledStrs(vec![(*tip).into()]),
         );
     }
     error

@@ -327,14 +327,14 @@ fn what_it_refuses() {
         (
             "localhost:11434",
             &free,
-            "perhaps http://localhost:11434",
+            "did you mean http://localhost:11434?",
             2,
         ),
-        ("", &["--listen", "8090"], "perhaps 127.0.0.1:8090", 2),
+        ("", &["--listen", "8090"], "did you mean 127.0.0.1:8090?", 2),
         (
             "",
             &["--listen", "localhost:8091"],
-            "perhaps 127.0.0.1:8091",
+            "did you mean 127.0.0.1:8091?",
             2,
         ),
         (

@@ -319,7 +319,7 @@ impl Check<'_> {
                 place: CommandPlace::Whole,
                 occurrence: before.matches(placeholder.as_str()).count(),
                 message: format!(
-                    "`{placeholder}` stands between single quotes, where the shell puts nothing in: use double quotes, or close the quotes around it, as in `'…'\"{placeholder}\"'…'`; for the text itself write `{{{placeholder}}}`"
+                    "`{placeholder}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{placeholder}\"'…'`; for the text itself write `{{{placeholder}}}`"
                 ),
                 placeholder: Some(placeholder),
             });

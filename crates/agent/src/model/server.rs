@@ -222,7 +222,7 @@ fn base(url: &str) -> Result<Url, String> {
     let without_query = url.split(['?', '#']).next().unwrap_or_default();
     if behind_scheme == url && !url.is_empty() && !url.starts_with('/') {
         return Err(format!(
-            "{without_query}: an address that begins with http:// or https:// is needed, perhaps http://{without_query}"
+            "{without_query}: an address begins with http:// or https://; did you mean http://{without_query}?"
         ));
     }
     let mut base: Url = url
@@ -415,9 +415,12 @@ mod tests {
             ("https://a/v1?api-version=1#x", Ok("https://a/v1")),
             (
                 "localhost:11434/v1",
-                Err("perhaps http://localhost:11434/v1"),
+                Err("did you mean http://localhost:11434/v1?"),
             ),
-            ("api.example?key=word@", Err("perhaps http://api.example")),
+            (
+                "api.example?key=word@",
+                Err("did you mean http://api.example?"),
+            ),
             ("name:word@a/v1", Err("a name or a password")),
             ("http://name:word@a/v1", Err("a name or a password")),
             ("/v1", Err("/v1: ")),

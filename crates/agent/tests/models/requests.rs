@@ -252,7 +252,7 @@ async fn settings_that_cannot_work() {
     for (model, expected) in [
         (
             OpenAi::new("localhost:1/v1", "m"),
-            "perhaps http://localhost:1/v1",
+            "did you mean http://localhost:1/v1?",
         ),
         (OpenAi::new(url, "m").key(" "), "the key is empty"),
         (

@@ -80,7 +80,7 @@ pub fn read_tool_definitions(json: &str) -> Result<Vec<ToolSpec>, DefinitionsErr
     let tools = match json_text::parse_placed(json.trim_start_matches('\u{feff}')) {
         Ok(document) => tools(&document, &mut mistakes),
         Err(fault) => {
-            let message = format!("it is no JSON that can be used: {}", fault.message);
+            let message = format!("this JSON cannot be used: {}", fault.message);
             mistakes.push(SpecError::new("", message));
             json_place = fault.place;
             Vec::new()

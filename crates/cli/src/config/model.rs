@@ -133,7 +133,7 @@ impl Configuration {
             names => format!(" ({})", names.join(", ")),
         };
         Failure::Configuration(format!(
-            "no model is named: say `--model NAME`{names}, such as `--model ollama:qwen3` or `--model {REPLAY}FILE`, or set {own}"
+            "no model is set: use `--model NAME`{names}, such as `--model ollama:qwen3` or `--model {REPLAY}FILE`, or set {own}"
         ))
     }
 

@@ -202,7 +202,7 @@ pub(crate) fn new_log(path: &Path) -> Result<Log, Failure> {
         LogError::Exists { path } => {
             let path = path.display();
             Failure::Broken(format!(
-                "there is a file {path} already; if it is the log of a run that was cut off, `plaincall run --resume {path}` takes that up again, otherwise name a new file"
+                "the file {path} already exists; `plaincall run --resume {path}` resumes an interrupted run from its log; for a new log, name a new file"
             ))
         }
         error => Failure::Broken(error.to_string()),

@@ -270,7 +270,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         let port = text.rsplit(':').next().unwrap_or_default();
         let port = port.parse::<u16>().unwrap_or(8080);
-        format!("an address is that of a machine in digits, and a port: perhaps 127.0.0.1:{port}")
+        format!("write an IP address and a port; did you mean 127.0.0.1:{port}?")
     })
 }
 

@@ -7,6 +7,7 @@ mod cases;
 mod every_split;
 mod large;
 mod mcp;
+mod mistakes;
 mod process;
 mod stopped;
 mod terminal;

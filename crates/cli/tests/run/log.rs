@@ -43,7 +43,7 @@ fn a_file_that_is_there_is_not_touched() {
     let scene = Scene::new("Text.\n");
     fs::write(scene.path("log"), "precious").unwrap();
     let ended = scene.run(&["--log", "log"]);
-    check(&ended, 1, &["there is a file log already", "--resume log"]);
+    check(&ended, 1, &["the file log already exists", "--resume log"]);
     assert_eq!(fs::read_to_string(scene.path("log")).unwrap(), "precious");
     assert_eq!(ended.stdout, "");
     check(&scene.run(&["--log", "missing/log"]), 1, &["missing/log"]);

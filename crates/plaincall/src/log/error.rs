@@ -90,7 +90,7 @@ impl fmt::Display for LogError {
             ),
             Self::Exists { path } => write!(
                 formatter,
-                "there is a file `{}` already: name a new one, or take up the run that it is the log of",
+                "the file `{}` already exists: name a new one, or resume the run that it is the log of",
                 path.display()
             ),
             Self::InUse { path } => write!(

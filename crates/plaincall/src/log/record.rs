@@ -102,7 +102,7 @@ impl Record {
             let common = bad.len().min(BEGINNING.len());
             return Some(if bad.get(..common) != BEGINNING.get(..common) {
                 LogError::NotALog {
-                    what: "it does not begin as one".to_owned(),
+                    what: "it does not begin like one; name a file that `plaincall run --log FILE` wrote".to_owned(),
                 }
             } else if after.is_empty() {
                 LogError::Empty

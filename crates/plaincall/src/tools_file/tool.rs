@@ -241,7 +241,7 @@ fn command(table: &Table<'_, '_>, path: &Path, mistakes: &mut Mistakes<'_>) -> O
 fn command_line<'t>(entry: &Entry<'t, '_>, mistakes: &mut Mistakes<'_>) -> Option<Vec<&'t str>> {
     if let DeValue::String(line) = entry.value() {
         let message = format!(
-            "`command` is a list, one text for the program and one for each argument; for a line that a shell is to read write `shell = \"{line}\"`"
+            "`command` must be a list: the program, then each argument; for a shell command line, write `shell = \"{line}\"`"
         );
         mistakes.add(entry.span(), message);
         return None;

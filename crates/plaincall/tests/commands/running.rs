@@ -420,7 +420,7 @@ fn commands_that_do_not_fit() {
     check(
         Command::shell("echo \"{a}\" '{a}'"),
         &[
-            "`{a}` stands between single quotes, where the shell puts nothing in: use double quotes, or close the quotes around it, as in `'…'\"{a}\"'…'`; for the text itself write `{{a}}`",
+            "`{a}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{a}\"'…'`; for the text itself write `{{a}}`",
         ],
     );
     check(

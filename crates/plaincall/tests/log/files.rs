@@ -40,11 +40,11 @@ fn a_file_that_exists_is_never_written_over() {
     let (_directory, path) = place();
     fs::write(&path, "mine").unwrap();
     let expected = format!(
-        "there is a file `{}` already: name a new one, or take up the run that it is the log of",
+        "the file `{}` already exists: name a new one, or resume the run that it is the log of",
         path.display()
     );
     assert_eq!(message(Log::create(&path)), expected);
-    let other = "this is not the log of a run: it does not begin as one";
+    let other = "this is not the log of a run: it does not begin like one; name a file that `plaincall run --log FILE` wrote";
     assert_eq!(message(Log::resume(&path)), other);
     assert_eq!(fs::read(&path).unwrap(), b"mine");
 }
@@ -161,7 +161,7 @@ fn a_log_is_opened_as_what_it_is() {
     fs::write(&path, lines(&[begin()])).unwrap();
     assert_eq!(Log::open(&path).unwrap().history(), [begin()]);
     fs::write(&path, "mine").unwrap();
-    let other = "this is not the log of a run: it does not begin as one";
+    let other = "this is not the log of a run: it does not begin like one; name a file that `plaincall run --log FILE` wrote";
     assert_eq!(message(Log::open(&path)), other);
     Log::remove(&path).unwrap();
     assert!(!path.exists());

@@ -125,7 +125,7 @@ fn other_versions_are_refused() {
 
 #[test]
 fn what_is_not_a_log_is_refused() {
-    let other = "this is not the log of a run: it does not begin as one";
+    let other = "this is not the log of a run: it does not begin like one; name a file that `plaincall run --log FILE` wrote";
     for bytes in [
         "\n",
         "{}",

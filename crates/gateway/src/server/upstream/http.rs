@@ -165,7 +165,7 @@ fn base(url: &str) -> Result<String, String> {
     }
     if behind_scheme == url && !url.is_empty() && !url.starts_with('/') {
         return Err(format!(
-            "{url}: an address that begins with http:// or https:// is needed, perhaps http://{url}"
+            "{url}: an address begins with http:// or https://; did you mean http://{url}?"
         ));
     }
     let uri: Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
@@ -341,12 +341,15 @@ mod tests {
                 Ok("https://api.example/openai/v1"),
             ),
             ("http://[::1]:8000/v1", Ok("http://[::1]:8000/v1")),
-            ("localhost:11434", Err("perhaps http://localhost:11434")),
+            (
+                "localhost:11434",
+                Err("did you mean http://localhost:11434?"),
+            ),
             (
                 "localhost:11434/v1",
-                Err("perhaps http://localhost:11434/v1"),
+                Err("did you mean http://localhost:11434/v1?"),
             ),
-            ("api.example/v1", Err("perhaps http://api.example/v1")),
+            ("api.example/v1", Err("did you mean http://api.example/v1?")),
             ("name:word@a/v1", Err("a name or a password")),
             ("/v1", Err("begins with http://")),
             ("ftp://a/v1", Err("begins with http://")),
