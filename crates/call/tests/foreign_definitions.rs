@@ -103,8 +103,8 @@ fn mistakes(document: &str, expected: &[(&str, &str)]) {
 
 #[test]
 fn mistakes_have_places() {
-    mistakes("", &[("", "no JSON")]);
-    mistakes("[", &[("", "no JSON")]);
+    mistakes("", &[("", "this JSON cannot be used")]);
+    mistakes("[", &[("", "this JSON cannot be used")]);
     mistakes("5", &[("", "list of tools")]);
     mistakes(r#"{"tools": {}}"#, &[("/tools", "list of tools")]);
     mistakes(r#"{"result": {}}"#, &[("/result", "`tools`")]);

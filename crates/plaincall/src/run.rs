@@ -25,7 +25,7 @@ use crate::cut::{READ_RESULT, cut_of};
 use crate::definition::definitions;
 use crate::driver::{Driver, Equipment, Message};
 use crate::event::{RunBegin, Teller};
-use crate::events::{Observer, RunEvents, observe};
+use crate::events::{Listener, Observer, RunEvents, observe};
 use crate::gate::Gate;
 use crate::log::{LOG_VERSION, Log, Recorder};
 use crate::policy::{Echoes, Policy};
@@ -537,13 +537,7 @@ impl RunBuilder {
                 self.note,
             ),
         };
-        let mut listeners = Vec::new();
-        let mut observers = Vec::new();
-        for observer in self.observers {
-            let (listener, done) = observe(observer).map_err(RunError::Observer)?;
-            listeners.push(listener);
-            observers.push(done);
-        }
+        let (listeners, observers) = start(self.observers)?;
         let resumed = replayed.as_mut().and_then(Replayed::take_last_turn);
         let text_is_wanted = AtomicBool::new(self.log.is_some() || !listeners.is_empty());
         let surroundings = Arc::new(Surroundings {
@@ -588,6 +582,15 @@ impl RunBuilder {
             observers,
         })
     }
+}
+
+/// Starts the observers: what sends them the events, and what says that they have ended.
+fn start(
+    observers: Vec<Box<dyn Observer>>,
+) -> Result<(Vec<Listener>, Vec<oneshot::Receiver<()>>), RunError> {
+    let started = observers.into_iter().map(observe);
+    let started: Result<Vec<_>, _> = started.collect();
+    Ok(started.map_err(RunError::Observer)?.into_iter().unzip())
 }
 
 /// How deep lists and objects are nested in a value. Deeper than is allowed says as much as it needs to.
