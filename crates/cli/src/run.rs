@@ -45,7 +45,7 @@ use crate::run::reply::Reply;
 use crate::run::stage::{Ended, Stage};
 pub(crate) use crate::run::terminal::Size;
 use crate::runtime::block_on;
-use crate::status::{Failure, Outcome, Status, remark};
+use crate::status::{Failure, Outcome, Status, remark, tell_directory};
 
 /// What the standard input is called instead of a file.
 const STANDARD_INPUT: &str = "-";
@@ -310,6 +310,9 @@ async fn begin(
             }
             Failure::Broken(error.to_string())
         })?;
+    if options.resume.is_some() {
+        tell_directory(&run.directories());
+    }
     stage
         .play(run, reply, options, beginning, &mut interrupts)
         .await

@@ -33,7 +33,7 @@ use crate::run::stopping::Stopping;
 use crate::run::telling::{Forwarding, all_told, tick};
 use crate::run::terminal::Size;
 use crate::run::word;
-use crate::status::{Failure, Outcome, Status, complain, remark, tell_directory, tell_removed};
+use crate::status::{Failure, Outcome, Status, complain, remark, tell_removed};
 
 /// How many rows of an output are shown: on a terminal, and in a pipe.
 const ROWS_ON_TERMINAL: usize = 12;
@@ -210,9 +210,6 @@ impl Stage {
         };
         let canceller = run.canceller();
         gate.desk.set_quit(move || canceller.cancel());
-        if options.resume.is_some() {
-            tell_directory(&run.directories());
-        }
         gate.set_directories(run.directories());
         let cut_off = beginning.past.cut_off();
         let fragments = Arc::new(Fragments::default());
