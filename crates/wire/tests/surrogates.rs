@@ -1,6 +1,7 @@
 //! Halves of surrogate pairs: replaced where they stand alone, joined where an event cut a pair.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use plaincall_wire::{SurrogateJoiner, read, replace_lone_surrogates};
 
@@ -33,7 +34,7 @@ fn lone_halves_become_a_replacement_character() {
         ),
         // What is no JSON is not looked at further than that.
         (r#""\ud83"#, r#""\ud83"#),
-        (r#"\ud83d"#, r#"\ud83d"#),
+        (r"\ud83d", r"\ud83d"),
         (r#""\ud83d"#, r#""\ud83d"#),
         (r#""\é\ud83d""#, r#""\é\ud83d""#),
         ("", ""),
@@ -129,12 +130,14 @@ fn pairs_are_joined_over_events() {
 /// A text as JavaScript writes its JSON: halves as escapes, all else as it is.
 fn as_node_writes(units: &[u16]) -> String {
     let mut json = String::from('"');
-    for unit in char::decode_utf16(units.iter().copied()) {
-        match unit {
+    for character in char::decode_utf16(units.iter().copied()) {
+        match character {
             Ok(character @ ('"' | '\\')) => json.extend(['\\', character]),
             Ok('\n') => json.push_str("\\n"),
             Ok(character) => json.push(character),
-            Err(half) => json += &format!("\\u{:04x}", half.unpaired_surrogate()),
+            Err(half) => {
+                let _ = write!(json, "\\u{:04x}", half.unpaired_surrogate());
+            }
         }
     }
     json + "\""
@@ -147,14 +150,14 @@ fn a_text_that_was_cut_anywhere_is_read_whole() {
     let units: Vec<u16> = text.encode_utf16().collect();
     for first in 0..=units.len() {
         for second in first..=units.len() {
-            let mut joiner = SurrogateJoiner::default();
+            let mut cuts = SurrogateJoiner::default();
             let mut read_back = String::new();
             for piece in [&units[..first], &units[first..second], &units[second..]] {
                 let json = format!(
                     "{{\"choices\":[{{\"delta\":{{\"content\":{}}}}}]}}",
                     as_node_writes(piece)
                 );
-                let json = joiner.join(&json);
+                let json = cuts.join(&json);
                 let chunk: plaincall_wire::openai::ChatCompletionChunk<'_> =
                     read(json.as_bytes()).unwrap();
                 read_back += &chunk.choices()[0].content();

@@ -35,6 +35,12 @@ fn found(before: &[u8], line: &[u8]) -> Vec<Found> {
     all
 }
 
+/// Another file under the same name: a process that is being started may still hold the lock of the one before.
+fn write_anew(path: &Path, log: &[u8]) {
+    let _ = fs::remove_file(path);
+    fs::write(path, log).unwrap();
+}
+
 /// Plays what is left, and says whether somebody was asked about the call.
 async fn is_asked(scene: &Scene, path: &Path, call: u32, at: &str) -> bool {
     let (seen, ends) = play(scene, Log::resume(path).unwrap(), words()[0].clone()).await;
@@ -65,10 +71,12 @@ async fn check(scene: Scene) {
         let (before, line) = whole[..edges[number]].split_at(edges[number - 1]);
         for (name, log) in found(before, line) {
             let at = format!("{name} of line {number}");
-            fs::write(&path, &log).unwrap();
+            write_anew(&path, &log);
             // The run that takes it up is killed before anybody can say anything.
             drop(Log::resume(&path).unwrap());
-            assert!(read_log(&fs::read(&path).unwrap()).unwrap().torn.is_none());
+            let log = fs::read(&path).unwrap();
+            assert!(read_log(&log).unwrap().torn.is_none());
+            write_anew(&path, &log);
             assert!(is_asked(&scene, &path, start.call, &at).await, "{at}");
         }
     }
@@ -105,7 +113,7 @@ async fn a_start_again() {
     let edges = edges(&whole);
     let (before, line) = whole[..edges[second]].split_at(edges[second - 1]);
     for (name, log) in found(before, line) {
-        fs::write(&path, &log).unwrap();
+        write_anew(&path, &log);
         assert!(is_asked(&scene, &path, 0, &name).await, "{name}");
     }
 }
@@ -147,8 +155,8 @@ async fn a_start_behind_a_damaged_line_is_damage() {
     let start = events.iter().position(is_start).unwrap();
     let edges = edges(&whole);
     let log = &whole[..edges[start] - 1];
-    for line in 1..start {
-        for place in [edges[line] - 1, edges[line] - 5] {
+    for (line, edge) in edges.iter().enumerate().take(start).skip(1) {
+        for place in [edge - 1, edge - 5] {
             let mut log = log.to_vec();
             log[place] ^= 1;
             let error = read_log(&log).unwrap_err().to_string();
