@@ -394,3 +394,18 @@ async fn a_tool_that_needs_a_directory_says_so() {
     );
     assert!(build(&tools[1]).is_ok());
 }
+
+/// A file of 1 MiB in which each line is a mistake. To count the lines anew for each of them took minutes.
+#[test]
+fn many_mistakes_are_found_in_linear_time() {
+    let text: String = (0..80_000)
+        .map(|number| format!("wrong{number} = 1\n"))
+        .collect();
+    assert!(text.len() > 1 << 20);
+    let begun = std::time::Instant::now();
+    let error = plaincall::read_tools(&text, "/tools.toml").unwrap_err();
+    let last = error.mistakes.last().unwrap();
+    assert_eq!((last.line, last.column), (80_000, 1));
+    let took = begun.elapsed();
+    assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+}

@@ -217,3 +217,29 @@ fn the_document() {
     }
     assert_eq!(count, 4);
 }
+
+/// 1 MiB of one thing: to look at all that came before for each of them took minutes.
+#[test]
+fn large_files_are_read_in_linear_time() {
+    let filled = |line: &dyn Fn(usize) -> String| {
+        let mut text = String::new();
+        for number in 0.. {
+            text += &line(number);
+            if text.len() > 1 << 20 {
+                break;
+            }
+        }
+        text
+    };
+    let variables = filled(&|number| format!("\"V{number}\": \"\",\n"));
+    let unknown = filled(&|number| format!("k{number} = 1\n"));
+    for text in [
+        format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"x\", \"env\": {{{variables}}}}}}}}}"),
+        format!("[mcp_servers.a]\ncommand = \"x\"\n{unknown}"),
+    ] {
+        let begun = std::time::Instant::now();
+        let _ = McpConfig::read(&text, std::path::Path::new("/mcp"), |_| None);
+        let took = begun.elapsed();
+        assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+    }
+}
