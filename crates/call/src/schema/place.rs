@@ -103,9 +103,10 @@ impl<'s> Place<'s> {
         kinds.has(Kinds::OBJECT) && !kinds.has(Kinds::LIST)
     }
 
-    /// Whether an alternative says that there is an object, so that segments that count items may be keys.
+    /// Whether an alternative says that there is an object and no list, so that segments that count items may be keys.
     pub(crate) fn states_keys(&self) -> bool {
-        self.stated_kinds().has(Kinds::OBJECT)
+        let mut stated = self.alternatives.iter().filter_map(Alternative::kinds);
+        stated.any(|kinds| kinds.has(Kinds::OBJECT) && !kinds.has(Kinds::LIST))
     }
 
     /// Whether segments that count items are keys rather than that: an alternative says that there is an object, and
