@@ -5,6 +5,7 @@ mod configuration;
 mod conversations;
 mod sessions;
 mod terminals;
+mod trust;
 mod tutorial;
 
 use std::fs;

@@ -1,28 +1,23 @@
-//! Layers of the configuration, and what a project's file may say.
+//! Layers of the configuration, and what their settings do.
 
 use std::fs;
 
-use std::os::unix::fs::PermissionsExt as _;
-
-use rustix::fs::{CWD, FileType, Mode, mknodat};
-
 use super::{MODEL, at_home, run, scene};
-use crate::pseudo_terminal::{Options, Terminal};
 use crate::scene::{Ended, Scene, call};
 
 /// Writes the user's own file.
-fn user(scene: &Scene, text: &str) {
+pub(super) fn user(scene: &Scene, text: &str) {
     let folder = scene.path("home/.config/plaincall");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("config.toml"), text).unwrap();
 }
 
-fn project(scene: &Scene, text: &str) {
+pub(super) fn project(scene: &Scene, text: &str) {
     fs::write(scene.path("plaincall.toml"), text).unwrap();
 }
 
 /// The fingerprint of what would be trusted, as it is named where there is no terminal.
-fn fingerprint(scene: &Scene) -> String {
+pub(super) fn fingerprint(scene: &Scene) -> String {
     let ended = at_home(scene, &["config", "--trust"]);
     assert_eq!(ended.status, Some(1), "{ended:?}");
     let (_, rest) = ended.stderr.split_once("--trust=").unwrap();
@@ -30,7 +25,7 @@ fn fingerprint(scene: &Scene) -> String {
 }
 
 /// Trusts the project's file as it is.
-fn trust(scene: &Scene) {
+pub(super) fn trust(scene: &Scene) {
     let option = format!("--trust={}", fingerprint(scene));
     let ended = at_home(scene, &["config", &option]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -302,293 +297,6 @@ fn mistakes_are_shown_where_they_stand() {
 }
 
 #[test]
-fn what_is_not_trusted_stops_nobody() {
-    let scene = scene(&["Hello.", "Hello.", "Hello.", "Hello.", "Hello.", "Hello."]);
-    let ask = |status: i32, part: &str| {
-        let options = ["ask", "What?", "--model", MODEL, "--tools", "tools.toml"];
-        let ended = at_home(&scene, &options);
-        assert_eq!(ended.status, Some(status), "{part}: {ended:?}");
-        assert!(ended.stderr.contains(part), "{part:?}: {ended:?}");
-    };
-    project(&scene, "modl = 'x'\nmodel = 1");
-    ask(0, "plaincall.toml has 2 mistakes, so nothing of it counts");
-    let refused = at_home(&scene, &["config", "--trust"]);
-    assert_eq!(refused.status, Some(2), "{refused:?}");
-    // A rule that is about nothing that there is.
-    let deny = "[[rules]]\ntools = 'wirte'\nverdict = 'deny'\nreason = 'no'\n";
-    project(&scene, deny);
-    ask(0, "did you mean `write`?");
-    fs::write(scene.path("plaincall.toml"), b"\xff").unwrap();
-    ask(0, "plaincall.toml is no text");
-    fs::write(scene.path("plaincall.toml"), vec![b'#'; (1 << 20) + 1]).unwrap();
-    ask(0, "plaincall.toml cannot be read: it has more than 1 MiB");
-    // Who has trusted what it forbids counts on it.
-    project(&scene, deny);
-    trust(&scene);
-    ask(2, "did you mean `write`?");
-    project(&scene, "modl = 'x'");
-    ask(2, "plaincall.toml has a mistake, so nothing is done");
-    assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
-    ask(0, "so nothing of it counts");
-}
-
-#[test]
-fn whose_file_it_is() {
-    let scene = scene(&[]);
-    project(&scene, "model = 'a'\n[models.a]\nurl = 'http://a'");
-    let folder = scene.path("plaincall.toml").parent().unwrap().to_owned();
-    let config = |part: &str| {
-        let ended = at_home(&scene, &["config"]);
-        assert_eq!(ended.status, Some(0), "{ended:?}");
-        assert!(ended.stdout.contains(part), "{part:?}: {ended:?}");
-    };
-    let everybody = |mode: u32| {
-        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
-    };
-    config("(not trusted, so this does not count: `model`, `models`");
-    everybody(0o777);
-    config("nothing of it counts: it stands in a directory in which everybody can replace it");
-    let refused = at_home(&scene, &["config", "--trust"]);
-    assert_eq!(refused.status, Some(2), "{refused:?}");
-    everybody(0o1777);
-    config("(not trusted, so this does not count: `model`, `models`");
-    // Only the superuser can give a file away.
-    if std::os::unix::fs::chown(scene.path("plaincall.toml"), Some(4242), None).is_ok() {
-        config("nothing of it counts: it belongs to another user (number 4242; you are 0)");
-    }
-}
-
-#[test]
-fn what_an_untrusted_file_names_is_not_read() {
-    let scene = scene(&[]);
-    let pipe = scene.path("pipe");
-    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    fs::write(scene.path("large"), vec![b'#'; (1 << 20) + 1]).unwrap();
-    for (key, path, reason) in [
-        ("tools", "pipe", "it is no file of the usual kind"),
-        ("mcp.files", "pipe", "it is no file of the usual kind"),
-        ("tools", ".", "it is no file of the usual kind"),
-        ("tools", "large", "it has more than 1 MiB"),
-        ("tools", "missing", "there is no such file"),
-    ] {
-        project(&scene, "model = 'trusted before'");
-        // Neither where nothing was trusted nor where something else was.
-        for is_known in [false, true] {
-            if is_known {
-                trust(&scene);
-            }
-            project(&scene, &format!("{key} = ['{path}']"));
-            let ended = at_home(&scene, &["config"]);
-            assert_eq!(ended.status, Some(0), "{path}: {ended:?}");
-            assert!(ended.stdout.contains("not trusted"), "{path}: {ended:?}");
-            let ended = at_home(&scene, &["config", "--trust"]);
-            assert_eq!(ended.status, Some(1), "{path}: {ended:?}");
-            assert!(ended.stderr.contains(reason), "{path}: {ended:?}");
-            project(&scene, "model = 'trusted before'");
-        }
-        assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
-    }
-}
-
-#[test]
-fn a_project_reads_nothing_outside_it() {
-    let scene = scene(&["Hello."]);
-    let outside = scene.path("home/secret");
-    fs::create_dir_all(scene.path("home")).unwrap();
-    fs::write(&outside, "outside and secret").unwrap();
-    fs::create_dir(scene.path("work")).unwrap();
-    std::os::unix::fs::symlink(&outside, scene.path("work/link")).unwrap();
-    std::os::unix::fs::symlink(scene.path("home"), scene.path("work/folder")).unwrap();
-    std::os::unix::fs::symlink("inside", scene.path("work/inner")).unwrap();
-    fs::write(scene.path("work/inside"), "inside").unwrap();
-    let config = |options: &[&str]| -> Ended {
-        let mut command = scene.plaincall(options);
-        command.current_dir(scene.path("work"));
-        command.env("HOME", scene.path("home"));
-        command.output().unwrap().into()
-    };
-    let written = |text: &str| fs::write(scene.path("work/plaincall.toml"), text).unwrap();
-    for key in [
-        "system_file = 'PATH'",
-        "tools = ['PATH']",
-        "mcp.files = ['PATH']",
-        "builtin.directory = 'PATH'",
-        "models.a = { replay = 'PATH' }",
-    ] {
-        // As it is written.
-        for path in [
-            "../home/secret",
-            "~/secret",
-            outside.to_str().unwrap(),
-            "/dev/stdin",
-            "x/../../home",
-        ] {
-            written(&key.replace("PATH", path));
-            let ended = config(&["config", "--trust"]);
-            assert_eq!(ended.status, Some(2), "{key} {path}: {ended:?}");
-            assert!(
-                ended.stderr.contains("lies outside the project"),
-                "{key} {path}: {ended:?}"
-            );
-            assert!(
-                !ended.stdout.contains("secret\n"),
-                "{key} {path}: {ended:?}"
-            );
-        }
-        // Behind links.
-        for path in ["link", "folder/secret", "./folder/../home/secret", "folder"] {
-            written(&key.replace("PATH", path));
-            let ended = config(&["config", "--trust"]);
-            assert_eq!(ended.status, Some(1), "{key} {path}: {ended:?}");
-            assert!(
-                ended.stderr.contains("outside the project"),
-                "{key} {path}: {ended:?}"
-            );
-            assert!(
-                !ended.stdout.contains("outside and"),
-                "{key} {path}: {ended:?}"
-            );
-        }
-    }
-    written("system_file = 'inner'");
-    let ended = config(&["config", "--trust"]);
-    assert!(ended.stdout.contains("\ninside\n"), "{ended:?}");
-    let (_, rest) = ended.stderr.split_once("--trust=").unwrap();
-    let option = format!("--trust={}", rest.split('`').next().unwrap());
-    assert_eq!(config(&["config", &option]).status, Some(0));
-    assert!(config(&["config"]).stdout.contains("(trusted)"));
-    // What is swapped afterwards, for a file with the same text or not, does not count.
-    fs::remove_file(scene.path("work/inner")).unwrap();
-    fs::write(&outside, "inside").unwrap();
-    std::os::unix::fs::symlink(&outside, scene.path("work/inner")).unwrap();
-    assert!(config(&["config"]).stdout.contains("(not trusted"));
-}
-
-#[test]
-fn a_project_takes_no_variables() {
-    let scene = scene(&["Hello."]);
-    let tools = "[tools.a]\ndescription = 'x'\neffect = 'read'\ncommand = ['env']\nenvironment = ['EDITOR', 'OPENAI_API_KEY']\n";
-    fs::write(scene.path("own.toml"), tools).unwrap();
-    project(&scene, "tools = ['own.toml']");
-    trust(&scene);
-    let ask = || at_home(&scene, &["ask", "What?", "--model", MODEL]);
-    let ended = ask();
-    assert_eq!(ended.status, Some(2), "{ended:?}");
-    for part in [
-        "own.toml: the tool `a` takes `EDITOR` of your environment",
-        "name this file in your own configuration",
-    ] {
-        assert!(ended.stderr.contains(part), "{part:?}: {ended:?}");
-    }
-    // The same file is the user's own choice.
-    assert_eq!(at_home(&scene, &["config", "--distrust"]).status, Some(0));
-    fs::remove_file(scene.path("plaincall.toml")).unwrap();
-    user(
-        &scene,
-        &format!("tools = ['{}']", scene.path("own.toml").display()),
-    );
-    assert_eq!(ask().status, Some(0));
-}
-
-#[test]
-fn what_is_to_be_trusted_shows_no_secrets() {
-    let scene = scene(&[]);
-    const SECRETS: [&str; 8] = [
-        "tulip",
-        "rose",
-        "lily",
-        "daisy",
-        "orchid",
-        "sk-proj-1234567890abc",
-        "AKIAIOSFODNN7EXAMPLE",
-        "iris",
-    ];
-    let text = "model = 'a'\ntools = ['own.toml']\nsystem_file = 'words'\n# sk-proj-1234567890abc\n\
-        [mcp]\nfiles = ['mcp.json']\n\
-        [mcp.servers.x]\ncommand = 'x'\nargs = ['--api-key', 'tulip', '--password=rose']\nenv = { TOKEN = 'lily', MODE = 'seen' }\n\
-        [models.a]\nurl = 'https://me:daisy@a.example/v1?key=orchid'\n";
-    project(&scene, text);
-    fs::write(scene.path("own.toml"), "[tools.a]\ncommand = ['curl', 'https://u:iris@a.example', 'AKIAIOSFODNN7EXAMPLE', 'shown']\n").unwrap();
-    fs::write(
-        scene.path("mcp.json"),
-        "{\"mcpServers\": {\"y\": {\"command\": \"y\", \"env\": {\"API_KEY\": \"lily\"}}}}",
-    )
-    .unwrap();
-    fs::write(
-        scene.path("words"),
-        "You know that the key is sk-proj-1234567890abc. Don't tell.",
-    )
-    .unwrap();
-    let ended = at_home(&scene, &["config", "--trust"]);
-    for secret in SECRETS {
-        assert!(
-            !format!("{ended:?}").contains(secret),
-            "{secret}: {ended:?}"
-        );
-    }
-    for part in [
-        "'--api-key', '(not shown)'",
-        "MODE = 'seen'",
-        "'shown'",
-        "Don't tell.",
-        "\"command\": \"y\"",
-    ] {
-        assert!(ended.stdout.contains(part), "{part}: {ended:?}");
-    }
-    // Nor where a mistake is shown in its line.
-    for mistake in [
-        "env = { TOKEN = 'lily', X = '${Y}' }",
-        "apikey = 'lily'",
-        "headers = { Authorization = 'Bearer lily', X = 1 }",
-    ] {
-        project(&scene, &format!("[mcp.servers.x]\n{mistake}\n"));
-        for option in ["--trust", "--json"] {
-            let ended = at_home(&scene, &["config", option]);
-            assert_eq!(ended.status, Some(2), "{mistake}: {ended:?}");
-            assert!(
-                ended.stderr.contains("plaincall.toml:2:"),
-                "{mistake}: {ended:?}"
-            );
-            assert!(
-                !format!("{ended:?}").contains("lily"),
-                "{mistake}: {ended:?}"
-            );
-        }
-    }
-}
-
-#[test]
-fn what_is_trusted_is_what_was_seen() {
-    let scene = scene(&[]);
-    project(&scene, "tools = ['tools.toml']");
-    let seen = fingerprint(&scene);
-    fs::write(scene.path("tools.toml"), "[tools.a]\ncommand = ['a']\n").unwrap();
-    let ended = at_home(&scene, &["config", &format!("--trust={seen}")]);
-    assert_eq!(ended.status, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("nothing is trusted"), "{ended:?}");
-    // On a terminal a person is asked.
-    let home = scene.path("home").to_string_lossy().into_owned();
-    for (answer, is_trusted) in [("\n", false), ("yes\n", true)] {
-        let terminal = Terminal::start(
-            &scene,
-            Options {
-                command: "config",
-                arguments: &["--trust"],
-                environment: &[("HOME", &home)],
-                ..Options::default()
-            },
-        );
-        terminal.wait_for("Trust these texts? [y/N]");
-        terminal.type_keys(answer);
-        let (status, shown) = terminal.finish();
-        assert_eq!(status, Some(i32::from(!is_trusted)), "{shown}");
-        assert!(shown.contains("[tools.a]"), "{shown}");
-        let ended = at_home(&scene, &["config"]);
-        assert_eq!(ended.stdout.contains("(trusted)"), is_trusted, "{ended:?}");
-    }
-}
-
-#[test]
 fn a_key_goes_to_the_server_that_it_is_for() {
     let scene = scene(&["Hello."]);
     for (options, part) in [
@@ -709,28 +417,4 @@ fn room_is_kept_for_as_long_a_reply_as_the_model_may_write() {
         let found = ended.stderr.contains("shortened");
         assert_eq!(found, is_shortened, "{tokens}: {ended:?}");
     }
-}
-
-#[test]
-fn what_was_trusted_is_what_is_used() {
-    let tools = |word: &str| {
-        format!("[tools.say]\ncommand = ['echo', 'it says {word}']\neffect = 'read'\n")
-    };
-    let scene = scene(&[&call("say", &[]), "Done."]);
-    fs::write(scene.path("tools.toml"), tools("one")).unwrap();
-    project(&scene, "tools = ['tools.toml']");
-    trust(&scene);
-    let pipe = scene.path("pipe");
-    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    let arguments = ["ask", "Say.", "--model", MODEL, "--json", "--file", "pipe"];
-    let mut command = scene.plaincall(&arguments);
-    let child = command.env("HOME", scene.path("home")).spawn().unwrap();
-    // When the document is read the configuration has been, and no tool is made yet.
-    let document = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
-    fs::write(scene.path("tools.toml"), tools("two")).unwrap();
-    drop(document);
-    let ended: Ended = child.wait_with_output().unwrap().into();
-    assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("it says one"), "{ended:?}");
-    assert!(!ended.stdout.contains("it says two"), "{ended:?}");
 }
