@@ -88,7 +88,10 @@ pub(crate) fn files(spec: &Path) -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".md") && name != PAGE && name != "README.md" {
+        if entry.path().extension().is_some_and(|end| end == "md")
+            && name != PAGE
+            && name != "README.md"
+        {
             let text = std::fs::read_to_string(entry.path());
             files.push((
                 name.clone(),

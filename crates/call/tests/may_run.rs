@@ -205,6 +205,8 @@ fn which_calls_may_run() {
 /// A call that was ended by the next one makes later ones doubtful: they may be quotations.
 #[test]
 fn calls_behind_one_without_an_end_marker() {
+    use Unclosed::{Reject, Run};
+
     let closed = |name: &str| format!("!!!GADGET_START:{name}\n!!!ARG:x\n1\n!!!GADGET_END\n");
     let open = |name: &str| format!("!!!GADGET_START:{name}\n!!!ARG:x\n1\n");
     let quoting = |name: &str| format!("!!!GADGET_START:{name}\n!!!ARG:x\nsee !!!ARG:\n");
@@ -231,7 +233,6 @@ fn calls_behind_one_without_an_end_marker() {
         }
     };
     let rejected = ["ended-by-next-call", "after-unclosed"];
-    use Unclosed::{Reject, Run};
     check(&[open("write"), closed("write")], Reject, &rejected);
     check(&[open("write"), closed("unknown")], Reject, &rejected);
     check(&[open("unknown"), closed("idempotent")], Reject, &rejected);

@@ -100,21 +100,6 @@ impl Findings {
             let other = before.checked_sub(1).and_then(|last| near.get(last));
             other.is_some_and(|other| span.end <= other.end)
         };
-        let not_utf8 = source.replaced().map(|(count, first)| {
-            let places = counted(count, "place");
-            Finding {
-                code: NOT_UTF8,
-                severity: Severity::Warning,
-                span: Span {
-                    start: first.start,
-                    end: first.end,
-                },
-                message: format!(
-                    "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
-                ),
-                section: Section::Bytes,
-            }
-        });
         let syntax = document.syntax;
         let (findings, problems) = match run.tools {
             None => (document.diagnostics, Vec::new()),
@@ -132,7 +117,7 @@ impl Findings {
             .filter(|finding| !is_in_reasoning(finding))
             .chain(in_reasoning)
             .chain(rejections.findings)
-            .chain(not_utf8);
+            .chain(not_utf8(source));
         remarks.extend(findings.map(|finding| Found {
             // Of a call that is rejected for its end, the message says what to do.
             help: advice(finding.code, syntax, &end_marker).filter(|_| {
@@ -151,6 +136,24 @@ impl Findings {
             remarks,
         })
     }
+}
+
+/// The warning about bytes of the source that are not UTF-8.
+fn not_utf8(source: &Source) -> Option<Finding> {
+    let (count, first) = source.replaced()?;
+    let places = counted(count, "place");
+    Some(Finding {
+        code: NOT_UTF8,
+        severity: Severity::Warning,
+        span: Span {
+            start: first.start,
+            end: first.end,
+        },
+        message: format!(
+            "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
+        ),
+        section: Section::Bytes,
+    })
 }
 
 /// What a near miss is, and what to do about it.

@@ -472,7 +472,7 @@ fn an_announced_body_takes_no_memory() {
             if metrics.contains(&active) {
                 break;
             }
-            thread::sleep(std::time::Duration::from_millis(10));
+            thread::yield_now();
         }
         assert!(metrics.contains(&active), "{metrics}");
         let each = memory().saturating_sub(before) / REQUESTS;

@@ -121,8 +121,8 @@ fn pairs_are_joined_over_events() {
         (&["[DONE]", ""], &["[DONE]", ""]),
     ];
     for (events, expected) in rows {
-        let mut joiner = SurrogateJoiner::default();
-        let joined: Vec<_> = events.iter().map(|event| joiner.join(event)).collect();
+        let mut surrogates = SurrogateJoiner::default();
+        let joined: Vec<_> = events.iter().map(|event| surrogates.join(event)).collect();
         assert_eq!(joined, expected);
     }
 }

@@ -45,7 +45,7 @@ async fn say(scene: &Scene, rules: Rules, tool: &str, arguments: &[(&str, &str)]
         .build()
         .unwrap();
     let mut turn = run.turn();
-    turn.feed(&call(tool, &arguments));
+    turn.feed(call(tool, &arguments));
     let results = turn.finish(Stop::Natural).await;
     let parts = [results[0].output.as_deref(), results[0].error.as_deref()];
     parts.into_iter().flatten().collect()

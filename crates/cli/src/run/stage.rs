@@ -280,24 +280,10 @@ impl Stage {
         };
         gate.desk.close();
         tell_removed(closed, "`--run-directory DIR` keeps it");
-        let unsure = match stop {
-            Stop::Broken if beginning.reply.is_some() => Some("came through a pipe"),
-            Stop::EndOfFile => Some("is a file"),
-            _ => None,
-        };
-        let unsure = unsure.filter(|_| matches!(ending, Some(Ending::Clean)) && !options.json);
-        let was_cut_off = |result| was_cut_off(result, &beginning.dialect);
-        if let Some(origin) = unsure.filter(|_| results.iter().any(was_cut_off)) {
-            remark(&format!(
-                "the reply {origin} and may be truncated; if it is complete, `--complete` runs a call that the end of the text closes",
-            ));
+        if matches!(ending, Some(Ending::Clean)) && !options.json {
+            tell_truncated(stop, &beginning, &results);
         }
-        if !options.json {
-            let text = String::from_utf8_lossy(&reply.fed);
-            for note in near_misses_outside_calls(&text, &beginning.dialect) {
-                remark(&note);
-            }
-        }
+        tell_near_misses(options, &reply, &beginning);
         tell_what_is_wrong(options, &results, &cut_off);
         match (status, ending, failure) {
             (Status::Interrupted(_), ..) => Ok(Ended::Settled(status)),
@@ -315,6 +301,31 @@ fn status(interrupt: Option<Interrupt>, results: Option<&TurnResults>) -> Status
             Status::Good
         }
         (None, _) => Status::Wrong,
+    }
+}
+
+/// Says that a reply may be truncated, if that rejected a call of it.
+fn tell_truncated(stop: Stop, beginning: &Beginning, results: &TurnResults) {
+    let origin = match stop {
+        Stop::Broken if beginning.reply.is_some() => "came through a pipe",
+        Stop::EndOfFile => "is a file",
+        _ => return,
+    };
+    let was_cut_off = |result| was_cut_off(result, &beginning.dialect);
+    if results.iter().any(was_cut_off) {
+        remark(&format!(
+            "the reply {origin} and may be truncated; if it is complete, `--complete` runs a call that the end of the text closes",
+        ));
+    }
+}
+
+/// Names what looks like a call or a marker outside the calls of the reply.
+fn tell_near_misses(options: &RunOptions, reply: &Reply, beginning: &Beginning) {
+    if !options.json {
+        let text = String::from_utf8_lossy(&reply.fed);
+        for note in near_misses_outside_calls(&text, &beginning.dialect) {
+            remark(&note);
+        }
     }
 }
 

@@ -396,6 +396,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn what_is_refused() {
         let table = [
             (
