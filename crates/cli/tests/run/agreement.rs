@@ -106,6 +106,7 @@ fn check(scene: &Scene, text: &str) -> BTreeSet<u64> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn check_reports_what_run_rejects() {
     let scene = Scene::with_tools("", TOOLS);
     let arg = "!!!ARG:text\n";

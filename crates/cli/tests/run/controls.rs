@@ -110,6 +110,7 @@ fn foreign(raw: &str) -> Vec<String> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn no_command_writes_a_control_character_that_is_not_its_own() {
     let scene = scene();
     let home = scene.path("home").to_string_lossy().into_owned();

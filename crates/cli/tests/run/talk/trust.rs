@@ -201,7 +201,6 @@ fn a_project_takes_no_variables() {
 
 #[test]
 fn what_is_to_be_trusted_shows_no_secrets() {
-    let scene = scene(&[]);
     const SECRETS: [&str; 8] = [
         "tulip",
         "rose",
@@ -212,6 +211,8 @@ fn what_is_to_be_trusted_shows_no_secrets() {
         "AKIAIOSFODNN7EXAMPLE",
         "iris",
     ];
+
+    let scene = scene(&[]);
     let text = "model = 'a'\ntools = ['own.toml']\nsystem_file = 'words'\n# sk-proj-1234567890abc\n\
         [mcp]\nfiles = ['mcp.json']\n\
         [mcp.servers.x]\ncommand = 'x'\nargs = ['--api-key', 'tulip', '--password=rose']\nenv = { TOKEN = 'lily', MODE = 'seen' }\n\
