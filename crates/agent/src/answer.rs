@@ -43,6 +43,18 @@ pub struct Progress {
     pub is_usage_estimated: bool,
     /// How often the model was told what is wrong with its calls.
     pub repairs: u32,
+    /// How many calls were rejected only because they have no end marker: with [`Unclosed::Run`](plaincall::Unclosed::Run)
+    /// they could have run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unclosed: u32,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde asks for"
+)]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Why a question has no answer.

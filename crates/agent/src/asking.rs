@@ -230,6 +230,7 @@ impl<'c> Work<'c> {
         for result in &turned.results {
             self.progress.calls.add(result.status);
         }
+        self.progress.unclosed += self.unclosed(turned);
         self.said.clone_from(&turned.said);
     }
 }

@@ -119,6 +119,8 @@ pub struct Trial {
     pub calls: u32,
     /// How many of them could be run as they were written.
     pub well_formed: u32,
+    /// How many of the others were rejected only because they have no end marker.
+    pub unclosed: u32,
     /// How often the model was told what is wrong with its calls.
     pub repairs: u32,
     /// How many replies it has written.
@@ -364,6 +366,7 @@ impl Attempt {
             why: None,
             calls: 0,
             well_formed: 0,
+            unclosed: 0,
             repairs: 0,
             turns: 0,
             usage: Usage::default(),
@@ -400,6 +403,7 @@ impl Attempt {
         };
         trial.calls = progress.calls.total();
         trial.well_formed = trial.calls - progress.calls.rejected;
+        trial.unclosed = progress.unclosed;
         trial.repairs = progress.repairs;
         trial.usage = progress.usage;
         trial.is_usage_estimated = progress.is_usage_estimated;

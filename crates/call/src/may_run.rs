@@ -345,7 +345,7 @@ impl NotRun {
                 "this call is not closed, the next call began inside it: close every call with `{end_marker}` before you begin another one"
             ),
             Self::AfterUnclosed => format!(
-                "an earlier call of this reply is not closed, so this call may be part of its text: close every call with `{end_marker}` and write both again"
+                "an earlier call of this reply is not closed, so this call may be part of its text: close every call with `{end_marker}`, and write this one again only if it is a call of its own"
             ),
             Self::MarkerInside => format!(
                 "this call is not closed and a value contains a marker or text like one, so it may contain other calls: close every call with `{end_marker}`"

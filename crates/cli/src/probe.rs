@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use clap::Args;
-use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, tasks};
+use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, StyleReport, tasks};
 use plaincall_call::did_you_mean;
 use serde_json::json;
 
@@ -170,9 +170,7 @@ fn tell(
 ) -> Outcome {
     let report = probing.report();
     let error = probing.error().map(|error| error.message.clone());
-    let configuration = report
-        .best()
-        .map(|best| configuration(options, &best.style));
+    let configuration = report.best().map(|best| configuration(options, best));
     if options.json {
         output.json_line(&json!({
             "url": options.url,
@@ -227,6 +225,13 @@ fn recommendation(report: &ProbeReport, configuration: Option<&str>) -> String {
     } else {
         ""
     };
+    if best.forgets_end_markers() {
+        let _ = write!(
+            text,
+            "\nThe model forgets end markers: {} of its {} calls were rejected only for that.\n",
+            best.unclosed, best.calls
+        );
+    }
     text + &format!(
         "\nRecommended: {}.{doubt} In a configuration:\n\n{configuration}",
         best.style.name
@@ -234,7 +239,8 @@ fn recommendation(report: &ProbeReport, configuration: Option<&str>) -> String {
 }
 
 /// The model in this style, as a table of a configuration.
-fn configuration(options: &ProbeOptions, style: &Style) -> String {
+fn configuration(options: &ProbeOptions, report: &StyleReport) -> String {
+    let style = &report.style;
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let model = &options.model;
@@ -267,6 +273,9 @@ fn configuration(options: &ProbeOptions, style: &Style) -> String {
     }
     if style.keyed {
         set("keyed", "true".to_owned());
+    }
+    if report.forgets_end_markers() {
+        set("unclosed", quoted("run"));
     }
     if let Some(temperature) = options.temperature {
         set("temperature", toml::Value::from(temperature).to_string());

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use plaincall::call::{Completeness, Fault, NotRun, bind, repair};
-use plaincall::{Declared, RejectReason, Status, Stop, Tool, dependency_faults};
+use plaincall::call::{Completeness, Fault, MayRun, NotRun, ToolCall, bind, repair};
+use plaincall::{Declared, RejectReason, Status, Stop, Tool, Unclosed, dependency_faults};
 
 use crate::asking::Work;
 use crate::asking::turn::Turned;
@@ -14,11 +14,7 @@ const MOST_TOLD: usize = 5;
 impl Work<'_> {
     /// What is to be said about the calls that were rejected because they were written wrong, if there are any.
     pub(super) fn complaints(&self, turned: &Turned) -> String {
-        let completeness = match turned.finish.stop {
-            Stop::Natural => Completeness::Complete,
-            Stop::EndOfFile => Completeness::EndOfFile,
-            Stop::Length | Stop::Broken => Completeness::Truncated,
-        };
+        let completeness = completeness(turned);
         let toolbox = self.talk.run.toolbox();
         let specs: Vec<_> = toolbox.iter().map(Tool::spec).collect();
         let mut said = String::new();
@@ -84,9 +80,26 @@ impl Work<'_> {
         said
     }
 
+    /// How many calls were rejected only because they have no end marker.
+    pub(super) fn unclosed(&self, turned: &Turned) -> u32 {
+        let toolbox = self.talk.run.toolbox();
+        let mut check = self.talk.run.reply_check();
+        let mut lenient = check.clone().unclosed(Unclosed::Run);
+        let is_unclosed = |call: &&ToolCall| {
+            let spec = toolbox.get(&call.name).map(Tool::spec);
+            let strictly = check.may_run(call, spec, completeness(turned));
+            let leniently = lenient.may_run(call, spec, completeness(turned));
+            strictly.is_err()
+                && leniently == Ok(MayRun::Yes)
+                && spec.is_some_and(|spec| bind(spec, call).is_ok())
+        };
+        let count = turned.calls.iter().filter(is_unclosed).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
     fn complain(
         &self,
-        call: &plaincall::call::ToolCall,
+        call: &ToolCall,
         fault: Fault<'_>,
         specs: &[&plaincall::ToolSpec],
         told: &mut usize,
@@ -101,5 +114,14 @@ impl Work<'_> {
             said.push_str(message.text());
             said.push('\n');
         }
+    }
+}
+
+/// What is known about the end of the reply.
+const fn completeness(turned: &Turned) -> Completeness {
+    match turned.finish.stop {
+        Stop::Natural => Completeness::Complete,
+        Stop::EndOfFile => Completeness::EndOfFile,
+        Stop::Length | Stop::Broken => Completeness::Truncated,
     }
 }

@@ -37,6 +37,8 @@ pub struct StyleReport {
     pub calls: u32,
     /// How many of them could be run as they were written.
     pub well_formed: u32,
+    /// How many of the others were rejected only because they have no end marker.
+    pub unclosed: u32,
     /// What all trials cost.
     pub usage: Usage,
     /// Whether some of that is an estimate.
@@ -94,6 +96,12 @@ fn recommended(styles: &[StyleReport]) -> Option<&StyleReport> {
 }
 
 impl StyleReport {
+    /// Whether the model forgets end markers and otherwise writes its calls right, so that
+    /// [`Unclosed::Run`](plaincall::Unclosed::Run) helps it: at least half of the calls that could not run lack nothing else.
+    pub const fn forgets_end_markers(&self) -> bool {
+        self.unclosed > 0 && self.unclosed * 2 >= self.calls - self.well_formed
+    }
+
     fn new(style: &Style, tasks: &[Task], trials: &[Trial]) -> Self {
         let own = || trials.iter().filter(|trial| trial.style == style.name);
         let count = |is: &dyn Fn(&Trial) -> bool| {
@@ -111,6 +119,7 @@ impl StyleReport {
             repaired: count(&|trial| trial.is_right && trial.repairs > 0),
             calls: own().map(|trial| trial.calls).sum(),
             well_formed: own().map(|trial| trial.well_formed).sum(),
+            unclosed: own().map(|trial| trial.unclosed).sum(),
             usage,
             is_usage_estimated: own().any(|trial| trial.is_usage_estimated),
             tasks: tasks

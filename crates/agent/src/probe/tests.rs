@@ -314,3 +314,28 @@ async fn what_never_ends_does() {
     }
     drop(probing);
 }
+
+/// A model that forgets end markers, and otherwise does what is asked for.
+#[tokio::test(start_paused = true)]
+async fn who_forgets_end_markers_is_found_out() {
+    for (is_forgetful, expected) in [(true, true), (false, false)] {
+        let mut styles = Style::all();
+        styles.truncate(1);
+        let known = styles.clone();
+        let model = Scripted::with(move |_, request| {
+            let style = &known[0];
+            let reply = good(style, request).expect("the style");
+            if is_forgetful {
+                reply
+                    .replace(&format!("{}\n", end_marker(style)), "")
+                    .into()
+            } else {
+                reply.into()
+            }
+        });
+        let report = probed(Probe::new(model).styles(styles)).await.report();
+        let best = report.best().expect("a style");
+        assert_eq!(best.forgets_end_markers(), expected, "{report:?}");
+        assert_eq!(best.unclosed > 0, expected, "{best:?}");
+    }
+}
