@@ -275,12 +275,13 @@ impl Reply {
         }
     }
 
-    /// Whether the model may still be asked again, so that its request is needed.
+    /// Whether the model may still be asked again, or will be, so that its request is needed.
     pub(crate) fn may_ask_again(&self) -> bool {
-        !self.is_settled()
-            && self.may_repair()
-            && !self.is_too_long
-            && self.round < self.plan.repair_rounds
+        match self.settled {
+            Some(Settled::Again(_)) => true,
+            Some(_) => false,
+            None => self.may_repair() && !self.is_too_long && self.round < self.plan.repair_rounds,
+        }
     }
 
     /// Whether something is held back from the client: a call, or a round of repair.

@@ -137,6 +137,34 @@ async fn an_invalid_call_is_repaired() {
     );
 }
 
+#[tokio::test]
+async fn a_repair_that_is_decided_at_the_end_of_a_stream_is_of_the_whole_request() {
+    // The reason comes a while before the end of the stream: the request is needed until then.
+    let pause = Duration::from_millis(30);
+    for wrong in [
+        ADD.replace("START", "SART"),
+        ADD.replace("START", "SART") + "\n",
+        ADD.replace('5', "five").replace("!!!GADGET_END\n", ""),
+    ] {
+        let server = ModelServer::start(vec![
+            Script::stream(&[&wrong], "stop").after(pause),
+            Script::stream(&[ADD], "stop").after(pause),
+        ])
+        .await;
+        let gateway = Started::before(&server, |_| {}).await;
+        let heard = gateway.hear(&request(true)).await;
+        assert_eq!(heard.readable(), [("add", r#"{"a":5}"#)], "{wrong}");
+        let seen = server.seen();
+        let (first, second) = (seen.requests[0].json(), seen.requests[1].json());
+        assert_eq!(second["model"], first["model"]);
+        let messages = second["messages"].as_array().unwrap();
+        let begin = first["messages"].as_array().unwrap();
+        assert_eq!(messages[..2], begin[..]);
+        let roles: Vec<&Value> = messages.iter().map(|message| &message["role"]).collect();
+        assert_eq!(roles, ["system", "user", "assistant", "user"]);
+    }
+}
+
 async fn refused(gateway: &Started, body: impl Into<reqwest::Body>, status: u16, words: &str) {
     let response = gateway.post_text(body).await;
     assert_eq!(response.status(), status);
