@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::pseudo_terminal::{Options, Terminal};
 use crate::scene::{Ended, Scene};
 
 const TOOLS: &str = r#"
@@ -223,4 +224,35 @@ fn in_an_agent() {
     let ended = ask(&scene, &[FORGOTTEN, "Done.\n"], &options);
     assert!(!ended.stderr.contains("rejected"), "{ended:?}");
     check_files(&scene, WRITTEN);
+}
+
+/// A person is asked about this very call, whatever `--yes` says, and reads why.
+#[test]
+fn at_a_terminal() {
+    for (key, status, files) in [
+        (
+            "y",
+            0,
+            &[("a.txt", "hello\n!!!GADGT_END\n\nNow I look.")][..],
+        ),
+        ("q", 1, NO_FILE),
+    ] {
+        let scene = Scene::with_tools(MISSPELLED_AND_CLOSED, TOOLS);
+        let terminal = Terminal::start(
+            &scene,
+            Options {
+                arguments: &["reply.txt", "--tools", "tools.toml", "--yes"],
+                columns: 200,
+                rows: 40,
+                ..Options::default()
+            },
+        );
+        terminal.wait_for("wants to run save");
+        terminal.wait_for("! this call may have been meant to end earlier (line 6 of the call, in `text`: `!!!GADGT_END` looks like the end marker `!!!GADGET_END`)");
+        terminal.wait_for("[y]es / [n]o / [e]dit / [q]uit");
+        terminal.type_keys(key);
+        let (found, all) = terminal.finish();
+        assert_eq!(found, Some(status), "{all}");
+        check_files(&scene, files);
+    }
 }
