@@ -125,6 +125,12 @@ impl Exchange {
         self.reply.may_ask_again()
     }
 
+    /// Whether texts of the request are kept until the reply has ended.
+    #[cfg(feature = "server")]
+    pub(crate) fn keeps_texts(&self) -> bool {
+        self.reply.keeps_texts()
+    }
+
     /// A chunk without anything, for a client that waits for what is held back: a call, or a round of repair.
     #[cfg(feature = "server")]
     pub(crate) fn empty_delta(&self) -> Option<Vec<u8>> {

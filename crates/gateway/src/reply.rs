@@ -284,6 +284,12 @@ impl Reply {
         }
     }
 
+    /// Whether texts of the request are kept until the reply has ended: what a call may have been copied from.
+    #[cfg(feature = "server")]
+    pub(crate) fn keeps_texts(&self) -> bool {
+        !self.plan.untrusted.is_empty()
+    }
+
     /// Whether something is held back from the client: a call, or a round of repair.
     #[cfg(feature = "server")]
     pub(crate) fn is_holding(&self) -> bool {

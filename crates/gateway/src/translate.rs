@@ -127,9 +127,10 @@ pub fn translate<'r>(
     } else {
         ArgumentMode::Checked
     };
+    // They are looked at where a reply may be repaired.
     let untrusted = match arguments {
-        ArgumentMode::Checked => Texts::of(&request).into_untrusted(),
-        ArgumentMode::Stream => Vec::new(),
+        ArgumentMode::Checked if choice != Choice::None => Texts::of(&request).into_untrusted(),
+        ArgumentMode::Checked | ArgumentMode::Stream => Vec::new(),
     };
     let words = put_into_words(
         &mut request,

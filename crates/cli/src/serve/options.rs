@@ -208,7 +208,8 @@ pub(crate) struct ServeOptions {
     )]
     pub(crate) max_connections: Option<u32>,
 
-    /// How long all bodies together may be that the model's server does not have yet; more get the status 503.
+    /// How long all bodies together may be that are still needed: until the model's server has them, or where a reply may
+    /// be repaired until its end. Further requests get the status 503.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, help_heading = "Limits")]
     pub(crate) max_bodies: Size,
 

@@ -122,7 +122,7 @@ impl Ticket {
         self.room = room;
     }
 
-    /// The model's server has its body, and here it is not needed again.
+    /// The model's server has its body, and nothing of it is needed here again.
     pub(super) fn body_is_sent(&mut self) {
         self.room = None;
     }

@@ -357,6 +357,28 @@ async fn as_many_as_it_takes() {
 }
 
 #[tokio::test]
+async fn a_body_counts_as_long_as_its_texts_are_kept() {
+    // A call has been sent long before the end.
+    let said = [ADD, "a", "b", "c", "d", "e"];
+    for (choice, expected) in [("auto", 503), ("none", 200)] {
+        let script = || Script::stream(&said, "stop").after(Duration::from_millis(100));
+        let server = ModelServer::start(vec![script(), script()]).await;
+        let mut body = request(true);
+        body["tool_choice"] = json!(choice);
+        let length = body.to_string().len();
+        let gateway = Started::before(&server, |config| {
+            config.limits.body = length + 10;
+            config.limits.bodies = length + 10;
+        })
+        .await;
+        let first = gateway.post(&body).await;
+        let second = gateway.post(&body).await;
+        assert_eq!(second.status(), expected, "{choice}");
+        assert!(first.text().await.unwrap().ends_with("data: [DONE]\n\n"));
+    }
+}
+
+#[tokio::test]
 async fn a_head_that_never_ends() {
     let server = ModelServer::start(vec![]).await;
     let gateway = Started::before(&server, |config| {

@@ -119,7 +119,9 @@ impl Run {
         self.ticket.report.counts = self.exchange.counts();
         if self.body.is_none() && !self.exchange.may_ask_again() {
             self.request = ChatCompletionRequest::default();
-            self.ticket.body_is_sent();
+            if !self.exchange.keeps_texts() {
+                self.ticket.body_is_sent();
+            }
         }
         let bytes = self.exchange.take();
         if !bytes.is_empty() {
