@@ -104,7 +104,7 @@ const SUSPECTS: &[(&str, &str, &str)] = &[
     ("emoji", "", "{\"name\":\"a\","),
     ("emoji", "", "{\"name\": \"\\\""),
     ("block", "", "\u{FF01}\u{FF01}\u{FF01}"),
-    ("block leading-reasoning=<think>,</think>", "", "\n"),
+    ("auto leading-reasoning=<think>,</think>", "", "\n"),
 ];
 /// What was found once, and mended: what took so long, and of what. Built for debugging it may not show.
 const MENDED: &[(&str, &str, &str, &str)] = &[

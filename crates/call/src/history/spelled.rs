@@ -9,6 +9,7 @@ use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
 use crate::document::Document;
 use crate::flatten::flatten;
+use crate::invisible::in_name;
 use crate::spell_emoji::{EmojiText, spell_emoji};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
@@ -27,6 +28,13 @@ pub(crate) fn spelled(
     tool: Option<&ToolSpec>,
     dialect: &Dialect,
 ) -> Option<String> {
+    let mut names = [call.name]
+        .into_iter()
+        .chain(call.id)
+        .chain(call.dependencies.iter().copied());
+    if names.any(|name| in_name(name).is_some()) {
+        return None;
+    }
     match dialect.syntax()? {
         Syntax::Block => in_block(call, tool, dialect),
         Syntax::Emoji => in_emoji(call, tool, dialect),
