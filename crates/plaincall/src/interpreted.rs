@@ -22,6 +22,9 @@ pub struct Interpreted {
 /// Placeholders in a command line that is taken apart: characters that no text has.
 const FIRST: u32 = 0x000f_0000;
 
+/// How many words of a command that runs others are looked at as the beginning of these.
+const WRAPPED: usize = 64;
+
 /// Interpreters whose program follows an option.
 const BY_OPTION: [(&[&str], &str, &str); 9] = [
     (
@@ -90,8 +93,11 @@ pub(crate) fn interpreted(spec: &ToolSpec, line: Source<'_>) -> Vec<Interpreted>
             }
         }
     };
-    for words in &commands {
-        programs(words, &mut add);
+    for found in &commands {
+        let places = if found.may_run_others { WRAPPED } else { 1 };
+        for place in 0..places.min(found.words.len()) {
+            programs(found.words.get(place..).unwrap_or_default(), &mut add);
+        }
     }
     for words in command_words(&script) {
         if let Some(program) = without_prefix(&words).first() {

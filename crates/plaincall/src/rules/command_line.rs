@@ -108,16 +108,23 @@ fn may_hold(patterns: &[&str], text: &str) -> bool {
         return true;
     };
     let fits = |pattern: &Pattern, word: &str| spelling::fit(pattern, word) > Fit::No;
-    commands(text).iter().any(|words| {
-        let Some((first, others)) = words.split_first() else {
-            return false;
+    let is_program = |word: &String| fits(program, word) || fits(program, name_of(word));
+    expanded_commands(&command_words(text)).iter().any(|found| {
+        // Behind the first word that may be the program stands all that stands behind a later one.
+        let place = if found.may_run_others {
+            found.words.iter().position(is_program)
+        } else {
+            found
+                .words
+                .first()
+                .filter(|word| is_program(word))
+                .map(|_| 0)
         };
-        let is_program = fits(program, first) || fits(program, name_of(first));
-        let mut others = others.iter();
-        is_program
-            && rest
-                .iter()
+        place.is_some_and(|place| {
+            let mut others = found.words.iter().skip(place + 1);
+            rest.iter()
                 .all(|pattern| others.any(|word| fits(pattern, word)))
+        })
     })
 }
 
@@ -178,12 +185,6 @@ fn plain(text: &str) -> Option<&str> {
     (!text.contains(is_odd)).then_some(text)
 }
 
-/// All commands that the text may hold, each as its words without quotes: behind operators, in substitutions, behind
-/// assignments and behind commands that run others.
-fn commands(text: &str) -> Vec<Vec<String>> {
-    expanded_commands(&command_words(text))
-}
-
 /// The commands of a text, each as its words without quotes.
 pub(crate) fn command_words(text: &str) -> Vec<Vec<String>> {
     let mut lexer = Lexer::default();
@@ -191,27 +192,37 @@ pub(crate) fn command_words(text: &str) -> Vec<Vec<String>> {
     lexer.commands
 }
 
-/// These commands without what stands before them, and those that they run.
-pub(crate) fn expanded_commands(commands: &[Vec<String>]) -> Vec<Vec<String>> {
+/// A command that a text may hold.
+pub(crate) struct Expanded {
+    /// Its words without quotes, assignments and words of the shell's grammar in front.
+    pub(crate) words: Vec<String>,
+    /// Whether it runs the command in its arguments, which may begin with any of its words.
+    pub(crate) may_run_others: bool,
+}
+
+/// These commands, and those in the texts that they run.
+pub(crate) fn expanded_commands(commands: &[Vec<String>]) -> Vec<Expanded> {
     let mut found = Vec::new();
     add_expanded(commands, 0, &mut found);
     found
 }
 
-fn add_expanded(commands: &[Vec<String>], depth: usize, found: &mut Vec<Vec<String>>) {
+fn add_expanded(commands: &[Vec<String>], depth: usize, found: &mut Vec<Expanded>) {
     for words in commands {
         let words = without_prefix(words);
         let Some((program, rest)) = words.split_first() else {
             continue;
         };
-        found.push(words.to_vec());
-        if !WRAPPERS.contains(&name_of(program)) {
+        let may_run_others = WRAPPERS.contains(&name_of(program));
+        found.push(Expanded {
+            words: words.to_vec(),
+            may_run_others,
+        });
+        if !may_run_others || depth == DEEPEST {
             continue;
         }
-        for (place, word) in rest.iter().enumerate() {
-            if !word.contains(|c: char| c.is_whitespace() || ";&|(`".contains(c)) {
-                found.push(rest.get(place..).unwrap_or_default().to_vec());
-            } else if depth < DEEPEST {
+        for word in rest {
+            if word.contains(|c: char| c.is_whitespace() || ";&|(`".contains(c)) {
                 add_expanded(&command_words(word), depth + 1, found);
             }
         }

@@ -56,6 +56,21 @@ fn command_lines() {
     fits(table, command_line::fit);
 }
 
+/// A model writes command lines of any length.
+#[test]
+fn long_command_lines_take_linear_time() {
+    let begun = std::time::Instant::now();
+    for unit in ["a ", "sh ", "'sh a' ", "a=b ", "`", "$("] {
+        let line = format!("sh {}", unit.repeat(100_000));
+        let found = command_line::fit(&Pattern::new("rm *"), &line);
+        assert_eq!(found, Fit::No, "{unit}");
+    }
+    let last = format!("sh {}rm x", "a ".repeat(100_000));
+    let found = command_line::fit(&Pattern::new("rm *"), &last);
+    assert_eq!(found, Fit::Perhaps);
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}
+
 #[test]
 fn paths_below_a_directory() {
     let table = include_str!("../../tests/rules/paths.txt");
