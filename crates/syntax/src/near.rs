@@ -55,6 +55,15 @@ pub struct NearMisses {
     firsts: Vec<u8>,
 }
 
+/// The longest word that may be a renamed marker, in bytes.
+const LONGEST_WORD: usize = 256;
+
+/// How many characters in one place may be wrong in a word.
+const LONGEST_SLIP: usize = 2;
+
+/// How many characters of a word have to be there if its end is not.
+const SHORTEST_BEGINNING: usize = 4;
+
 /// A marker in three parts: what stands before its first letter or digit, what behind its last, and what between.
 #[derive(Clone, Debug)]
 struct Word {
@@ -301,7 +310,8 @@ impl NearMisses {
     fn renamed(&self, rest: &str) -> Option<(usize, Role)> {
         let of_word = |known: &Word| {
             let behind = rest.strip_prefix(&*known.sigil)?;
-            let len = behind.find(|c| !is_word(c)).unwrap_or(behind.len());
+            let near = behind.get(..behind.floor_char_boundary(LONGEST_WORD))?;
+            let len = near.find(|c| !is_word(c)).unwrap_or(near.len());
             let (word, behind) = behind.split_at_checked(len)?;
             if word.is_empty() || !behind.starts_with(&*known.tail) {
                 return None;
@@ -319,7 +329,8 @@ impl NearMisses {
             let shared = shared.count();
             let begins = lowered.starts_with(&known.core.to_lowercase());
             let total = known.sigil.len() + len + known.tail.len();
-            (shared > 0 || begins).then_some((shared, total, known.role))
+            let is_near = shared > 0 || begins || known.is_misspelled_as(&lowered);
+            is_near.then_some((shared, total, known.role))
         };
         let mut best: Option<(usize, usize, Role)> = None;
         for found in self.words.iter().filter_map(of_word) {
@@ -345,6 +356,25 @@ impl Word {
             tail: tail.to_owned(),
             role: marker.role,
         })
+    }
+
+    /// Whether the word in lower case is this one with a slip, or without its end; `_` aside.
+    fn is_misspelled_as(&self, lowered: &str) -> bool {
+        let written = lowered.replace('_', "");
+        let known = self.core.to_lowercase().replace('_', "");
+        let alike = |(one, other): &(char, char)| one == other;
+        let begin = written.chars().zip(known.chars());
+        let begin = begin.take_while(alike).count();
+        let (written, known): (Vec<char>, Vec<char>) = (
+            written.chars().skip(begin).collect(),
+            known.chars().skip(begin).collect(),
+        );
+        let end = written.iter().rev().zip(known.iter().rev());
+        let end = end.take_while(|(one, other)| one == other).count();
+        let slip = written.len().max(known.len()) - end;
+        let is_truncated = written.is_empty() && begin >= SHORTEST_BEGINNING;
+        let has_slip = slip <= LONGEST_SLIP.min((begin + known.len()) / 4);
+        !self.sigil.is_empty() && (is_truncated || has_slip)
     }
 
     /// The length of the marker at the front with a part of its sigil, or its tail, left out.

@@ -245,7 +245,7 @@ fn string_len(rest: &str) -> Option<usize> {
         match bytes.get(at)? {
             b'"' => return Some(at),
             b'\n' => return None,
-            b'\\' => at += 2,
+            b'\\' if bytes.get(at + 1) != Some(&b'\n') => at += 2,
             _ => at += 1,
         }
     }

@@ -2,8 +2,8 @@
 //! (`spec/common.md` 3); near misses in corners that the examples of `spec/common.md` 9 leave out.
 
 use plaincall_syntax::{
-    Code, Dialect, EventKind, LINE_LIMIT, MARKER_LIMIT, Severity, Syntax, Termination, explain,
-    near_misses, parse,
+    Code, Dialect, EventKind, LINE_LIMIT, MARKER_LIMIT, NearMisses, Severity, Syntax, Termination,
+    explain, near_misses, parse,
 };
 
 fn custom() -> Dialect {
@@ -351,6 +351,20 @@ fn near_misses_in_corners() {
     ] {
         check_near(&dialect, text, expected);
     }
+}
+
+/// Texts of which every part begins something that goes on to the end: looked at from each, they would take minutes.
+#[test]
+fn long_texts_take_linear_time() {
+    check_near(
+        &Dialect::block(),
+        &format!("\"{}\n", "\\\n\\\"".repeat(1 << 17)),
+        &[],
+    );
+    let dialect = Dialect::block().start("call:").end("done");
+    let near = NearMisses::new(&dialect).unwrap();
+    let found = near.find_behind_prefixes(&"\u{65E5}\u{672C}".repeat(1 << 17));
+    assert_eq!(found, []);
 }
 
 /// If each were looked at with all the others behind it, this would take many minutes.
