@@ -27,6 +27,7 @@ const KNOWS: &[(&str, &[&str])] = &[
         "agent",
         &[
             "cap-std",
+            "futures-core",
             "getrandom",
             "httpdate",
             "memchr",
@@ -42,6 +43,7 @@ const KNOWS: &[(&str, &[&str])] = &[
             "schemars",
             "serde",
             "serde_json",
+            "sse-stream",
             "tokio",
             "tokio-util",
             "toml",
@@ -102,6 +104,7 @@ const ONE_PLACE: &[(&str, &str)] = &[
     ("ClientBuilder", "crates/agent/src/http.rs"),
     ("rustls", "crates/agent/src/http.rs"),
     ("rmcp", "crates/agent/src/mcp"),
+    ("sse_stream", "crates/agent/src/mcp"),
     ("cap_std", "crates/agent/src/builtin"),
 ];
 const IMPURE: &[&str] = &[

@@ -13,6 +13,7 @@ mod client;
 mod config;
 mod connection;
 mod definitions;
+mod events;
 mod messages;
 mod names;
 mod offer;

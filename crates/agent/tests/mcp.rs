@@ -356,6 +356,14 @@ async fn over_http() {
     assert_eq!(other.calls("away"), 0);
     let quoted = Err("the MCP server `web` refuses the call: wrong key [key], [key]***");
     check(&mut run, "quote", quoted).await;
+    // What cannot be read fails its call, although the stream goes on.
+    let since = Instant::now();
+    let odd = Err(
+        "the MCP server `web` has answered with something that cannot be read; nobody knows how far the call came: its answer cannot be read: EOF while parsing a list at line 1 column 45",
+    );
+    check(&mut run, "odd", odd).await;
+    check(&mut run, "half", Ok("[key] \u{fffd}")).await;
+    assert!(since.elapsed() < PATIENCE);
     check(&mut run, "cut", Err("the MCP server `web` has closed the connection: client error (SendRequest): connection closed before message completed")).await;
 
     for (path, reason) in [

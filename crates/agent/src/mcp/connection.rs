@@ -23,6 +23,7 @@ use tokio::time::timeout;
 
 use super::client::Client;
 use super::config::McpReach;
+use super::events::EventClient;
 use super::messages::{LONGEST_MESSAGE, Messages, Unreadable};
 use super::requests::{MOST_REQUESTS, Requests};
 use super::{McpOptions, clipped, is_unseen};
@@ -211,7 +212,7 @@ async fn reach_out(
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(heads)
         .reinit_on_expired_session(false);
-    let transport = StreamableHttpClientTransport::with_client(client, config);
+    let transport = StreamableHttpClientTransport::with_client(EventClient(client), config);
     let is_deaf = Arc::default();
     let transport = Requests::new(transport, Arc::clone(&is_deaf));
     let served = timeout(

@@ -48,7 +48,7 @@ pub(super) struct Messages<Role: ServiceRole, R, W> {
 }
 
 /// What a line is.
-enum Line<M> {
+pub(super) enum Line<M> {
     Message(M),
     /// Nothing that anybody waits for.
     Nothing,
@@ -127,11 +127,9 @@ where
                 if !line.trim_ascii().starts_with(b"{") => {}
             (Line::Unreadable(id, why), Unreadable::Fail(_)) => {
                 let meant = |waiting: &&RequestId| id.as_ref().is_none_or(|id| id == *waiting);
-                let failed: Vec<RequestId> = self.waiting.iter().filter(meant).cloned().collect();
-                for id in failed {
-                    let error =
-                        ErrorData::parse_error(format!("its answer cannot be read: {why}"), None);
-                    self.next.push_back(JsonRpcMessage::error(error, Some(id)));
+                let meant: Vec<RequestId> = self.waiting.iter().filter(meant).cloned().collect();
+                for id in meant {
+                    self.next.push_back(failed(id, &why));
                 }
             }
         }
@@ -203,8 +201,14 @@ async fn write<W: AsyncWrite + Unpin>(output: &Mutex<Option<W>>, line: &str) -> 
     output.flush().await
 }
 
+/// Takes the place of an answer that cannot be read.
+pub(super) fn failed<Req, Resp, Not>(id: RequestId, why: &str) -> JsonRpcMessage<Req, Resp, Not> {
+    let error = ErrorData::parse_error(format!("its answer cannot be read: {why}"), None);
+    JsonRpcMessage::error(error, Some(id))
+}
+
 /// Reads a line. Halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD.
-fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
+pub(super) fn read<M: serde::de::DeserializeOwned>(line: &[u8]) -> Line<M> {
     let line = String::from_utf8_lossy(line);
     let line = line.trim_start_matches('\u{feff}').trim_ascii();
     if line.is_empty() {

@@ -91,6 +91,9 @@ async fn serve(stream: TcpStream, heard: Arc<Mutex<Heard>>) {
     let answer = answer(&first, &key, &body, &heard);
     // Who asked may be gone.
     let _ = stream.write_all(answer.as_bytes()).await;
+    if answer.contains("event-stream") && !answer.contains("Content-Length") {
+        let _ = stream.read_to_end(&mut body).await;
+    }
     let _ = stream.shutdown().await;
 }
 
@@ -141,7 +144,7 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
         }
         Some("tools/list") => {
             let names = [
-                "json", "events", "moved", "busy", "cut", "gone", "away", "quote",
+                "json", "events", "moved", "busy", "cut", "gone", "away", "quote", "odd", "half",
             ];
             let tools = names.map(|name| {
                 json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": {}}}})
@@ -161,6 +164,18 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
                 "events" => {
                     let events = format!(": hello\n\nevent: message\ndata: {result}\n\n");
                     response("200 OK", "Content-Type: text/event-stream\r\n", &events)
+                }
+                // The connection stays open, as one may on which more events could come.
+                "odd" | "half" => {
+                    let id = &message["id"];
+                    let data = if name == "odd" {
+                        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":["#)
+                    } else {
+                        result.replace("said half", "\\ud83d")
+                    };
+                    format!(
+                        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {data}\n\n"
+                    )
                 }
                 "moved" if path == "/mcp" => {
                     response("307 Temporary Redirect", "Location: /other\r\n", "")
