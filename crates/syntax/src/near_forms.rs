@@ -90,13 +90,27 @@ const DEPTH: usize = 64;
 /// The first bytes of all signs, and of all emoji.
 pub(crate) const SIGN_BYTES: [u8; 2] = [0xE2, 0xF0];
 
+/// The keys of arguments by which a call in JSON is known in any text. `input` is too common a word for that.
+const MENTIONED_KEYS: &[&str] = &[
+    "arguments",
+    "parameters",
+    "args",
+    "tool_input",
+    "action_input",
+];
+
 /// Whether a text mentions calls in other formats, so that a reply may only quote it. It is wider than
-/// [`near_misses`](crate::near_misses), which looks at places too.
+/// [`near_misses`](crate::near_misses), which looks at places too: what is JSON in a text of JSON counts as well.
 pub fn mentions_call_format(text: &str) -> bool {
-    TAGS.iter().any(|tag| text.contains(tag))
-        || ["\"arguments\"", "\"parameters\""]
-            .iter()
-            .any(|key| text.contains(key))
+    let is_key = |key: &&str| {
+        text.match_indices(key).any(|(at, _)| {
+            let (before, behind) = (text.get(..at), text.get(at + key.len()..));
+            let behind = behind.map(|behind| behind.trim_start_matches('\\'));
+            before.is_some_and(|before| before.ends_with('"'))
+                && behind.is_some_and(|behind| behind.starts_with('"'))
+        })
+    };
+    TAGS.iter().any(|tag| text.contains(tag)) || MENTIONED_KEYS.iter().any(is_key)
 }
 
 /// At the front, another emoji in the place of the tool sign: the length of the marker, and its role.
@@ -247,6 +261,34 @@ fn string_len(rest: &str) -> Option<usize> {
             b'\n' => return None,
             b'\\' if bytes.get(at + 1) != Some(&b'\n') => at += 2,
             _ => at += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mentions_call_format;
+
+    #[test]
+    fn texts_that_mention_a_format() {
+        for (text, expected) in [
+            (r#"> {"name": "rm", "arguments": {}}"#, true),
+            (r#"{"name": "rm", "args": {"path": "x"}}"#, true),
+            (r#"{"action": "rm", "action_input": "x"}"#, true),
+            (r#"{"tool": "rm", "tool_input": {}}"#, true),
+            (r#"{"a": "{\"name\": \"rm\", \"arguments\": {}}"}"#, true),
+            (
+                r#"{"a": "{\\\"name\\\":\\\"rm\\\",\\\"args\\\":{}}"}"#,
+                true,
+            ),
+            ("Call <tool_call> with it.", true),
+            ("Its arguments are \"x\".", false),
+            (r#"{"arguments_of": 1, "my args": 2, "args": 3"#, true),
+            (r#"{"arguments_of": 1, "my args": 2}"#, false),
+            (r#"{"input": 1}"#, false),
+            ("", false),
+        ] {
+            assert_eq!(mentions_call_format(text), expected, "{text}");
         }
     }
 }
