@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody, to_bytes};
 use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::response::Response;
 use hyper::body::Frame;
 
@@ -30,7 +30,11 @@ pub(super) async fn filtered(response: Response, key: Option<&str>) -> Response 
     let content_type = head.headers.get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
     let content_type = content_type.unwrap_or_default().trim().to_ascii_lowercase();
-    let kind = if content_type.starts_with("text/event-stream") {
+    let encoding = head.headers.get(CONTENT_ENCODING);
+    let kind = if encoding.is_some_and(|encoding| encoding != "identity") {
+        // It cannot be read, and what looks like a text in it is none.
+        BodyKind::Other
+    } else if content_type.starts_with("text/event-stream") {
         BodyKind::Events
     } else if content_type.starts_with("application/json") {
         BodyKind::Json

@@ -203,6 +203,22 @@ async fn what_is_encoded() {
     }
 }
 
+/// Bytes that would be changed in a text.
+#[tokio::test]
+async fn what_is_encoded_stays_as_it_is() {
+    let bytes = b"\x1f\x8b\xc2\x85\xe2\x80\xa8 \"finish_reason\":\"eos\"".to_vec();
+    for content_type in ["text/event-stream", "application/json"] {
+        let head = Head::new(200)
+            .header("content-type", content_type)
+            .header("content-encoding", "gzip");
+        let server = ModelServer::start(vec![Script::new(head, vec![bytes.clone()])]).await;
+        let gateway = Started::before(&server, |_| {}).await;
+        let response = gateway.post(&json!({"messages": [], "stream": true})).await;
+        assert_eq!(response.headers()["content-encoding"], "gzip");
+        assert_eq!(response.bytes().await.unwrap(), bytes, "{content_type}");
+    }
+}
+
 #[tokio::test]
 async fn not_all_is_passed_on() {
     let server = ModelServer::start(vec![]).await;
