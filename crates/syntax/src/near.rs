@@ -7,7 +7,7 @@ use std::iter;
 use crate::dialect::{Dialect, DialectError, MarkerUse};
 use crate::is_blank;
 use crate::markers::{EMOJI_END_TAIL, Family, Marker, Role, all, checked, text_of};
-use crate::near_forms::{CallFormat, SIGN_BYTES, other_formats, other_sign};
+use crate::near_forms::{CallFormat, SIGN_BYTES, other_formats, other_sign, other_tags};
 use crate::span::Span;
 
 /// Text that looks like a marker.
@@ -117,11 +117,12 @@ impl NearMisses {
     pub fn find(&self, text: &str) -> Vec<NearMiss> {
         let is_first_column = |at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
         let found = self.find_where(text, is_first_column, |rest| self.dull_len(rest));
-        self.with_other_formats(text, found)
+        self.with_others(text, found, other_formats(text))
     }
 
     /// Every near miss of a text whose lines may have something in front of them, such as a number, a quote sign or a
-    /// bar. What counts in the first column counts wherever a word begins, or a run of another character.
+    /// bar. What counts in the first column counts wherever a word begins, or a run of another character. The tags of
+    /// other formats count anywhere; JSON alone may as well define a tool.
     pub fn find_behind_prefixes(&self, text: &str) -> Vec<NearMiss> {
         let bytes = text.as_bytes();
         let is_start = |at: usize| {
@@ -138,7 +139,8 @@ impl NearMisses {
             let is_dull = |byte: &u8| byte.is_ascii_alphanumeric() && !self.firsts.contains(byte);
             rest.bytes().take_while(is_dull).count()
         };
-        self.find_where(text, is_start, dull_len)
+        let found = self.find_where(text, is_start, dull_len);
+        self.with_others(text, found, other_tags(text))
     }
 
     /// Whether a near miss in the first column may begin with this letter or digit.
@@ -206,9 +208,13 @@ impl NearMisses {
         }
     }
 
-    /// These finds, and the calls in other formats that are no marker of the dialect and no part of a find.
-    fn with_other_formats(&self, text: &str, found: Vec<NearMiss>) -> Vec<NearMiss> {
-        let others = other_formats(text);
+    /// These finds, and of the calls in other formats those that are no marker of the dialect and no part of a find.
+    fn with_others(
+        &self,
+        text: &str,
+        found: Vec<NearMiss>,
+        others: Vec<(Span, CallFormat)>,
+    ) -> Vec<NearMiss> {
         if others.is_empty() {
             return found;
         }

@@ -19,7 +19,7 @@ pub enum CallFormat {
     Json,
 }
 
-/// How calls begin in other formats.
+/// How calls begin in other formats, in either case.
 const TAGS: &[&str] = &[
     "<tool_call>",
     "<tool_calls>",
@@ -43,6 +43,8 @@ const TAGS: &[&str] = &[
     "<|channel|>commentary to=",
     "<\u{FF5C}tool\u{2581}calls\u{2581}begin\u{FF5C}>",
     "<\u{FF5C}tool\u{2581}call\u{2581}begin\u{FF5C}>",
+    "<|tool\u{2581}calls\u{2581}begin|>",
+    "<|tool\u{2581}call\u{2581}begin|>",
     "[TOOL_CALLS]",
     "[TOOL_CALL]",
     "[TOOL_REQUEST]",
@@ -135,6 +137,13 @@ pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
     (begins_name && is_header && !is_link).then_some((before + 1, Role::EmojiStart(Family::Real)))
 }
 
+/// The tags of other formats, wherever they are.
+pub(crate) fn other_tags(text: &str) -> Vec<(Span, CallFormat)> {
+    tags_anywhere(text)
+        .map(|span| (span, CallFormat::Tag))
+        .collect()
+}
+
 /// Calls in other formats, in text order; none inside another.
 pub(crate) fn other_formats(text: &str) -> Vec<(Span, CallFormat)> {
     let tags = tags(text);
@@ -155,25 +164,33 @@ pub(crate) fn other_formats(text: &str) -> Vec<(Span, CallFormat)> {
 /// The tags that count, each with the place where its call begins.
 fn tags(text: &str) -> Vec<(Span, usize)> {
     let mut found = Vec::new();
-    for at in memchr3_iter(b'<', b'[', b'`', text.as_bytes()) {
-        let rest = text.get(at..).unwrap_or_default();
-        let Some(tag) = TAGS.iter().find(|tag| rest.starts_with(**tag)) else {
-            continue;
-        };
-        let behind = rest.get(tag.len()..).unwrap_or_default();
+    for tag in tags_anywhere(text) {
+        let behind = text.get(tag.end..).unwrap_or_default();
         let near = behind
             .get(..behind.floor_char_boundary(NEAR))
             .unwrap_or_default();
         let is_rest_of_tag = |c: char| !c.is_whitespace() && !"{[<".contains(c);
         let call = near.trim_start_matches(is_rest_of_tag).trim_start();
         let is_followed = call.starts_with(['{', '[', '<']);
-        if is_followed || is_first_on_line(text, at) {
+        if is_followed || is_first_on_line(text, tag.start) {
             let inner = call.trim_start_matches(|c: char| c == '[' || c.is_whitespace());
-            let until = at + tag.len() + near.len() - inner.len();
-            found.push((Span::new(at, at + tag.len()), until));
+            let until = tag.end + near.len() - inner.len();
+            found.push((tag, until));
         }
     }
     found
+}
+
+fn tags_anywhere(text: &str) -> impl Iterator<Item = Span> {
+    memchr3_iter(b'<', b'[', b'`', text.as_bytes()).filter_map(|at| {
+        let rest = text.get(at..)?;
+        let is_front = |tag: &&&str| {
+            let front = rest.get(..tag.len());
+            front.is_some_and(|front| front.eq_ignore_ascii_case(tag))
+        };
+        let tag = TAGS.iter().find(is_front)?;
+        Some(Span::new(at, at + tag.len()))
+    })
 }
 
 /// Whether only blanks are before this place on its line; many blanks do not count.
