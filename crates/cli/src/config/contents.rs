@@ -365,7 +365,8 @@ pub(crate) struct RuleEntry {
     /// What the arguments must be: a pattern for each, by its name or JSON Pointer. `*` stands for any characters but
     /// `/`, `**` for any characters. A path is relative to `builtin.directory`. A command is compared word by word, and a last
     /// word `*` stands for any further words: `rm *` denies `rm -rf a/b` and `true; rm x`. A rule that denies a command is a
-    /// convenience and no security boundary; one that allows, such as `git log *`, fits one simple command only.
+    /// convenience and no security boundary; one that allows, such as `git log *`, fits one simple command only, and
+    /// all that this program runs itself.
     #[serde(default)]
     pub(crate) arguments: BTreeMap<String, String>,
 
