@@ -118,7 +118,8 @@ class Writer:
             kind = self.random.random()
             if kind < 0.6:
                 parts.append(self.call())
-            elif kind < 0.7:
+            elif kind < 0.7 and not parts:
+                # Reasoning begins a reply; for `parse --reasoning` it may begin anywhere.
                 parts.append("<think>" + self.words(3) + self.call() + "</think>")
             else:
                 parts.append(self.words(6) + "\n")
