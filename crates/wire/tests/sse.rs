@@ -141,6 +141,8 @@ fn fields_and_lines() {
         b"data: \xF0\x9F\x9A\x80\n\ndata: \xFFx\xF0\x9F\n\n",
         &["-|\u{1F680}||", "-|\u{FFFD}x\u{FFFD}||"],
     );
+    // Half of a surrogate pair, written as if it were a character, is three invalid parts.
+    check(b"data: \xED\xB2\xB2\n\n", &["-|\u{FFFD}\u{FFFD}\u{FFFD}||"]);
     check(
         "data: {\"a\": \"b: c\"}\u{2028}\u{85}\n\n".as_bytes(),
         &["-|{\"a\": \"b: c\"}\u{2028}\u{85}||"],

@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use memchr::{memchr, memchr2};
 
-use crate::field;
-
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event of a stream.
@@ -334,7 +332,11 @@ fn cut(line: Cow<'_, [u8]>, from: usize) -> Cow<'_, [u8]> {
 
 fn text(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     match bytes {
-        Cow::Borrowed(bytes) => field::text(bytes),
+        // Valid text, nearly always, is checked by the quicker way.
+        Cow::Borrowed(bytes) => match str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        },
         Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
