@@ -136,7 +136,8 @@ const MARKER_STRINGS: &[&str] = &[
 /// Names every place that breaks one.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     let mut broken = Vec::new();
-    for file in files(&root.join("crates"), "rs") {
+    let sources = ["crates", "testing"].map(|folder| files(&root.join(folder), "rs"));
+    for file in sources.concat() {
         let text = read(&file)?;
         let name = file
             .strip_prefix(root)
@@ -151,8 +152,8 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             ));
         }
         let is_test = name.contains("/tests/")
-            || name.contains("crates/oracle/")
-            || name.contains("crates/testkit/");
+            || name.contains("testing/oracle/")
+            || name.contains("testing/testkit/");
         if !is_test {
             broken.extend(impure(&name, &code));
             broken.extend(astray(&name, &code));

@@ -166,7 +166,7 @@ fn built() -> Result<Vec<Suite>, String> {
             "--doc",
             "--",
             "--skip",
-            "crates/interleave/",
+            "testing/interleave/",
         ]),
     };
     let messages = String::from_utf8_lossy(&build.stdout);
