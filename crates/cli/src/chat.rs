@@ -14,19 +14,20 @@ use std::time::Duration;
 use clap::Args;
 use tokio::time::sleep;
 
-use crate::arguments::Color;
 use crate::chat::command::{Command, HELP};
 use crate::chat::lines::{Line, Lines};
+use crate::commands::tools::effect_word;
 use crate::config::{AgentOptions, Configuration, GIVEN};
 use crate::environment::Environment;
+use crate::options::Color;
+use crate::options::SessionOptions;
 use crate::output::say;
 use crate::picture::call_line::verb;
 use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::runtime::block_on;
-use crate::sessions::{Session, SessionOptions};
+use crate::session::Session;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
 use crate::talk::{Built, Ended, Shown, build, chosen, doubt, explained, play};
-use crate::tools::effect_word;
 use crate::visible::harmless;
 
 /// How long the end may take before something is said of it.

@@ -1,25 +1,36 @@
 //! `plaincall explain`: what each byte of a text is taken for, and the rule behind it.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+#![allow(
+    clippy::struct_excessive_bools,
+    reason = "independent switches of the command line"
+)]
 
 mod shown;
 
+use std::path::PathBuf;
+
 use anstyle::{AnsiColor, Style};
+use clap::Args;
 use plaincall_call::{Severity, Span, Unclosed};
 use plaincall_syntax::{Dialect, ExplainedRange, Meaning, explain as explain_text};
 use serde::Serialize;
 
-use crate::advice::NEAR_MISS;
-use crate::arguments::ExplainOptions;
 use crate::explain::shown::shown;
-use crate::findings::{Findings, Found, counted};
-use crate::input::{Input, each};
+use crate::options::DialectOptions;
 use crate::output::Output;
 use crate::picture::line::Line;
 use crate::picture::palette::{CALL, CALL_NAME, DIM, PLAIN, REASONING};
-use crate::reading::refused;
-use crate::rejections::AsRun;
 use crate::run::Size;
-use crate::source::{Counter, Source};
 use crate::status::{Failure, Outcome, Status};
+use crate::text::advice::NEAR_MISS;
+use crate::text::findings::{Findings, Found, counted};
+use crate::text::input::{Input, each};
+use crate::text::reading::refused;
+use crate::text::rejections::AsRun;
+use crate::text::source::{Counter, Source};
 use crate::visible::harmless;
 
 /// The columns that a text takes at most where nobody knows how wide the page is.
@@ -35,6 +46,42 @@ const ARGUMENT: Style = AnsiColor::Yellow.on_default();
 const VALUE: Style = AnsiColor::Green.on_default();
 const WRONG: Style = AnsiColor::Red.on_default().bold();
 const ODD: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Show what each byte of a text is taken for, and the rule behind it.
+///
+/// Every byte of the text stands in exactly one range. Each range is printed with its place in bytes, its line and column,
+/// its text, what it is taken for, and the section of the definition (`spec/`) that says so. What `check` finds stands
+/// at its place, with what to do about it. How the text of an argument becomes its value is what `parse --explain` says.
+///
+/// Exit status: 0 if the input could be read, whatever stands in it; 1 if a file could not be read.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXPLAIN_FORM)]
+pub(crate) struct ExplainOptions {
+    /// The texts to explain; `-` or none is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print one JSON object a range, each on a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) dialect: DialectOptions,
+}
+
+const EXPLAIN_FORM: &str = "\
+Visible signs stand for what cannot be seen: `␊` is a line feed, `␍` a carriage return, `␉` a tab, `␠` a blank at the edge \
+of a range, `\\xff` a byte that is not UTF-8. A long text is shown with its beginning and its end.
+
+Ranges (`--json`): `file`, `span` (bytes, from and to), `line`, `column`, `text` (whole, each part that is not UTF-8 as \
+U+FFFD), `taken_for`, `words` (the same for people), `rule` (as `spec/block.md 4.1`), `call` (the name of the tool) and \
+`argument` (its pointer) where the range belongs to one, and `findings`, each with `code`, `severity`, `span`, `message`, \
+`rule`, and where there is one `help` and `meant`. `taken_for` is one of `text`, `reasoning_open`, `reasoning`, \
+`reasoning_close`, `reasoning_cut_off`, `escape`, `marker_as_content`, `call_start`, `self_closing_call`, \
+`blank_before_argument`, `fence_before_argument`, `text_before_argument`, `argument_start`, `rest_of_pointer_line`, \
+`line_end_before_body`, `value`, `body`, `empty_value`, `empty_body`, `line_end_after_value`, `end_marker`, \
+`end_marker_in_mid_line`, `end_by_next_call`, `end_of_input`. The spans cover the text without a gap; what only ends somewhere, and a value that is \
+empty, is a range of no bytes.";
 
 pub(crate) fn explain(options: &ExplainOptions, output: &mut Output) -> Outcome {
     let dialect = options.dialect.dialect()?;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 
 use serde::Serialize;
 
-use crate::arguments::Color;
+use crate::options::Color;
 use crate::status::Failure;
 use crate::visible::{guarded, harmless, json};
 

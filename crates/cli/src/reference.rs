@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory as _};
 
-use crate::arguments::Cli;
+use crate::commands::Cli;
 
 const BEGINNING: &str = "\
 # The command line

@@ -36,8 +36,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use plaincall::{Run, RunError};
 
-use crate::arguments::{Color, DialectOptions, UnclosedChoice};
 use crate::environment::Environment;
+use crate::options::Color;
+use crate::options::DialectOptions;
+use crate::options::UnclosedChoice;
 use crate::run::beginning::{Again, Beginning, new_log};
 use crate::run::interrupts::Interrupts;
 use crate::run::past::Past;

@@ -6,13 +6,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::CommandFactory as _;
-use clap::error::ErrorKind;
 use plaincall::{CloseError, Directories, RemovedFiles};
 
-use crate::arguments::Cli;
 use crate::output::say;
-use crate::visible::{harmless, is_invisible};
+use crate::visible::harmless;
 
 /// The exit status of a command that was interrupted: 128 and the number of the signal.
 const INTERRUPTED: i32 = 130;
@@ -76,9 +73,12 @@ impl Failure {
 /// What a command comes to.
 pub(crate) type Outcome = Result<Status, Failure>;
 
-/// The exit status of the command of this name; says what is to be said.
-pub(crate) fn exit_code(outcome: Outcome, command: &str) -> ExitCode {
-    match outcome {
+/// The exit status of a command that ended so; says what is to be said. Wrong usage is left to who knows the usage.
+///
+/// # Errors
+/// What is wrong with the usage.
+pub(crate) fn exit_status(outcome: Outcome) -> Result<ExitCode, String> {
+    Ok(match outcome {
         Ok(Status::Good) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Ok(Status::Wrong) => ExitCode::FAILURE,
         Ok(Status::TimedOut) => ExitCode::from(TIMED_OUT),
@@ -91,29 +91,8 @@ pub(crate) fn exit_code(outcome: Outcome, command: &str) -> ExitCode {
             complain(&message);
             ExitCode::from(WRONG_USAGE)
         }
-        Err(Failure::Usage(message)) => {
-            let mut all = Cli::command();
-            all.build();
-            let error = match all.find_subcommand_mut(command) {
-                Some(command) => command.error(ErrorKind::ValueValidation, message),
-                None => all.error(ErrorKind::ValueValidation, message),
-            };
-            // It has the form of other wrong usage.
-            say_wrong_usage(&error);
-            ExitCode::from(WRONG_USAGE)
-        }
-    }
-}
-
-/// Says what is wrong with a command line. What was typed may be the name of a file that somebody else has chosen.
-pub(crate) fn say_wrong_usage(error: &clap::Error) {
-    let styled = error.render();
-    let plain = styled.to_string();
-    if plain.contains(|c| is_invisible(c) && c != '\n') {
-        say(format_args!("{}", harmless(&plain)));
-    } else {
-        say(format_args!("{}", styled.ansi()));
-    }
+        Err(Failure::Usage(message)) => return Err(message),
+    })
 }
 
 /// Says on standard error what is wrong.

@@ -6,10 +6,10 @@ use std::path::Path;
 use plaincall::{Policy, Rules, Tool, Toolbox, ToolsFile};
 use plaincall_call::Severity;
 
-use crate::excerpt::{Excerpts, Remark};
-use crate::input::Input;
 use crate::output::say;
 use crate::status::Failure;
+use crate::terminal::excerpt::{Excerpts, Remark};
+use crate::text::input::Input;
 
 /// How many mistakes of a file are shown at most.
 pub(crate) const MOST_SHOWN: usize = 100;

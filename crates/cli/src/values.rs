@@ -12,8 +12,8 @@ use crate::output::Output;
 use crate::picture::line::Line;
 use crate::picture::palette::{CALL_NAME, DIM, PLAIN};
 use crate::run::Size;
-use crate::source::Counter;
 use crate::status::Failure;
+use crate::text::source::Counter;
 use crate::visible::harmless;
 use crate::visible::{is_invisible, visible};
 

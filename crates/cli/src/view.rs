@@ -12,9 +12,9 @@ use plaincall_call::{
 use plaincall_syntax::{ByteParser, Dialect, Event, EventKind, Slot};
 
 use crate::output::Output;
-use crate::reading::parser;
 use crate::screen::Screen;
 use crate::status::Failure;
+use crate::text::reading::parser;
 
 /// A text that is being shown.
 pub(crate) struct View<'t> {

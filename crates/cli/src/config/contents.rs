@@ -17,7 +17,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::arguments::UnclosedChoice;
+use crate::options::UnclosedChoice;
 use crate::serve::quantity;
 
 /// What `plaincall ask` and `plaincall chat` are told beforehand.

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::config::schema::{Part, Shape, name_of};
 use crate::serve::quantity;
-use crate::source::LineIndex;
+use crate::text::source::LineIndex;
 
 /// How many characters of a text a message shows.
 const SHOWN: usize = 40;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::config::check;
 use crate::config::layer::{Author, Layer, Mistake, Paths};
 use crate::config::redact::{settings, starred};
-use crate::source::Counter;
+use crate::text::source::Counter;
 use crate::tools_file::{self, MOST_SHOWN};
 
 /// What a file says.

@@ -3,10 +3,10 @@
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
 use serde_json::json;
 
+use crate::commands::mcp::show_mistakes;
 use crate::config::model::http;
 use crate::config::{Configuration, From, layer};
 use crate::environment::Environment;
-use crate::mcp::show_mistakes;
 use crate::status::{Failure, remark};
 
 impl Configuration {

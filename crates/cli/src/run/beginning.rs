@@ -9,13 +9,13 @@ use plaincall::call::Foreign;
 use plaincall::{Log, LogError, Order, Policy, Run, Stop};
 use plaincall_syntax::Dialect;
 
-use crate::arguments::DialectOptions;
-use crate::input::Input;
+use crate::options::DialectOptions;
 use crate::run::note::{Note, Noted, NotedPath};
 use crate::run::past::{Past, what_became_of};
 use crate::run::word::Words;
 use crate::run::{RunOptions, STANDARD_INPUT};
 use crate::status::{Failure, remark};
+use crate::text::input::Input;
 use crate::tools_file::{self, Tools};
 
 /// How long a log may seem to be used by a run that is gone.

@@ -11,7 +11,9 @@ use plaincall::Source;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::arguments::{DialectOptions, MarkerPlaces, SyntaxChoice};
+use crate::options::DialectOptions;
+use crate::options::MarkerPlaces;
+use crate::options::SyntaxChoice;
 
 /// What the command calls itself in its notes.
 const PROGRAM: &str = "plaincall run";

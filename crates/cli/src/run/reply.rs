@@ -10,9 +10,9 @@ use plaincall_syntax::{ByteParser, Code, Dialect, Event, EventKind};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::input::{BUFFER, Input};
-use crate::reading::refused;
 use crate::status::Failure;
+use crate::text::input::{BUFFER, Input};
+use crate::text::reading::refused;
 
 /// How many pieces may wait to be fed. Reading is faster than running; the file need not be in memory.
 const WAITING: usize = 4;

@@ -11,9 +11,8 @@ use plaincall_call::{NotRun, Syntax};
 use plaincall_syntax::{ByteParser, Dialect};
 use tokio::sync::mpsc::{Sender, unbounded_channel};
 
-use crate::arguments::Color;
 use crate::environment::Environment;
-use crate::findings::near_misses_outside_calls;
+use crate::options::Color;
 use crate::picture::glyphs::{ASCII, Glyphs, UNICODE};
 use crate::picture::summary::Form;
 use crate::run::RunOptions;
@@ -34,6 +33,7 @@ use crate::run::telling::{Forwarding, all_told, tick};
 use crate::run::terminal::Size;
 use crate::run::word;
 use crate::status::{Failure, Outcome, Status, complain, remark, tell_removed};
+use crate::text::findings::near_misses_outside_calls;
 
 /// How many rows of an output are shown: on a terminal, and in a pipe.
 const ROWS_ON_TERMINAL: usize = 12;

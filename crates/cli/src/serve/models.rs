@@ -10,8 +10,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::serve::options::{MOST_REPAIR_ROUNDS, Taught};
-use crate::source::Counter;
 use crate::status::Failure;
+use crate::text::source::Counter;
 use crate::tools_file;
 
 /// What a table of a model may have.
@@ -279,7 +279,7 @@ mod tests {
     use plaincall_syntax::Dialect;
 
     use super::{KEYS, read};
-    use crate::source::Counter;
+    use crate::text::source::Counter;
 
     fn span(open: &str, close: &str, is_begun: bool) -> ReasoningSpan {
         let (open, close) = (open.to_owned(), close.to_owned());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use plaincall_syntax::Dialect;
 
-use crate::arguments::UnclosedChoice;
+use crate::options::UnclosedChoice;
 use crate::serve::quantity::{Size, size, time, time_or_none};
 
 /// More rounds of repair than this help no model.

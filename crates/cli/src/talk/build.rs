@@ -3,14 +3,14 @@
 use plaincall_agent::mcp::McpServers;
 use plaincall_agent::{Agent, AgentError, AgentErrorKind, AgentLimits, Conversation};
 
-use crate::arguments::Color;
 use crate::config::model::{Chosen, Ready};
 use crate::config::parts::Equipment;
 use crate::config::{AgentOptions, Configuration, From};
 use crate::environment::Environment;
+use crate::options::Color;
 use crate::picture::words;
 use crate::run::approval::Approval;
-use crate::sessions::{Note, Session};
+use crate::session::{Note, Session};
 use crate::status::{Failure, Status, tell_directory};
 use crate::talk::person::Person;
 use crate::talk::stage::{Shown, Stage};

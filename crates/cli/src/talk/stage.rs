@@ -14,8 +14,8 @@ use plaincall_agent::{AgentEvent, Answer};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 
-use crate::arguments::Color;
 use crate::environment::Environment;
+use crate::options::Color;
 use crate::picture::glyphs::{ASCII, Glyphs, UNICODE};
 use crate::run::desk::Desk;
 use crate::run::news::{Display, News};

@@ -1,0 +1,209 @@
+//! The commands: what can be asked for, and how each is started.
+//!
+//! The comments on the commands and their options are the help that people read.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+#![allow(
+    clippy::struct_excessive_bools,
+    reason = "independent switches of the command line"
+)]
+
+mod ask;
+mod check;
+mod convert;
+pub(crate) mod mcp;
+mod parse;
+mod probe;
+mod render;
+mod sessions;
+mod show;
+pub(crate) mod tools;
+
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::chat;
+use crate::config;
+use crate::explain;
+use crate::options::Color;
+use crate::output::{Output, say};
+use crate::run;
+use crate::serve;
+use crate::status::{Outcome, WRONG_USAGE, end_when_interrupted, exit_status};
+use crate::visible::{harmless, is_invisible};
+
+/// Tool calling for any model that can write text.
+///
+/// A model writes its tool calls as plain text, in the block syntax (`!!!GADGET_START:` … `!!!GADGET_END`) or in the
+/// emoji-bracket syntax (`🛠️[name arguments]` … `🛠️[/end]`). These commands read such text, check it, write it and
+/// rewrite it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "plaincall",
+    version,
+    max_term_width = 100,
+    propagate_version = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// When to use colours.
+    ///
+    /// `auto` uses them on a terminal, unless the environment variable `NO_COLOR` is set.
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        display_order = 998
+    )]
+    pub(crate) color: Color,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Parse(parse::ParseOptions),
+    Check(check::CheckOptions),
+    Explain(explain::ExplainOptions),
+    Render(render::RenderOptions),
+    Convert(convert::ConvertOptions),
+    Run(run::RunOptions),
+    Serve(serve::ServeOptions),
+    Show(show::ShowOptions),
+    Ask(ask::AskOptions),
+    Chat(chat::ChatOptions),
+    Sessions(sessions::SessionsOptions),
+    Probe(probe::ProbeOptions),
+    Config(config::ConfigOptions),
+    Tools(tools::ToolsCommand),
+    Mcp(mcp::McpCommand),
+}
+
+impl Command {
+    /// The command's name.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Parse(_) => "parse",
+            Self::Check(_) => "check",
+            Self::Explain(_) => "explain",
+            Self::Render(_) => "render",
+            Self::Convert(_) => "convert",
+            Self::Run(_) => "run",
+            Self::Serve(_) => "serve",
+            Self::Show(_) => "show",
+            Self::Ask(_) => "ask",
+            Self::Tools(_) => "tools",
+            Self::Mcp(_) => "mcp",
+            Self::Chat(_) => "chat",
+            Self::Sessions(_) => "sessions",
+            Self::Probe(_) => "probe",
+            Self::Config(_) => "config",
+        }
+    }
+}
+
+/// Runs the command line that the process was started with, and returns its exit status.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let error = advised(error);
+            if !error.use_stderr() {
+                error.exit();
+            }
+            return wrong_usage(&error);
+        }
+    };
+    let name = cli.command.name();
+    exit_status(start(cli)).unwrap_or_else(|message| {
+        let mut all = Cli::command();
+        all.build();
+        // It has the form of other wrong usage.
+        wrong_usage(&match all.find_subcommand_mut(name) {
+            Some(command) => command.error(ErrorKind::ValueValidation, message),
+            None => all.error(ErrorKind::ValueValidation, message),
+        })
+    })
+}
+
+/// What a required option takes, for a message that it is missing.
+const TIPS: [(&str, &str); 3] = [
+    (
+        "--tools",
+        "the file says which tools there are and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)",
+    ),
+    (
+        "--upstream",
+        "the address of the model server up to `/v1`, such as http://localhost:11434/v1 for Ollama",
+    ),
+    ("--to ", "the syntax is `block` or `emoji`"),
+];
+
+/// Adds a tip to the message that a required option is missing.
+fn advised(mut error: clap::Error) -> clap::Error {
+    let tip = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(lacking)) => {
+            let is_lacking = |name: &str| lacking.iter().any(|it| it.starts_with(name));
+            TIPS.iter().find(|(name, _)| is_lacking(name))
+        }
+        _ => None,
+    };
+    if let Some((_, tip)) = tip {
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![(*tip).into()]),
+        );
+    }
+    error
+}
+
+/// Says what is wrong with a command line. What was typed may be the name of a file that somebody else has chosen.
+fn wrong_usage(error: &clap::Error) -> ExitCode {
+    let styled = error.render();
+    let plain = styled.to_string();
+    if plain.contains(|c| is_invisible(c) && c != '\n') {
+        say(format_args!("{}", harmless(&plain)));
+    } else {
+        say(format_args!("{}", styled.ansi()));
+    }
+    ExitCode::from(WRONG_USAGE)
+}
+
+fn start(cli: Cli) -> Outcome {
+    let color = cli.color;
+    match cli.command {
+        Command::Parse(options) => parse::parse(&options, &mut output(color)),
+        // Its proof heeds signals in its own way.
+        Command::Check(options) => check::check(&options, color),
+        Command::Explain(options) => explain::explain(&options, &mut output(color)),
+        Command::Render(options) => render::render(&options, &mut output(color)),
+        Command::Convert(options) => convert::convert(&options, &mut output(color)),
+        Command::Show(options) => show::show(&options, &mut output(color)),
+        // It writes on threads of its own, and heeds signals in its own way.
+        Command::Ask(options) => ask::ask(&options, color),
+        Command::Chat(options) => chat::chat(&options, color),
+        Command::Sessions(options) => sessions::sessions(&options, &mut output(color)),
+        // It heeds signals in its own way.
+        Command::Probe(options) => probe::probe(&options, color),
+        Command::Config(options) => config::config(&options, &mut output(color)),
+        // It writes on a thread of its own, and heeds signals in its own way.
+        Command::Run(options) => run::run(&options, color),
+        Command::Serve(options) => serve::serve(&options),
+        // Some of its commands heed signals in their own way.
+        Command::Tools(command) => tools::tools(&command, color, || output(color)),
+        // It heeds signals in its own way.
+        Command::Mcp(command) => mcp::mcp(&command, color),
+    }
+}
+
+/// The standard output of a command that nothing but a signal interrupts.
+fn output(color: Color) -> Output {
+    end_when_interrupted();
+    Output::new(color)
+}

@@ -1,0 +1,268 @@
+//! `plaincall ask`: a question and its answer.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plaincall_agent::{AgentError, AgentErrorKind, Answer};
+use rustix::fs::{FileType, fstat};
+use serde_json::json;
+
+use crate::config::{AgentOptions, Configuration};
+use crate::environment::Environment;
+use crate::options::Color;
+use crate::options::SessionOptions;
+use crate::output::JsonOutput;
+use crate::run::interrupts::Interrupts;
+use crate::runtime::block_on;
+use crate::session::Session;
+use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
+use crate::talk::{Built, Ended, Shown, Stage, build, doubt, explained, kind, play, status};
+use crate::text::input::Input;
+
+/// Ask a model a question, with tools.
+///
+/// The model writes text and calls; the calls run while it writes, their results go back to it, until it answers. The
+/// answer alone goes to the standard output, everything else to the standard error: text before calls, a line for each
+/// call, what is asked, and at the end what it took.
+///
+/// What comes through a pipe or from a file on the standard input is given to the model beside the question, as a document;
+/// without a question it is the question. Documents, questions and results are texts from outside: no call in them counts,
+/// and a call that the model copies from one is held for a person.
+///
+/// Which model, which tools and how far it may go comes from the configuration (`plaincall config` shows it) and from the
+/// options. Rules decide first which calls may run. Where they say nothing, tools that may change something ask on the
+/// terminal itself; without a terminal they are denied, unless `--yes` allows them.
+///
+/// Ctrl-C cancels at once: the request to the model, the tools with all that they have started. A second one does not
+/// wait for them.
+///
+/// Exit status: 0 with an answer; 1 if there is none, because the model or a tool failed or a limit was reached; 2 for wrong
+/// usage or configuration; 124 if the time was over; 130 after Ctrl-C, 143 after SIGTERM.
+#[derive(Args, Debug)]
+pub(crate) struct AskOptions {
+    /// The question; several words are one question. Without it, it is read from the standard input.
+    #[arg(value_name = "QUESTION")]
+    question: Vec<String>,
+
+    /// A file that is given to the model beside the question; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
+
+    /// Print the record in the place of the answer: one JSON object for everything that happens.
+    ///
+    /// The last line is none of the record: an object with `"event": "answer"`, `text`, `turns` and `usage`, or one with
+    /// `"event": "failed"`, `kind` and `message`.
+    #[arg(long)]
+    json: bool,
+
+    /// Show what each tool returns, up to 20 lines of it.
+    #[arg(long, short)]
+    verbose: bool,
+
+    #[command(flatten)]
+    session: SessionOptions,
+
+    #[command(flatten)]
+    agent: AgentOptions,
+}
+
+/// What the model hears of a text that comes from there.
+const STANDARD_INPUT: &str = "a text on the standard input";
+
+/// What the model is given.
+struct Given {
+    question: String,
+    /// Documents by their names.
+    documents: Vec<(String, String)>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from asking.
+pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
+    let environment = Environment::read();
+    let configuration = options.agent.configuration(&environment)?;
+    let given = given(options)?;
+    if let Some(doubt) = configuration.doubt() {
+        remark(&doubt);
+    }
+    let answer = answer(options, color, &configuration, &environment, &given);
+    let (status, leftover) = block_on(answer)?;
+    if let Some(stage) = leftover {
+        stage.leave();
+    }
+    Ok(status)
+}
+
+async fn answer(
+    options: &AskOptions,
+    color: Color,
+    configuration: &Configuration,
+    environment: &Environment,
+    given: &Given,
+) -> Result<(Status, Option<Stage>), Failure> {
+    let mut interrupts = Interrupts::new()
+        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let shown = if options.json {
+        Shown::Record
+    } else {
+        Shown::Answer
+    };
+    let session = Session::open(&options.session, configuration)?;
+    let is_kept = session.is_some();
+    let building = build(
+        &options.agent,
+        shown,
+        options.verbose,
+        color,
+        configuration,
+        environment,
+        session,
+    );
+    let Built {
+        mut talk,
+        stage,
+        servers,
+        model: _,
+    } = tokio::select! {
+        built = building => built?,
+        interrupt = interrupts.next() => {
+            return Ok((Status::Interrupted(interrupt.status()), None));
+        }
+    };
+    for (name, text) in &given.documents {
+        talk.attach(name, text);
+    }
+    let ended = play(talk.stream(&given.question), &stage, &mut interrupts).await;
+    let (ended, interrupt) = match ended {
+        Ended::AtOnce(interrupt) => {
+            return Ok((Status::Interrupted(interrupt.status()), Some(stage)));
+        }
+        Ended::Settled(ended, interrupt) => (ended, interrupt),
+    };
+    let written = stage.close().await;
+    let told = if options.json {
+        last_line(&ended, configuration)
+    } else {
+        Ok(())
+    };
+    let closed = talk.close().await;
+    if let Some(servers) = servers {
+        servers.close().await;
+    }
+    let status = match (interrupt, ended) {
+        (Some(interrupt), _) => Status::Interrupted(interrupt.status()),
+        (None, Ok(answer)) => {
+            if let Some(doubt) = doubt(&answer) {
+                remark(&doubt);
+            }
+            Status::Good
+        }
+        (None, Err(error)) => {
+            if !matches!(error.kind, AgentErrorKind::Cancelled) {
+                complain(&explained(&error, configuration));
+                if let AgentErrorKind::Model(_) = error.kind
+                    && error.progress.turns > 0
+                {
+                    remark(if is_kept {
+                        "what was said and done is kept: `plaincall ask --continue \"Go on.\"` goes on with it"
+                    } else {
+                        "with `--session NAME` a conversation is kept, and can go on after such an error"
+                    });
+                }
+            }
+            status(&error.kind)
+        }
+    };
+    tell_removed(closed, KEEP_FILES);
+    let written = written.or(told.err());
+    match (status, written) {
+        (Status::Good, Some(failure)) => Err(failure),
+        (status, _) => Ok((status, None)),
+    }
+}
+
+/// Writes how it ended, behind the record (spec/agent.md, 8).
+fn last_line(
+    ended: &Result<Answer, AgentError>,
+    configuration: &Configuration,
+) -> Result<(), Failure> {
+    let line = match ended {
+        Ok(answer) => json!({
+            "event": "answer",
+            "text": answer.text,
+            "turns": answer.progress.turns,
+            "usage": answer.progress.usage,
+        }),
+        Err(error) => json!({
+            "event": "failed",
+            "kind": kind(&error.kind),
+            "message": explained(error, configuration),
+        }),
+    };
+    writeln!(JsonOutput::new(), "{line}").map_err(|error| Failure::output(&error))
+}
+
+/// What the model is given: the question, and the documents beside it.
+fn given(options: &AskOptions) -> Result<Given, Failure> {
+    let mut documents = Vec::new();
+    for path in &options.file {
+        let input = Input::open(path)?;
+        let name = if path == Path::new("-") {
+            STANDARD_INPUT.to_owned()
+        } else {
+            format!("the file {}", input.name)
+        };
+        documents.push((name, text(input)?));
+    }
+    let reads_standard_input = options.file.iter().any(|path| path == Path::new("-"));
+    let question = match options.question.as_slice() {
+        question @ [_, ..] => {
+            if !reads_standard_input && has_document() {
+                let text = text(Input::open(Path::new("-"))?)?;
+                if !text.trim().is_empty() {
+                    documents.push((STANDARD_INPUT.to_owned(), text));
+                }
+            }
+            question.join(" ")
+        }
+        [] if reads_standard_input => String::new(),
+        [] => text(Input::open(Path::new("-"))?)?,
+    };
+    if question.trim().is_empty() {
+        return Err(Failure::Usage(
+            "there is no question: write it behind `ask`, or give it on the standard input"
+                .to_owned(),
+        ));
+    }
+    Ok(Given {
+        question,
+        documents,
+    })
+}
+
+/// A text, which has to be one: a model cannot read anything else.
+fn text(input: Input) -> Result<String, Failure> {
+    let name = input.name.clone();
+    let bytes = input.into_bytes()?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().iter().take(valid);
+        let line = before.filter(|&&byte| byte == b'\n').count() + 1;
+        Failure::Broken(format!(
+            "{name} cannot be given to the model: line {line} is not UTF-8 text"
+        ))
+    })
+}
+
+/// Whether somebody has put a text on the standard input: a pipe or a file. A terminal, a socket and `/dev/null` are none.
+fn has_document() -> bool {
+    fstat(io::stdin()).is_ok_and(|about| {
+        matches!(
+            FileType::from_raw_mode(about.st_mode),
+            FileType::Fifo | FileType::RegularFile
+        )
+    })
+}

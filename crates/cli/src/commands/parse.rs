@@ -1,0 +1,350 @@
+//! `plaincall parse`: the calls in a text.
+
+mod jsonl;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use plaincall_call::{
+    BoundCall, BoundDocument, Collected, Collector, Completeness, Document, Limits, OpenAiCall,
+    ReplyCheck, ToolSet, openai_calls,
+};
+use plaincall_syntax::{Dialect, Event};
+use serde::Serialize;
+
+use crate::commands::parse::jsonl::{Answer, ErrorBody, ToolCallsBody, read_line};
+use crate::options::number::size;
+use crate::options::{DialectOptions, SchemaOption};
+use crate::output::Output;
+use crate::status::{Failure, Outcome, Status, complain};
+use crate::text::event_line::{BoundLine, EventLine, RemarkLine};
+use crate::text::input::{Input, each};
+use crate::text::reading::{parser, read, read_bytes, reply_check};
+use crate::values::Explainer;
+use crate::view::View;
+
+/// Find the calls in a text.
+///
+/// In a pipe it prints one JSON object a text, on one line: its segments (text, reasoning, calls), which cover it
+/// without a gap, and its diagnostics. Spans count bytes. On a terminal it prints the text itself, while it arrives,
+/// with its calls set off.
+///
+/// With `--schema` every call is held against the definition of its tool: its arguments are read as that says, and what
+/// does not fit, or names no tool, is a diagnostic.
+///
+/// `--format openai` has no place for the dependencies of a call: they are named on standard error, and the call is
+/// printed without them.
+///
+/// Exit status: 0 if the input could be read, whatever stands in it; 1 if a file could not be read, a line of
+/// `--jsonl` was wrong, or `--format openai` left out a call or its dependencies.
+#[derive(Args, Debug)]
+#[command(after_long_help = PARSE_FORMS)]
+pub(crate) struct ParseOptions {
+    /// The texts to read; `-` or none is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// What to print; without it `text` on a terminal and `json` anywhere else.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<ParseFormat>,
+
+    /// Print JSON, on a terminal too: the same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+
+    /// Read one JSON document a line, each a text of its own, and print one JSON object for each, in order.
+    ///
+    /// A line is a string, or an object with the key `text`; its key `id` is passed through. A line that is neither
+    /// gives `{"error": …}`; the others go on.
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+
+    /// Print the parser's events, one JSON object a line, as soon as each is certain.
+    #[arg(long, conflicts_with_all = ["format", "json", "jsonl"])]
+    pub(crate) events: bool,
+
+    /// Say of each argument how its text became its value: the text, the value and the rule, for people.
+    ///
+    /// Without `--schema` the text alone decides. With `--json` the same is printed for programs, one JSON object a text.
+    #[arg(long, conflicts_with_all = ["format", "jsonl", "events"])]
+    pub(crate) explain: bool,
+
+    /// Give the parser this many bytes at a time.
+    ///
+    /// What is found is always the same; only the events of text and values are cut differently.
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub(crate) chunk: Option<NonZeroUsize>,
+
+    /// Take the text for whole, where it comes from a pipe too.
+    ///
+    /// `--format openai` leaves out a call that the end of the text closed, unless the text is known to be whole. A
+    /// file is; what comes through a pipe is only with this option.
+    #[arg(long)]
+    pub(crate) complete: bool,
+
+    #[command(flatten)]
+    pub(crate) schema: SchemaOption,
+
+    #[command(flatten)]
+    pub(crate) dialect: DialectOptions,
+}
+
+const PARSE_FORMS: &str = "\
+Events (`--events`): each object has `type` and `span`. The types are `text`, `reasoning`, `value_delta` and `ignored` \
+with `text`; `call_start` with `syntax`, `name` and `source`, and with `id` and `dependencies` (block) or `raw_args` \
+(emoji); `value_start` with `pointer` (an argument) or without (a body), and `source`; `value_end` with `source`; \
+`call_end` with `termination` and `source`; `diagnostic` with `code`, `severity` and `message`. The spans of all but \
+diagnostics cover the text without a gap. With `--schema`, behind the end of each call: what the definition of its tool \
+finds as `diagnostic`, with `pointer` where it is about an argument, and `call` with `call`, the call as `--format json` \
+has it; its span is that of the whole call.
+
+Explanations (`--explain --json`): `calls`, each with `name`, `id`, `span`, `arguments` and `problems`. An argument has \
+`pointer`, `place` (`argument`, `word`, `line_from`, `body`, `json_member`; with `word` where words are counted, from 1), \
+`span`, `text`, `value` (absent if the text is nothing that may stand there), `rule` (its name), `reason` (its words), \
+`section` (where it is defined) and `problems`.";
+
+/// What `parse` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ParseFormat {
+    /// One JSON object a text.
+    Json,
+    /// The calls as an OpenAI `tool_calls` array. A wrong call is left out and named on standard error.
+    Openai,
+    /// The text itself, with its calls set off.
+    Text,
+}
+
+pub(crate) fn parse(options: &ParseOptions, output: &mut Output) -> Outcome {
+    let command = Parse::new(options, output.is_terminal)?;
+    each(&options.files, output, |file, output| {
+        command.one(Input::open(file)?, output)
+    })
+}
+
+struct Parse {
+    dialect: Dialect,
+    chunk: Option<NonZeroUsize>,
+    form: Form,
+    is_complete: bool,
+    check: ReplyCheck,
+    tools: Option<ToolSet>,
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Openai,
+    Text,
+    Events,
+    Explained { is_json: bool },
+    Lines { is_openai: bool },
+}
+
+/// A document as it is printed: with definitions, each call is held against its own.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Wire<'d> {
+    Text(&'d Document),
+    Bound(BoundDocument<'d>),
+}
+
+impl Parse {
+    fn new(options: &ParseOptions, is_terminal: bool) -> Result<Self, Failure> {
+        let format = match options.format {
+            Some(format) => format,
+            None if is_terminal && !options.json && !options.jsonl => ParseFormat::Text,
+            None => ParseFormat::Json,
+        };
+        let form = match format {
+            _ if options.events => Form::Events,
+            _ if options.explain => Form::Explained {
+                is_json: options.json,
+            },
+            ParseFormat::Text if options.jsonl => {
+                return Err(Failure::Usage(
+                    "'--jsonl' prints one JSON object a line: '--format text' does not go with it"
+                        .to_owned(),
+                ));
+            }
+            format if options.jsonl => Form::Lines {
+                is_openai: format == ParseFormat::Openai,
+            },
+            ParseFormat::Json => Form::Json,
+            ParseFormat::Openai => Form::Openai,
+            ParseFormat::Text => Form::Text,
+        };
+        let dialect = options.dialect.dialect()?;
+        Ok(Self {
+            check: reply_check(&dialect)?,
+            dialect,
+            chunk: options.chunk,
+            form,
+            is_complete: options.complete,
+            tools: options.schema.load(&options.files)?,
+        })
+    }
+
+    fn one(&self, input: Input, output: &mut Output) -> Outcome {
+        match self.form {
+            Form::Json => {
+                let document = read(input, &self.dialect, self.chunk)?;
+                output.json_line(&self.wire(&document))?;
+                Ok(Status::Good)
+            }
+            Form::Openai => {
+                let completeness = input.completeness(self.is_complete);
+                let document = read(input, &self.dialect, self.chunk)?;
+                let (tool_calls, status) = self.openai(&document, completeness, "");
+                output.json_line(&tool_calls)?;
+                Ok(status)
+            }
+            Form::Text => {
+                let tools = self.tools.as_ref();
+                let mut view = View::new(&self.dialect, tools, output.has_color)?;
+                input.for_each_chunk(self.chunk, |bytes| {
+                    view.feed(bytes, output)?;
+                    output.flush()
+                })?;
+                view.finish(output)?;
+                Ok(Status::Good)
+            }
+            Form::Events => self.events(input, output),
+            Form::Explained { is_json } => {
+                let name = input.name.clone();
+                let bytes = input.into_bytes()?;
+                let document = read_bytes(&bytes, &self.dialect, self.chunk)?;
+                let explainer = Explainer {
+                    name: &name,
+                    bytes: &bytes,
+                    tools: self.tools.as_ref(),
+                };
+                if is_json {
+                    output.json_line(&explainer.json(&document))?;
+                } else {
+                    explainer.write(&document, output)?;
+                }
+                Ok(Status::Good)
+            }
+            Form::Lines { is_openai } => self.lines(input, is_openai, output),
+        }
+    }
+
+    fn events(&self, input: Input, output: &mut Output) -> Outcome {
+        let mut parser = parser(&self.dialect)?;
+        let mut collector = Collector::new(Limits::for_reading());
+        input.for_each_chunk(self.chunk, |bytes| {
+            for event in parser.feed(bytes) {
+                self.event(&event, &mut collector, output)?;
+            }
+            output.flush()
+        })?;
+        for event in parser.finish() {
+            self.event(&event, &mut collector, output)?;
+        }
+        Ok(Status::Good)
+    }
+
+    /// Prints an event; behind the end of a call, also what the definitions say about it.
+    fn event(
+        &self,
+        event: &Event<'_>,
+        collector: &mut Collector,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        output.json_line(&EventLine(event))?;
+        let Some(tools) = &self.tools else {
+            return Ok(());
+        };
+        let Some(Collected::Finished(call)) = collector.push(event) else {
+            return Ok(());
+        };
+        let bound = BoundCall::new(&call, tools);
+        for remark in bound.remarks() {
+            output.json_line(&RemarkLine(remark))?;
+        }
+        output.json_line(&BoundLine(&bound))
+    }
+
+    fn lines(&self, input: Input, is_openai: bool, output: &mut Output) -> Outcome {
+        let completeness = input.completeness(self.is_complete);
+        let mut lines = input.into_lines();
+        let mut line = Vec::new();
+        let mut number = 0_u64;
+        let mut status = Status::Good;
+        while lines.next_line(&mut line)? {
+            number += 1;
+            match read_line(&line) {
+                Ok(record) => {
+                    let document = read_bytes(record.text.as_bytes(), &self.dialect, self.chunk)?;
+                    let id = record.id;
+                    if is_openai {
+                        let place = format!("line {number}: ");
+                        let (tool_calls, good) = self.openai(&document, completeness, &place);
+                        let body = ToolCallsBody {
+                            tool_calls: &tool_calls,
+                        };
+                        output.json_line(&Answer { id, body })?;
+                        status = status.and(good);
+                    } else {
+                        let body = self.wire(&document);
+                        output.json_line(&Answer { id, body })?;
+                    }
+                }
+                Err(bad) => {
+                    let error = format!("line {number}: {}", bad.message);
+                    let body = ErrorBody { error: &error };
+                    output.json_line(&Answer { id: bad.id, body })?;
+                    status = Status::Wrong;
+                }
+            }
+            if lines.is_used_up() {
+                output.flush()?;
+            }
+        }
+        Ok(status)
+    }
+
+    fn wire<'d>(&self, document: &'d Document) -> Wire<'d> {
+        match &self.tools {
+            None => Wire::Text(document),
+            Some(tools) => Wire::Bound(document.bind(tools)),
+        }
+    }
+
+    /// The `tool_calls`; what is left out is named, behind `place`.
+    fn openai(
+        &self,
+        document: &Document,
+        completeness: Completeness,
+        place: &str,
+    ) -> (Vec<OpenAiCall>, Status) {
+        let tools = self.tools.as_ref();
+        let calls = openai_calls(document, self.check.clone(), completeness, tools);
+        let mut status = Status::Good;
+        for call in document.calls() {
+            let lost = match calls.left_out.iter().find(|one| one.index == call.index) {
+                Some(left_out) => {
+                    let reasons = match &left_out.not_run {
+                        Some(reason) => reason.sentence(&self.dialect.end_marker(call.syntax)),
+                        None => left_out.reasons.join("; "),
+                    };
+                    format!("is left out: {reasons}")
+                }
+                None if call.dependencies.is_empty() => continue,
+                None => format!(
+                    "is printed without what it depends on, for which `tool_calls` have no place: `{}`",
+                    call.dependencies.join("`, `")
+                ),
+            };
+            status = Status::Wrong;
+            complain(&format!(
+                "{place}call {} ({}, id {}) {lost}",
+                call.index + 1,
+                call.name.escape_debug(),
+                call.id.escape_debug(),
+            ));
+        }
+        (calls.tool_calls, status)
+    }
+}

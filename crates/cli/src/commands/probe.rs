@@ -1,0 +1,304 @@
+//! `plaincall probe`: how well a model writes calls, measured.
+
+mod progress;
+mod table;
+
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::Args;
+use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, StyleReport, tasks};
+use plaincall_call::did_you_mean;
+use serde_json::json;
+
+use crate::commands::probe::progress::Progress;
+use crate::config::{AgentOptions, FileOptions, KindOption};
+use crate::environment::Environment;
+use crate::options::Color;
+use crate::output::Output;
+use crate::run::interrupts::{Interrupt, Interrupts};
+use crate::runtime::block_on;
+use crate::serve::quantity::time;
+use crate::status::{Failure, Outcome, Status, complain};
+
+/// Measure how well a model writes calls, and in which syntax.
+///
+/// Twelve tasks of rising difficulty are given to the model, in each syntax and style of markers, several times: one call,
+/// many arguments, code as a value, nested arguments, calls that need one another, a result to act on, a marker in a value
+/// and more. A task is right if the tools were called with exactly what was asked for, and if the answer holds what only
+/// they could tell; no model judges. The tools do nothing: no file is written, nothing is sent.
+///
+/// At the end there is a table and a recommendation, as lines for the configuration. Ctrl-C ends it with what is known by
+/// then. `--dialects` chooses among `block`, `block-keyed` (a random key in the markers, so that no text from outside can
+/// hold one), `block-angle` (the markers `<<<START:`, `<<<END:` and `@param:`), `emoji` and `emoji-keyed`.
+///
+/// Exit status: 0 with a recommendation; 1 if the model did nothing right by calls or its server cannot be asked; 2 for wrong usage;
+/// 130 after Ctrl-C.
+#[derive(Args, Debug)]
+pub(crate) struct ProbeOptions {
+    /// The address of the model's server, up to `/v1`. `PLAINCALL_KEY` is its key.
+    #[arg(value_name = "URL")]
+    url: String,
+
+    /// What the server calls the model.
+    #[arg(value_name = "MODEL")]
+    model: String,
+
+    /// What the server speaks; `openai` if nothing is said.
+    #[arg(long, value_name = "KIND")]
+    kind: Option<KindOption>,
+
+    /// How often each task is tried in each style.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+
+    /// Only these tasks, separated by commas; `--tasks list` prints them.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    tasks: Vec<String>,
+
+    /// Only these ways of writing calls, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    dialects: Vec<String>,
+
+    /// How many tasks are tried at the same time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    concurrency: NonZeroUsize,
+
+    /// How freely the model chooses its words; what its server does by itself if this is not set.
+    #[arg(long, value_name = "NUMBER")]
+    temperature: Option<f64>,
+
+    /// How many tokens a reply may have.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+
+    /// How long one task may take: seconds, or a number with `ms`, `s`, `m` or `h`.
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5m")]
+    timeout: Duration,
+
+    /// Print all that was found out as one JSON object.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    files: FileOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from asking, and why the model cannot be asked.
+pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
+    if options.tasks == ["list"] {
+        let mut output = Output::new(color);
+        for task in tasks() {
+            output.text(format_args!("{:15} {}\n", task.name, task.about))?;
+        }
+        output.flush()?;
+        return Ok(Status::Good);
+    }
+    let environment = Environment::read();
+    let styles = chosen(
+        Style::all(),
+        |style| style.name,
+        &options.dialects,
+        "way of writing calls",
+    )?;
+    let tasks = chosen(tasks(), |task| task.name, &options.tasks, "task")?;
+    let agent = AgentOptions {
+        url: Some(options.url.clone()),
+        model: Some(options.model.clone()),
+        kind: options.kind,
+        files: options.files.clone(),
+        ..AgentOptions::default()
+    };
+    let configuration = agent.configuration(&environment)?;
+    let mut chosen = configuration.chosen(None)?;
+    chosen.entry.temperature = options.temperature;
+    chosen.entry.max_tokens = options.max_tokens;
+    let model = configuration.model(&chosen, &environment)?.model;
+    let probe = Probe::new(model)
+        .styles(styles)
+        .tasks(tasks)
+        .repeat(options.repeat)
+        .concurrent(options.concurrency.get())
+        .time(options.timeout);
+    block_on(async {
+        let mut interrupts = Interrupts::new()
+            .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+        let mut probing = probe.begin();
+        let interrupt = follow(&mut probing, &mut interrupts, color, &environment).await;
+        tell(options, &probing, interrupt, &mut Output::new(color))
+    })
+}
+
+/// Waits for all trials, and shows how far it is. Returns the signal that has called it off.
+async fn follow(
+    probing: &mut Probing,
+    interrupts: &mut Interrupts,
+    color: Color,
+    environment: &Environment,
+) -> Option<Interrupt> {
+    let mut progress = Progress::new(probing.total(), color, environment);
+    loop {
+        let trial = tokio::select! {
+            trial = probing.next() => trial,
+            interrupt = interrupts.next() => {
+                progress.end();
+                return Some(interrupt);
+            }
+        };
+        let Some(trial) = trial else {
+            progress.end();
+            return None;
+        };
+        progress.tell(&trial);
+    }
+}
+
+/// Tells what was found out.
+fn tell(
+    options: &ProbeOptions,
+    probing: &Probing,
+    interrupt: Option<Interrupt>,
+    output: &mut Output,
+) -> Outcome {
+    let report = probing.report();
+    let error = probing.error().map(|error| error.message.clone());
+    let configuration = report.best().map(|best| configuration(options, best));
+    if options.json {
+        output.json_line(&json!({
+            "url": options.url,
+            "model": options.model,
+            "repeat": options.repeat,
+            "complete": report.trials.len() == probing.total(),
+            "error": error,
+            "configuration": configuration,
+            "report": report,
+        }))?;
+    } else if !report.trials.is_empty()
+        && report.trials.iter().any(|trial| !trial.is_server_failure)
+    {
+        output.text(format_args!("{}", table::table(&report)))?;
+        output.text(format_args!(
+            "{}",
+            recommendation(&report, configuration.as_deref())
+        ))?;
+    }
+    output.flush()?;
+    match (interrupt, error, report.best()) {
+        (Some(interrupt), ..) => Ok(Status::Interrupted(interrupt.status())),
+        (None, Some(error), _) => Err(Failure::Broken(error)),
+        (None, None, Some(_)) => Ok(Status::Good),
+        (None, None, None) => {
+            complain("the model did no task right by calls, in whatever way of writing them");
+            Ok(Status::Wrong)
+        }
+    }
+}
+
+/// The best way in words, with what went wrong in it.
+fn recommendation(report: &ProbeReport, configuration: Option<&str>) -> String {
+    let (Some(best), Some(configuration)) = (report.best(), configuration) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    let own = report
+        .trials
+        .iter()
+        .filter(|trial| trial.style == best.style.name);
+    let mut wrong: Vec<String> = own
+        .filter_map(|trial| Some(format!("  {}: {}\n", trial.task, trial.why.as_ref()?)))
+        .collect();
+    wrong.dedup();
+    if !wrong.is_empty() {
+        let (name, wrong) = (best.style.name, wrong.concat());
+        let _ = write!(text, "\nWhat went wrong with {name}:\n{wrong}");
+    }
+    let doubt = if best.right * 2 < best.trials {
+        " It is the best, but not good: this model is weak with tools."
+    } else {
+        ""
+    };
+    if best.forgets_end_markers() {
+        let _ = write!(
+            text,
+            "\nThe model forgets end markers: {} of its {} calls were rejected only for that.\n",
+            best.unclosed, best.calls
+        );
+    }
+    text + &format!(
+        "\nRecommended: {}.{doubt} In a configuration:\n\n{configuration}",
+        best.style.name
+    )
+}
+
+/// The model in this style, as a table of a configuration.
+fn configuration(options: &ProbeOptions, report: &StyleReport) -> String {
+    let style = &report.style;
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let model = &options.model;
+    let name = if !model.is_empty() && model.bytes().all(is_bare) {
+        model.clone()
+    } else {
+        quoted(model)
+    };
+    let mut text = format!(
+        "[models.{name}]\nurl = {}\nmodel = {}\n",
+        quoted(&options.url),
+        quoted(model)
+    );
+    let mut set = |key: &str, value: String| {
+        let _ = writeln!(text, "{key} = {value}");
+    };
+    if options.kind == Some(KindOption::Anthropic) {
+        set("kind", quoted("anthropic"));
+    }
+    set(
+        "syntax",
+        quoted(if style.is_emoji { "emoji" } else { "block" }),
+    );
+    let markers = style.markers.into_iter().flatten();
+    for (key, marker) in ["start_prefix", "end_prefix", "arg_prefix"]
+        .into_iter()
+        .zip(markers)
+    {
+        set(key, quoted(marker));
+    }
+    if style.keyed {
+        set("keyed", "true".to_owned());
+    }
+    if report.forgets_end_markers() {
+        set("unclosed", quoted("run"));
+    }
+    if let Some(temperature) = options.temperature {
+        set("temperature", toml::Value::from(temperature).to_string());
+    }
+    if let Some(tokens) = options.max_tokens {
+        set("max_tokens", tokens.to_string());
+    }
+    text
+}
+
+/// Those of all that are named, in the order of all; all if none is named.
+fn chosen<T>(
+    all: Vec<T>,
+    name: impl Fn(&T) -> &'static str,
+    wanted: &[String],
+    what: &str,
+) -> Result<Vec<T>, Failure> {
+    let names: Vec<&str> = all.iter().map(&name).collect();
+    for wanted in wanted {
+        if !names.contains(&wanted.as_str()) {
+            return Err(Failure::Usage(format!(
+                "there is no {what} `{wanted}`: there are {}{}",
+                names.join(", "),
+                did_you_mean(wanted, names.iter().copied())
+            )));
+        }
+    }
+    let is_wanted = |one: &T| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name(one));
+    Ok(all.into_iter().filter(|one| is_wanted(one)).collect())
+}

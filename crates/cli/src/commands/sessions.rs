@@ -1,0 +1,186 @@
+//! Sessions: conversations that are kept, each as its log.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use clap::{Args, Subcommand};
+use plaincall::{Log, LogError, Record, RunEvent, Teller};
+use plaincall_call::did_you_mean;
+
+use crate::commands::show::{self, ShowOptions};
+use crate::config::{Configuration, FileOptions, Layer};
+use crate::environment::Environment;
+use crate::output::Output;
+use crate::picture::line::Line;
+use crate::picture::palette::{BOLD, DIM, PLAIN};
+use crate::picture::words::{self, count};
+use crate::session::{Known, Note, all};
+use crate::status::{Failure, Outcome, Status, remark};
+
+/// How much of a question a list shows, in columns.
+const SHOWN: usize = 60;
+
+/// List, show and remove sessions.
+///
+/// A session is a conversation that is kept: `ask` and `chat` begin one with `--session NAME`, and go on with it by the same
+/// option, or by `--continue` with the one that was used last. It is kept as the log of its run, which only its owner can
+/// read, in the directory that `plaincall config` shows as `sessions`. Other tools for logs can be used on it.
+///
+/// Exit status: 0; 1 if a session is not there or cannot be read; 2 for wrong usage or configuration.
+#[derive(Args, Debug)]
+pub(crate) struct SessionsOptions {
+    #[command(subcommand)]
+    action: Action,
+
+    #[command(flatten)]
+    files: FileOptions,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the sessions, the one used last first.
+    List {
+        /// Print one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what was said in a session, and what its calls did.
+    Show {
+        /// Its name.
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        /// Show arguments and outputs whole.
+        #[arg(long)]
+        full: bool,
+    },
+    /// Remove sessions.
+    Remove {
+        /// Their names.
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from doing so.
+pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcome {
+    let sources = options.files.sources(Layer::default());
+    let configuration = Configuration::load(sources, &Environment::read())?;
+    let folder = configuration.session_directory()?;
+    match &options.action {
+        Action::List { json } => list(&all(&folder)?, *json, output),
+        Action::Show { name, full } => {
+            let known = find(&folder, name)?;
+            let options = ShowOptions {
+                file: known.path,
+                html: None,
+                full: *full,
+            };
+            show::show(&options, output)
+        }
+        Action::Remove { names } => {
+            // All are looked for before one is removed.
+            let found: Result<Vec<Known>, Failure> =
+                names.iter().map(|name| find(&folder, name)).collect();
+            for known in found? {
+                Log::remove(&known.path).map_err(|error| {
+                    Failure::Broken(match error {
+                        LogError::InUse { .. } => {
+                            format!("the session `{}` is used at the moment", known.name)
+                        }
+                        error => format!("cannot remove {}: {error}", known.path.display()),
+                    })
+                })?;
+                remark(&format!("the session `{}` is removed", known.name));
+            }
+            Ok(Status::Good)
+        }
+    }
+}
+
+fn find(folder: &Path, name: &str) -> Result<Known, Failure> {
+    let known = all(folder)?;
+    let near = did_you_mean(name, known.iter().map(|known| known.name.as_str()));
+    let found = known.iter().position(|known| known.name == name);
+    let found = found.and_then(|place| known.into_iter().nth(place));
+    found.ok_or_else(|| Failure::Broken(format!("there is no session `{name}`{near}")))
+}
+
+/// What a list tells of a session.
+#[derive(serde::Serialize)]
+struct Listed {
+    name: String,
+    used_unix_ms: u64,
+    turns: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// The first question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<String>,
+    file: PathBuf,
+}
+
+fn listed(known: &Known) -> Listed {
+    let bytes = fs::read(&known.path).unwrap_or_default();
+    let (record, _) = Record::read_as_far_as_possible(&bytes);
+    let events = &record.events;
+    let noted = events.iter().find_map(|event| match event {
+        RunEvent::Run(begin) => Note::of(begin),
+        _ => None,
+    });
+    // Documents stand before the question that they came with.
+    let before = events
+        .iter()
+        .take_while(|event| !matches!(event, RunEvent::Turn(_)));
+    let question = before.filter_map(|event| match event {
+        RunEvent::Told(told) if told.by == Teller::User => Some(told.text.to_string()),
+        _ => None,
+    });
+    let question = question.last();
+    let is_turn = |event: &&RunEvent| matches!(event, RunEvent::Turn(_));
+    let used = known
+        .used
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
+    Listed {
+        name: known.name.clone(),
+        used_unix_ms: u64::try_from(used.as_millis()).unwrap_or(u64::MAX),
+        turns: events.iter().filter(is_turn).count(),
+        model: noted.map(|note| note.model),
+        question,
+        file: known.path.clone(),
+    }
+}
+
+fn list(known: &[Known], json: bool, output: &mut Output) -> Outcome {
+    if known.is_empty() && !json {
+        remark("there are no sessions; `ask --session NAME` and `chat --session NAME` keep one");
+    }
+    let width = known.iter().map(|known| known.name.chars().count());
+    let width = width.max().unwrap_or(0);
+    for known in known {
+        let listed = listed(known);
+        if json {
+            output.json_line(&listed)?;
+            continue;
+        }
+        let mut line = Line::of(BOLD, &listed.name);
+        line.pad_to(width + 2);
+        line.push(DIM, &words::moment(listed.used_unix_ms));
+        line.push(DIM, &format!("  {}", count(listed.turns, "turn")));
+        if let Some(question) = &listed.question {
+            let first = question.trim().lines().next().unwrap_or_default();
+            line.push(PLAIN, "  ");
+            line.append(&Line::of(PLAIN, first).cut(SHOWN, "..."));
+        }
+        let mut text = String::new();
+        line.write(&mut text, output.has_color);
+        output.text(format_args!("{text}\n"))?;
+    }
+    output.flush()?;
+    Ok(Status::Good)
+}

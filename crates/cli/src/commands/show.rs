@@ -1,0 +1,181 @@
+//! `plaincall show`: what the record of a run tells, for people.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plaincall::{Dialect, Record, RunEvent};
+
+use crate::environment::Environment;
+use crate::output::Output;
+use crate::picture::glyphs::{ASCII, UNICODE};
+use crate::picture::summary::Form;
+use crate::report::story::Story;
+use crate::report::{lines, page};
+use crate::run::Size;
+use crate::run::note::Note;
+use crate::session::Note as SessionNote;
+use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::text::input::Input;
+
+/// How many rows of a text are shown.
+const ROWS: usize = 12;
+
+/// Show what the record of a run tells.
+///
+/// It prints each reply with its calls in their places, what happened to each call (its arguments, who let it run, its
+/// attempts, its result, or why it was skipped), a timeline, and how many calls ended how. A call without an end was cut
+/// off; what taking up the run again does about it stands beside it.
+///
+/// With `--html` it writes the same as one page for a browser instead: it needs no network, and its lists, graph and
+/// timeline can be searched and filtered.
+///
+/// Exit status: 0 if the record could be read, whatever it tells, also if a crash has left its last line unfinished; 1
+/// if the file could not be read, or not to its end: then what stands before the damage is shown.
+#[derive(Args, Debug)]
+pub(crate) struct ShowOptions {
+    /// The record; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Write a page for a browser to this file, over one that is there; `-` is standard output.
+    #[arg(long, value_name = "OUT")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Show arguments and outputs whole; otherwise long ones are cut. The page always has the whole.
+    #[arg(long, conflicts_with = "html")]
+    pub(crate) full: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from reading the record or from showing it.
+pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
+    if let Some(page) = &options.html {
+        refuse_to_overwrite_the_record(&options.file, page)?;
+    }
+    let input = Input::open(&options.file)?;
+    let name = input.name.clone();
+    let bytes = input.into_bytes()?;
+    let (record, error) = Record::read_as_far_as_possible(&bytes);
+    if record.events.is_empty()
+        && let Some(error) = error
+    {
+        return Err(Failure::Broken(format!("cannot show {name}: {error}")));
+    }
+    let mut story = Story::of(&record.events, &dialect(&record.events));
+    if let Some(torn) = &record.torn {
+        story.problems.push(format!(
+            "the last line (line {}, {} bytes) is unfinished, as a crash leaves it; {}",
+            torn.line,
+            torn.bytes,
+            if torn.may_be_start {
+                "it may be the start of a call that writes"
+            } else {
+                "the record ends before it"
+            }
+        ));
+    }
+    let status = match &error {
+        Some(error) => {
+            story.problems.push(format!(
+                "{error}; what stands there and after it is not shown"
+            ));
+            Status::Wrong
+        }
+        None => Status::Good,
+    };
+    match &options.html {
+        Some(page) => write_page(&story, page, output)?,
+        None => print(&story, options, output)?,
+    }
+    output.flush()?;
+    for problem in &story.problems {
+        let problem = format!("{name}: {problem}");
+        if status == Status::Good {
+            remark(&problem);
+        } else {
+            complain(&problem);
+        }
+    }
+    Ok(status)
+}
+
+/// How the run read its replies, if the command that began it noted it; else both syntaxes are tried.
+fn dialect(events: &[RunEvent]) -> Dialect {
+    let noted = events.iter().find_map(|event| match event {
+        RunEvent::Run(begin) if SessionNote::of(begin).is_some() => SessionNote::dialect(begin),
+        RunEvent::Run(begin) => {
+            let options = Note::from_json(&begin.note).ok()?.dialect().ok()?;
+            options.dialect().ok()
+        }
+        _ => None,
+    });
+    noted.unwrap_or_else(Dialect::auto)
+}
+
+fn print(story: &Story, options: &ShowOptions, output: &mut Output) -> Result<(), Failure> {
+    let environment = Environment::read();
+    let glyphs = if output.is_terminal && environment.has_unicode() {
+        &UNICODE
+    } else {
+        &ASCII
+    };
+    let form = Form {
+        width: output
+            .is_terminal
+            .then(|| Size::of_standard_output().columns),
+        rows: (!options.full).then_some(ROWS),
+    };
+    let mut text = String::new();
+    for line in lines::lines(story, form, glyphs) {
+        text.clear();
+        line.write(&mut text, output.has_color);
+        text.push('\n');
+        output.text(format_args!("{text}"))?;
+    }
+    Ok(())
+}
+
+fn write_page(story: &Story, path: &Path, output: &mut Output) -> Result<(), Failure> {
+    let page = page::page(story);
+    if path == Path::new("-") {
+        return output.bytes(page.as_bytes());
+    }
+    let is_special = fs::metadata(path).is_ok_and(|about| !about.is_file());
+    let written = if is_special {
+        fs::write(path, page)
+    } else {
+        replace(path, page.as_bytes())
+    };
+    written.map_err(|error| Failure::Broken(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Puts a file in the place of another at once, so that a full disk leaves the old one. Only its owner can read it: it
+/// holds what the record holds.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Whoever gives both names the same file has made a mistake that would cost the record.
+fn refuse_to_overwrite_the_record(record: &Path, page: &Path) -> Result<(), Failure> {
+    let same = match (fs::canonicalize(record), fs::canonicalize(page)) {
+        (Ok(record), Ok(page)) => record == page,
+        _ => false,
+    };
+    if same && page != Path::new("-") {
+        return Err(Failure::Usage(format!(
+            "the page would be written over the record {}; name another file",
+            record.display()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! `plaincall tools`: look at tools, try one by hand, check a file of them.
+
+mod call;
+mod check;
+mod list;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use plaincall::Effect;
+
+use crate::config::parts::Equipment;
+use crate::config::{AgentOptions, Configuration, FileOptions};
+use crate::environment::Environment;
+use crate::options::Color;
+use crate::output::Output;
+use crate::status::{Failure, Outcome};
+
+/// Look at tools, and try them by hand.
+#[derive(Args, Debug)]
+pub(crate) struct ToolsCommand {
+    #[command(subcommand)]
+    pub(crate) action: ToolsAction,
+}
+
+/// What can be done with tools.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsAction {
+    List(list::ListOptions),
+    Call(call::CallOptions),
+    Check(check::CheckOptions),
+}
+
+/// Which tools are meant.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Tools")]
+pub(crate) struct SourceOptions {
+    /// A file with tools that are commands (`tools.toml`); may be repeated.
+    ///
+    /// If this option, `--builtin` or `--mcp` names tools, these are the tools; else those of the configuration are.
+    #[arg(long, value_name = "FILE")]
+    tools: Vec<PathBuf>,
+
+    /// The built-in tools, confined to this directory.
+    #[arg(long, value_name = "DIR")]
+    builtin: Option<PathBuf>,
+
+    /// A file with MCP servers (`mcpServers`), whose tools are meant; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    mcp: Vec<PathBuf>,
+
+    #[command(flatten)]
+    files: FileOptions,
+}
+
+impl SourceOptions {
+    /// The configuration with these tools, and no others.
+    fn configuration(&self, environment: &Environment) -> Result<Configuration, Failure> {
+        let options = AgentOptions {
+            tools: self.tools.clone(),
+            builtin: self.builtin.clone(),
+            mcp: self.mcp.clone(),
+            files: self.files.clone(),
+            ..AgentOptions::default()
+        };
+        let mut configuration = options.configuration(environment)?;
+        let is_named = self.builtin.is_some() || !(self.tools.is_empty() && self.mcp.is_empty());
+        if is_named {
+            let contents = &mut configuration.contents;
+            if self.tools.is_empty() {
+                contents.tools.clear();
+            }
+            if self.builtin.is_none() {
+                contents.builtin.directory = None;
+            }
+            contents.mcp.servers.clear();
+            if self.mcp.is_empty() {
+                contents.mcp.files.clear();
+            }
+        }
+        Ok(configuration)
+    }
+
+    /// The tools. Servers are started for theirs.
+    async fn equipment(&self, environment: &Environment) -> Result<Equipment, Failure> {
+        let equipment = self
+            .configuration(environment)?
+            .equipment(environment, None)
+            .await?;
+        if equipment.toolbox.is_empty() {
+            return Err(Failure::Usage(
+                "there are no tools: name some with `--tools FILE`, `--builtin DIR` or `--mcp FILE`, or in a configuration file".to_owned(),
+            ));
+        }
+        Ok(equipment)
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from doing so.
+pub(crate) fn tools(
+    command: &ToolsCommand,
+    color: Color,
+    output: impl FnOnce() -> Output,
+) -> Outcome {
+    match &command.action {
+        // They heed signals in their own way: servers have been started.
+        ToolsAction::List(options) => list::list(options, &mut Output::new(color)),
+        ToolsAction::Call(options) => call::call(options, color),
+        ToolsAction::Check(options) => check::check(options, &mut output()),
+    }
+}
+
+/// How an effect is called.
+pub(crate) fn effect_word(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "read",
+        Effect::Idempotent => "idempotent",
+        Effect::Write => "write",
+    }
+}

@@ -1,0 +1,254 @@
+//! `plaincall tools check`: what is wrong with a file of tools, and what a model is told of it.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use plaincall::{Effect, Rules, ToolSpec};
+use plaincall_call::{PromptOptions, PromptPart, Severity, prompt};
+use plaincall_syntax::Dialect;
+use toml::de::DeTable;
+
+use crate::definitions::{self, Found};
+use crate::output::Output;
+use crate::status::{Failure, Outcome, Status};
+use crate::terminal::excerpt::{Excerpts, Remark};
+use crate::text::source::Counter;
+use crate::visible::harmless;
+
+/// How many bytes a token has, more or less, in the text of definitions.
+const TOKEN: usize = 4;
+
+/// Check a file of tools, and show what a model is told of them.
+///
+/// The file is a `tools.toml`, or JSON as OpenAI, Anthropic or MCP define tools. Mistakes and doubts are shown in the lines
+/// where they stand. Nothing is run.
+///
+/// Exit status: 0 without mistakes, doubts or not; 1 with mistakes, or if a file cannot be read.
+#[derive(Args, Debug)]
+pub(crate) struct CheckOptions {
+    /// The file.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// Exit with status 1 on doubts too.
+    #[arg(long)]
+    deny_warnings: bool,
+
+    /// Print nothing but mistakes and doubts.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file cannot be read, or has mistakes, which are shown.
+pub(super) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
+    let mut doubts = 0;
+    for path in &options.files {
+        doubts += check_file(path, options, output)?;
+    }
+    output.flush()?;
+    Ok(if doubts > 0 && options.deny_warnings {
+        Status::Wrong
+    } else {
+        Status::Good
+    })
+}
+
+fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Result<usize, Failure> {
+    let Found {
+        name,
+        text,
+        tools,
+        rules,
+        interpreted,
+        ..
+    } = definitions::load(path)?;
+    let places = Places::new(&text, rules.is_some());
+    let mut doubts = Vec::new();
+    for tool in &tools {
+        doubts.extend(doubts_about(tool, rules.as_ref(), &places));
+    }
+    for (tool, found) in &interpreted {
+        doubts.push(Doubt {
+            code: "interpreted",
+            message: format!(
+                "`{tool}` hands `{}` to {} as {}, so a model writes what runs there",
+                found.parameter,
+                found.interpreter,
+                if found.is_command_line { "a program" } else { "part of a program" }
+            ),
+            help: if found.is_command_line {
+                "rules see a command line here and compare it word by word; name what is allowed, and let the rest be asked about"
+            } else {
+                "hand it over as data: as an argument behind the program (`sh -c 'cat -- \"$1\"' sh {path}`), a variable (`awk -v`), or on the standard input"
+            },
+            span: places.of_parameter(tool, &found.parameter),
+        });
+    }
+    let excerpts = Excerpts::new(output.has_color);
+    let mut counter = Counter::new(text.as_bytes());
+    doubts.sort_by_key(|doubt| doubt.span.start);
+    for doubt in &doubts {
+        let remark = Remark {
+            severity: Severity::Warning,
+            code: Some(doubt.code),
+            message: &doubt.message,
+            help: Some(doubt.help),
+            position: counter.position(doubt.span.start),
+            span: doubt.span.clone(),
+        };
+        let excerpt = excerpts.render(&name, &text, &remark);
+        output.text(format_args!("{excerpt}\n\n"))?;
+    }
+    if !options.quiet {
+        output.text(format_args!("{}", told(&name, &tools, doubts.len())?))?;
+    }
+    Ok(doubts.len())
+}
+
+/// What a model is told of the tools, and how much that is.
+fn told(name: &str, tools: &[ToolSpec], doubts: usize) -> Result<String, Failure> {
+    let told = prompt(tools, &Dialect::block().escaped(), &PromptOptions::new())
+        .map_err(|error| Failure::Broken(error.to_string()))?;
+    let list = told
+        .parts()
+        .iter()
+        .find(|(part, _)| *part == PromptPart::Tools)
+        .map_or(0..0, |(_, span)| span.start..span.end);
+    let list = told.text().get(list).unwrap_or_default().trim_end();
+    let count = |number: usize, what: &str| match number {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    };
+    let mut text = format!("{}\n\n", harmless(list));
+    // Writing to a text cannot fail.
+    let _ = writeln!(
+        text,
+        "{}: {}, {}; a model is told the lines above, about {} tokens, and how to write calls, about {} more",
+        harmless(name),
+        count(tools.len(), "tool"),
+        count(doubts, "doubt"),
+        list.len().div_ceil(TOKEN),
+        (told.text().len() - list.len()).div_ceil(TOKEN)
+    );
+    Ok(text)
+}
+
+/// Something that is no mistake, and probably not what is meant.
+struct Doubt {
+    code: &'static str,
+    message: String,
+    help: &'static str,
+    span: Range<usize>,
+}
+
+fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> Vec<Doubt> {
+    let name = &tool.name;
+    let mut doubts = Vec::new();
+    let mut doubt = |code, message: String, help| {
+        doubts.push(Doubt {
+            code,
+            message,
+            help,
+            span: places.of(name),
+        });
+    };
+    if tool.description.trim().is_empty() {
+        doubt(
+            "no_description",
+            format!("`{name}` has no description, so a model has nothing but its name to go by"),
+            "say in a sentence what it does, and when to use it",
+        );
+    }
+    if let Some(rules) = rules
+        && tool.effect == Effect::Write
+    {
+        if !places.has(name, "effect") {
+            doubt(
+                "no_effect",
+                format!("`{name}` says no effect, so it counts as one that may change something"),
+                "write `effect = \"read\"` if it changes nothing, or `effect = \"write\"` if it does",
+            );
+        }
+        let is_ruled = rules
+            .iter()
+            .any(|rule| rule.tools.iter().any(|pattern| pattern.matches(name)));
+        if !is_ruled {
+            doubt(
+                "write_without_rule",
+                format!(
+                    "`{name}` may change something, and no rule is about it: without a terminal it never runs"
+                ),
+                "add a rule that allows the calls that are harmless, or denies those that are not",
+            );
+        }
+    }
+    doubts
+}
+
+/// Where the tools stand in the text of their file.
+struct Places<'t> {
+    text: &'t str,
+    tables: Option<DeTable<'t>>,
+}
+
+impl<'t> Places<'t> {
+    fn new(text: &'t str, is_toml: bool) -> Self {
+        let tables = is_toml.then(|| DeTable::parse(text).ok()).flatten();
+        Self {
+            text,
+            tables: tables.map(toml::Spanned::into_inner),
+        }
+    }
+
+    /// The name of the tool where it is defined.
+    fn of(&self, name: &str) -> Range<usize> {
+        if let Some((key, _)) = self.table(name) {
+            return key;
+        }
+        // In JSON the first string that is the name, which is mostly its own.
+        let quoted = serde_json::to_string(name).unwrap_or_default();
+        match self.text.find(&quoted) {
+            Some(at) => at..at + quoted.len(),
+            None => 0..0,
+        }
+    }
+
+    /// A placeholder in what the tool runs.
+    fn of_parameter(&self, name: &str, parameter: &str) -> Range<usize> {
+        let placeholder = format!("{{{parameter}}}");
+        let run = self.table(name).and_then(|(_, table)| {
+            let table = table.get_ref().as_table()?;
+            let run = table
+                .iter()
+                .find(|(key, _)| matches!(&**key.get_ref(), "command" | "shell"));
+            Some(run?.1.span())
+        });
+        let text = run.clone().and_then(|run| self.text.get(run));
+        match run.zip(text.and_then(|text| text.find(&placeholder))) {
+            Some((run, at)) => run.start + at..run.start + at + placeholder.len(),
+            None => self.of(name),
+        }
+    }
+
+    /// Whether the tool's table has this key.
+    fn has(&self, name: &str, key: &str) -> bool {
+        self.table(name).is_none_or(|(_, table)| {
+            table
+                .get_ref()
+                .as_table()
+                .is_some_and(|table| table.contains_key(key))
+        })
+    }
+
+    fn table(&self, name: &str) -> Option<(Range<usize>, &toml::Spanned<toml::de::DeValue<'t>>)> {
+        let tools = self.tables.as_ref()?.get("tools")?.get_ref().as_table()?;
+        let (key, table) = tools.iter().find(|(key, _)| key.get_ref() == name)?;
+        Some((key.span(), table))
+    }
+}

@@ -1,0 +1,121 @@
+//! `plaincall tools list`: which tools there are.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use plaincall::{Tool, ToolSpec};
+use serde_json::{Value, json};
+
+use crate::commands::tools::{SourceOptions, effect_word};
+use crate::config::SyntaxOption;
+use crate::environment::Environment;
+use crate::output::Output;
+use crate::run::interrupts::until_interrupted;
+use crate::runtime::block_on;
+use crate::status::{Outcome, Status, end_at_signals};
+use crate::visible::harmless;
+
+/// List tools: what each may do, how it is called, what it is for.
+///
+/// Behind the name stand the parameters with their kinds; a `?` marks what may be left out. With `--syntax emoji` the tool
+/// is shown as that syntax calls it: what stands on the line, then what stands in the body, and dots mark what takes the
+/// rest of the line.
+///
+/// Exit status: 0; 1 if a file cannot be read or has mistakes; 2 for wrong usage or configuration; 130 or 143 after a
+/// signal, and no server is left running.
+#[derive(Args, Debug)]
+pub(crate) struct ListOptions {
+    /// Print one JSON object a tool: `name`, `effect`, `description`, `usage` (how the emoji syntax calls it), `parameters` (its schema), and for a tool of
+    /// an MCP server `hinted_effect`.
+    #[arg(long)]
+    json: bool,
+
+    /// The syntax whose calls are shown.
+    #[arg(long, value_name = "SYNTAX", default_value = "block")]
+    syntax: SyntaxOption,
+
+    #[command(flatten)]
+    sources: SourceOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from listing them.
+pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
+    let environment = Environment::read();
+    let listed = block_on(until_interrupted(async {
+        let equipment = options.sources.equipment(&environment).await?;
+        if let Some(servers) = equipment.servers {
+            servers.close().await;
+        }
+        Ok(equipment.toolbox)
+    }))?;
+    let toolbox = match listed {
+        Ok(toolbox) => toolbox,
+        Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
+    };
+    end_at_signals();
+    for tool in &toolbox {
+        if options.json {
+            output.json_line(&as_json(tool))?;
+        } else {
+            output.text(format_args!("{}", as_lines(tool, options.syntax)))?;
+        }
+    }
+    output.flush()?;
+    Ok(Status::Good)
+}
+
+fn as_json(tool: &Tool) -> Value {
+    let spec = tool.spec();
+    let mut value = json!({
+        "name": spec.name,
+        "effect": effect_word(spec.effect),
+        "description": spec.description,
+        "usage": spec.usage().to_string(),
+        "parameters": spec.schema().document(),
+    });
+    if let (Value::Object(fields), Some(hint)) = (&mut value, spec.hinted_effect) {
+        fields.insert("hinted_effect".to_owned(), effect_word(hint).into());
+    }
+    value
+}
+
+fn as_lines(tool: &Tool, syntax: SyntaxOption) -> String {
+    let spec = tool.spec();
+    let effect = effect_word(spec.effect);
+    let sentence = first_sentence(&spec.description);
+    let sentence = if sentence.is_empty() {
+        "(no description)"
+    } else {
+        sentence
+    };
+    let usage = match syntax {
+        SyntaxOption::Block => parameters(spec),
+        SyntaxOption::Emoji => spec.usage().to_string(),
+    };
+    let usage = usage.replace('\n', " ");
+    harmless(&format!("{effect:<10}  {usage}\n{:<10}  {sentence}\n", ""))
+}
+
+/// The name and the parameters, as a list of tools in a prompt has them, but in one line.
+fn parameters(spec: &ToolSpec) -> String {
+    let mut text = spec.name.clone();
+    for (index, parameter) in spec.parameters().iter().enumerate() {
+        let gap = if index == 0 { "  " } else { ", " };
+        let mark = if parameter.required { "" } else { "?" };
+        let kind = parameter.kind.name();
+        let _ = write!(text, "{gap}{}{mark}: {kind}", parameter.name);
+    }
+    text
+}
+
+/// The first sentence of a description, no longer than its first line.
+fn first_sentence(description: &str) -> &str {
+    let line = description.trim().lines().next().unwrap_or_default();
+    match line.find(". ") {
+        Some(end) => line.get(..=end).unwrap_or(line),
+        None => line,
+    }
+}

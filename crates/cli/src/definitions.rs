@@ -1,0 +1,203 @@
+//! Definitions of tools from files, in whatever form they are.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use plaincall::{Interpreted, Rules, Tool, ToolSpec, Unclosed};
+use plaincall_call::{ToolSet, read_tool_definitions};
+use serde::de::IgnoredAny;
+
+use crate::options::SchemaOption;
+use crate::status::Failure;
+use crate::text::json_place::{character_at, place_of};
+use crate::text::source::Counter;
+use crate::tools_file::{self, SHOWN, has_mistakes, show};
+
+impl SchemaOption {
+    /// The tools, if a file is named. `texts` are the files that the command reads besides.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has mistakes; these are shown on standard error.
+    pub(crate) fn load(&self, texts: &[PathBuf]) -> Result<Option<ToolSet>, Failure> {
+        if !self.schema.is_empty() {
+            self.refuse_one_input_for_two(texts)?;
+        }
+        self.load_alone()
+    }
+
+    /// As [`load`](Self::load), with what happens to calls without an end marker in a run of these tools.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) fn load_with_unclosed(
+        &self,
+        texts: &[PathBuf],
+    ) -> Result<(Option<ToolSet>, Unclosed), Failure> {
+        if !self.schema.is_empty() {
+            self.refuse_one_input_for_two(texts)?;
+        }
+        let mut unclosed = Unclosed::default();
+        Ok((self.load_each(&mut unclosed)?, unclosed))
+    }
+
+    /// As [`load`](Self::load), for a command that reads nothing else.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has mistakes; these are shown on standard error.
+    pub(crate) fn load_alone(&self) -> Result<Option<ToolSet>, Failure> {
+        self.load_each(&mut Unclosed::default())
+    }
+
+    fn load_each(&self, unclosed: &mut Unclosed) -> Result<Option<ToolSet>, Failure> {
+        if self.schema.is_empty() {
+            return Ok(None);
+        }
+        let mut set = ToolSet::default();
+        let mut files: HashMap<String, &Path> = HashMap::new();
+        let mut has_tools_file = false;
+        for path in &self.schema {
+            let found = load(path)?;
+            has_tools_file |= found.rules.is_some();
+            if found.unclosed == Unclosed::Run {
+                *unclosed = Unclosed::Run;
+            }
+            for tool in found.tools {
+                let name = tool.name.clone();
+                if set.add(tool).is_err() {
+                    let other = files.get(&name).copied().unwrap_or(path);
+                    return Err(Failure::Broken(format!(
+                        "the tool `{name}` is defined in {} and in {}: leave one of the two out",
+                        other.display(),
+                        path.display()
+                    )));
+                }
+                files.insert(name, path);
+            }
+        }
+        if has_tools_file {
+            // A run of these tools has it too. It is refused if there is one of this name.
+            let _ = set.add(Tool::read_result().spec().clone());
+        }
+        Ok(Some(set))
+    }
+
+    fn refuse_one_input_for_two(&self, texts: &[PathBuf]) -> Result<(), Failure> {
+        let standard = Path::new("-");
+        let count = |paths: &[PathBuf]| paths.iter().filter(|path| *path == standard).count();
+        let is_text = texts.is_empty() || count(texts) > 0;
+        if count(&self.schema) + usize::from(is_text) > 1 && count(&self.schema) > 0 {
+            let message = "the standard input cannot be two things at once: name a file for the texts or for `--schema`";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// The definitions in a file.
+pub(crate) struct Found {
+    /// What messages call the file.
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) tools: Vec<ToolSpec>,
+    /// The rules, if the file is a `tools.toml`, whose tools can be run.
+    pub(crate) rules: Option<Rules>,
+    /// The parameters of these tools whose texts become programs.
+    pub(crate) interpreted: Vec<(String, Interpreted)>,
+    /// What a run of its tools does with calls without an end marker.
+    pub(crate) unclosed: Unclosed,
+}
+
+/// Reads a file of definitions. Shows its mistakes.
+///
+/// # Errors
+/// It cannot be read, or has mistakes.
+pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
+    let (name, whole) = tools_file::read(path)?;
+    let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
+    if text.trim().is_empty() {
+        return Err(Failure::Broken(format!(
+            "{name} is empty: there is no tool in it"
+        )));
+    }
+    if !is_json(text) {
+        let file = tools_file::parse(&name, text, path)?;
+        return Ok(Found {
+            tools: file.tools.iter().map(Tool::spec).cloned().collect(),
+            rules: Some(file.rules),
+            interpreted: file.tools.iter().flat_map(interpreted).collect(),
+            unclosed: file.policy.unclosed,
+            text: text.to_owned(),
+            name,
+        });
+    }
+    let tools = match read_tool_definitions(text) {
+        Ok(tools) => tools,
+        Err(error) => {
+            let mut counter = Counter::new(text.as_bytes());
+            for mistake in error.mistakes.iter().take(SHOWN) {
+                let span = match error.json_place {
+                    Some((line, column)) => character_at(text, line, column),
+                    None => place_of(text, &mistake.at),
+                };
+                let position = counter.position(span.start);
+                show(&name, text, &mistake.to_string(), span, position);
+            }
+            let count = error.mistakes.len();
+            return Err(has_mistakes(&name, count, SHOWN, false));
+        }
+    };
+    if tools.is_empty() {
+        return Err(Failure::Broken(format!("there is no tool in {name}")));
+    }
+    Ok(Found {
+        tools,
+        rules: None,
+        interpreted: Vec::new(),
+        unclosed: Unclosed::default(),
+        text: text.to_owned(),
+        name,
+    })
+}
+
+fn interpreted(tool: &Tool) -> impl Iterator<Item = (String, Interpreted)> {
+    let all = tool.interpreted().iter();
+    all.map(|one| (tool.name().to_owned(), one.clone()))
+}
+
+/// Whether a text is JSON, or was probably meant as such. What begins with `{` is no TOML, and what begins with `[` is
+/// the head of a table there if a name follows.
+fn is_json(text: &str) -> bool {
+    let begin = text.trim_ascii_start();
+    let is_list_of_objects = || {
+        let inside = begin.strip_prefix('[').map(str::trim_ascii_start);
+        inside.is_some_and(|inside| inside.starts_with('{'))
+    };
+    begin.starts_with('{')
+        || is_list_of_objects()
+        || serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn what_is_json() {
+        for (text, expected) in [
+            ("{", true),
+            (" \n{\"a\": 1}", true),
+            ("[ {", true),
+            ("[]", true),
+            ("\"a\"", true),
+            ("null", true),
+            ("[tools.a]\ncommand = [\"true\"]", false),
+            ("[[rules]]\n", false),
+            ("# a comment\n[tools.a]", false),
+            ("[\"tools\".a]\n", false),
+            ("tools = {}", false),
+            ("no file of tools", false),
+        ] {
+            assert_eq!(is_json(text), expected, "{text:?}");
+        }
+    }
+}

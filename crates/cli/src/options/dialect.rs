@@ -1,0 +1,174 @@
+//! How a text is read and written.
+
+use clap::{Args, ValueEnum};
+use plaincall_syntax::Dialect;
+
+use crate::status::Failure;
+
+/// How a text is read and written.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Syntax")]
+pub(crate) struct DialectOptions {
+    /// The syntax; `auto` is that of the first call.
+    ///
+    /// Without it: `block` if a marker is set, else `auto`.
+    #[arg(long, value_name = "SYNTAX")]
+    pub(crate) syntax: Option<SyntaxChoice>,
+
+    /// The start marker of the block syntax.
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) start_prefix: Option<String>,
+
+    /// The end marker of the block syntax.
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) end_prefix: Option<String>,
+
+    /// The argument marker of the block syntax.
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) arg_prefix: Option<String>,
+
+    /// Where markers of the block syntax count inside a call.
+    #[arg(long, value_name = "WHERE", default_value = "line-start")]
+    pub(crate) markers: MarkerPlaces,
+
+    /// Accept the emoji marker in its canonical form alone.
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Let ` /]` close an emoji call that has no body.
+    #[arg(long)]
+    pub(crate) self_closing: bool,
+
+    /// Read and write the escape: a backslash before the last character of a marker makes it content.
+    #[arg(long)]
+    pub(crate) escaped: bool,
+
+    /// A key of letters and digits that is part of every marker.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+
+    /// The markers between which the text is reasoning, in which calls do not count.
+    ///
+    /// `run` reads a reply: there the open marker counts only as the first non-blank text.
+    #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], allow_hyphen_values = true)]
+    pub(crate) reasoning: Option<Vec<String>>,
+
+    /// Begin inside reasoning.
+    #[arg(long)]
+    pub(crate) in_reasoning: bool,
+}
+
+/// How the syntax is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SyntaxChoice {
+    /// The block syntax.
+    Block,
+    /// The emoji-bracket syntax.
+    Emoji,
+    /// That of the first call.
+    Auto,
+}
+
+/// Where markers of the block syntax count inside a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MarkerPlaces {
+    /// At the beginning of a line.
+    LineStart,
+    /// Anywhere.
+    Anywhere,
+}
+
+impl DialectOptions {
+    /// The dialect that is asked for.
+    ///
+    /// # Errors
+    /// Refuses one that cannot work: that is wrong usage.
+    pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
+        Ok(self.begun(self.outside_reasoning()?))
+    }
+
+    /// The same for a text that begins outside reasoning.
+    ///
+    /// # Errors
+    /// Refuses one that cannot work: that is wrong usage.
+    pub(crate) fn outside_reasoning(&self) -> Result<Dialect, Failure> {
+        let has_marker =
+            self.start_prefix.is_some() || self.end_prefix.is_some() || self.arg_prefix.is_some();
+        let default = if has_marker {
+            SyntaxChoice::Block
+        } else {
+            SyntaxChoice::Auto
+        };
+        self.with_syntax(self.syntax.unwrap_or(default))
+    }
+
+    /// The dialect of a reply that is run: with leading reasoning, between `<think>` and `</think>` unless the options name
+    /// other markers.
+    ///
+    /// # Errors
+    /// Refuses one that cannot work: that is wrong usage.
+    pub(crate) fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, Failure> {
+        let dialect = self.outside_reasoning()?;
+        let [open, close] = match self.reasoning.as_deref() {
+            Some([open, close]) => [open.as_str(), close],
+            _ if no_reasoning => return Ok(dialect),
+            _ => Dialect::THINK,
+        };
+        let dialect = self.begun(dialect.leading_reasoning(open, close));
+        let checked = dialect.check();
+        checked.map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(dialect)
+    }
+
+    /// The same with another syntax.
+    ///
+    /// # Errors
+    /// Refuses one that cannot work: that is wrong usage.
+    pub(crate) fn with_syntax(&self, syntax: SyntaxChoice) -> Result<Dialect, Failure> {
+        let mut dialect = match syntax {
+            SyntaxChoice::Block => Dialect::block(),
+            SyntaxChoice::Emoji => Dialect::emoji(),
+            SyntaxChoice::Auto => Dialect::auto(),
+        };
+        if let Some(marker) = &self.start_prefix {
+            dialect = dialect.start(marker);
+        }
+        if let Some(marker) = &self.end_prefix {
+            dialect = dialect.end(marker);
+        }
+        if let Some(marker) = &self.arg_prefix {
+            dialect = dialect.arg(marker);
+        }
+        if self.markers == MarkerPlaces::Anywhere {
+            dialect = dialect.markers_anywhere();
+        }
+        if self.strict {
+            dialect = dialect.strict();
+        }
+        if self.self_closing {
+            dialect = dialect.self_closing();
+        }
+        if self.escaped {
+            dialect = dialect.escaped();
+        }
+        if let Some(key) = &self.key {
+            dialect = dialect.keyed(key);
+        }
+        if let Some([open, close]) = self.reasoning.as_deref() {
+            dialect = dialect.reasoning(open, close);
+        }
+        dialect
+            .check()
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(dialect)
+    }
+
+    /// The dialect for a text that begins where these options say.
+    pub(crate) fn begun(&self, dialect: Dialect) -> Dialect {
+        if self.in_reasoning {
+            dialect.in_reasoning()
+        } else {
+            dialect
+        }
+    }
+}

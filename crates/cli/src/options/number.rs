@@ -1,0 +1,14 @@
+//! Numbers of the command line.
+
+use std::num::NonZeroUsize;
+
+/// A number of bytes.
+pub(crate) fn size(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "write a whole number from 1")
+}
+
+/// Where random numbers begin.
+pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
+    text.parse()
+        .map_err(|_| "write a whole number from 0 to 2^64 - 1")
+}

@@ -1,0 +1,6 @@
+//! The record of a run, as text and as a page.
+
+pub(crate) mod lines;
+pub(crate) mod page;
+pub(crate) mod story;
+pub(crate) mod transcript;

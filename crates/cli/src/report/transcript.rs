@@ -1,0 +1,170 @@
+//! A reply, read once more: its text, with its calls where they were written.
+
+use std::sync::Arc;
+
+use plaincall::{Appeared, Dialect};
+use plaincall_syntax::{ByteParser, Event, EventKind, Header};
+use serde::Serialize;
+
+use crate::report::story::Delta;
+
+/// A part of a reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Segment {
+    Text {
+        text: String,
+    },
+    Reasoning {
+        text: String,
+    },
+    /// A call, by its number.
+    Call {
+        call: u32,
+    },
+}
+
+/// A reply that has been read.
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    pub(crate) segments: Vec<Segment>,
+    /// Each call as it was written, if the calls were found where they were written.
+    pub(crate) sources: Vec<String>,
+    pub(crate) is_exact: bool,
+}
+
+/// Reads a reply whose first call has this number. If it does not hold the calls that the record names, the run has read
+/// it in another way; then the whole text is shown as it arrived.
+pub(crate) fn read(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Transcript {
+    as_written(deltas, first_call, dialect).unwrap_or_else(|| as_arrived(deltas, first_call))
+}
+
+fn as_written(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Option<Transcript> {
+    let mut parser = ByteParser::new(dialect).ok()?;
+    let mut reader = Reader {
+        recorded: deltas
+            .iter()
+            .filter_map(|delta| match delta {
+                Delta::Call(call) => Some(Arc::clone(call)),
+                Delta::Source(_) => None,
+            })
+            .collect(),
+        first_call,
+        found: 0,
+        inside: Inside::Text,
+        transcript: Transcript::default(),
+    };
+    for delta in deltas {
+        if let Delta::Source(source) = delta {
+            for event in parser.feed(source.as_bytes()) {
+                reader.take(&event)?;
+            }
+        }
+    }
+    for event in parser.finish() {
+        reader.take(&event)?;
+    }
+    (reader.found == reader.recorded.len()).then_some(Transcript {
+        is_exact: true,
+        ..reader.transcript
+    })
+}
+
+/// Text and calls in the order in which the record has them.
+fn as_arrived(deltas: &[Delta], first_call: u32) -> Transcript {
+    let mut transcript = Transcript::default();
+    let mut bytes = Vec::new();
+    let mut next = first_call;
+    for delta in deltas {
+        match delta {
+            Delta::Source(source) => bytes.extend_from_slice(source.as_bytes()),
+            Delta::Call(_) => {
+                transcript.text(&String::from_utf8_lossy(&std::mem::take(&mut bytes)));
+                transcript.segments.push(Segment::Call { call: next });
+                next = next.saturating_add(1);
+            }
+        }
+    }
+    transcript.text(&String::from_utf8_lossy(&bytes));
+    transcript
+}
+
+impl Transcript {
+    fn text(&mut self, more: &str) {
+        match self.segments.last_mut() {
+            Some(Segment::Text { text }) => text.push_str(more),
+            _ if more.is_empty() => {}
+            _ => self.segments.push(Segment::Text { text: more.into() }),
+        }
+    }
+
+    fn reasoning(&mut self, more: &str) {
+        match self.segments.last_mut() {
+            Some(Segment::Reasoning { text }) => text.push_str(more),
+            _ => self.segments.push(Segment::Reasoning { text: more.into() }),
+        }
+    }
+}
+
+/// The reading of a reply that may be the right one.
+struct Reader {
+    recorded: Vec<Arc<Appeared>>,
+    first_call: u32,
+    found: usize,
+    inside: Inside,
+    transcript: Transcript,
+}
+
+/// Where in the reply the reading is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Text,
+    /// A call that the record knows.
+    Call,
+    /// A call that the record does not know: it was cut off before the call was noticed.
+    Unknown,
+}
+
+impl Reader {
+    /// Takes the next event; nothing if it cannot be the right reading.
+    fn take(&mut self, event: &Event<'_>) -> Option<()> {
+        match &event.kind {
+            EventKind::Text(text) => self.transcript.text(text),
+            EventKind::Reasoning(text) => self.transcript.reasoning(text),
+            EventKind::CallStart(header) => self.begin_call(header)?,
+            _ => {}
+        }
+        match self.inside {
+            Inside::Call => {
+                if let Some(source) = self.transcript.sources.last_mut() {
+                    source.push_str(event.source());
+                }
+            }
+            Inside::Unknown => self.transcript.text(event.source()),
+            Inside::Text => {}
+        }
+        if matches!(event.kind, EventKind::CallEnd(_)) {
+            self.inside = Inside::Text;
+        }
+        Some(())
+    }
+
+    fn begin_call(&mut self, header: &Header<'_>) -> Option<()> {
+        let Some(call) = self.recorded.get(self.found) else {
+            self.inside = Inside::Unknown;
+            return Some(());
+        };
+        let has_its_id = header.id().is_none_or(|id| id == &*call.id);
+        if header.name() != &*call.name || !has_its_id {
+            return None;
+        }
+        let number = u32::try_from(self.found).ok()?;
+        self.transcript.segments.push(Segment::Call {
+            call: self.first_call.saturating_add(number),
+        });
+        self.transcript.sources.push(String::new());
+        self.inside = Inside::Call;
+        self.found += 1;
+        Some(())
+    }
+}

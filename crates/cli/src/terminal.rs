@@ -1,0 +1,3 @@
+//! What people see on a terminal.
+
+pub(crate) mod excerpt;

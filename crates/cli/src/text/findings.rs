@@ -1,0 +1,253 @@
+//! Everything that is found in a text, with what to do about it.
+
+use plaincall_call::{Document, Finding, Problem, Severity, Span, Syntax, ToolSet};
+use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
+
+use crate::status::Failure;
+use crate::text::advice::{AFTER_UNCLOSED, NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
+use crate::text::reading::refused;
+use crate::text::rejections::{AsRun, Rejections, is_said_by_run};
+use crate::text::source::{Counter, Source};
+
+/// How many near misses a run names.
+const NOTED: usize = 3;
+
+/// How many characters of a near miss a message shows.
+const SHOWN: usize = 60;
+
+/// What was found in a text.
+pub(crate) struct Findings {
+    /// The syntax of the text, if it is known.
+    pub(crate) syntax: Option<Syntax>,
+    /// How many calls there are.
+    pub(crate) calls: usize,
+    /// In the order in which they begin in the text.
+    pub(crate) remarks: Vec<Found>,
+}
+
+/// Something that was found, and what to do about it.
+pub(crate) struct Found {
+    pub(crate) finding: Finding,
+    pub(crate) help: Option<String>,
+    /// The marker or the name that was probably meant.
+    pub(crate) meant: Option<String>,
+    /// The pointer to the argument that it is about, where a definition says it.
+    pub(crate) pointer: Option<String>,
+}
+
+impl Findings {
+    pub(crate) fn of(source: &Source, dialect: &Dialect, run: AsRun<'_>) -> Result<Self, Failure> {
+        let read =
+            |dialect| Document::parse(&source.text, dialect).map_err(|error| refused(&error));
+        let as_given = read(dialect)?;
+        // The calls in reasoning are no calls of a run; all else is judged as a run reads it.
+        let is_in_reasoning = |finding: &Finding| finding.code == Finding::CALL_IN_REASONING;
+        let in_reasoning: Vec<Finding> = as_given
+            .diagnostics
+            .iter()
+            .filter(|finding| is_in_reasoning(finding))
+            .cloned()
+            .collect();
+        let calls = as_given.calls().count();
+        let document = if run.dialect == dialect {
+            as_given
+        } else {
+            read(run.dialect)?
+        };
+        let chosen = match document.syntax {
+            Some(syntax) => dialect.for_syntax(syntax),
+            None => dialect.clone(),
+        };
+        let end_marker = document
+            .syntax
+            .map(|syntax| chosen.end_marker(syntax))
+            .unwrap_or_default();
+        let mut remarks = Vec::new();
+        // A longer word that begins with a marker is one to the search; to the parser the marker in it counted.
+        let glued: Vec<usize> = document
+            .diagnostics
+            .iter()
+            .filter(|finding| finding.code == Code::EndMarkerGlued.name())
+            .map(|finding| finding.span.start)
+            .collect();
+        let near_misses = document.near_misses(&source.text, run.dialect);
+        for near_miss in near_misses.map_err(|error| refused(&error))? {
+            let behind = source.text.get(near_miss.span.end..).unwrap_or_default();
+            let is_escaped = dialect.is_escaped() && behind.starts_with('\\');
+            if is_escaped || glued.binary_search(&near_miss.span.start).is_ok() {
+                continue;
+            }
+            let (message, help) = near_miss_message(&source.text, &near_miss);
+            let meant = near_miss.meant;
+            remarks.push(Found {
+                finding: Finding {
+                    code: NEAR_MISS,
+                    severity: Severity::Warning,
+                    span: near_miss.span,
+                    message,
+                    section: Section::NearMiss,
+                },
+                help,
+                meant: Some(meant),
+                pointer: None,
+            });
+        }
+        let rejections = Rejections::of(&document, run).map_err(|error| refused(&error))?;
+        let near: Vec<Span> = remarks.iter().map(|found| found.finding.span).collect();
+        // What to do about a near miss is said there.
+        let is_told = |span: Span| {
+            let before = near.partition_point(|other| other.start <= span.start);
+            let other = before.checked_sub(1).and_then(|last| near.get(last));
+            other.is_some_and(|other| span.end <= other.end)
+        };
+        let syntax = document.syntax;
+        let (findings, problems) = match run.tools {
+            None => (document.diagnostics, Vec::new()),
+            Some(tools) => held(&document, tools),
+        };
+        let unclosed = rejections.unclosed;
+        let findings = findings
+            .into_iter()
+            .filter(|finding| !is_said_by_run(finding, &unclosed))
+            // A mention of the default marker is nothing to warn about.
+            .filter(|finding| {
+                finding.code != Code::StrayReasoningOpen.name()
+                    || dialect.reasoning_markers().is_some()
+            })
+            .filter(|finding| !is_in_reasoning(finding))
+            .chain(in_reasoning)
+            .chain(rejections.findings)
+            .chain(not_utf8(source));
+        remarks.extend(findings.map(|finding| Found {
+            // Of a call that is rejected for its end, the message says what to do.
+            help: advice(finding.code, syntax, &end_marker).filter(|_| {
+                let is_said = finding.is_error() && is_about_end(finding.code);
+                !is_said && !is_told(finding.span)
+            }),
+            finding,
+            meant: None,
+            pointer: None,
+        }));
+        remarks.extend(problems);
+        remarks.sort_by_key(|found| found.finding.span.start);
+        Ok(Self {
+            syntax,
+            calls,
+            remarks,
+        })
+    }
+}
+
+/// The warning about bytes of the source that are not UTF-8.
+fn not_utf8(source: &Source) -> Option<Finding> {
+    let (count, first) = source.replaced()?;
+    let places = counted(count, "place");
+    Some(Finding {
+        code: NOT_UTF8,
+        severity: Severity::Warning,
+        span: Span {
+            start: first.start,
+            end: first.end,
+        },
+        message: format!(
+            "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
+        ),
+        section: Section::Bytes,
+    })
+}
+
+/// What a near miss is, and what to do about it.
+fn near_miss_message(text: &str, near_miss: &NearMiss) -> (String, Option<String>) {
+    let NearMiss {
+        span,
+        meant,
+        format,
+        ..
+    } = near_miss;
+    let written = text.get(span.range()).unwrap_or_default();
+    let written: String = written.chars().take(SHOWN).collect();
+    match format {
+        None => (
+            format!("unknown marker `{written}`; did you mean `{meant}`?"),
+            None,
+        ),
+        Some(CallFormat::Json) => (
+            "a JSON object with the name of a tool and its arguments is a call in another format, which is not read".to_owned(),
+            Some(format!("begin a call with `{meant}`")),
+        ),
+        Some(_) => (
+            format!("`{written}` begins a call in another format, which is not read"),
+            Some(format!("begin a call with `{meant}`")),
+        ),
+    }
+}
+
+/// A sentence about each of the first near misses in the text outside calls, and how many more there are.
+pub(crate) fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<String> {
+    let Ok(document) = Document::parse(text, dialect) else {
+        return Vec::new();
+    };
+    let mut near = document.near_misses(text, dialect).unwrap_or_default();
+    let calls: Vec<Span> = document.calls().map(|call| call.span).collect();
+    near.retain(|miss| {
+        let next = calls.partition_point(|call| call.end <= miss.span.start);
+        calls
+            .get(next)
+            .is_none_or(|call| miss.span.start < call.start)
+    });
+    let mut counter = Counter::new(text.as_bytes());
+    let mut sentences: Vec<String> = near
+        .iter()
+        .take(NOTED)
+        .map(|miss| {
+            let (line, _) = counter.position(miss.span.start);
+            format!("line {line}: {}", near_miss_message(text, miss).0)
+        })
+        .collect();
+    if let more @ 1.. = near.len().saturating_sub(NOTED) {
+        sentences.push(format!(
+            "and {more} more near misses; `plaincall check` lists them"
+        ));
+    }
+    sentences
+}
+
+/// Whether the finding is about how a call ended.
+fn is_about_end(code: &str) -> bool {
+    matches!(code, NOT_CLOSED | AFTER_UNCLOSED)
+}
+
+/// What stands in the text and still holds, and what the definitions of the tools find.
+fn held(document: &Document, tools: &ToolSet) -> (Vec<Finding>, Vec<Found>) {
+    let bound = document.bind(tools);
+    let findings = bound.findings().cloned().collect();
+    let mut problems = Vec::new();
+    for call in bound.calls() {
+        for remark in call.remarks() {
+            let name = (remark.code() == Problem::UNKNOWN_TOOL).then_some(&call.call.name);
+            let nearest = name.and_then(|name| tools.nearest(name));
+            problems.push(Found {
+                help: advice(remark.code(), Some(call.call.syntax), ""),
+                meant: nearest.map(|tool| tool.name.clone()),
+                pointer: remark.pointer().map(str::to_owned),
+                finding: Finding {
+                    code: remark.code(),
+                    severity: remark.severity(),
+                    span: remark.span(),
+                    message: remark.message().to_owned(),
+                    section: Section::Definitions,
+                },
+            });
+        }
+    }
+    (findings, problems)
+}
+
+/// `no errors`, `1 error`, `2 errors`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    match count {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}

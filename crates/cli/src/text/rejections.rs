@@ -1,0 +1,179 @@
+//! What a run rejects or holds, as far as the text and the definitions of the tools say it.
+
+use plaincall::{Declared, RejectReason, dependency_faults};
+use plaincall_call::{
+    Completeness, Document, Effect, Finding, MayRun, NotRun, ReplyCheck, Severity, Span,
+    Termination, ToolCall, ToolSet, ToolSpec, Unclosed,
+};
+use plaincall_syntax::{Code, Dialect, DialectError, Section};
+
+use crate::text::advice::{
+    AFTER_UNCLOSED, DEPENDENCY_CYCLE, HELD, MAYBE_REASONING, NOT_CLOSED, SELF_DEPENDENCY,
+    UNKNOWN_ID,
+};
+
+/// How a run reads a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AsRun<'r> {
+    /// Its dialect, in which reasoning counts.
+    pub(crate) dialect: &'r Dialect,
+    /// The tools. Without any, what depends on the tool is a warning.
+    pub(crate) tools: Option<&'r ToolSet>,
+    pub(crate) unclosed: Unclosed,
+}
+
+/// What a run finds in a text.
+pub(crate) struct Rejections {
+    pub(crate) findings: Vec<Finding>,
+    /// Where calls begin that have no end marker.
+    pub(crate) unclosed: Vec<usize>,
+}
+
+impl Rejections {
+    /// Judges the calls of a file as a run does, up to the gate.
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work.
+    pub(crate) fn of(document: &Document, run: AsRun<'_>) -> Result<Self, DialectError> {
+        let mut found = Self {
+            findings: Vec::new(),
+            unclosed: Vec::new(),
+        };
+        let mut check = ReplyCheck::new(run.dialect, run.unclosed)?;
+        // What would be decided if every tool only read.
+        let mut lenient = check.clone();
+        let reads = ToolSpec::new("").effect(Effect::Read);
+        let doubtful = doubtful_calls(document);
+        let mut declared = Vec::new();
+        for call in document.calls() {
+            let tool = run.tools.and_then(|tools| tools.get(&call.name));
+            let decision = check.may_run(call, tool, Completeness::EndOfFile);
+            let at_best = lenient.may_run(call, Some(&reads), Completeness::EndOfFile);
+            let is_wrong = run.tools.is_some_and(|tools| match tool {
+                Some(_) => tools.bind(call).is_err(),
+                None => true,
+            });
+            let is_sure = match run.tools {
+                Some(_) => decision.is_err(),
+                None => at_best.is_err(),
+            };
+            let next = doubtful.partition_point(|span| span.end <= call.span.start);
+            let is_doubtful = doubtful
+                .get(next)
+                .is_some_and(|span| span.start <= call.span.start);
+            declared.push(Declared {
+                id: &call.id,
+                dependencies: &call.dependencies,
+                is_rejected: is_sure || is_wrong || is_doubtful,
+            });
+            if is_doubtful && let Some([_, close]) = run.dialect.reasoning_markers() {
+                let reason = NotRun::MaybeReasoning(close.to_owned());
+                let (severity, section) = (Severity::Error, Section::StrayReasoning);
+                found.push(
+                    MAYBE_REASONING,
+                    severity,
+                    call,
+                    section,
+                    reason.sentence(""),
+                );
+            }
+            let end_marker = run.dialect.end_marker(call.syntax);
+            let severity = match (&decision, run.tools) {
+                (Err(NotRun::MarkerInside), _) | (Err(_), Some(_)) => Severity::Error,
+                _ => Severity::Warning,
+            };
+            found.decided(call, decision, severity, &end_marker);
+        }
+        let calls: Vec<&ToolCall> = document.calls().collect();
+        for (place, reason) in dependency_faults(declared) {
+            let Some(call) = calls.get(place) else {
+                continue;
+            };
+            let (code, severity) = match reason {
+                RejectReason::SelfDependency { .. } => (SELF_DEPENDENCY, Severity::Error),
+                RejectReason::Cycle { .. } => (DEPENDENCY_CYCLE, Severity::Error),
+                // An earlier reply may have it.
+                RejectReason::UnknownIds { .. } => (UNKNOWN_ID, Severity::Warning),
+                // The document reports the others.
+                _ => continue,
+            };
+            found.push(code, severity, call, Section::Ids, reason.to_string());
+        }
+        Ok(found)
+    }
+
+    /// The decision about a call by its end.
+    fn decided(
+        &mut self,
+        call: &ToolCall,
+        decision: Result<MayRun, NotRun>,
+        severity: Severity,
+        end_marker: &str,
+    ) {
+        let is_closed = call.termination == Termination::Explicit;
+        if !is_closed {
+            self.unclosed.push(call.span.start);
+        }
+        let (code, severity, message) = match decision {
+            Err(reason @ NotRun::AfterUnclosed) => {
+                (AFTER_UNCLOSED, severity, reason.sentence(end_marker))
+            }
+            Ok(MayRun::Held(suspect)) => {
+                let message = format!("{suspect}: a run asks for approval of this very call");
+                (HELD, Severity::Warning, message)
+            }
+            // The document and the definitions report what is wrong besides the end.
+            Ok(MayRun::Yes) | Err(NotRun::Wrong(_) | NotRun::DuplicateId(_)) if is_closed => {
+                return;
+            }
+            Ok(MayRun::Yes) | Err(NotRun::Wrong(_) | NotRun::DuplicateId(_)) => {
+                let message = match call.termination {
+                    Termination::NextCall => "the next call begins before this call is closed",
+                    _ => "the text ends before this call is closed",
+                };
+                (NOT_CLOSED, Severity::Warning, message.to_owned())
+            }
+            Err(reason) => (NOT_CLOSED, severity, reason.sentence(end_marker)),
+        };
+        self.push(code, severity, call, Section::Complete, message);
+    }
+
+    fn push(
+        &mut self,
+        code: &'static str,
+        severity: Severity,
+        call: &ToolCall,
+        section: Section,
+        message: String,
+    ) {
+        self.findings.push(Finding {
+            code,
+            severity,
+            span: call.header_span,
+            message,
+            section,
+        });
+    }
+}
+
+/// Where calls begin that a stray close marker makes doubtful (`spec/common.md` 5.2).
+fn doubtful_calls(document: &Document) -> Vec<Span> {
+    let mut doubtful = Vec::new();
+    let mut from = 0;
+    for finding in &document.diagnostics {
+        let is = |code: Code| finding.code == code.name();
+        if is(Code::StrayReasoningClose) {
+            doubtful.push(Span::new(from, finding.span.end));
+        }
+        if is(Code::StrayReasoningOpen) || is(Code::StrayReasoningClose) {
+            from = finding.span.end;
+        }
+    }
+    doubtful
+}
+
+/// Whether a finding of the parser is said better by [`Rejections`].
+pub(crate) fn is_said_by_run(finding: &Finding, unclosed: &[usize]) -> bool {
+    finding.code == Code::MissingEndMarker.name()
+        && unclosed.binary_search(&finding.span.start).is_ok()
+}
