@@ -1,5 +1,6 @@
 //! What does not fit a type that arguments are read as.
 
+use plaincall_syntax::floor_char_boundary;
 use std::fmt;
 use std::fmt::Write as _;
 
@@ -115,7 +116,7 @@ pub(crate) fn quoted(text: &str) -> String {
     const SHOWN: usize = 40;
     let line = text.lines().next().unwrap_or_default();
     let shown = line
-        .get(..line.floor_char_boundary(SHOWN))
+        .get(..floor_char_boundary(line, SHOWN))
         .unwrap_or_default();
     let dots = if shown.len() < text.len() { "…" } else { "" };
     if text.is_empty() {

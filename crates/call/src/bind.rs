@@ -380,9 +380,8 @@ impl<'s> Undeclared<'s> {
         let mut message = format!("`{pointer}` is no parameter of {}", self.tool.name);
         let name = unescape(Pointer::beginning(pointer, 1));
         let names = self.tool.parameters().iter().map(|one| one.name.as_str());
-        if self.count < SUGGESTED
-            && let Some(near) = nearest_name(&name, names)
-        {
+        let is_early = self.count < SUGGESTED;
+        if let Some(near) = nearest_name(&name, names).filter(|_| is_early) {
             let _ = write!(message, " (did you mean `{}`?)", escape(near));
         }
         if self.count == 0 {

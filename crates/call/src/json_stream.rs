@@ -321,9 +321,7 @@ impl<S: Shape> JsonStream<S> {
             self.stage = Stage::Held;
             return Ok(());
         }
-        while self.open.len() > shared
-            && let Some(open) = self.open.pop()
-        {
+        for open in self.open.drain(shared.min(self.open.len())..).rev() {
             out.push(if open.is_list { ']' } else { '}' });
         }
         self.enter(&place, &way, shared, out)?;

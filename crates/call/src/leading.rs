@@ -1,5 +1,6 @@
 //! Calls that a run would take for reasoning, found by a reader that has reasoning off (`spec/common.md` 5.3).
 
+use plaincall_syntax::floor_char_boundary;
 use plaincall_syntax::{Dialect, Event, EventKind, Section, Severity};
 
 use crate::finding::Finding;
@@ -69,7 +70,7 @@ impl LeadingReasoning {
         }
         // Of a close marker that is not whole yet, at most this much has come.
         let kept = self.begun.len().saturating_sub(close.len());
-        self.begun.drain(..self.begun.floor_char_boundary(kept));
+        self.begun.drain(..floor_char_boundary(&self.begun, kept));
         found
     }
 }

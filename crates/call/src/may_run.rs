@@ -187,9 +187,8 @@ impl ReplyCheck {
         if has_doubtful_start {
             return Err(NotRun::AfterUnclosed);
         }
-        if let Some(error) = &call.parse_error
-            && tool.is_none_or(|tool| call.mended(tool).is_none())
-        {
+        let is_mended = || tool.is_some_and(|tool| call.mended(tool).is_some());
+        if let Some(error) = call.parse_error.as_ref().filter(|_| !is_mended()) {
             return Err(NotRun::Wrong(error.clone()));
         }
         if call.is_duplicate {

@@ -1,5 +1,6 @@
 //! The name that was probably meant, and what a model hears that has called a tool which is not there.
 
+use plaincall_syntax::floor_char_boundary;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -99,7 +100,7 @@ pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>)
 
 /// The beginning of a text of at most so many bytes, with dots if that is not all.
 pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
-    match text.get(..text.floor_char_boundary(most)) {
+    match text.get(..floor_char_boundary(text, most)) {
         Some(begin) if begin.len() < text.len() => Cow::Owned(format!("{begin}…")),
         _ => Cow::Borrowed(text),
     }

@@ -245,11 +245,13 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.place() {
-            Place::Value(_, text) if let Some(value) = boolean(text) => {
-                self.placed(visitor.visit_bool(value))
-            }
-            _ => self.refuse("true or false"),
+        let value = match self.place() {
+            Place::Value(_, text) => boolean(text),
+            _ => None,
+        };
+        match value {
+            Some(value) => self.placed(visitor.visit_bool(value)),
+            None => self.refuse("true or false"),
         }
     }
 

@@ -105,11 +105,7 @@ fn is_canonical(value: &Value, text: &str) -> bool {
 fn number(text: &str) -> Option<Value> {
     let number = decimal(text)?;
     let is_negative_zero = number.negative && number.is_zero();
-    if !number.has_point
-        && !is_negative_zero
-        && let Some(value) = integer(text)
-    {
-        return Some(value);
-    }
-    number.float().map(Value::from)
+    let is_whole = !number.has_point && !is_negative_zero;
+    let whole = is_whole.then(|| integer(text)).flatten();
+    whole.or_else(|| number.float().map(Value::from))
 }

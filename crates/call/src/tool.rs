@@ -392,11 +392,10 @@ fn declare(document: &mut Value, parameter: &Parameter) {
     {
         properties.insert(parameter.name.clone(), schema);
     }
-    if parameter.required
-        && let Value::Array(required) = document
-            .entry("required")
-            .or_insert_with(|| Value::Array(Vec::new()))
-    {
-        required.push(parameter.name.as_str().into());
+    if parameter.required {
+        let empty = || Value::Array(Vec::new());
+        if let Value::Array(required) = document.entry("required").or_insert_with(empty) {
+            required.push(parameter.name.as_str().into());
+        }
     }
 }

@@ -6,7 +6,7 @@ use plaincall_call::{
     Arguments, Document, DocumentBuilder, Limits, Parameter, ParameterKind, ToolSpec, bind, coerce,
     flatten,
 };
-use plaincall_syntax::{Call, Dialect, Parser, render};
+use plaincall_syntax::{Call, Dialect, Parser, ceil_char_boundary, render};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -92,7 +92,7 @@ fn in_chunks(text: &str, dialect: &Dialect, sizes: &[usize], limits: Limits) -> 
         if rest.is_empty() {
             break;
         }
-        let (chunk, left) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+        let (chunk, left) = rest.split_at(ceil_char_boundary(rest, size.min(rest.len())));
         for event in parser.feed(chunk) {
             builder.push(&event);
         }

@@ -99,9 +99,8 @@ impl Ids {
             while self.slots.get(place).is_some_and(|s| s.number != NONE) {
                 place = self.next_place(place);
             }
-            if slot.number != NONE
-                && let Some(free) = self.slots.get_mut(place)
-            {
+            let free = self.slots.get_mut(place);
+            if let Some(free) = free.filter(|_| slot.number != NONE) {
                 *free = slot;
             }
         }

@@ -187,10 +187,10 @@ impl Plan {
             let first = CallIndex(first);
             let id = self.id_text(name);
             self.turn_down(call, RejectReason::DuplicateId { id, first });
-        } else if let Some(limit) = self.limits.calls_per_turn
-            && self.turn_first(turn).saturating_add(limit) <= call
-        {
-            self.turn_down(call, RejectReason::TooManyCalls { limit });
+        } else if let Some(limit) = self.limits.calls_per_turn {
+            if self.turn_first(turn).saturating_add(limit) <= call {
+                self.turn_down(call, RejectReason::TooManyCalls { limit });
+            }
         }
         self.settle();
         Ok(CallIndex(call))

@@ -69,7 +69,8 @@ impl Plan {
                 None | Some(Standing::Writing | Standing::Reads | Standing::Acts) => return,
             };
             self.sequence.held += 1;
-            if goes && let Some(&call) = self.sequence.calls.get(place) {
+            let call = self.sequence.calls.get(place).filter(|_| goes);
+            if let Some(&call) = call {
                 if let Some(entry) = self.calls.get_mut(call as usize) {
                     entry.pending -= 1;
                 }

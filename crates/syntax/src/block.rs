@@ -4,6 +4,7 @@ use crate::LINE_LIMIT;
 use crate::diagnostic::Code;
 use crate::dialect::MARKER_LIMIT;
 use crate::event::{Part, Syntax, Termination};
+use crate::floor_char_boundary;
 use crate::is_blank;
 use crate::machine::{Content, Machine, State, Step, Token, Wait};
 use crate::markers::{Found, Role};
@@ -238,7 +239,7 @@ impl Machine {
             }
             Line::CutOff => (window.len(), window.len(), Some(Code::PointerCutOff)),
             Line::TooLong => {
-                let len = window.floor_char_boundary(marker + LINE_LIMIT);
+                let len = floor_char_boundary(window, marker + LINE_LIMIT);
                 (len, len, Some(Code::PointerTooLong))
             }
         };

@@ -112,9 +112,7 @@ impl ByteParser {
     /// of the chunk.
     fn complete_cut<'c>(&mut self, chunk: &'c [u8]) -> (Option<char>, &'c [u8]) {
         let mut rest = chunk;
-        while !self.cut.is_empty()
-            && let Some((&byte, behind)) = rest.split_first()
-        {
+        while let (false, Some((&byte, behind))) = (self.cut.is_empty(), rest.split_first()) {
             self.cut.push(byte);
             let completed = match std::str::from_utf8(&self.cut) {
                 Ok(text) => text.chars().next(),
@@ -324,17 +322,14 @@ impl Shrinks {
 
     /// Remembers the place that the parser's next far-reaching diagnostic will begin at.
     fn note_pin(&mut self, parser: &Parser) {
-        if let Some(pinned) = parser.pinned()
-            && self.pin.is_none_or(|(text, _)| text != pinned)
-        {
+        let is_new = |pinned: &usize| self.pin.is_none_or(|(text, _)| text != *pinned);
+        if let Some(pinned) = parser.pinned().filter(is_new) {
             self.pin = Some((pinned, self.place(pinned)));
         }
     }
 
     fn place(&mut self, text: usize) -> usize {
-        if let Some((pinned, place)) = self.pin
-            && pinned == text
-        {
+        if let Some((_, place)) = self.pin.filter(|(pinned, _)| *pinned == text) {
             return place;
         }
         let place = self.moved(text);

@@ -304,11 +304,12 @@ impl Dialect {
     pub(crate) fn check_options(&self) -> Result<(), DialectError> {
         let blockless = self.syntax == Some(Syntax::Emoji);
         let emojiless = self.syntax == Some(Syntax::Block);
-        if let Some(key) = &self.key
-            && (key.is_empty()
+        let is_wrong = |key: &String| {
+            key.is_empty()
                 || key.len() > KEY_LIMIT
-                || !key.bytes().all(|byte| byte.is_ascii_alphanumeric()))
-        {
+                || !key.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        if self.key.as_ref().is_some_and(is_wrong) {
             return Err(DialectError::Key);
         }
         if blockless && self.has_custom_markers() {

@@ -1,5 +1,6 @@
 //! The escape: text that holds no marker, and back (`spec/common.md` 6).
 
+use crate::ceil_char_boundary;
 use std::borrow::Cow;
 
 use crate::dialect::{Dialect, DialectError, MARKER_LIMIT};
@@ -124,7 +125,7 @@ impl Escaper {
         let end = fresh + plain_len;
         let has_backslashes = end < text.len();
         text.truncate(end);
-        let keep = text.ceil_char_boundary(fresh.max(end.saturating_sub(MARKER_LIMIT)));
+        let keep = ceil_char_boundary(text, fresh.max(end.saturating_sub(MARKER_LIMIT)));
         text.drain(..keep);
         if has_backslashes {
             text.push('\\');

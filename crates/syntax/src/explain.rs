@@ -344,10 +344,12 @@ impl Explainer<'_> {
 
     /// The marker that comes next is what ended the value before it, if there was one.
     fn value_ended_by(&mut self, marker: MarkerUse) {
-        if let Some(last) = self.ranges.last_mut()
-            && last.meaning == Meaning::LineEndAfterValue(None)
+        if let Some(ExplainedRange {
+            meaning: Meaning::LineEndAfterValue(by @ None),
+            ..
+        }) = self.ranges.last_mut()
         {
-            last.meaning = Meaning::LineEndAfterValue(Some(marker));
+            *by = Some(marker);
         }
     }
 

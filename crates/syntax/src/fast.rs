@@ -128,11 +128,12 @@ impl Parser {
                     return self.held_content(Content::Value, chunk);
                 }
                 let look = self.machine.markers.value.look(text, 0, false);
-                if let Look::Partial(Until::Marker(index)) = look
-                    && window != "\r"
-                {
-                    self.wait = Wait::Marker { at: held, index };
-                    self.absorb(chunk);
+                match look {
+                    Look::Partial(Until::Marker(index)) if window != "\r" => {
+                        self.wait = Wait::Marker { at: held, index };
+                        self.absorb(chunk);
+                    }
+                    _ => {}
                 }
                 None
             }
@@ -142,11 +143,12 @@ impl Parser {
                     self.absorb(chunk);
                     return None;
                 }
-                if at == 0
-                    && let Some((role, len)) = set.completes(index, held, text)
-                    && self.machine.begins_line(role)
-                {
-                    return self.line_goes_on(len, held, len - held, chunk);
+                if at == 0 {
+                    if let Some((role, len)) = set.completes(index, held, text) {
+                        if self.machine.begins_line(role) {
+                            return self.line_goes_on(len, held, len - held, chunk);
+                        }
+                    }
                 }
                 let plain = self.machine.plain();
                 let (content, set) = (plain.content()?, self.machine.ends_of(plain)?);
@@ -457,6 +459,7 @@ fn is_line_end(window: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::{Dialect, Event, EventKind, LINE_LIMIT, Parser};
+    use crate::{ceil_char_boundary, floor_char_boundary};
 
     const SIZES: [usize; 8] = [1, 2, 3, 4, 7, 16, 64, usize::MAX];
 
@@ -485,7 +488,7 @@ mod tests {
         let mut chunks = Vec::new();
         let mut rest = text;
         while !rest.is_empty() {
-            let (chunk, behind) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+            let (chunk, behind) = rest.split_at(ceil_char_boundary(rest, size.min(rest.len())));
             chunks.push(chunk);
             rest = behind;
         }
@@ -508,7 +511,7 @@ mod tests {
             assert_eq!(first.position(), second.position());
         }
         assert_eq!(one_by_one, at_once);
-        let start = &text[..text.floor_char_boundary(200)];
+        let start = &text[..floor_char_boundary(text, 200)];
         assert!(
             found == exact,
             "{start:?} in chunks of {size}: {found:?}, {exact:?}"
@@ -550,7 +553,7 @@ mod tests {
             for marker in markers {
                 let (stem, last) = marker
                     .text
-                    .split_at(marker.text.floor_char_boundary(marker.text.len() - 1));
+                    .split_at(floor_char_boundary(&marker.text, marker.text.len() - 1));
                 pieces.extend([format!("{stem}\\{last}"), stem.to_owned()]);
                 pieces.extend([marker.text.clone(), format!("\n{}", marker.text)]);
                 pieces.push(format!("{}name\n", marker.text));

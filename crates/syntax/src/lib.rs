@@ -64,3 +64,21 @@ pub const LINE_LIMIT: usize = 4096;
 pub const fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t')
 }
+
+/// The last place at or before `at` where a character begins, as [`str`] has it by itself since Rust 1.91.
+pub fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The first place at or behind `at` where a character begins.
+pub fn ceil_char_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}

@@ -342,11 +342,11 @@ impl Machine {
                 Step::More(Wait::Any)
             };
         };
-        if let Some(span) = self.ended.take()
-            && (first.is_alphanumeric() || first == '_')
-        {
-            self.report(Code::EndMarkerGlued, span, Role::BlockEnd);
-            return Step::Again;
+        if let Some(span) = self.ended.take() {
+            if first.is_alphanumeric() || first == '_' {
+                self.report(Code::EndMarkerGlued, span, Role::BlockEnd);
+                return Step::Again;
+            }
         }
         if let Some(step) = self.backslashes(Self::text_set, Content::Text, window, end) {
             return step;

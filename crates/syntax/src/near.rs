@@ -2,6 +2,7 @@
 //!
 //! The parser never looks for them; messages to people and models do.
 
+use crate::floor_char_boundary;
 use std::iter;
 
 use crate::dialect::{Dialect, DialectError, MarkerUse};
@@ -162,7 +163,8 @@ impl NearMisses {
         let mut at = 0;
         while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
             let is_first_column = is_first_column(at);
-            if !is_first_column && let skipped @ 1.. = dull_len(rest) {
+            let skipped = if is_first_column { 0 } else { dull_len(rest) };
+            if skipped > 0 {
                 at += skipped;
                 continue;
             }
@@ -316,7 +318,7 @@ impl NearMisses {
     fn renamed(&self, rest: &str) -> Option<(usize, Role)> {
         let of_word = |known: &Word| {
             let behind = rest.strip_prefix(&*known.sigil)?;
-            let near = behind.get(..behind.floor_char_boundary(LONGEST_WORD))?;
+            let near = behind.get(..floor_char_boundary(behind, LONGEST_WORD))?;
             let len = near.find(|c| !is_word(c)).unwrap_or(near.len());
             let (word, behind) = behind.split_at_checked(len)?;
             if word.is_empty() || !behind.starts_with(&*known.tail) {

@@ -1,6 +1,7 @@
 //! Near misses beyond misspelled markers: other emoji, and calls in the formats that models were trained on
 //! (`spec/common.md` 9.1, 9.2). Each table has one form a line.
 
+use crate::{ceil_char_boundary, floor_char_boundary};
 use std::collections::VecDeque;
 
 use memchr::memchr3_iter;
@@ -127,7 +128,7 @@ pub(crate) fn other_sign(rest: &str) -> Option<(usize, Role)> {
     }
     let header = behind.strip_prefix('[').filter(|_| SIGNS.contains(&sign))?;
     let header = header
-        .get(..header.floor_char_boundary(NEAR))
+        .get(..floor_char_boundary(header, NEAR))
         .unwrap_or_default();
     let end = header.find([']', '\n'])?;
     let begins_name = header.starts_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -167,7 +168,7 @@ fn tags(text: &str) -> Vec<(Span, usize)> {
     for tag in tags_anywhere(text) {
         let behind = text.get(tag.end..).unwrap_or_default();
         let near = behind
-            .get(..behind.floor_char_boundary(NEAR))
+            .get(..floor_char_boundary(behind, NEAR))
             .unwrap_or_default();
         let is_rest_of_tag = |c: char| !c.is_whitespace() && !"{[<".contains(c);
         let call = near.trim_start_matches(is_rest_of_tag).trim_start();
@@ -196,7 +197,7 @@ fn tags_anywhere(text: &str) -> impl Iterator<Item = Span> {
 /// Whether only blanks are before this place on its line; many blanks do not count.
 fn is_first_on_line(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
-    let from = before.ceil_char_boundary(at.saturating_sub(16));
+    let from = ceil_char_boundary(before, at.saturating_sub(16));
     let before = before
         .get(from..)
         .unwrap_or_default()
@@ -259,7 +260,9 @@ fn objects(text: &str) -> Vec<Span> {
                 if object.has_name && object.has_arguments && !was_call {
                     let span = Span::new(object.start, text.len() - value.len());
                     // One around another was found later, and is the call.
-                    while found.pop_if(|inner| inner.start >= span.start).is_some() {}
+                    let is_outside = |inner: &Span| inner.start < span.start;
+                    let outside = found.iter().rposition(is_outside);
+                    found.truncate(outside.map_or(0, |last| last + 1));
                     found.push(span);
                 }
             }

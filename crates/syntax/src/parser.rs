@@ -13,6 +13,7 @@ use crate::fast::Plain;
 use crate::machine::{Content, Machine, Step, Token, Wait};
 use crate::piece::{INLINE, Piece};
 use crate::span::Span;
+use crate::{ceil_char_boundary, floor_char_boundary};
 
 /// How many bytes of a chunk are put behind held text at a time.
 const PULL: usize = 64;
@@ -224,10 +225,10 @@ impl Parser {
             if chunk.is_done {
                 return None;
             }
-        } else if self.learn_plain(chunk)
-            && let Some(event) = self.plain_event(chunk)
-        {
-            return Some(event);
+        } else if self.learn_plain(chunk) {
+            if let Some(event) = self.plain_event(chunk) {
+                return Some(event);
+            }
         }
         self.plain = Plain::Unknown;
         let event = self.next_event(chunk);
@@ -321,7 +322,7 @@ impl Parser {
         let more = if rest.len() <= PULL {
             rest
         } else {
-            rest.get(..rest.ceil_char_boundary(PULL))
+            rest.get(..ceil_char_boundary(rest, PULL))
                 .unwrap_or_default()
         };
         if more.is_empty() {
@@ -366,7 +367,7 @@ impl Parser {
             let own = window.len() - self.pulled;
             // At the end one piece takes less room than many.
             let most = if chunk.end { own } else { own.min(INLINE) };
-            let len = window.floor_char_boundary(self.content_left.min(most));
+            let len = floor_char_boundary(window, self.content_left.min(most));
             Piece::copied(window.get(..len).unwrap_or_default())
         } else {
             Piece::borrowed(chunk.rest.get(..self.content_left).unwrap_or_default())

@@ -38,9 +38,8 @@ impl Short {
             return None;
         }
         let mut bytes = [0; INLINE + 1];
-        let (rooms, _) = bytes.as_chunks_mut();
-        for (room, at) in rooms.iter_mut().zip((0..).step_by(8)) {
-            *room = word(text.get(at..).unwrap_or_default()).to_le_bytes();
+        for (room, at) in bytes.chunks_exact_mut(8).zip((0..).step_by(8)) {
+            room.copy_from_slice(&word(text.get(at..).unwrap_or_default()).to_le_bytes());
         }
         let [.., last] = &mut bytes;
         *last = len;

@@ -119,9 +119,7 @@ impl Scan {
 
     #[inline(never)]
     fn plain_len_apart(&self, text: &[u8]) -> usize {
-        if text.len() > LONG
-            && let Some(common) = &self.common
-        {
+        if let (Some(common), true) = (&self.common, text.len() > LONG) {
             return self.next_common(common, text, 0).unwrap_or(text.len());
         }
         if matches!(text.len(), SHORT..=LONG) && self.lacks_pairs(text) {
@@ -175,9 +173,8 @@ impl Scan {
 
     /// The first place at or after `from` where one of the texts stands or, cut off by the end, may stand.
     pub(crate) fn next(&self, text: &[u8], mut from: usize) -> Option<usize> {
-        if text.len().saturating_sub(from) > LONG
-            && let Some(common) = &self.common
-        {
+        let is_long = text.len().saturating_sub(from) > LONG;
+        if let (Some(common), true) = (&self.common, is_long) {
             return self.next_common(common, text, from);
         }
         loop {
@@ -232,9 +229,7 @@ impl Scan {
                 return found.map(|index| from + index);
             }
         };
-        while let Some(rest) = text.get(at..)
-            && !rest.is_empty()
-        {
+        while let Some(rest @ [_, ..]) = text.get(at..) {
             let hits = self.hits(word(rest));
             if hits != 0 {
                 let place = first_place(hits);
@@ -398,10 +393,10 @@ fn lacks<const N: usize>(text: &[u8], apart: usize, pairs: [(u8, u8); N]) -> boo
     let (Some(first), Some(later)) = (firsts.last_chunk::<BLOCK>(), laters.last_chunk()) else {
         return false;
     };
-    let (firsts, _) = firsts.as_chunks();
-    let (laters, _) = laters.as_chunks();
+    let firsts = firsts.chunks_exact(BLOCK).map_while(<[u8]>::first_chunk);
+    let laters = laters.chunks_exact(BLOCK).map_while(<[u8]>::first_chunk);
     // The last block may overlap the one before it.
-    let blocks = firsts.iter().zip(laters).chain([(first, later)]);
+    let blocks = firsts.zip(laters).chain([(first, later)]);
     let found = blocks.fold(false, |found, (first, later)| {
         pairs
             .iter()

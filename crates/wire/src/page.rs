@@ -42,7 +42,8 @@ fn title(page: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut title = words.join(" ");
     if title.len() > TITLE {
-        title.truncate(title.floor_char_boundary(TITLE));
+        let end = (0..=TITLE).rev().find(|at| title.is_char_boundary(*at));
+        title.truncate(end.unwrap_or_default());
         title.push('…');
     }
     title

@@ -98,9 +98,8 @@ fn shorten(message: &str) -> String {
     }
     // The end says what was expected or found; the middle is a quotation.
     let half = LONGEST / 2;
-    let head = message.floor_char_boundary(half);
-    let tail = message.ceil_char_boundary(message.len() - half);
-    let (head, tail) = (message.get(..head), message.get(tail..));
+    let head = (0..=half).rev().find_map(|end| message.get(..end));
+    let tail = (message.len() - half..=message.len()).find_map(|start| message.get(start..));
     format!(
         "{} … {}",
         head.unwrap_or_default(),

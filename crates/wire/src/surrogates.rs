@@ -79,7 +79,7 @@ fn rewrite<'j>(json: &'j str, mut place: Option<&mut Option<Half>>) -> Cow<'j, s
         };
         let mut text = text;
         let has_text = !text.is_empty() || high.is_some();
-        if has_text && let Some(half) = waiting.take_if(|half| half.field == field) {
+        if let Some(half) = waiting.take_if(|half| has_text && half.field == field) {
             if unit(text).is_some_and(is_low) {
                 let (low, behind) = text.split_at(ESCAPE);
                 out.push_str(&half.escape);

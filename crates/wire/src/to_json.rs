@@ -138,14 +138,10 @@ fn is_special(byte: u8) -> bool {
 
 /// Where the first byte stands that must be escaped.
 fn first_special(bytes: &[u8]) -> Option<usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let found = words.iter().position(|word| holds_special(*word));
-    let begin = found.unwrap_or(words.len()) * 8;
-    let tail = if found.is_some() {
-        bytes.get(begin..).unwrap_or_default()
-    } else {
-        rest
-    };
+    let mut words = bytes.chunks_exact(8);
+    let holds = |word: &[u8]| word.first_chunk().is_some_and(|word| holds_special(*word));
+    let begin = words.position(holds).unwrap_or(bytes.len() / 8) * 8;
+    let tail = bytes.get(begin..).unwrap_or_default();
     let place = tail.iter().position(|byte| is_special(*byte));
     place.map(|place| begin + place)
 }

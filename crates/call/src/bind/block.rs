@@ -150,9 +150,8 @@ impl<'s> Walk<'_, 's> {
         };
         let stated = place.alternatives.iter().map(|one| one.least(keyword));
         let most = stated.collect::<Option<Vec<usize>>>();
-        if let Some(most) = most.and_then(|all| all.into_iter().max())
-            && count > most
-        {
+        let most = most.and_then(|all| all.into_iter().max());
+        if let Some(most) = most.filter(|most| count > *most) {
             let (_, span) = first_pointer(&self.arguments, node);
             let message =
                 format!("`{pointer}`: expected at most {most} {what}, found {count} {what}");

@@ -49,10 +49,14 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
         return arguments;
     }
     let surplus = positional(&usage, &line, &mut arguments);
-    if let UsageBody::Parameter(parameter) = usage.body
+    let given = match usage.body {
         // There is no other way to leave an optional body out.
-        && (parameter.required || !body.is_empty())
-    {
+        UsageBody::Parameter(parameter) if parameter.required || !body.is_empty() => {
+            Some(parameter)
+        }
+        _ => None,
+    };
+    if let Some(parameter) = given {
         let name = &parameter.name;
         problems.reason(arguments.len(), || Reason {
             place: TextPlace::Body,

@@ -1,5 +1,6 @@
 //! A part of a prompt, put together from texts of the three kinds (`spec/foreign.md` 2 and 3).
 
+use plaincall_syntax::ceil_char_boundary;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -189,7 +190,7 @@ impl PassageBuilder {
             self.line_is_marked = false;
             begin + at + 1
         } else {
-            let near = written.ceil_char_boundary(begin.saturating_sub(MARKER_LIMIT));
+            let near = ceil_char_boundary(written, begin.saturating_sub(MARKER_LIMIT));
             let before = written.get(near..begin).unwrap_or_default();
             near + before.rfind('\n').map_or(0, |at| at + 1)
         };

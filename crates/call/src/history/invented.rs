@@ -160,6 +160,7 @@ mod tests {
     use super::InventedResults;
     use crate::{CallStatus, Foreign, ToldResult, results};
     use plaincall_syntax::Dialect;
+    use plaincall_syntax::ceil_char_boundary;
 
     /// What is left of a text behind a call of `add`, however it is cut.
     fn check(text: &str, expected: &str, count: u64) {
@@ -169,7 +170,7 @@ mod tests {
             let mut left = String::new();
             let mut rest = text;
             while !rest.is_empty() {
-                let (piece, tail) = rest.split_at(rest.ceil_char_boundary(size.min(rest.len())));
+                let (piece, tail) = rest.split_at(ceil_char_boundary(rest, size.min(rest.len())));
                 left.push_str(&invented.text(piece));
                 rest = tail;
             }

@@ -101,9 +101,8 @@ pub(super) fn spelled(
 
 /// The arguments as they were written. What stands as JSON without an argument marker is taken for them.
 fn written<'c>(tool: &ToolSpec, call: &'c ToolCall) -> Cow<'c, Arguments> {
-    if call.arguments.is_empty()
-        && let Some(object) = json_inside(call.raw())
-    {
+    let is_empty = call.arguments.is_empty();
+    if let Some(object) = is_empty.then(|| json_inside(call.raw())).flatten() {
         let mut pairs = Vec::new();
         for (key, value) in object {
             let one = Map::from_iter([(key.clone(), value.clone())]);

@@ -1,5 +1,6 @@
 //! The message itself, part by part.
 
+use plaincall_syntax::{ceil_char_boundary, floor_char_boundary};
 use std::fmt::Write as _;
 use std::slice;
 
@@ -70,8 +71,8 @@ impl Message {
         let parts = if source.len() <= BEGINNING + END {
             [source, ""]
         } else {
-            let begin = source.get(..source.floor_char_boundary(BEGINNING));
-            let end = source.get(source.ceil_char_boundary(source.len() - END)..);
+            let begin = source.get(..floor_char_boundary(source, BEGINNING));
+            let end = source.get(ceil_char_boundary(source, source.len() - END)..);
             [begin.unwrap_or_default(), end.unwrap_or_default()]
         };
         let fence = fence_around(&parts.concat(), self.fence);

@@ -131,8 +131,10 @@ fn misfit(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> Misfi
     }
     let is_json =
         kinds.has_any(Kinds::LIST | Kinds::OBJECT) && text.trim_start().starts_with(['[', '{']);
-    if is_json && let Err(error) = json_text::parse(text) {
-        found = format!("JSON that cannot be used: {error}");
+    if is_json {
+        if let Err(error) = json_text::parse(text) {
+            found = format!("JSON that cannot be used: {error}");
+        }
     }
     Misfit {
         expected,

@@ -189,10 +189,10 @@ pub(super) fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
         });
     };
     let description = text(fields, "description", &at)?;
-    if description.is_none()
-        && let Some((key, meant)) = near_key(fields, &["description"])
-    {
-        return Err(misspelled(&at, key, meant));
+    if description.is_none() {
+        if let Some((key, meant)) = near_key(fields, &["description"]) {
+            return Err(misspelled(&at, key, meant));
+        }
     }
     let mut spec = ToolSpec::new(name).describe(description.unwrap_or_default());
     spec.hinted_effect = hinted_effect(fields, &at)?;
@@ -293,11 +293,9 @@ fn with_examples<'v>(
         }
     };
     let mut schema = schema.clone();
-    if let Value::Object(keywords) = &mut schema
-        && !examples.is_empty()
-        && !keywords.contains_key("examples")
-    {
-        keywords.insert("examples".to_owned(), examples.clone().into());
+    if let (Value::Object(keywords), false) = (&mut schema, examples.is_empty()) {
+        let given = || examples.clone().into();
+        keywords.entry("examples").or_insert_with(given);
     }
     Ok(Cow::Owned(schema))
 }

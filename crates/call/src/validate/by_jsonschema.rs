@@ -276,10 +276,10 @@ fn with_null(schema: &Value, depth: usize) -> Value {
         Some(name) => *name = serde_json::json!([name, "null"]),
         None => {}
     }
-    if let Some(Value::Array(values)) = keywords.get_mut("enum")
-        && !values.contains(&Value::Null)
-    {
-        values.push(Value::Null);
+    if let Some(Value::Array(values)) = keywords.get_mut("enum") {
+        if !values.contains(&Value::Null) {
+            values.push(Value::Null);
+        }
     }
     for name in ["anyOf", "oneOf"] {
         if let Some(Value::Array(members)) = keywords.get_mut(name) {

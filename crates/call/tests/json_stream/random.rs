@@ -35,7 +35,10 @@ fn check_text(
         if rest.is_empty() {
             break;
         }
-        let (chunk, left) = rest.split_at(rest.ceil_char_boundary((*size).min(rest.len())));
+        let (chunk, left) = rest.split_at(plaincall_syntax::ceil_char_boundary(
+            rest,
+            (*size).min(rest.len()),
+        ));
         chunks.push(chunk);
         rest = left;
     }

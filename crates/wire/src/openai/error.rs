@@ -116,9 +116,8 @@ fn error_in(json: &Json<'_>, wraps: u8) -> Option<ErrorObject<'static>> {
         return list.first().and_then(|first| error_in(first, wraps));
     }
     let form = json.read::<AnyForm<'_>>().ok()?;
-    if let Some(error) = &form.error
-        && let Some(inner) = error_in(error, wraps)
-    {
+    let inner = form.error.as_ref();
+    if let Some(inner) = inner.and_then(|error| error_in(error, wraps)) {
         return Some(inner);
     }
     let message = form.message.or(form.detail)?;

@@ -204,13 +204,9 @@ impl<'c> Events<'_, 'c> {
     /// The next line that has ended. Without one the rest is kept.
     fn next_line(&mut self) -> Result<Option<Cow<'c, [u8]>>, StreamError> {
         let decoder = &mut *self.decoder;
-        if decoder.is_after_carriage_return
-            && let Some((first, rest)) = self.rest.split_first()
-        {
+        if decoder.is_after_carriage_return && !self.rest.is_empty() {
             decoder.is_after_carriage_return = false;
-            if *first == b'\n' {
-                self.rest = rest;
-            }
+            self.rest = self.rest.strip_prefix(b"\n").unwrap_or(self.rest);
         }
         let end = memchr2(b'\n', b'\r', self.rest);
         let (piece, tail) = self.rest.split_at(end.unwrap_or(self.rest.len()));
@@ -333,7 +329,7 @@ fn cut(line: Cow<'_, [u8]>, from: usize) -> Cow<'_, [u8]> {
 fn text(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     match bytes {
         // Valid text, nearly always, is checked by the quicker way.
-        Cow::Borrowed(bytes) => match str::from_utf8(bytes) {
+        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(bytes),
         },

@@ -66,9 +66,8 @@ pub(super) fn number(name: &str, types: &[&str], keywords: &mut Keywords<'_>) ->
     if types.contains(&"integer") && types.contains(&"number") {
         return words;
     }
-    if !types.contains(&"string")
-        && let Some(format) = format(keywords)
-    {
+    let other = !types.contains(&"string");
+    if let Some(format) = format(keywords).filter(|_| other) {
         words = words.then(&format!(" {format}"), Bind::Narrowed);
     }
     let limits = limits(keywords);
