@@ -53,7 +53,7 @@ pub use reply::{End, Flow, Next, Reply};
 pub use server::replay::Replay;
 #[cfg(feature = "server")]
 pub use server::{
-    AddressError, Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observe,
+    Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observe,
     Report, Retries, ServerLimits, Timeouts, Upstream,
 };
 pub use settings::{ArgumentMode, Markers, ModelSettings, ReasoningSpan};

@@ -43,7 +43,7 @@ use crate::offers::Offers;
 use crate::refusal::Refusal;
 use crate::server::access::Keys;
 pub use crate::server::config::{
-    AddressError, ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts,
+    ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts,
 };
 pub use crate::server::local::{Answered, LocalModel};
 use crate::server::metrics::Metrics;
@@ -201,7 +201,7 @@ impl Gateway {
     /// taken, call [`drain`](Self::drain) a while before.
     ///
     /// # Errors
-    /// An [`AddressError`] if other machines can reach the listener, clients need no key, and the gateway is not
+    /// A [`ConfigError`] if other machines can reach the listener, clients need no key, and the gateway is not
     /// [`open_to_all`](GatewayConfig::open_to_all); and what the system says if it does not know where the listener is.
     pub async fn serve(
         self,

@@ -67,46 +67,6 @@ pub enum ArgumentMode {
     Stream,
 }
 
-/// What is set for a model of this name. In the names of settings `*` stands for any characters; one without `*` counts
-/// before all others, then the one with the most characters besides, then the first.
-#[cfg(feature = "server")]
-pub(crate) fn settings_of<'s>(
-    settings: &'s [(String, ModelSettings)],
-    model: &str,
-) -> Option<&'s ModelSettings> {
-    let weight = |name: &str| {
-        if name.contains('*') {
-            name.chars().filter(|c| *c != '*').count()
-        } else {
-            usize::MAX
-        }
-    };
-    let fitting = settings.iter().rev().filter(|(name, _)| fits(name, model));
-    let best = fitting.max_by_key(|(name, _)| weight(name));
-    best.map(|(_, settings)| settings)
-}
-
-/// Whether a name is one of those that a pattern stands for. The time is linear in the product of both lengths.
-#[cfg(feature = "server")]
-fn fits(pattern: &str, name: &str) -> bool {
-    let Some((begin, rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let Some(mut name) = name.strip_prefix(begin) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let end = parts.pop().unwrap_or_default();
-    // The first place of a part leaves the most for those behind it.
-    for part in parts {
-        let Some((_, after)) = name.split_once(part) else {
-            return false;
-        };
-        name = after;
-    }
-    name.ends_with(end)
-}
-
 impl Default for ModelSettings {
     fn default() -> Self {
         Self {
@@ -166,65 +126,5 @@ impl ModelSettings {
             Some(span) if span.is_begun => dialect.in_reasoning(),
             _ => dialect,
         }
-    }
-}
-
-#[cfg(all(test, feature = "server"))]
-mod tests {
-    use super::{ModelSettings, fits, settings_of};
-
-    #[test]
-    fn which_names_fit() {
-        for (pattern, name, expected) in [
-            ("a", "a", true),
-            ("a", "ab", false),
-            ("a*", "a", true),
-            ("a*", "abc", true),
-            ("a*", "ba", false),
-            ("*", "", true),
-            ("*", "x", true),
-            ("*b", "aab", true),
-            ("*b", "aba", false),
-            ("a*c*e", "abcde", true),
-            ("a*c*e", "ae", false),
-            ("a*a", "a", false),
-            ("a*a", "aa", true),
-            ("*bc*", "abbcd", true),
-            ("*ab*ab", "ab", false),
-            ("*ab*ab", "xabab", true),
-            ("**", "x", true),
-            ("ü*", "über", true),
-        ] {
-            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
-        }
-    }
-
-    #[test]
-    fn which_settings_count() {
-        let names = ["*", "qwen*", "qwen3:*", "qwen3:8b", "*:8b", "*8b:"];
-        let settings: Vec<(String, ModelSettings)> = names
-            .iter()
-            .zip(0..)
-            .map(|(name, repair_rounds)| {
-                let settings = ModelSettings {
-                    repair_rounds,
-                    ..ModelSettings::default()
-                };
-                ((*name).to_owned(), settings)
-            })
-            .collect();
-        for (model, expected) in [
-            ("llama", 0),
-            ("qwen2", 1),
-            ("qwen3:4b", 2),
-            ("qwen3:8b", 3),
-            ("llama:8b", 4),
-            ("qwen:8b", 1),
-            ("", 0),
-        ] {
-            let found = settings_of(&settings, model).unwrap();
-            assert_eq!(found.repair_rounds, expected, "{model}");
-        }
-        assert!(settings_of(&settings[1..2], "llama").is_none());
     }
 }

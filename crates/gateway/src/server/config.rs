@@ -15,7 +15,7 @@ use crate::key::Secret;
 use crate::server::origins;
 use crate::server::report::{Observe, Report};
 use crate::server::upstream::Upstream;
-use crate::settings::{ModelSettings, settings_of};
+use crate::settings::ModelSettings;
 
 /// How many bytes a request's head can be held to: no fewer than `hyper` takes, and so many that what is held for a client
 /// that reads slowly stays below 64 KiB.
@@ -71,31 +71,6 @@ impl fmt::Display for ConfigError {
 }
 
 impl Error for ConfigError {}
-
-/// Why the gateway does not listen at an address: anybody who reaches it could use the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AddressError {
-    address: SocketAddr,
-}
-
-impl AddressError {
-    /// The address.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl fmt::Display for AddressError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let address = self.address;
-        write!(
-            formatter,
-            "{address} can be reached from other machines, and anybody there could use the model: give keys for clients, or listen on 127.0.0.1"
-        )
-    }
-}
-
-impl Error for AddressError {}
 
 /// How much the server takes.
 #[derive(Clone, Copy, Debug)]
@@ -210,66 +185,65 @@ impl GatewayConfig {
         }
     }
 
-    /// Whether it may listen here: beyond the own machine only clients with a key are served, unless it is
+    /// Whether it may listen here: beyond this machine it serves only clients with a key, unless it is
     /// [`open_to_all`](Self::open_to_all). [`Gateway::serve`](crate::Gateway::serve) asks this; a program that serves the
     /// router itself should.
     ///
     /// # Errors
     /// If anybody there could use the model.
-    pub fn check_address(&self, address: SocketAddr) -> Result<(), AddressError> {
+    pub fn check_address(&self, address: SocketAddr) -> Result<(), ConfigError> {
         if address.ip().is_loopback() || !self.keys.is_empty() || self.open_to_all {
             return Ok(());
         }
-        Err(AddressError { address })
+        Err(ConfigError(format!(
+            "{address} can be reached from other machines, and anybody there could use the model: give keys for clients, or listen on 127.0.0.1"
+        )))
     }
 
     /// Whether it can work, as far as that can be known before it begins.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |message: String| Err(ConfigError(message));
         let mut names = HashSet::new();
         for (name, settings) in &self.models {
             if !names.insert(name) {
-                return Err(ConfigError(format!("the model {name} is set twice")));
+                return wrong(format!("the model {name} is set twice"));
             }
-            settings
-                .check()
-                .map_err(|error| ConfigError(format!("the model {name}: {error}")))?;
+            if let Err(error) = settings.check() {
+                return wrong(format!("the model {name}: {error}"));
+            }
         }
-        let others = self.other_models.check();
-        others.map_err(|error| ConfigError(error.to_string()))?;
+        if let Err(error) = self.other_models.check() {
+            return wrong(error.to_string());
+        }
         for origin in &self.origins {
             origins::check(origin).map_err(ConfigError)?;
         }
         if !self.keys.iter().all(|key| can_be_shown(key)) {
-            return Err(ConfigError(
+            return wrong(
                 "a key of a client is empty, or has characters that no header can hold".to_owned(),
+            );
+        }
+        let limits = &self.limits;
+        if !HEADS.contains(&limits.head) {
+            let (head, least, most) = (limits.head, HEADS.start(), HEADS.end());
+            return wrong(format!(
+                "the head of a request may have {head} bytes: let it have from {least} to {most}"
             ));
         }
-        let ServerLimits {
-            body,
-            head,
-            concurrent,
-            connections,
-            bodies,
-            ..
-        } = self.limits;
-        if !HEADS.contains(&head) {
-            let (least, most) = (HEADS.start(), HEADS.end());
-            return Err(ConfigError(format!(
-                "the head of a request may have {head} bytes: let it have from {least} to {most}"
-            )));
+        let counts = [
+            (limits.concurrent, "requests"),
+            (limits.connections, "connections"),
+        ];
+        for (count, what) in counts {
+            if !(1..=Semaphore::MAX_PERMITS).contains(&count) {
+                return wrong(format!("{count} {what} at one time cannot be served"));
+            }
         }
-        if !(1..=Semaphore::MAX_PERMITS).contains(&concurrent) {
-            let message = format!("{concurrent} requests at one time cannot be served");
-            return Err(ConfigError(message));
-        }
-        if !(1..=Semaphore::MAX_PERMITS).contains(&connections) {
-            let message = format!("{connections} connections at one time cannot be served");
-            return Err(ConfigError(message));
-        }
-        if !(body..=Semaphore::MAX_PERMITS).contains(&bodies) {
-            return Err(ConfigError(format!(
+        if !(limits.body..=Semaphore::MAX_PERMITS).contains(&limits.bodies) {
+            let (body, bodies) = (limits.body, limits.bodies);
+            return wrong(format!(
                 "all requests together may have {bodies} bytes: let them have as many as the body of one may, {body}, or more"
-            )));
+            ));
         }
         let times = self.timeouts;
         for (time, what) in [
@@ -282,8 +256,7 @@ impl GatewayConfig {
             (times.keep_alive, "a sign of life"),
         ] {
             if time.is_zero() {
-                let message = format!("nothing can come in no time: let {what} have some");
-                return Err(ConfigError(message));
+                return wrong(format!("nothing can come in no time: let {what} have some"));
             }
         }
         Ok(())
@@ -295,85 +268,42 @@ impl GatewayConfig {
         self.keys.is_empty() && self.upstream.key().is_none()
     }
 
-    pub(super) fn settings(&self, model: &str) -> &ModelSettings {
-        settings_of(&self.models, model).unwrap_or(&self.other_models)
+    /// The settings of the model of this name.
+    pub fn settings_for(&self, model: &str) -> &ModelSettings {
+        let weight = |name: &str| {
+            if name.contains('*') {
+                name.chars().filter(|c| *c != '*').count()
+            } else {
+                usize::MAX
+            }
+        };
+        // Of several with the same weight, the first counts.
+        let fitting = self
+            .models
+            .iter()
+            .rev()
+            .filter(|(name, _)| fits(name, model));
+        let best = fitting.max_by_key(|(name, _)| weight(name));
+        best.map_or(&self.other_models, |(_, settings)| settings)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use plaincall_syntax::Dialect;
-
-    use super::GatewayConfig;
-    use crate::key::Secret;
-    use crate::server::{Gateway, Upstream};
-    use crate::settings::ModelSettings;
-
-    type Set<'s> = &'s dyn Fn(&mut GatewayConfig);
-
-    #[test]
-    fn what_cannot_work_is_told_before_it_begins() {
-        let both = || ModelSettings {
-            dialect: Dialect::auto(),
-            ..ModelSettings::default()
+/// Whether a name fits a pattern. The time is linear in the product of both lengths.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((begin, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(mut name) = name.strip_prefix(begin) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let end = parts.pop().unwrap_or_default();
+    // The first place of a part leaves the most for those behind it.
+    for part in parts {
+        let Some((_, after)) = name.split_once(part) else {
+            return false;
         };
-        let upstream = |url: &str, key: Option<&str>| Upstream::http(url, key.map(str::to_owned));
-        let table: &[(Set<'_>, &str)] = &[
-            (&|_| {}, ""),
-            (&|config| config.other_models = both(), "syntax"),
-            (
-                &|config| config.models = vec![("m".to_owned(), both())],
-                "the model m: ",
-            ),
-            (
-                &|config| config.models = vec![("m".to_owned(), ModelSettings::default()); 2],
-                "the model m is set twice",
-            ),
-            (
-                &|config| config.upstream = upstream("ftp://a", None),
-                "http://",
-            ),
-            (&|config| config.upstream = upstream("a b", None), "a b: "),
-            (
-                &|config| config.upstream = upstream("http://a", Some("a\nb")),
-                "no header can hold",
-            ),
-            (
-                &|config| config.upstream = upstream("http://a", Some("")),
-                "is empty",
-            ),
-            (&|config| config.keys = vec![String::new()], "is empty"),
-            (
-                &|config| config.keys = vec!["a b".to_owned()],
-                "no header can hold",
-            ),
-            (&|config| config.limits.head = 100, "100 bytes"),
-            (&|config| config.limits.concurrent = 0, "0 requests"),
-            (
-                &|config| config.limits.concurrent = usize::MAX,
-                "requests at one time",
-            ),
-            (&|config| config.limits.connections = 0, "0 connections"),
-            (
-                &|config| config.limits.bodies = config.limits.body - 1,
-                "as the body of one may",
-            ),
-            (
-                &|config| config.timeouts.idle = Duration::ZERO,
-                "a piece of an answer",
-            ),
-        ];
-        for (set, expected) in table {
-            let mut config = GatewayConfig::new(upstream("http://a", None), Secret::new("s"));
-            set(&mut config);
-            let told = match Gateway::new(config) {
-                Ok(_) => String::new(),
-                Err(error) => error.to_string(),
-            };
-            assert!(told.contains(expected), "{told:?} holds {expected:?}");
-            assert_eq!(told.is_empty(), expected.is_empty(), "{told}");
-        }
+        name = after;
     }
+    name.ends_with(end)
 }

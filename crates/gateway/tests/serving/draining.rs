@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plaincall_gateway::axum::body::Bytes;
 use plaincall_gateway::axum::http::Request;
-use plaincall_gateway::{AddressError, Gateway, GatewayConfig, Secret, Upstream};
+use plaincall_gateway::{ConfigError, Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use plaincall_testkit::strict_client::hear;
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ async fn nobody_listens_for_all_by_mistake() {
             Ok(cut) => assert!(is_fine && cut == 0, "{address}"),
             Err(error) => {
                 assert!(!is_fine, "{address}");
-                let error = error.downcast::<AddressError>().unwrap();
+                let error = error.downcast::<ConfigError>().unwrap();
                 assert!(
                     error.to_string().contains("give keys for clients"),
                     "{error}"

@@ -8,6 +8,7 @@
 
 mod abuse;
 mod chaos;
+mod configuration;
 mod connections;
 mod doubts;
 mod draining;

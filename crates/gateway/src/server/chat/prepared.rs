@@ -91,7 +91,7 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
         }
     };
     let model = request.model.as_deref().unwrap_or_default();
-    let settings = shared.config.settings(model);
+    let settings = shared.config.settings_for(model);
     let is_streamed = request.is_streamed();
     let model = short(model).to_owned();
     let caller = Caller {

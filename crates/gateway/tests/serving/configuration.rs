@@ -1,0 +1,133 @@
+//! What a gateway's configuration may be, and which settings a model gets.
+
+use std::time::Duration;
+
+use plaincall_gateway::{Gateway, GatewayConfig, ModelSettings, Secret, Upstream};
+use plaincall_syntax::Dialect;
+
+type Set<'s> = &'s dyn Fn(&mut GatewayConfig);
+
+#[test]
+fn what_cannot_work_is_told_before_it_begins() {
+    let both = || ModelSettings {
+        dialect: Dialect::auto(),
+        ..ModelSettings::default()
+    };
+    let upstream = |url: &str, key: Option<&str>| Upstream::http(url, key.map(str::to_owned));
+    let table: &[(Set<'_>, &str)] = &[
+        (&|_| {}, ""),
+        (&|config| config.other_models = both(), "syntax"),
+        (
+            &|config| config.models = vec![("m".to_owned(), both())],
+            "the model m: ",
+        ),
+        (
+            &|config| config.models = vec![("m".to_owned(), ModelSettings::default()); 2],
+            "the model m is set twice",
+        ),
+        (
+            &|config| config.upstream = upstream("ftp://a", None),
+            "http://",
+        ),
+        (&|config| config.upstream = upstream("a b", None), "a b: "),
+        (
+            &|config| config.upstream = upstream("http://a", Some("a\nb")),
+            "no header can hold",
+        ),
+        (
+            &|config| config.upstream = upstream("http://a", Some("")),
+            "is empty",
+        ),
+        (&|config| config.keys = vec![String::new()], "is empty"),
+        (
+            &|config| config.keys = vec!["a b".to_owned()],
+            "no header can hold",
+        ),
+        (&|config| config.limits.head = 100, "100 bytes"),
+        (&|config| config.limits.concurrent = 0, "0 requests"),
+        (
+            &|config| config.limits.concurrent = usize::MAX,
+            "requests at one time",
+        ),
+        (&|config| config.limits.connections = 0, "0 connections"),
+        (
+            &|config| config.limits.bodies = config.limits.body - 1,
+            "as the body of one may",
+        ),
+        (
+            &|config| config.timeouts.idle = Duration::ZERO,
+            "a piece of an answer",
+        ),
+    ];
+    for (set, expected) in table {
+        let mut config = GatewayConfig::new(upstream("http://a", None), Secret::new("s"));
+        set(&mut config);
+        let told = match Gateway::new(config) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert!(told.contains(expected), "{told:?} holds {expected:?}");
+        assert_eq!(told.is_empty(), expected.is_empty(), "{told}");
+    }
+}
+
+/// A configuration that sets the number of rounds for each of these patterns, and 99 for all others.
+fn with_patterns(patterns: &[&str]) -> GatewayConfig {
+    let rounds = |repair_rounds| ModelSettings {
+        repair_rounds,
+        ..ModelSettings::default()
+    };
+    let upstream = Upstream::http("http://a", None);
+    let mut config = GatewayConfig::new(upstream, Secret::new("s"));
+    let names = patterns.iter().map(|name| (*name).to_owned());
+    config.models = names.zip((0..).map(rounds)).collect();
+    config.other_models = rounds(99);
+    config
+}
+
+#[test]
+fn which_names_fit() {
+    for (pattern, name, expected) in [
+        ("a", "a", true),
+        ("a", "ab", false),
+        ("a*", "a", true),
+        ("a*", "abc", true),
+        ("a*", "ba", false),
+        ("*", "", true),
+        ("*", "x", true),
+        ("*b", "aab", true),
+        ("*b", "aba", false),
+        ("a*c*e", "abcde", true),
+        ("a*c*e", "ae", false),
+        ("a*a", "a", false),
+        ("a*a", "aa", true),
+        ("*bc*", "abbcd", true),
+        ("*ab*ab", "ab", false),
+        ("*ab*ab", "xabab", true),
+        ("**", "x", true),
+        ("ü*", "über", true),
+    ] {
+        let config = with_patterns(&[pattern]);
+        let found = config.settings_for(name).repair_rounds == 0;
+        assert_eq!(found, expected, "{pattern} {name}");
+    }
+}
+
+#[test]
+fn which_settings_count() {
+    let config = with_patterns(&["*", "qwen*", "qwen3:*", "qwen3:8b", "*:8b", "*8b:"]);
+    for (model, expected) in [
+        ("llama", 0),
+        ("qwen2", 1),
+        ("qwen3:4b", 2),
+        ("qwen3:8b", 3),
+        ("llama:8b", 4),
+        ("qwen:8b", 1),
+        ("", 0),
+    ] {
+        let found = config.settings_for(model).repair_rounds;
+        assert_eq!(found, expected, "{model}");
+    }
+    let config = with_patterns(&["qwen*"]);
+    assert_eq!(config.settings_for("llama").repair_rounds, 99);
+}
