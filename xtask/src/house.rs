@@ -24,6 +24,18 @@ const KNOWS: &[(&str, &[&str])] = &[
     ),
     ("wire", &["memchr", "serde", "serde_json"]),
     (
+        "config",
+        &[
+            "indexmap",
+            "jsonc-parser",
+            "plaincall-call",
+            "schemars",
+            "serde",
+            "serde_json",
+            "toml",
+        ],
+    ),
+    (
         "agent",
         &[
             "cap-std",
@@ -32,6 +44,7 @@ const KNOWS: &[(&str, &[&str])] = &[
             "httpdate",
             "memchr",
             "plaincall",
+            "plaincall-config",
             "plaincall-wire",
             "regex",
             "regex-syntax",
@@ -74,6 +87,7 @@ const KNOWS: &[(&str, &[&str])] = &[
         &[
             "crc32fast",
             "plaincall-call",
+            "plaincall-config",
             "plaincall-plan",
             "plaincall-syntax",
             "rustix",
@@ -90,7 +104,7 @@ const KNOWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that are pure, in the case of `gateway` but for its server, and what is not.
-const PURE: &[&str] = &["syntax", "plan", "call", "wire", "gateway"];
+const PURE: &[&str] = &["syntax", "plan", "call", "wire", "config", "gateway"];
 /// What of them is not.
 const NOT_PURE: &[&str] = &["crates/gateway/src/server.rs", "crates/gateway/src/server/"];
 /// Where one of these may stand all the same: the system's random numbers come with its errors.

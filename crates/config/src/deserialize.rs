@@ -1,0 +1,353 @@
+//! A tree as types, through serde. Reading goes on behind a problem: the value that has it is left out, and the rest is
+//! read again.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::fmt;
+
+use plaincall_call::did_you_mean;
+use serde::de::value::StrDeserializer;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, Unexpected, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::document::Place;
+use crate::node::{Node, Value, child, last_key};
+
+/// How many values of a part are found wrong at most, each in one pass. Unknown keys are found in any number.
+const MOST_PASSES: usize = 50;
+
+/// A problem and its place.
+pub(crate) type Fault = (Place, String);
+
+/// What reading has found so far.
+struct Found<'f> {
+    wrong: &'f mut HashSet<String>,
+    faults: Vec<Fault>,
+}
+
+/// Reads a value. `wrong` are the pointers to values that are left out, as they have a problem.
+pub(crate) fn read<T: DeserializeOwned>(
+    node: &Node,
+    pointer: &str,
+    wrong: &mut HashSet<String>,
+) -> (Option<T>, Vec<Fault>) {
+    let faults = Vec::new();
+    let found = RefCell::new(Found { wrong, faults });
+    let name = last_key(pointer);
+    let mut value = None;
+    for _ in 0..MOST_PASSES {
+        let reader = Reader {
+            node,
+            pointer: pointer.to_owned(),
+            key: &name,
+            found: &found,
+        };
+        let (place, message) = match T::deserialize(&reader) {
+            Ok(read) => {
+                value = Some(read);
+                break;
+            }
+            Err(error) => reader.place(error),
+        };
+        let Found { wrong, faults } = &mut *found.borrow_mut();
+        let below = format!("{}/", place.pointer());
+        // What is missing may be what was left out.
+        let lacks_wrong = wrong.iter().any(|wrong| wrong.starts_with(&below));
+        wrong.insert(place.pointer().to_owned());
+        let is_whole = place.pointer() == pointer;
+        if !lacks_wrong {
+            faults.push((place, message));
+        }
+        if is_whole {
+            break;
+        }
+    }
+    (value, found.into_inner().faults)
+}
+
+/// Why a value cannot be read.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// What should be there.
+    Wanted(String),
+    /// What is wrong with a table, such as a missing key.
+    OfTable(String),
+    /// A whole message.
+    Placed(Place, String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Wanted(text) | Self::OfTable(text) | Self::Placed(_, text)) = self;
+        formatter.write_str(text)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl de::Error for Error {
+    fn custom<T: fmt::Display>(wanted: T) -> Self {
+        let wanted = wanted.to_string();
+        Self::Wanted(match wanted.as_str() {
+            "a string" => "a text".to_owned(),
+            "a boolean" => "true or false".to_owned(),
+            "a sequence" => "a list".to_owned(),
+            "a map" => "a table".to_owned(),
+            "f64" => "a number".to_owned(),
+            "u32" | "u64" | "usize" => "a whole number from 0 on".to_owned(),
+            "a nonzero u32" => "a whole number from 1 on".to_owned(),
+            name if name.starts_with("struct ") => "a table".to_owned(),
+            _ => wanted,
+        })
+    }
+
+    fn invalid_type(_: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::custom(wanted)
+    }
+
+    fn invalid_value(_: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::custom(wanted)
+    }
+
+    fn invalid_length(_: usize, wanted: &dyn Expected) -> Self {
+        Self::custom(wanted)
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::OfTable(format!("`{field}` is missing here"))
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::OfTable(format!("`{field}` is set already, under another name"))
+    }
+}
+
+/// Reads one node.
+struct Reader<'n, 'f> {
+    node: &'n Node,
+    pointer: String,
+    /// The innermost key on the way here.
+    key: &'n str,
+    found: &'n RefCell<Found<'f>>,
+}
+
+impl<'n> Reader<'n, '_> {
+    /// The place of an error, which is here if it is not known, and its message.
+    fn place(&self, error: Error) -> Fault {
+        match error {
+            Error::Placed(place, message) => (place, message),
+            Error::OfTable(message) => (Place::key(&self.pointer), message),
+            Error::Wanted(wanted) => {
+                let is_element = !self.key.is_empty() && last_key(&self.pointer) != self.key;
+                let element = if is_element { "an element of " } else { "" };
+                let (key, kind) = (self.key, self.node.kind());
+                let message = format!("{element}`{key}` is {kind}; it must be {wanted}");
+                (Place::value(&self.pointer), message)
+            }
+        }
+    }
+
+    fn deserialize<'de, S: DeserializeSeed<'de>>(&self, seed: S) -> Result<S::Value, Error> {
+        seed.deserialize(self).map_err(|error| {
+            let (place, message) = self.place(error);
+            Error::Placed(place, message)
+        })
+    }
+
+    fn table<'de, V: Visitor<'de>>(
+        &self,
+        known: Option<&'static [&'static str]>,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let Value::Table(table) = &self.node.value else {
+            return self.other(visitor);
+        };
+        let mut entries = Entries {
+            table: self,
+            rest: table.iter(),
+            known,
+            next: None,
+        };
+        let result = visitor.visit_map(&mut entries);
+        match (result, entries.next) {
+            // The key whose value was not asked for was one too many.
+            (Err(Error::OfTable(message)), Some(entry)) => {
+                Err(Error::Placed(Place::Key(entry.pointer), message))
+            }
+            (result, _) => result,
+        }
+    }
+
+    /// Everything but a table.
+    fn other<'de, V: Visitor<'de>>(&self, visitor: V) -> Result<V::Value, Error> {
+        match &self.node.value {
+            Value::List(items) => visitor.visit_seq(Elements {
+                list: self,
+                rest: items.iter().enumerate(),
+            }),
+            Value::Table(_) => Err(de::Error::invalid_type(Unexpected::Map, &visitor)),
+            Value::Null => visitor.visit_unit(),
+            Value::Boolean(value) => visitor.visit_bool(*value),
+            Value::Text(text) => visitor.visit_str(text),
+            Value::Moment(_) => Err(de::Error::invalid_type(Unexpected::Unit, &visitor)),
+            Value::Number(text) => match (text.parse::<u64>(), text.parse::<i64>()) {
+                (Ok(number), _) => visitor.visit_u64(number),
+                (_, Ok(number)) => visitor.visit_i64(number),
+                _ => match text.parse::<f64>() {
+                    Ok(number) if number.is_finite() => visitor.visit_f64(number),
+                    _ => Err(de::Error::invalid_type(Unexpected::Unit, &visitor)),
+                },
+            },
+        }
+    }
+
+    /// The part of this value at a pointer below it; `None` if it is left out.
+    fn below(&self, node: &'n Node, pointer: String, key: &'n str) -> Option<Self> {
+        let is_left_out = self.found.borrow().wrong.contains(&pointer);
+        (!is_left_out).then_some(Self {
+            node,
+            pointer,
+            key,
+            found: self.found,
+        })
+    }
+}
+
+impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.table(None, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.table(Some(fields), visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.node.value {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let text = match (name, &self.node.value) {
+            ("AsText", Value::Number(text) | Value::Moment(text)) => text,
+            ("AsText", Value::Boolean(value)) => &value.to_string(),
+            ("OneOrMore", Value::Text(_)) => {
+                let items = std::iter::once(&self.node.value);
+                let items = items.filter_map(Value::text);
+                let items = de::value::SeqDeserializer::<_, Error>::new(items);
+                return visitor.visit_newtype_struct(items);
+            }
+            _ => return visitor.visit_newtype_struct(self),
+        };
+        visitor.visit_newtype_struct(StrDeserializer::new(text))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        words: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+        let choices = match quoted.as_slice() {
+            [front @ .., last] if !front.is_empty() => format!("{} or {last}", front.join(", ")),
+            _ => quoted.concat(),
+        };
+        match &self.node.value {
+            Value::Text(text) if words.contains(&text.as_str()) => {
+                visitor.visit_enum(StrDeserializer::new(text))
+            }
+            Value::Text(text) => {
+                let near = did_you_mean(text, words.iter().copied());
+                let message = format!("`{}` cannot be `{text}`; write {choices}{near}", self.key);
+                Err(Error::Placed(Place::value(&self.pointer), message))
+            }
+            _ => Err(Error::Wanted(choices)),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map identifier ignored_any
+    }
+}
+
+struct Entries<'r, 'n, 'f> {
+    table: &'r Reader<'n, 'f>,
+    rest: indexmap::map::Iter<'n, String, Node>,
+    known: Option<&'static [&'static str]>,
+    next: Option<Reader<'n, 'f>>,
+}
+
+impl<'de> de::MapAccess<'de> for &mut Entries<'_, '_, '_> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
+        self.next = None;
+        for (key, node) in self.rest.by_ref() {
+            let pointer = child(&self.table.pointer, key);
+            let Some(entry) = self.table.below(node, pointer, key) else {
+                continue;
+            };
+            if let Some(known) = self.known.filter(|known| !known.contains(&key.as_str())) {
+                let mut end = did_you_mean(key, known.iter().copied());
+                if end.is_empty() {
+                    end = format!("; the keys are {}", known.join(", "));
+                }
+                let mut found = self.table.found.borrow_mut();
+                found.wrong.insert(entry.pointer.clone());
+                let fault = format!("unknown key `{key}`{end}");
+                found.faults.push((Place::Key(entry.pointer), fault));
+                continue;
+            }
+            self.next = Some(entry);
+            return seed.deserialize(StrDeserializer::new(key)).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        match self.next.take() {
+            Some(entry) => entry.deserialize(seed),
+            None => Err(de::Error::custom("a key before its value")),
+        }
+    }
+}
+
+struct Elements<'r, 'n, 'f> {
+    list: &'r Reader<'n, 'f>,
+    rest: std::iter::Enumerate<std::slice::Iter<'n, Node>>,
+}
+
+impl<'de> de::SeqAccess<'de> for Elements<'_, '_, '_> {
+    type Error = Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        for (index, node) in self.rest.by_ref() {
+            let pointer = format!("{}/{index}", self.list.pointer);
+            if let Some(element) = self.list.below(node, pointer, self.list.key) {
+                return element.deserialize(seed).map(Some);
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,183 @@
+//! A file: its tree, and the problems found in it.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use crate::deserialize;
+use crate::error::{FileError, Problem};
+use crate::node::Node;
+use crate::parse::{self, Faults};
+
+/// A file that is being read.
+#[derive(Clone, Debug)]
+pub struct Document {
+    file: Arc<str>,
+    text: String,
+    root: Node,
+    is_well_formed: bool,
+    problems: Vec<(Range<usize>, String, String)>,
+    /// Pointers to values that have a problem already.
+    wrong: HashSet<String>,
+}
+
+/// Where a problem is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The key at a JSON Pointer, or the innermost key on the way to it.
+    Key(String),
+    /// The value at a JSON Pointer, or the innermost value on the way to it.
+    Value(String),
+    /// A part of the value at a JSON Pointer: a text that is in it, and how many of these come before the one.
+    Within(String, String, usize),
+}
+
+impl Place {
+    /// The key at a pointer.
+    pub fn key(pointer: impl Into<String>) -> Self {
+        Self::Key(pointer.into())
+    }
+
+    /// The value at a pointer.
+    pub fn value(pointer: impl Into<String>) -> Self {
+        Self::Value(pointer.into())
+    }
+
+    pub(crate) fn pointer(&self) -> &str {
+        match self {
+            Self::Key(pointer) | Self::Value(pointer) | Self::Within(pointer, ..) => pointer,
+        }
+    }
+}
+
+impl Document {
+    /// Reads the text of a TOML file. If it is not TOML, the document is empty and [`finish`](Self::finish) says why.
+    pub fn toml(file: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
+        Self::new(file.into(), text.into(), parse::toml)
+    }
+
+    /// Reads the text of a JSON file, with comments, trailing commas and the other freedoms of JSON5.
+    pub fn json(file: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
+        Self::new(file.into(), text.into(), parse::json)
+    }
+
+    /// Reads JSON if the text begins with an object or a comment of JSON, else TOML.
+    pub fn json_or_toml(file: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let begin = text.trim_start_matches('\u{feff}').trim_start();
+        if begin.starts_with(['{', '/']) {
+            Self::json(file, text)
+        } else {
+            Self::toml(file, text)
+        }
+    }
+
+    fn new(file: Arc<str>, text: String, parse: fn(&Arc<str>, &str) -> (Node, Faults)) -> Self {
+        let (root, faults) = parse(&file, &text);
+        let problems = faults.into_iter();
+        Self {
+            is_well_formed: problems.len() == 0,
+            problems: problems
+                .map(|(span, message)| (span, String::new(), message))
+                .collect(),
+            file,
+            text,
+            root,
+            wrong: HashSet::new(),
+        }
+    }
+
+    /// The tree. It is empty if the syntax is wrong.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// Whether the syntax is right.
+    pub fn is_well_formed(&self) -> bool {
+        self.is_well_formed
+    }
+
+    /// The names of the entries of the table at a pointer, in the order of the file.
+    pub fn keys(&self, pointer: &str) -> Vec<String> {
+        let table = self.root.get(pointer).and_then(Node::table);
+        table.map_or_else(Vec::new, |entries| entries.keys().cloned().collect())
+    }
+
+    /// Reads the value at a pointer. Everything wrong with it is a problem of the document, and absent from the value.
+    /// `None` if there is no value, or if what is left of it cannot be one.
+    pub fn read<T: DeserializeOwned>(&mut self, pointer: &str) -> Option<T> {
+        let node = self.root.get(pointer)?;
+        let (value, faults) = deserialize::read(node, pointer, &mut self.wrong);
+        for (place, message) in faults {
+            self.problem(&place, message);
+        }
+        value
+    }
+
+    /// Whether the value at a pointer has a problem already.
+    pub fn is_wrong(&self, pointer: &str) -> bool {
+        self.wrong.contains(pointer)
+    }
+
+    /// How many problems there are.
+    pub fn count(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// Adds a problem that the caller found.
+    pub fn problem(&mut self, place: &Place, message: impl Into<String>) {
+        let pointer = place.pointer();
+        let (node, is_it) = self.root.nearest(pointer);
+        let span = match place {
+            Place::Value(_) if is_it => node.span.clone(),
+            Place::Key(_) | Place::Value(_) => node.key.clone(),
+            Place::Within(_, part, before) => {
+                let text = self.text.get(node.span.clone()).unwrap_or_default();
+                match text.match_indices(part.as_str()).nth(*before) {
+                    Some((at, _)) if !part.is_empty() => {
+                        node.span.start + at..node.span.start + at + part.len()
+                    }
+                    _ => node.span.clone(),
+                }
+            }
+        };
+        self.problems
+            .push((span, pointer.to_owned(), message.into()));
+    }
+
+    /// The value, if there is no problem.
+    ///
+    /// # Errors
+    /// All problems in the order of the text.
+    pub fn finish<T>(mut self, value: T) -> Result<T, FileError> {
+        if self.problems.is_empty() {
+            return Ok(value);
+        }
+        self.problems.sort_by_key(|(span, ..)| span.start);
+        // The text is gone through once, however many there are.
+        let (mut place, mut line, mut column) = (0, 1, 1);
+        let problems = self.problems.into_iter().map(|(span, pointer, message)| {
+            let passed = self.text.get(place..span.start).unwrap_or_default();
+            line += passed.matches('\n').count();
+            column = match passed.rsplit_once('\n') {
+                Some((_, last)) => 1 + last.chars().count(),
+                None => column + passed.chars().count(),
+            };
+            place += passed.len();
+            Problem {
+                line,
+                column,
+                span,
+                pointer,
+                message,
+            }
+        });
+        Err(FileError {
+            problems: problems.collect(),
+            file: self.file,
+            is_well_formed: self.is_well_formed,
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! The files that people write, as data: every value knows its file, line and span, and every problem is reported with
+//! its place and what to do about it. The crate does no I/O and knows no environment.
+//!
+//! - [`Document`]: the text of a TOML file, or of a JSON file with comments, as a tree of [`Node`]s. Its parts become
+//!   types through serde ([`Document::read`]), and it collects [`Problem`]s: of the syntax, of reading, and those that the
+//!   caller finds in what was read ([`Document::problem`]). Unknown keys, wrong types and missing keys are reported all at
+//!   once; a value with a problem counts as absent for the rest.
+//! - [`Node`]: a value with the span of its key, its own span and its [`Origin`]. [`Node::overlay`] puts one layer over
+//!   another, and each value keeps its origin; [`Node::read`] reads the result.
+//! - [`Time`], [`TimeOrZero`], [`Size`], [`OneOrMore`], [`AsText`]: fields with the one grammar that all files, options and
+//!   variables share. An error of a type's own `Deserialize` or `TryFrom` is the phrase behind "it must be".
+//! - A place in a document is a JSON Pointer: `/tools/search/retry/attempts`. [`child`] makes one.
+//!
+//! ```
+//! use plaincall_config::{Document, Place, Time};
+//!
+//! #[derive(Default, serde::Deserialize)]
+//! #[serde(default)]
+//! struct Limits {
+//!     timeout: Option<Time>,
+//!     tries: u32,
+//! }
+//!
+//! let mut document = Document::toml("limits.toml", "timeot = \"5s\"\ntries = 3\n");
+//! let limits: Limits = document.read("").unwrap_or_default();
+//! if limits.tries > 2 {
+//!     document.problem(&Place::value("/tries"), "at most 2 tries make sense");
+//! }
+//! let error = document.finish(limits).err().unwrap();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "limits.toml: line 1, column 1: unknown key `timeot`; did you mean `timeout`?\n\
+//!      limits.toml: line 2, column 9: at most 2 tries make sense"
+//! );
+//! ```
+
+mod deserialize;
+mod document;
+mod error;
+mod node;
+mod parse;
+mod values;
+
+pub use document::{Document, Place};
+pub use error::{FileError, Problem};
+pub use node::{Node, Origin, Value, child};
+pub use values::{AsText, OneOrMore, Size, Time, TimeOrZero};

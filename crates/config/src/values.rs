@@ -1,0 +1,107 @@
+//! Fields that files share: times and sizes in one grammar, and lists and texts with a shorter form.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The units of times in seconds. `ms` comes first, since it ends with `s`.
+const TIMES: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+/// The units of sizes in bytes. `B` comes last, since the others end with it.
+const SIZES: [(&str, u64); 4] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("B", 1),
+];
+/// The longest time: about a century.
+const LONGEST: Duration = Duration::from_hours(24 * 36_525);
+
+const TIME: &str = "a time above 0: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"";
+const TIME_OR_ZERO: &str = "a time: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"";
+const SIZE: &str =
+    "a size above 0: bytes, such as 4096, or a number with its unit, such as \"64 KiB\", \"1 MiB\"";
+
+/// A text; anything else that is one word stands for itself as it is written, such as the number of a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(inline, extend("type" = ["string", "number", "boolean"]))]
+pub struct AsText(pub String);
+
+/// A text, or a list of texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(inline, extend("type" = ["string", "array"]))]
+pub struct OneOrMore(pub Vec<String>);
+
+/// A time above 0: seconds, or a decimal number with `ms`, `s`, `m` or `h`, such as `10`, `"300ms"`, `"1.5s"`, `"2m"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "AsText")]
+#[schemars(inline, with = "AsText", extend("type" = ["string", "number"], "format" = "time"))]
+pub struct Time(pub Duration);
+
+/// A time like [`Time`], or 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "AsText")]
+#[schemars(inline, with = "AsText", extend("type" = ["string", "number"], "format" = "time"))]
+pub struct TimeOrZero(pub Duration);
+
+/// A size above 0: bytes, or a whole number with `KiB`, `MiB`, `GiB` or `B`, such as `200000`, `"64 KiB"`, `"1MiB"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "AsText")]
+#[schemars(inline, with = "AsText", extend("type" = ["string", "integer"], "format" = "size"))]
+pub struct Size(pub usize);
+
+/// The number and the factor of its unit; without a unit it is the factor of the base.
+fn split<'t, F: Copy>(text: &'t str, units: &[(&str, F)], base: F) -> (&'t str, F) {
+    let with_unit = units
+        .iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim_end(), *factor)));
+    with_unit.unwrap_or((text, base))
+}
+
+fn time(text: &str) -> Option<Duration> {
+    let (number, factor) = split(text, &TIMES, 1.0);
+    let is_digit_or_point = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    let is_plain =
+        number.starts_with(|c: char| c.is_ascii_digit()) && number.bytes().all(is_digit_or_point);
+    let number: f64 = number.parse().ok().filter(|_| is_plain)?;
+    let time = Duration::try_from_secs_f64(number * factor).ok()?;
+    // A binary number comes only near to most decimal ones.
+    let micros = (time.as_nanos() + 500) / 1000;
+    let time = Duration::from_micros(u64::try_from(micros).ok()?);
+    Some(time).filter(|time| *time <= LONGEST)
+}
+
+fn size(text: &str) -> Option<usize> {
+    let (number, factor) = split(text, &SIZES, 1);
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = number.parse().ok().filter(|_| is_plain)?;
+    usize::try_from(number.checked_mul(factor)?).ok()
+}
+
+/// Reads a type from an option's text, and from a file's.
+macro_rules! from_text {
+    ($type:ident, $wanted:expr, $read:expr) => {
+        impl FromStr for $type {
+            type Err = &'static str;
+
+            /// # Errors
+            /// The error is the phrase behind "it must be".
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $read(text).map(Self).ok_or($wanted)
+            }
+        }
+
+        impl TryFrom<AsText> for $type {
+            type Error = &'static str;
+
+            fn try_from(text: AsText) -> Result<Self, Self::Error> {
+                text.0.parse()
+            }
+        }
+    };
+}
+
+from_text!(Time, TIME, |text| time(text).filter(|time| !time.is_zero()));
+from_text!(TimeOrZero, TIME_OR_ZERO, time);
+from_text!(Size, SIZE, |text| size(text).filter(|size| *size > 0));

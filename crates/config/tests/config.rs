@@ -1,0 +1,328 @@
+//! Files as data: what is read, what is reported, and where.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use plaincall_config::{
+    AsText, Document, Node, OneOrMore, Origin, Place, Size, Time, TimeOrZero, child,
+};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct File {
+    name: Option<String>,
+    effect: Option<Effect>,
+    timeout: Option<Time>,
+    grace: Option<TimeOrZero>,
+    limit: Option<Size>,
+    tries: Option<NonZeroU32>,
+    count: Option<u32>,
+    freedom: Option<f64>,
+    finishes: bool,
+    command: Vec<String>,
+    tools: OneOrMore,
+    #[serde(alias = "environment")]
+    env: BTreeMap<String, AsText>,
+    pair: Option<[String; 2]>,
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Effect {
+    Read,
+    Idempotent,
+    Write,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Rule {
+    verdict: String,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+/// What is reported about a file, and what is read of it all the same.
+fn problems(mut document: Document) -> (Vec<String>, Option<File>) {
+    let file = document.read::<File>("");
+    let problems = match document.finish(()) {
+        Ok(()) => Vec::new(),
+        Err(error) => error.problems,
+    };
+    let lines = problems.iter().map(ToString::to_string);
+    (lines.collect(), file)
+}
+
+fn check(text: &str, expected: &[&str]) {
+    let (found, _) = problems(Document::json_or_toml("file", text));
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn problems_and_places() {
+    check("", &[]);
+    check("{}", &[]);
+    check(
+        "nmae = 'x'\ncolour = 1\n",
+        &[
+            "line 1, column 1: unknown key `nmae`; did you mean `name`?",
+            "line 2, column 1: unknown key `colour`; the keys are name, effect, timeout, grace, limit, tries, count, freedom, finishes, command, tools, env, environment, pair, rules",
+        ],
+    );
+    check(
+        "name = 'ä'\n\"ä\" = 1\nname = 2",
+        &["line 3, column 1: duplicate key `name`"],
+    );
+    check(
+        "name = x\n[rules\n",
+        &[
+            "line 1, column 8: string values must be quoted, expected literal string",
+            "line 2, column 7: unclosed table, expected `]`",
+        ],
+    );
+    check(
+        "name = 1\neffect = 'raed'\ntimeout = true\ngrace = -1\nlimit = '1.5 MiB'\ntries = 0\ncount = -1\nfreedom = 'x'\nfinishes = 'no'\n",
+        &[
+            "line 1, column 8: `name` is the number 1; it must be a text",
+            "line 2, column 10: `effect` cannot be `raed`; write `read`, `idempotent` or `write`; did you mean `read`?",
+            "line 3, column 11: `timeout` is true; it must be a time above 0: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"",
+            "line 4, column 9: `grace` is the number -1; it must be a time: seconds, such as 10, or a number with its unit, such as \"500ms\", \"1.5s\", \"2m\", \"1h\"",
+            "line 5, column 9: `limit` is the text `1.5 MiB`; it must be a size above 0: bytes, such as 4096, or a number with its unit, such as \"64 KiB\", \"1 MiB\"",
+            "line 6, column 9: `tries` is the number 0; it must be a whole number from 1 on",
+            "line 7, column 9: `count` is the number -1; it must be a whole number from 0 on",
+            "line 8, column 11: `freedom` is the text `x`; it must be a number",
+            "line 9, column 12: `finishes` is the text `no`; it must be true or false",
+        ],
+    );
+    check(
+        "command = ['a', 3, 'b', []]\ntools = [1]\npair = ['a']\neffect = 5\n[env]\nA = 1\nB = []\n",
+        &[
+            "line 1, column 17: an element of `command` is the number 3; it must be a text",
+            "line 1, column 25: an element of `command` is an empty list; it must be a text",
+            "line 2, column 10: an element of `tools` is the number 1; it must be a text",
+            "line 3, column 8: `pair` is a list; it must be an array of length 2",
+            "line 4, column 10: `effect` is the number 5; it must be `read`, `idempotent` or `write`",
+            "line 7, column 5: `B` is an empty list; it must be a text",
+        ],
+    );
+    // What is missing is told at the table, unless it may be what is misspelled or wrong.
+    check(
+        "[[rules]]\nreason = 'x'\n[[rules]]\nverdit = 'y'\n[[rules]]\nverdict = 1\n",
+        &[
+            "line 1, column 1: `verdict` is missing here",
+            "line 4, column 1: unknown key `verdit`; did you mean `verdict`?",
+            "line 6, column 11: `verdict` is the number 1; it must be a text",
+        ],
+    );
+    check(
+        "rules = 5",
+        &["line 1, column 9: `rules` is the number 5; it must be a list"],
+    );
+    check(
+        "rules = [1979-05-27]",
+        &["line 1, column 10: an element of `rules` is the time 1979-05-27; it must be a table"],
+    );
+    check(
+        "env = {}\nenvironment = {}",
+        &["line 2, column 1: `env` is set already, under another name"],
+    );
+}
+
+#[test]
+fn json() {
+    check(
+        "\u{feff}// c\n{\"name\": \"x\", /* } */ \"env\": {\"A\": 1.50, \"B\": true,},}",
+        &[],
+    );
+    check(
+        "{\"name\": \"x\",\n \"name\": \"y\"}",
+        &["line 2, column 2: duplicate key `name`"],
+    );
+    check(
+        "{\"ä\": \"ä\",\n \"name\": \"ä\" 5}",
+        &["line 2, column 13: this is not JSON: expected comma"],
+    );
+    check(
+        "{",
+        &["line 1, column 1: this is not JSON: unterminated object"],
+    );
+    check(
+        "/* only */",
+        &["line 1, column 1: the file must be one JSON object: `{ … }`"],
+    );
+    check(
+        "{'name': 'x', \"count\": \"0x1\"}",
+        &["line 1, column 24: `count` is the text `0x1`; it must be a whole number from 0 on"],
+    );
+    check("{\"name\": null}", &[]);
+    check(
+        "{\"timeout\": null, \"command\": null}",
+        &["line 1, column 30: `command` is null; it must be a list"],
+    );
+    let (_, file) = problems(Document::json(
+        "file",
+        "{\"env\": {\"A\": 1.50, \"B\": true}}",
+    ));
+    let env = file.unwrap().env;
+    assert_eq!((&*env["A"].0, &*env["B"].0), ("1.50", "true"));
+    let deep = format!("{{\"name\": {}1", "[".repeat(100_000));
+    assert_eq!(problems(Document::json("file", deep)).0.len(), 1);
+}
+
+#[test]
+fn what_is_right_is_read() {
+    let text = "name = 'x'\ncount = 'many'\ncommand = ['a', 1, 'b']\ntimeout = '1.5s'\ntools = 't'\nlimit = 0x10";
+    let (_, file) = problems(Document::toml("file", text));
+    let expected = File {
+        name: Some("x".into()),
+        command: vec!["a".into(), "b".into()],
+        timeout: Some(Time(Duration::from_millis(1500))),
+        tools: OneOrMore(vec!["t".into()]),
+        limit: Some(Size(16)),
+        ..File::default()
+    };
+    assert_eq!(file.unwrap(), expected);
+    let mut document = Document::toml("file", "a.b = 1\n[c]\n'x/y' = { d = 1.25, e = [true] }");
+    assert_eq!(
+        document.read::<serde_json::Value>("/c"),
+        Some(json!({"x/y": {"d": 1.25, "e": [true]}}))
+    );
+    assert_eq!(document.read::<u32>("/a/b"), Some(1));
+    assert_eq!(document.read::<u32>("/a/c"), None);
+    assert_eq!(document.keys(""), ["a", "c"]);
+    document.problem(&Place::value(child("/c", "x/y") + "/e/0"), "in the list");
+    document.problem(&Place::value("/c/x~1y/f/g"), "not there");
+    document.problem(&Place::Within("/c".into(), "y".into(), 0), "within");
+    let error = document.finish(()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "file: line 2, column 1: within\nfile: line 3, column 1: not there\nfile: line 3, column 26: in the list"
+    );
+    assert_eq!(error.problems[2].pointer, "/c/x~1y/e/0");
+}
+
+#[test]
+fn layers() {
+    let file = |name: &str, text: &str| Document::toml(name, text).root().clone();
+    let mut all = file("a.toml", "name = 'a'\ncount = 1\n[env]\nA = 'a'\nB = 'a'");
+    all.overlay(file("b.toml", "\nname = 'b'\n[env]\nB = 'b'\nC = 'b'\n"));
+    all.set(
+        "/env/C",
+        Node::new(json!("v"), Origin::Variable("PLAINCALL_C".into())),
+    );
+    all.set(
+        "/limit",
+        Node::new(json!(5), Origin::Option("--limit".into())),
+    );
+    let origins = ["/name", "/count", "/env/A", "/env/B", "/env/C", "/limit"];
+    assert_eq!(
+        origins.map(|at| all.get(at).unwrap().origin.to_string()),
+        [
+            "b.toml, line 2",
+            "a.toml, line 2",
+            "a.toml, line 4",
+            "b.toml, line 4",
+            "the variable PLAINCALL_C",
+            "the option --limit"
+        ]
+    );
+    let read: File = all.read().unwrap();
+    assert_eq!(
+        (read.name.as_deref(), read.count, read.limit),
+        (Some("b"), Some(1), Some(Size(5)))
+    );
+    assert_eq!(read.env.len(), 3);
+    all.set("/limit", Node::new(json!("x"), Origin::Default));
+    assert_eq!(all.read::<File>().unwrap_err()[0].0, "/limit");
+}
+
+#[test]
+fn times_and_sizes() {
+    for (text, expected) in [
+        ("10", Some(10_000)),
+        ("0.25", Some(250)),
+        ("500ms", Some(500)),
+        ("0.3s", Some(300)),
+        ("1.5 s", Some(1500)),
+        ("2m", Some(120_000)),
+        ("1.1h", Some(3_960_000)),
+        ("25h", Some(90_000_000)),
+        ("0", Some(0)),
+        ("0ms", Some(0)),
+        ("", None),
+        ("s", None),
+        ("-1s", None),
+        ("+1s", None),
+        ("1e5s", None),
+        ("inf", None),
+        ("1.2.3s", None),
+        (".5s", None),
+        ("10 days", None),
+        ("99999999999h", None),
+        ("99999999999999999999999s", None),
+    ] {
+        let time = text
+            .parse::<TimeOrZero>()
+            .ok()
+            .map(|time| time.0.as_millis());
+        assert_eq!(time, expected, "{text}");
+        let above_zero = text.parse::<Time>().ok().map(|time| time.0.as_millis());
+        assert_eq!(above_zero, expected.filter(|time| *time > 0), "{text}");
+    }
+    for (text, expected) in [
+        ("200000", Some(200_000)),
+        ("1B", Some(1)),
+        ("64 KiB", Some(64 << 10)),
+        ("32MiB", Some(32 << 20)),
+        ("1GiB", Some(1 << 30)),
+        ("0", None),
+        ("16k", None),
+        ("1 MB", None),
+        ("64KB", None),
+        ("1.5MiB", None),
+        ("MiB", None),
+        ("-1", None),
+        ("99999999999 GiB", None),
+    ] {
+        assert_eq!(
+            text.parse::<Size>().ok().map(|size| size.0),
+            expected,
+            "{text}"
+        );
+    }
+}
+
+/// 1 MiB of problems of one kind.
+#[test]
+fn large_files_are_read_in_linear_time() {
+    let lines = |line: &dyn Fn(usize) -> String| {
+        let mut text = String::new();
+        for number in 0.. {
+            if text.len() > 1 << 20 {
+                break;
+            }
+            writeln!(text, "{}", line(number)).unwrap();
+        }
+        text
+    };
+    for text in [
+        lines(&|number| format!("wrong{number} = 1")),
+        format!("[env]\n{}", lines(&|number| format!("K{number} = []"))),
+        lines(&|number| format!("[[rules]]\nverdict = {number}")),
+        format!(
+            "{{\"command\": [{}1]}}",
+            lines(&|number| format!("{number},"))
+        ),
+    ] {
+        let begun = Instant::now();
+        let (found, _) = problems(Document::json_or_toml("file", text));
+        assert!(found.len() >= 25, "{}", found.len());
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(20), "{took:?}");
+    }
+}
