@@ -148,35 +148,3 @@ fn changes(written: &[char], name: &str) -> usize {
         .copied()
         .unwrap_or_default()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::nearest_name;
-
-    #[test]
-    fn what_is_near() {
-        let names = ["command", "shell", "read-file", "read-folder", "a"];
-        for (written, expected) in [
-            ("comand", Some("command")),
-            ("comamnd", Some("command")),
-            ("Command", Some("command")),
-            ("commands", Some("command")),
-            ("program", None),
-            ("shel", Some("shell")),
-            ("sehll", Some("shell")),
-            ("raed-*", Some("read-file")),
-            ("read-fole", Some("read-file")),
-            ("reed-fol*", Some("read-folder")),
-            ("raed*lder", Some("read-folder")),
-            ("writ?-*", None),
-            ("read", Some("read-file")),
-            ("com", Some("command")),
-            ("co", None),
-            ("b", None),
-            ("*", None),
-            ("", None),
-        ] {
-            assert_eq!(nearest_name(written, names), expected, "{written}");
-        }
-    }
-}

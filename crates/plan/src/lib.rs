@@ -47,8 +47,6 @@ mod plan;
 mod policy;
 mod refusal;
 mod retry;
-#[cfg(test)]
-mod sentences;
 mod sequence;
 mod slots;
 mod state;

@@ -90,23 +90,3 @@ impl Plan {
             })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::{Limits, Order, Plan, Refusal, Reply};
-
-    #[test]
-    fn a_call_has_its_id_and_its_turn() -> Result<(), Refusal> {
-        let mut plan = Plan::new(Limits::default());
-        for ids in [&["a", "b"][..], &["c"], &["d"]] {
-            plan.begin_turn(Order::Graph)?;
-            for id in ids {
-                plan.declare(id)?;
-            }
-            plan.end_turn(Reply::Whole)?;
-        }
-        let found: Vec<_> = plan.calls().map(|call| (call.id(), call.turn())).collect();
-        assert_eq!(found, [("a", 0), ("b", 0), ("c", 1), ("d", 2)]);
-        Ok(())
-    }
-}

@@ -2,6 +2,9 @@
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
+mod call_formats;
+mod explained;
+mod fast_path;
 mod memory;
 
 use std::fmt::Debug;

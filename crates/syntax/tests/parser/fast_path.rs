@@ -1,0 +1,154 @@
+//! The fast path and the exact one say the same.
+
+use plaincall_syntax::{
+    Dialect, Event, EventKind, LINE_LIMIT, Parser, ceil_char_boundary, floor_char_boundary,
+};
+
+const SIZES: [usize; 8] = [1, 2, 3, 4, 7, 16, 64, usize::MAX];
+
+/// What is written with neighbouring pieces put together: cuts are free, all else is not.
+fn joined<'e>(events: impl Iterator<Item = Event<'e>>, told: &mut Vec<(u8, String)>) {
+    for event in events {
+        let piece = match &event.kind {
+            EventKind::Text(_) => 1,
+            EventKind::Reasoning(_) => 2,
+            EventKind::ValueDelta(_) => 3,
+            EventKind::Ignored(_) => 4,
+            kind => {
+                told.push((0, format!("{kind:?} {:?}", event.span)));
+                continue;
+            }
+        };
+        match told.last_mut() {
+            Some((last, text)) if *last == piece => text.push_str(event.source()),
+            _ => told.push((piece, event.source().to_owned())),
+        }
+    }
+}
+
+/// The text in chunks of `size` bytes, or of a little more where that would cut a character.
+fn chunks(text: &str, size: usize) -> Vec<&str> {
+    let mut chunks = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (chunk, behind) = rest.split_at(ceil_char_boundary(rest, size.min(rest.len())));
+        chunks.push(chunk);
+        rest = behind;
+    }
+    chunks
+}
+
+/// Holds both paths against each other: in what they say, and in how far they go after each chunk. So too the events
+/// taken one by one against those taken all at once.
+fn check_both(parser: &Parser, text: &str, size: usize) {
+    let exact = read(parser.clone().without_fast_path(), text, size);
+    let found = read(parser.clone(), text, size);
+    let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
+    let mut parsers = [parser.clone(), parser.clone()];
+    for chunk in chunks(text, size) {
+        let [first, second] = &mut parsers;
+        for event in first.feed(chunk) {
+            one_by_one.push(event);
+        }
+        second.feed(chunk).for_each(|event| at_once.push(event));
+        assert_eq!(first.position(), second.position());
+    }
+    assert_eq!(one_by_one, at_once);
+    let start = &text[..floor_char_boundary(text, 200)];
+    assert!(
+        found == exact,
+        "{start:?} in chunks of {size}: {found:?}, {exact:?}"
+    );
+}
+
+/// What is said, and how far it goes after each chunk.
+fn read(mut parser: Parser, text: &str, size: usize) -> (Vec<(u8, String)>, Vec<usize>) {
+    let mut told = Vec::new();
+    let mut positions = Vec::new();
+    for chunk in chunks(text, size) {
+        joined(parser.feed(chunk), &mut told);
+        positions.push(parser.position());
+    }
+    joined(parser.finish(), &mut told);
+    (told, positions)
+}
+
+#[test]
+fn both_paths_say_the_same() {
+    let block = Dialect::block;
+    let dialects = [
+        block(),
+        block().escaped(),
+        block().keyed("k1").reasoning("<t>", "</t>"),
+        block().start("#!").end("#!!").arg("##").markers_anywhere(),
+        block().start("ab#").end("#c").arg("b#c").escaped(),
+        Dialect::emoji(),
+        Dialect::emoji().escaped().self_closing(),
+        Dialect::auto().reasoning("<t>", "</t>").escaped(),
+    ];
+    for dialect in dialects {
+        let parser = Parser::new(&dialect).expect("the dialect works");
+        let markers = dialect.markers().expect("the dialect works");
+        let mut pieces: Vec<String> = ["\n", "\r\n", "\r", " ", "x", "A\n", "a:b:c\n", "]"]
+            .map(str::to_owned)
+            .into();
+        pieces.push("some more text than a short word".to_owned());
+        for marker in markers {
+            let (stem, last) = marker
+                .text
+                .split_at(floor_char_boundary(&marker.text, marker.text.len() - 1));
+            pieces.extend([format!("{stem}\\{last}"), stem.to_owned()]);
+            pieces.extend([marker.text.clone(), format!("\n{}", marker.text)]);
+            pieces.push(format!("{}name\n", marker.text));
+        }
+        let mut seed = 1_u64;
+        let mut below = |bound: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(seed >> 33).expect("31 bits") % bound
+        };
+        for _ in 0..400 {
+            let count = 1 + below(10);
+            let text: String = (0..count).map(|_| &*pieces[below(pieces.len())]).collect();
+            for size in SIZES {
+                check_both(&parser, &text, size);
+            }
+        }
+    }
+}
+
+#[test]
+fn both_paths_say_the_same_of_long_lines() {
+    let long = "a".repeat(LINE_LIMIT - 3);
+    for more in 1..=5 {
+        let line = format!("{long}{}", "b".repeat(more));
+        for (dialect, text) in [
+            (
+                Dialect::block(),
+                format!("!!!GADGET_START:{line}\nx\n!!!ARG:p\n"),
+            ),
+            (
+                Dialect::block(),
+                format!("!!!GADGET_START:A\r\n!!!ARG:{line}\r\nx\n!!!GADGET_END\n"),
+            ),
+            (Dialect::emoji(), format!("🛠️[{line}]\nx\n🛠️[/end]")),
+        ] {
+            let parser = Parser::new(&dialect).expect("the dialect works");
+            for size in [1, 5, 64, 1000, LINE_LIMIT, usize::MAX] {
+                check_both(&parser, &text, size);
+            }
+        }
+    }
+}
+
+#[test]
+fn both_paths_say_the_same_of_a_letter_behind_an_end_marker() {
+    let dialect = Dialect::block().start("écall:");
+    let parser = Parser::new(&dialect).expect("the dialect works");
+    for size in SIZES {
+        check_both(
+            &parser,
+            "écall:A\n!!!GADGET_ENDécall:B\n!!!GADGET_END",
+            size,
+        );
+    }
+}
