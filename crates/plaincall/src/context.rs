@@ -127,6 +127,11 @@ impl Context {
         self.dependencies.iter().find(|result| &*result.id == id)
     }
 
+    /// Whether the run has rules, so that [`verdict`](Self::verdict) can say anything.
+    pub fn has_rules(&self) -> bool {
+        !self.surroundings.rules.is_empty()
+    }
+
     /// What the rules of the run say about a call, for a tool that comes across more than it was called with. `None` if no
     /// rule says anything.
     pub fn verdict(&self, request: &Request) -> Option<Verdict> {

@@ -1,10 +1,16 @@
-//! Work that waits for the disk, away from the threads that run tasks.
+//! Tools for files: their work waits for the disk, away from the threads that run tasks.
 
 use std::time::{Duration, Instant};
 
-use plaincall::{Context, ToolResult};
+use plaincall::{Context, Effect, Tool, ToolResult};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
+
+use crate::builtin::BuiltinTool;
+use crate::builtin::place::{Place, Written};
+use crate::builtin::ruled::Ruled;
 
 /// How long a walk over many files goes on before it tells what it has.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -54,8 +60,72 @@ impl Stop {
     }
 }
 
+/// One call of a tool for files.
+pub(super) struct Work<'w> {
+    tool: BuiltinTool,
+    pub(super) place: &'w Place,
+    pub(super) context: &'w Context,
+    pub(super) stop: &'w Stop,
+}
+
+impl Work<'_> {
+    /// What the rules of the run say about files, for a call with this path.
+    pub(super) fn ruled(&self, path: &str) -> Ruled<'_> {
+        Ruled::new(self.context, self.place, self.tool, path)
+    }
+
+    /// What a path means that a model has written, if no rule keeps what is there from the call.
+    ///
+    /// # Errors
+    /// A sentence for the model.
+    pub(super) fn written(&self, path: &str) -> Result<Written, String> {
+        let written = self.place.written(path)?;
+        self.ruled(path).check(self.place, &written)?;
+        Ok(written)
+    }
+}
+
+/// A tool for files. Those that change something take turns.
+pub(super) fn file_tool<T>(
+    place: Place,
+    tool: BuiltinTool,
+    effect: Effect,
+    work: fn(&T, &Work<'_>) -> Result<String, String>,
+) -> Tool
+where
+    T: DeserializeOwned + JsonSchema + Send + 'static,
+{
+    let root = place.root.path.clone();
+    let made = Tool::new(tool.name(), move |arguments: T, context: Context| {
+        let place = place.clone();
+        async move {
+            let changing = match effect {
+                Effect::Read => None,
+                _ => Some(place.root.changing.clone().lock_owned().await),
+            };
+            let of_call = context.clone();
+            let work = move |stop: &Stop| {
+                let _changing = changing;
+                let work_of_call = Work {
+                    tool,
+                    place: &place,
+                    context: &of_call,
+                    stop,
+                };
+                work(&arguments, &work_of_call)
+            };
+            blocking(&context, work).await
+        }
+    });
+    let made = made.effect(effect).path_below("path", &root);
+    match effect {
+        Effect::Read => made,
+        _ => made.works_in(root),
+    }
+}
+
 /// Does work that may wait for the disk. When the call ends early, the work hears of it.
-pub(super) async fn blocking<F>(context: &Context, work: F) -> ToolResult
+async fn blocking<F>(context: &Context, work: F) -> ToolResult
 where
     F: FnOnce(&Stop) -> Result<String, String> + Send + 'static,
 {

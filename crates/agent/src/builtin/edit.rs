@@ -3,16 +3,15 @@
 use std::borrow::Cow;
 
 use memchr::memmem::Finder;
-use plaincall::{Context, Effect, Tool};
+use plaincall::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Stop, blocking};
+use crate::builtin::blocking::{Stop, Work, file_tool};
 use crate::builtin::near::near;
 use crate::builtin::place::{Place, Written, read_all};
 use crate::builtin::replace::{State, replace};
-use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, named};
 use crate::builtin::text::{LineEnds, line_of, listed, why_binary};
 
@@ -43,31 +42,13 @@ struct EditFile {
 }
 
 pub(super) fn tool(place: Place) -> Tool {
-    let name = BuiltinTool::EditFile.name();
-    let directory = place.root.path.clone();
-    Tool::new(name, move |edit: EditFile, context: Context| {
-        let place = place.clone();
-        async move {
-            let changing = place.root.changing.clone().lock_owned().await;
-            let ruled = context.clone();
-            let work = move |stop: &Stop| {
-                let _changing = changing;
-                let written = place.written(&edit.path)?;
-                let tool = BuiltinTool::EditFile;
-                Ruled::new(&ruled, &place, tool, &edit.path).check(&place, &written)?;
-                edit.apply(&place, stop)
-            };
-            blocking(&context, work).await
-        }
-    })
-    .effect(Effect::Write)
-    .path_below("path", &directory)
-    .works_in(directory)
+    file_tool(place, BuiltinTool::EditFile, Effect::Write, EditFile::apply)
 }
 
 impl EditFile {
-    fn apply(&self, place: &Place, stop: &Stop) -> Result<String, String> {
-        let written = place.written(&self.path)?;
+    fn apply(&self, work: &Work<'_>) -> Result<String, String> {
+        let Work { place, stop, .. } = work;
+        let written = work.written(&self.path)?;
         let name = named(&self.path);
         if self.old_text.is_empty() {
             let write = place.has(BuiltinTool::WriteFile);

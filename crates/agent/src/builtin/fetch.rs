@@ -1,7 +1,6 @@
 //! `fetch_url`: a page of the web as text.
 
 mod address;
-mod entities;
 mod page;
 
 use std::net::IpAddr;

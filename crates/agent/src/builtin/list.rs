@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use plaincall::{Context, Effect, Tool};
+use plaincall::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Stop, blocking};
+use crate::builtin::blocking::{Work, file_tool};
 use crate::builtin::glob::Glob;
 use crate::builtin::place::{Place, There};
-use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, last_line, named, spelled};
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
 
@@ -44,28 +43,14 @@ pub(super) fn here() -> String {
 }
 
 pub(super) fn tool(place: Place) -> Tool {
-    let root = place.root.path.clone();
-    let name = BuiltinTool::ListFiles.name();
-    Tool::new(name, move |list: ListFiles, context: Context| {
-        let place = place.clone();
-        async move {
-            let ruled = context.clone();
-            let work = move |stop: &Stop| {
-                let written = place.written(&list.path)?;
-                let tool = BuiltinTool::ListFiles;
-                Ruled::new(&ruled, &place, tool, &list.path).check(&place, &written)?;
-                list.list(&place, stop)
-            };
-            blocking(&context, work).await
-        }
-    })
-    .effect(Effect::Read)
-    .path_below("path", root)
-    .positional(["path", "glob", "depth"])
+    let tool = BuiltinTool::ListFiles;
+    file_tool(place, tool, Effect::Read, ListFiles::list).positional(["path", "glob", "depth"])
 }
 
 impl ListFiles {
-    fn list(&self, place: &Place, stop: &Stop) -> Result<String, String> {
+    fn list(&self, work: &Work<'_>) -> Result<String, String> {
+        let place = work.place;
+        work.written(&self.path)?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
         let (written, there) = place.find(&self.path, WHAT)?;
         let dir = match there {
@@ -92,7 +77,7 @@ impl ListFiles {
             Ok(lines.add(&line(entry)))
         };
         let trouble = |error| place.trouble(&error, &written, WHAT);
-        let left = walk(dir, &written.path, depth, stop, trouble, &mut visit)?;
+        let left = walk(dir, &written.path, depth, work.stop, trouble, &mut visit)?;
         let mut notes = left.notes();
         if lines.is_full {
             notes.push(format!(

@@ -1,7 +1,5 @@
 //! What a text that stands nowhere in a file was probably meant to be.
 
-use std::collections::HashSet;
-
 use crate::builtin::blocking::Stop;
 use crate::builtin::text::shown;
 
@@ -13,8 +11,8 @@ const LINES: usize = 20;
 const COMPARED: usize = 2_000_000;
 /// How much of a line is compared, in bytes.
 const COMPARED_OF_LINE: usize = 400;
-/// From which likeness on, of 100, a line is worth naming.
-const LIKE: usize = 50;
+/// From which likeness on, of 1, a line is worth naming.
+const LIKE: f64 = 0.5;
 
 /// What to do about a text that does not stand in the file, as sentences for the model.
 pub(super) fn near(bytes: &[u8], text: &str, stop: &Stop) -> String {
@@ -112,9 +110,9 @@ fn show(lines: &[&[u8]], at: usize) -> String {
     shown(line, line.len(), LINE)
 }
 
-/// The line that has most pairs of neighbouring characters in common with the text.
+/// The line that is most like the text.
 fn likest(lines: &[&[u8]], text: &str, stop: &Stop) -> Option<usize> {
-    let wanted = pairs(text.as_bytes());
+    let wanted = small(text.as_bytes());
     let mut best = None;
     let mut compared = 0;
     for (at, line) in lines.iter().enumerate() {
@@ -128,9 +126,7 @@ fn likest(lines: &[&[u8]], text: &str, stop: &Stop) -> Option<usize> {
             continue;
         }
         compared += 1 + line.len().min(COMPARED_OF_LINE) / 8;
-        let there = pairs(line);
-        let common = there.intersection(&wanted).count();
-        let likeness = 200 * common / (there.len() + wanted.len()).max(1);
+        let likeness = strsim::sorensen_dice(&small(line), &wanted);
         if likeness >= LIKE && best.is_none_or(|(most, _)| likeness > most) {
             best = Some((likeness, at));
         }
@@ -138,12 +134,8 @@ fn likest(lines: &[&[u8]], text: &str, stop: &Stop) -> Option<usize> {
     best.map(|(_, at)| at)
 }
 
-fn pairs(text: &[u8]) -> HashSet<[u8; 2]> {
-    let text = text
-        .get(..COMPARED_OF_LINE.min(text.len()))
-        .unwrap_or_default();
-    text.windows(2)
-        .filter_map(|pair| pair.try_into().ok())
-        .map(|pair: [u8; 2]| pair.map(|byte| byte.to_ascii_lowercase()))
-        .collect()
+/// As much of a line as is compared, in small letters.
+fn small(line: &[u8]) -> String {
+    let line = line.get(..COMPARED_OF_LINE).unwrap_or(line);
+    String::from_utf8_lossy(line).to_lowercase()
 }

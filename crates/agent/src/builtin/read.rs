@@ -3,14 +3,13 @@
 use std::io::{BufRead, BufReader};
 
 use memchr::memchr;
-use plaincall::{Context, Effect, Tool};
+use plaincall::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Stop, blocking};
+use crate::builtin::blocking::{Work, file_tool};
 use crate::builtin::place::{Place, Written};
-use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, last_line, named};
 use crate::builtin::text::{LineEnds, shown, why_binary};
 
@@ -48,29 +47,19 @@ fn lines() -> u64 {
 }
 
 pub(super) fn tool(place: Place) -> Tool {
-    let root = place.root.path.clone();
-    let name = BuiltinTool::ReadFile.name();
-    Tool::new(name, move |read: ReadFile, context: Context| {
-        let place = place.clone();
-        async move {
-            let observer = context.clone();
-            let work = move |stop: &Stop| {
-                let written = place.written(&read.path)?;
-                let tool = BuiltinTool::ReadFile;
-                Ruled::new(&observer, &place, tool, &read.path).check(&place, &written)?;
-                read.lines(&place, stop, &observer)
-            };
-            blocking(&context, work).await
-        }
-    })
-    .effect(Effect::Read)
-    .path_below("path", root)
-    .positional(["path", "offset", "limit"])
+    let tool = BuiltinTool::ReadFile;
+    file_tool(place, tool, Effect::Read, ReadFile::lines).positional(["path", "offset", "limit"])
 }
 
 impl ReadFile {
-    fn lines(&self, place: &Place, stop: &Stop, context: &Context) -> Result<String, String> {
-        let written = place.written(&self.path)?;
+    fn lines(&self, work: &Work<'_>) -> Result<String, String> {
+        let Work {
+            place,
+            context,
+            stop,
+            ..
+        } = work;
+        let written = work.written(&self.path)?;
         let (file, _) = place.open(&written)?;
         let mut reader = Lines::new(BufReader::with_capacity(64 << 10, file));
         let trouble = |error| place.trouble(&error, &written, "read");

@@ -13,7 +13,7 @@ use crate::builtin::spelling::named;
 /// The rules, as a call sees them.
 pub(super) struct Ruled<'c> {
     context: &'c Context,
-    /// The tool that was called and, if it shows what is in files, the one that reads them.
+    /// The tool that was called and, if it shows what is in files, the one that reads them; none where there are no rules.
     tools: Vec<Tool>,
     /// Somebody was asked about this very call, because a rule said so.
     was_asked: bool,
@@ -22,6 +22,14 @@ pub(super) struct Ruled<'c> {
 impl<'c> Ruled<'c> {
     /// For a call of this tool with this path.
     pub(super) fn new(context: &'c Context, place: &Place, tool: BuiltinTool, path: &str) -> Self {
+        let mut ruled = Self {
+            context,
+            tools: Vec::new(),
+            was_asked: false,
+        };
+        if !context.has_rules() {
+            return ruled;
+        }
         let named = |tool: BuiltinTool| {
             let effect = match tool {
                 BuiltinTool::WriteFile | BuiltinTool::EditFile => Effect::Write,
@@ -31,15 +39,10 @@ impl<'c> Ruled<'c> {
             let nothing = |_, _| async { Ok(String::new()) };
             Tool::raw(spec, nothing).path_below("path", &place.root.path)
         };
-        let mut tools = vec![named(tool)];
+        ruled.tools.push(named(tool));
         if tool == BuiltinTool::SearchFiles {
-            tools.push(named(BuiltinTool::ReadFile));
+            ruled.tools.push(named(BuiltinTool::ReadFile));
         }
-        let mut ruled = Self {
-            context,
-            tools,
-            was_asked: false,
-        };
         ruled.was_asked = ruled.verdict(0, path) == Some(Verdict::Ask);
         ruled
     }
@@ -52,6 +55,9 @@ impl<'c> Ruled<'c> {
 
     /// Whether a rule keeps this file from the call.
     pub(super) fn hides(&self, path: &Path) -> bool {
+        if self.tools.is_empty() {
+            return false;
+        }
         let path = path.to_string_lossy();
         (0..self.tools.len()).any(|tool| match self.verdict(tool, &path) {
             Some(Verdict::Deny { .. }) => true,

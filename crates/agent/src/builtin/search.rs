@@ -6,18 +6,17 @@ use std::path::Path;
 
 use cap_std::fs::File;
 use memchr::memchr_iter;
-use plaincall::{Context, Effect, Tool};
+use plaincall::{Effect, Tool};
 use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Stop, blocking};
+use crate::builtin::blocking::{Stop, Work, file_tool};
 use crate::builtin::glob::Glob;
 use crate::builtin::list::here;
 use crate::builtin::place::{Place, There, open_without_waiting, read_all};
-use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, last_line, named, spelled};
 use crate::builtin::text::why_binary;
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
@@ -59,35 +58,15 @@ struct SearchFiles {
 }
 
 pub(super) fn tool(place: Place) -> Tool {
-    let root = place.root.path.clone();
-    let name = BuiltinTool::SearchFiles.name();
-    Tool::new(name, move |search: SearchFiles, context: Context| {
-        let place = place.clone();
-        async move {
-            let observer = context.clone();
-            let work = move |stop: &Stop| {
-                let tool = BuiltinTool::SearchFiles;
-                let ruled = Ruled::new(&observer, &place, tool, &search.path);
-                let (shown, raw) = search.search(&place, &ruled, stop)?;
-                observer.observe_untrusted(&raw);
-                Ok(shown)
-            };
-            blocking(&context, work).await
-        }
-    })
-    .effect(Effect::Read)
-    .path_below("path", root)
-    .positional(["path", "glob"])
-    .body("pattern")
+    let tool = BuiltinTool::SearchFiles;
+    let tool = file_tool(place, tool, Effect::Read, SearchFiles::search);
+    tool.positional(["path", "glob"]).body("pattern")
 }
 
 impl SearchFiles {
-    fn search(
-        &self,
-        place: &Place,
-        ruled: &Ruled<'_>,
-        stop: &Stop,
-    ) -> Result<(String, String), String> {
+    fn search(&self, work: &Work<'_>) -> Result<String, String> {
+        let Work { place, stop, .. } = work;
+        let ruled = work.ruled(&self.path);
         let expression = self.expression()?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
         let (written, there) = place.find(&self.path, WHAT)?;
@@ -121,7 +100,8 @@ impl SearchFiles {
             Vec::new()
         };
         hits.note(&mut notes, &named(self.pattern()), expression.searched);
-        Ok((hits.text + &last_line(&notes), hits.raw))
+        work.context.observe_untrusted(&hits.raw);
+        Ok(hits.text + &last_line(&notes))
     }
 
     /// The expression without the line end that stands behind it where it is a body: no line holds one.

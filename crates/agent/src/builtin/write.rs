@@ -1,14 +1,13 @@
 //! `write_file`: a whole file.
 
-use plaincall::{Context, Effect, Tool};
+use plaincall::{Effect, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::blocking::{Stop, blocking};
+use crate::builtin::blocking::{Work, file_tool};
 use crate::builtin::place::Place;
 use crate::builtin::replace::{Before, replace};
-use crate::builtin::ruled::Ruled;
 use crate::builtin::spelling::{count, named};
 
 /// Writes a whole file; one that is there is replaced. Directories above it are made.
@@ -23,34 +22,16 @@ struct WriteFile {
 
 /// What a file held before is lost, so it counts as a tool that writes, although twice is the same as once.
 pub(super) fn tool(place: Place) -> Tool {
-    let name = BuiltinTool::WriteFile.name();
-    let directory = place.root.path.clone();
-    Tool::new(name, move |file: WriteFile, context: Context| {
-        let place = place.clone();
-        async move {
-            let changing = place.root.changing.clone().lock_owned().await;
-            let ruled = context.clone();
-            let work = move |stop: &Stop| {
-                let _changing = changing;
-                let written = place.written(&file.path)?;
-                let tool = BuiltinTool::WriteFile;
-                Ruled::new(&ruled, &place, tool, &file.path).check(&place, &written)?;
-                file.write(&place, stop)
-            };
-            blocking(&context, work).await
-        }
-    })
-    .effect(Effect::Write)
-    .positional(["path"])
-    .body("content")
-    .path_below("path", &directory)
-    .works_in(directory)
+    let tool = BuiltinTool::WriteFile;
+    let tool = file_tool(place, tool, Effect::Write, WriteFile::write);
+    tool.positional(["path"]).body("content")
 }
 
 impl WriteFile {
-    fn write(&self, place: &Place, stop: &Stop) -> Result<String, String> {
-        let written = place.written(&self.path)?;
-        let before = replace(place, &written, self.content.as_bytes(), None, stop)?;
+    fn write(&self, work: &Work<'_>) -> Result<String, String> {
+        let written = work.written(&self.path)?;
+        let content = self.content.as_bytes();
+        let before = replace(work.place, &written, content, None, work.stop)?;
         let name = named(&self.path);
         let bytes = count(self.content.len() as u64, "byte");
         let end = if self.content.is_empty() || self.content.ends_with('\n') {

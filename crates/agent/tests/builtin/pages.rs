@@ -142,6 +142,160 @@ async fn pages_as_text() {
     );
 }
 
+/// What a page at this address says: the note about it, and its text.
+async fn read_at(path: &str, content_type: &str, body: impl Into<Vec<u8>>) -> (String, String) {
+    let server = ModelServer::start(vec![page(content_type, body)]).await;
+    let scene = Scene::with(private);
+    let address = format!("{}{path}", url(&server));
+    let found = scene.call("fetch_url", &[("url", &address)]).await;
+    let (note, text) = found.split_once("]\n").unwrap();
+    (note.to_owned(), text.replace(&url(&server), "URL"))
+}
+
+#[tokio::test]
+async fn html_as_text() {
+    for (html, expected) in [
+        ("", ""),
+        ("just text", "just text\n"),
+        ("<p>one<p>two", "one\n\ntwo\n"),
+        ("<div>one</div><div>two</div>", "one\ntwo\n"),
+        ("a<br>b<br/>c", "a\nb\nc\n"),
+        (" a \n b\t<b>c</b>d ", "a b cd\n"),
+        ("<h2> Title </h2>text", "## Title\n\ntext\n"),
+        ("<ul><li>a<li>b</ul>c", "- a\n- b\n\nc\n"),
+        (
+            "<table><tr><th>a<th>b<tr><td>1<td>2</table>",
+            "a | b\n1 | 2\n",
+        ),
+        ("<pre>a\n  b &lt;\n</pre>c", "a\n  b <\n\nc\n"),
+        ("x<script>if (a < b) '</p>'</script>y", "xy\n"),
+        ("x<SCRIPT>never closed", "x\n"),
+        ("x<style>p{}</STYLE >y", "xy\n"),
+        ("x<!-- a > b -->y<!doctype html>z", "xyz\n"),
+        ("x<!-- never closed", "x\n"),
+        ("1 < 2 && 3 > 2", "1 < 2 && 3 > 2\n"),
+        ("a &lt;b&gt; &amp;amp;", "a <b> &amp;\n"),
+        (
+            "<a href='../c?x=1&amp;y=2'>see</a> it",
+            "[see](URL/c?x=1&y=2) it\n",
+        ),
+        ("<a href=x>a <a href=y>b", "[a](URL/a/x) [b](URL/a/y)\n"),
+        ("<a href='#top'>up</a> <a name=x>here</a>", "up here\n"),
+        ("<a href='javascript:alert(1)'>a</a>", "a\n"),
+        ("<a href=x><img src=y></a>z", "z\n"),
+        (
+            "<a title='>' data-a=\"<b>\" href=\"x\">a</a>",
+            "[a](URL/a/x)\n",
+        ),
+        (
+            "<img alt='A &quot;map&quot;' src=x>",
+            "[image: A \"map\"]\n",
+        ),
+        ("<img alt='' src=x>a", "a\n"),
+        ("<p title=\"don't\">a</p>b", "a\n\nb\n"),
+        ("<p don't>a</p>b", "a\n\nb\n"),
+        ("<title>T</title><body><p>a", "T\n\na\n"),
+        ("<svg><text>x</text></svg>a", "a\n"),
+        ("a<p", "a\n"),
+        ("a<", "a<\n"),
+        ("a</", "a</\n"),
+        ("<a = / == =x ' \" href>b</a>", "b\n"),
+        (
+            "a &amp; b &lt;c&gt; &#65;&#x42;&Auml;&rarr;",
+            "a & b <c> ABÄ→\n",
+        ),
+        ("&#0;&#xD800;&amp;lt;", "\u{fffd}\u{fffd}&lt;\n"),
+        (
+            "&unknown; & &; &#; &#x; &ä;",
+            "&unknown; & &; &#; &#x; &ä;\n",
+        ),
+        ("a&nbsp;b so&shy;ft", "a b soft\n"),
+    ] {
+        assert_eq!(
+            read_at("/a/b", "text/html", html).await.1,
+            expected,
+            "{html}"
+        );
+    }
+}
+
+/// Pages that say more than their bytes: each link with the whole address of the page.
+#[tokio::test]
+async fn pages_that_swell() {
+    let path = format!("/{}/", "a".repeat(8_000));
+    for (part, is_cut, lacks_addresses) in [
+        ("<a href=x>y</a>", false, true),
+        ("<a href=x></a>", false, true),
+        ("text and text ", true, false),
+    ] {
+        let html = part.repeat((3 << 19) / part.len());
+        let (note, text) = read_at(&path, "text/html", html).await;
+        assert!(text.len() < 2 << 20, "{part}: {}", text.len());
+        assert_eq!(note.contains(", cut: the page is longer"), is_cut, "{part}");
+        let lacks = note.contains(", its last links without their addresses");
+        assert_eq!(lacks, lacks_addresses, "{part}");
+    }
+}
+
+/// What is never closed, many times over, in texts in which a second look at the rest would take minutes.
+#[tokio::test]
+async fn pages_that_mean_harm() {
+    for part in [
+        "<",
+        "</",
+        "<a",
+        "<a href=",
+        "<a href=x>",
+        "<!--",
+        "<script>",
+        "<p>",
+        "<pre>",
+        "&",
+        "&amp;",
+        "<a href=\"",
+        "' ",
+        "<td>",
+        "</a>",
+        "<svg></",
+        "\n",
+        " ",
+        "= ",
+        "<a x=1 ",
+        "<![CDATA[",
+    ] {
+        read_at("/", "text/html", part.repeat((1 << 17) / part.len())).await;
+    }
+}
+
+#[tokio::test]
+async fn sets_of_characters() {
+    for (content_type, bytes, expected) in [
+        ("text/html", "ä".as_bytes(), "ä\n"),
+        ("text/html; charset=utf-8", b"\xef\xbb\xbfa", "a\n"),
+        ("text/html; charset=iso-8859-1", b"\xe4\x80", "ä€\n"),
+        (
+            "text/html; charset=Shift_JIS",
+            b"\x93\xfa\x96\x7b",
+            "日本\n",
+        ),
+        ("text/html; charset=utf-8", b"\xe4", "\u{fffd}\n"),
+        ("text/html", b"<meta charset=\"ISO-8859-1\">\xe4", "ä\n"),
+        (
+            "text/html",
+            b"<meta content='text/html; charset=koi8-r'>\xc1",
+            "а\n",
+        ),
+        ("text/html", b"<meta charset=utf-16>a", "a\n"),
+        ("text/html; charset=unknown", b"\xe4", "\u{fffd}\n"),
+    ] {
+        assert_eq!(
+            read_at("/", content_type, bytes).await.1,
+            expected,
+            "{content_type}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn pages_that_do_not_come() {
     let not_found = Script::new(

@@ -464,3 +464,79 @@ async fn what_was_read_is_recorded_without_numbers() {
         assert_eq!(untrusted, expected.map(Foreign::new).as_ref(), "{written}");
     }
 }
+
+#[tokio::test]
+async fn globs() {
+    for (glob, fitting, others) in [
+        (
+            "*.rs",
+            &["a.rs", "src/a.rs", ".rs"][..],
+            &["a.rs.bak", "rs", "b.rs/b"][..],
+        ),
+        (
+            "src/*.rs",
+            &["src/a.rs"],
+            &["a.rs", "src/b/a.rs", "x/src/a.rs"],
+        ),
+        (
+            "src/**/*.rs",
+            &["src/a.rs", "src/b/c/a.rs"],
+            &["a.rs", "srcx/a.rs"],
+        ),
+        ("**/a", &["a", "b/a", "b/c/a"], &["ba", "b/ca"]),
+        ("src/**", &["src/a", "src/b/c"], &["a", "x/src"]),
+        ("a?c", &["abc", "x/aöc"], &["ac", "abbc"]),
+        ("[a-c].t", &["a.t", "c.t"], &["d.t", "-.t"]),
+        ("[!a].t", &["b.t"], &["a.t"]),
+        ("[]a]", &["]", "a"], &["b"]),
+        ("*.{c,h}", &["a.c", "b.h"], &["a.ch", "a.{c,h}"]),
+        ("a,b}", &["a,b}"], &["a"]),
+        ("a\\*", &["a*"], &["ab"]),
+        ("./a/b", &["a/b"], &["b"]),
+        ("a+(b)|c$", &["a+(b)|c$"], &["aab", "c"]),
+    ] {
+        let files: Vec<_> = fitting
+            .iter()
+            .chain(others)
+            .map(|path| (*path, ""))
+            .collect();
+        let scene = Scene::of(&files);
+        let found = scene.call("list_files", &[("glob", glob)]).await;
+        for path in fitting {
+            assert!(
+                found
+                    .lines()
+                    .any(|line| line == format!("{path} (0 bytes)")),
+                "{glob} {path}: {found}"
+            );
+        }
+        for path in others {
+            assert!(
+                !found
+                    .lines()
+                    .any(|line| line == format!("{path} (0 bytes)")),
+                "{glob} {path}: {found}"
+            );
+        }
+    }
+    for (glob, part) in [
+        ("a[b", "lacks a `]`"),
+        ("{a,b", "lacks a `}`"),
+        ("a\\", "ends with a backslash"),
+        ("[z-a]", "cannot be read"),
+        (&"{".repeat(1_000), "lacks a `}`"),
+        (
+            &("{".repeat(400) + "a" + &"}".repeat(400)),
+            "cannot be read",
+        ),
+        (&"?".repeat(1_001), "a shorter one"),
+        (&"[\u{1b}".repeat(333), "lacks a `]`"),
+    ] {
+        let error = Scene::new().call("list_files", &[("glob", glob)]).await;
+        assert!(
+            error.starts_with("error: ") && error.contains(part),
+            "{glob}: {error}"
+        );
+        assert!(error.len() < 500, "{error}");
+    }
+}
