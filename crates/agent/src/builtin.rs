@@ -52,8 +52,8 @@ use std::time::Duration;
 use plaincall::{CommandError, Effect, Tool, Toolbox, ToolboxError};
 
 use crate::builtin::place::{Place, Root};
-use crate::http::HttpError;
 use crate::user::User;
+use plaincall_http::HttpError;
 
 /// One of the built-in tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -50,8 +50,6 @@ mod conversation;
 mod event;
 mod flow;
 mod history;
-#[cfg(feature = "client")]
-pub mod http;
 mod key;
 mod limits;
 #[cfg(feature = "mcp")]
@@ -77,6 +75,9 @@ pub use model::{
 pub use user::{User, UserFuture};
 
 pub use plaincall;
+/// How servers are asked.
+#[cfg(feature = "client")]
+pub use plaincall_http as http;
 
 /// The example of the document.
 #[cfg(all(doctest, feature = "mcp"))]

@@ -35,8 +35,8 @@ pub use config::{McpConfig, McpConfigError, McpEffect, McpReach, McpServer};
 pub use offer::{McpOffer, McpServeError};
 pub use secrets::names_a_secret;
 
-use crate::http::HttpSettings;
 use definitions::Offer;
+use plaincall_http::HttpSettings;
 use server::Server;
 
 /// How long the words of a server are at most that a message repeats, in characters.

@@ -4,22 +4,26 @@ mod address;
 mod page;
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::{Context, Effect, Failure, Tool, ToolResult};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderMap, LOCATION, USER_AGENT};
-use reqwest::{Client, StatusCode, Url};
+use plaincall_http::http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION, USER_AGENT,
+};
+use plaincall_http::http::{Request, StatusCode};
+use plaincall_http::{
+    Bytes, HttpClient, HttpError, HttpErrorKind, HttpResponse, HttpSettings, Waits,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
+use url::Url;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::fetch::address::{REFUSED, Resolver, refused};
+use crate::builtin::fetch::address::{may_be_asked, refused};
 use crate::builtin::fetch::page::Readable;
 use crate::builtin::spelling::{count, named};
 use crate::builtin::text::why_binary;
-use crate::http::{Answer, HttpError, HttpSettings, Waits, send};
 
 /// How long an address may be, in bytes. Each link of a page is written with the page's own.
 const ADDRESS: usize = 8 << 10;
@@ -73,15 +77,11 @@ struct FetchUrl {
 }
 
 pub(super) fn tool(settings: &Settings) -> Result<Tool, HttpError> {
-    // A proxy would resolve names by itself, and nobody could look at the addresses.
-    let client = HttpSettings::default()
-        .builder()?
-        .dns_resolver(Arc::new(Resolver {
-            private: settings.private,
-        }))
-        .build();
+    // A proxy would resolve names itself, and nobody could look at the addresses.
+    let mut http = HttpSettings::default();
+    http.allow = (!settings.private).then_some(may_be_asked);
     let fetcher = Fetcher {
-        client: client.map_err(|error| HttpError::settings(&error))?,
+        client: HttpClient::new(&http)?,
         settings: settings.clone(),
     };
     let name = BuiltinTool::FetchUrl.name();
@@ -102,7 +102,7 @@ pub(super) fn tool(settings: &Settings) -> Result<Tool, HttpError> {
 
 #[derive(Clone, Debug)]
 struct Fetcher {
-    client: Client,
+    client: HttpClient,
     settings: Settings,
 }
 
@@ -112,17 +112,17 @@ impl Fetcher {
         let deadline = tokio::time::Instant::now() + self.settings.time;
         loop {
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-            let request = self
-                .client
-                .get(url.clone())
+            let request = Request::get(url.as_str())
                 .header(USER_AGENT, AGENT)
                 // What is encoded could not be read.
                 .header(ACCEPT_ENCODING, "identity")
-                .header(ACCEPT, ACCEPTED);
-            let answer = send(request, Waits::all(left)).await;
+                .header(ACCEPT, ACCEPTED)
+                .body(Bytes::new())
+                .map_err(|error| format!("{} cannot be asked for: {error}", named(url.as_str())))?;
+            let answer = self.client.send(request, Waits::all(left)).await;
             let answer = answer.map_err(|error| told(&error, &url))?;
             let Some(next) = redirect(&answer, &url)? else {
-                return read(answer).await;
+                return read(answer, url).await;
             };
             self.check(&next)?;
             // From there on it is `https`, so this happens once.
@@ -230,7 +230,7 @@ fn leads_on(from: &Url, to: &Url) -> String {
     )
 }
 
-fn redirect(answer: &Answer, url: &Url) -> Result<Option<Url>, String> {
+fn redirect(answer: &HttpResponse, url: &Url) -> Result<Option<Url>, String> {
     if !matches!(answer.status(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
@@ -250,15 +250,14 @@ fn redirect(answer: &Answer, url: &Url) -> Result<Option<Url>, String> {
 
 /// What a model hears when no answer came.
 fn told(error: &HttpError, url: &Url) -> String {
-    let text = error.told(&format!("the server of {}", named(url.as_str())));
-    match text.find(REFUSED) {
-        Some(_) => refused(url.host_str().unwrap_or_default()),
-        None => format!("{text}; try another page, or the same later"),
+    if error.kind() == HttpErrorKind::NotAllowed {
+        return refused(url.host_str().unwrap_or_default());
     }
+    let text = error.told(&format!("the server of {}", named(url.as_str())));
+    format!("{text}; try another page, or the same later")
 }
 
-async fn read(mut answer: Answer) -> ToolResult {
-    let url = answer.url().clone();
+async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     let kind = Kind::of(answer.headers());
     let status = answer.status();
     let is_good = (200..300).contains(&status);
@@ -348,7 +347,7 @@ struct Kind {
 
 impl Kind {
     fn of(headers: &HeaderMap) -> Self {
-        let value = headers.get(reqwest::header::CONTENT_TYPE);
+        let value = headers.get(CONTENT_TYPE);
         let value = value
             .and_then(|value| value.to_str().ok())
             .unwrap_or("text/plain");
@@ -411,7 +410,7 @@ fn encoding(headers: &HeaderMap) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use reqwest::Url;
+    use url::Url;
 
     use super::{is_host, is_secured};
 

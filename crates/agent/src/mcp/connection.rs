@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plaincall::{Program, Resident, is_always_seen};
-use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{StatusCode, redirect};
+use plaincall_http::http::header::{HeaderName, HeaderValue};
+use plaincall_http::{HttpClient, HttpError, causes};
 use rmcp::RoleClient;
 use rmcp::model::ErrorCode;
 use rmcp::service::{ClientInitializeError, Peer, RunningService, ServiceError, serve_client};
@@ -20,6 +20,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransportConfig, StreamableHttpError,
 };
 use tokio::time::timeout;
+use url::Url;
 
 use super::client::Client;
 use super::config::McpReach;
@@ -27,7 +28,6 @@ use super::events::EventClient;
 use super::messages::{LONGEST_MESSAGE, Messages, Unreadable};
 use super::requests::{MOST_REQUESTS, Requests};
 use super::{McpOptions, clipped, is_unseen};
-use crate::http::causes;
 
 /// How much of a server's standard error is kept, in bytes.
 const KEPT_WORDS: usize = 4 << 10;
@@ -40,9 +40,6 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long a server may take to end that was asked to.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// How many redirects are followed, all of them within one server.
-const REDIRECTS: usize = 5;
 
 /// The variables that a server sees beside those that every command sees: what programs look for that people use by hand.
 const SEEN: [&str; 4] = ["LOGNAME", "SHELL", "TERM", "USER"];
@@ -189,13 +186,10 @@ async fn reach_out(
     headers: &[(String, String)],
     options: &McpOptions,
 ) -> Result<Connection, String> {
-    let client = options
-        .http
-        .builder()
-        .map_err(|error| error.told("it"))?
-        .redirect(redirect::Policy::custom(within_the_server))
-        .build()
-        .map_err(|error| format!("cannot be asked: {}", causes(&error)))?;
+    if Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some()) {
+        return Err("cannot be asked: its address has a user name or a password in it; write an `Authorization` in `headers`".to_owned());
+    }
+    let client = HttpClient::new(&options.http).map_err(|error| error.to_string())?;
     let mut heads = HashMap::new();
     for (name, value) in headers {
         let head = HeaderName::from_bytes(name.as_bytes()).ok();
@@ -231,23 +225,6 @@ async fn reach_out(
             let time = options.connect_timeout.as_secs_f32();
             Err(format!("has not answered within {time} s"))
         }
-    }
-}
-
-/// A redirect to another server would take headers along that are meant for this one.
-fn within_the_server(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let keeps_body = matches!(
-        attempt.status(),
-        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-    );
-    let is_same = attempt
-        .previous()
-        .first()
-        .is_some_and(|first| first.origin() == attempt.url().origin());
-    if keeps_body && is_same && attempt.previous().len() <= REDIRECTS {
-        attempt.follow()
-    } else {
-        attempt.stop()
     }
 }
 
@@ -341,7 +318,7 @@ pub(super) fn not_answered(error: &ServiceError) -> Option<String> {
 fn transport(error: &(dyn Error + 'static)) -> String {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if let Some(http) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        if let Some(http) = error.downcast_ref::<StreamableHttpError<HttpError>>() {
             return over_http(http);
         }
         cause = error.source();
@@ -349,14 +326,10 @@ fn transport(error: &(dyn Error + 'static)) -> String {
     format!("cannot be asked: {}", causes(error))
 }
 
-fn over_http(error: &StreamableHttpError<reqwest::Error>) -> String {
+fn over_http(error: &StreamableHttpError<HttpError>) -> String {
     use StreamableHttpError as Http;
     match error {
-        Http::Client(error) => match error.status() {
-            Some(status) => format!("answers with the status {status}"),
-            None if error.is_connect() => format!("cannot be reached: {}", causes(error)),
-            None => format!("has closed the connection: {}", causes(error)),
-        },
+        Http::Client(error) => error.told("").trim_start().to_owned(),
         Http::HttpStatus(error) => format!("answers with the status {}", error.status),
         Http::AuthRequired(_) => {
             "wants to know who asks (status 401): say it in `headers`, such as `Authorization`"

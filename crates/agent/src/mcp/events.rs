@@ -1,163 +1,304 @@
-//! Answers over HTTP that come as events. No event is passed over in silence that a call may wait for.
+//! Messages over HTTP, and answers that come as events. No event is passed over in silence that a call may wait for.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::pin::Pin;
+use std::fmt;
+use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use futures_core::Stream;
 use futures_core::stream::BoxStream;
-use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
-use rmcp::transport::streamable_http_client::{
-    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+use futures_util::{StreamExt as _, stream};
+use plaincall_http::http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
+    WWW_AUTHENTICATE,
 };
-use sse_stream::Sse;
+use plaincall_http::http::{Method, Request, StatusCode};
+use plaincall_http::{Bytes, HttpClient, HttpError, HttpResponse, Waits};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::common::http_header::{
+    EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
+};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use url::Url;
 
-use super::messages::{Line, failed, read};
+use super::messages::{LONGEST_MESSAGE, Line, failed, read};
 
-/// A client in whose event streams an event that cannot be read fails the call that it answers.
+/// How many redirects are followed, all of them within one server.
+const REDIRECTS: usize = 5;
+/// How much of the body of an error is told, in characters.
+const TOLD: usize = 4 << 10;
+/// A connection lives as long as it likes; each call has a time of its own.
+const WAITS: Waits = Waits::all(Duration::MAX);
+
+/// Asks one server. An event that cannot be read fails the call that it answers.
 #[derive(Clone)]
-pub(super) struct EventClient(pub(super) reqwest::Client);
+pub(super) struct EventClient(pub(super) HttpClient);
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;
-type HttpError = StreamableHttpError<reqwest::Error>;
+type Failure = StreamableHttpError<HttpError>;
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// What is asked, redirects included.
+struct Asked {
+    method: Method,
+    session: Option<Arc<str>>,
+    last_event: Option<String>,
+    token: Option<String>,
+    headers: Headers,
+    body: Bytes,
+}
+
+impl EventClient {
+    /// Sends a request. A redirect is followed if it keeps the method and the server: another server would get the
+    /// headers that are meant for this one.
+    async fn ask(&self, uri: &str, asked: Asked) -> Result<HttpResponse, Failure> {
+        let odd = |error: &dyn fmt::Display| {
+            StreamableHttpError::UnexpectedServerResponse(error.to_string().into())
+        };
+        let mut url = Url::parse(uri).map_err(|error| odd(&error))?;
+        for left in (0..=REDIRECTS).rev() {
+            let mut request = Request::builder()
+                .method(asked.method.clone())
+                .uri(url.as_str())
+                .header(
+                    ACCEPT,
+                    format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}"),
+                );
+            if asked.method == Method::POST {
+                request = request.header(CONTENT_TYPE, JSON_MIME_TYPE);
+            }
+            if let Some(session) = &asked.session {
+                request = request.header(HEADER_SESSION_ID, &**session);
+            }
+            if let Some(last_event) = &asked.last_event {
+                request = request.header(HEADER_LAST_EVENT_ID, last_event);
+            }
+            if let Some(token) = &asked.token {
+                request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+            }
+            for (name, value) in &asked.headers {
+                request = request.header(name, value);
+            }
+            let request = request.body(asked.body.clone());
+            let sent = self.0.send(request.map_err(|error| odd(&error))?, WAITS);
+            let response = sent.await.map_err(StreamableHttpError::Client)?;
+            let next = url.join(response.header(&LOCATION));
+            match next {
+                Ok(next)
+                    if left > 0
+                        && matches!(response.status(), 307 | 308)
+                        && next.origin() == url.origin() =>
+                {
+                    url = next;
+                }
+                _ => return refused(response),
+            }
+        }
+        Err(StreamableHttpError::UnexpectedEndOfStream)
+    }
+}
+
+/// Who may not ask gets an error, and so does who asks a server that is busy or ill.
+fn refused(response: HttpResponse) -> Result<HttpResponse, Failure> {
+    let challenge = response.headers().get(WWW_AUTHENTICATE);
+    let challenge = challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    match (response.status(), challenge) {
+        (401, Some(challenge)) => Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(
+            challenge,
+        ))),
+        (403, Some(challenge)) => Err(StreamableHttpError::InsufficientScope(
+            InsufficientScopeError::new(challenge, None),
+        )),
+        (status @ 429, _) => Err(HttpStatusError::new(status, None).into()),
+        (status @ 500.., _) if !response.content_type().starts_with(JSON_MIME_TYPE) => {
+            Err(HttpStatusError::new(status, None).into())
+        }
+        _ => Ok(response),
+    }
+}
 
 impl StreamableHttpClient for EventClient {
-    type Error = reqwest::Error;
+    type Error = HttpError;
 
     async fn post_message(
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let id = id_of(&message);
-        let posted = self
-            .0
-            .post_message(uri, message, session_id, auth_header, custom_headers);
-        Ok(readable(posted.await?, id))
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_sse_event_size: usize,
-    ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let id = id_of(&message);
-        let posted = self.0.post_message_with_max_sse_event_size(
-            uri,
-            message,
-            session_id,
-            auth_header,
-            custom_headers,
-            max_sse_event_size,
-        );
-        Ok(readable(posted.await?, id))
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let has_session = session.is_some();
+        let asked = Asked {
+            method: Method::POST,
+            session,
+            last_event: None,
+            token,
+            headers,
+            body: serde_json::to_vec(&message)?.into(),
+        };
+        let mut response = self.ask(&uri, asked).await?;
+        let id = match message {
+            JsonRpcMessage::Request(request) => Some(request.id),
+            _ => None,
+        };
+        let status = response.status();
+        let is_good = (200..300).contains(&status);
+        if matches!(status, 202 | 204) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == 404 && has_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let session = response.headers().get(HEADER_SESSION_ID);
+        let session = session.and_then(|value| value.to_str().ok().map(str::to_owned));
+        let content_type = response.content_type();
+        let is_json = content_type.starts_with(JSON_MIME_TYPE);
+        if !is_good {
+            let body = response.error_body(Vec::new()).await;
+            // Who may not ask hears the status, whatever the body says.
+            if is_json
+                && !matches!(status, 401 | 403)
+                && let Ok(error @ JsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
+            {
+                return Ok(StreamableHttpPostResponse::Json(error, session));
+            }
+            if status >= 500 {
+                return Err(HttpStatusError::new(status, None).into());
+            }
+            return Err(unexpected(status, &body));
+        }
+        if content_type.starts_with(EVENT_STREAM_MIME_TYPE) {
+            let events = events(response, id);
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        let is_empty = response.header(&CONTENT_LENGTH) == "0";
+        if is_json || is_empty {
+            let body = response.body(LONGEST_MESSAGE).await;
+            let body = body.map_err(StreamableHttpError::Client)?;
+            return match serde_json::from_slice(&body) {
+                Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
+                // Nobody waits for an answer.
+                Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
+                Err(_) if is_empty => Err(StreamableHttpError::UnexpectedContentType(None)),
+                Err(_) => Err(unexpected(status, &body)),
+            };
+        }
+        Err(StreamableHttpError::UnexpectedContentType(Some(
+            content_type,
+        )))
     }
 
     async fn delete_session(
         &self,
         uri: Arc<str>,
-        session_id: Arc<str>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), HttpError> {
-        let deleted = self
-            .0
-            .delete_session(uri, session_id, auth_header, custom_headers);
-        deleted.await
+        session: Arc<str>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Failure> {
+        let asked = Asked {
+            method: Method::DELETE,
+            session: Some(session),
+            last_event: None,
+            token,
+            headers,
+            body: Bytes::new(),
+        };
+        // Many servers keep no sessions, and this one is over either way.
+        self.ask(&uri, asked).await.map(drop)
     }
 
     async fn get_stream(
         &self,
         uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Events, HttpError> {
-        let opened = self
-            .0
-            .get_stream(uri, session_id, last_event_id, auth_header, custom_headers);
-        opened.await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_sse_event_size: usize,
-    ) -> Result<Events, HttpError> {
-        let opened = self.0.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            max_sse_event_size,
-        );
-        opened.await
-    }
-}
-
-fn id_of(message: &ClientJsonRpcMessage) -> Option<RequestId> {
-    match message {
-        JsonRpcMessage::Request(request) => Some(request.id.clone()),
-        _ => None,
-    }
-}
-
-/// The answer to the request with this id.
-fn readable(
-    answer: StreamableHttpPostResponse,
-    id: Option<RequestId>,
-) -> StreamableHttpPostResponse {
-    match (answer, id) {
-        (StreamableHttpPostResponse::Sse(events, session), Some(id)) => {
-            let events = ReadableEvents { events, id };
-            StreamableHttpPostResponse::Sse(Box::pin(events), session)
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<Events, Failure> {
+        let asked = Asked {
+            method: Method::GET,
+            session,
+            last_event,
+            token,
+            headers,
+            body: Bytes::new(),
+        };
+        let mut response = self.ask(&uri, asked).await?;
+        match response.status() {
+            200..300 => {}
+            405 => return Err(StreamableHttpError::ServerDoesNotSupportSse),
+            status => return Err(unexpected(status, &response.error_body(Vec::new()).await)),
         }
-        (answer, _) => answer,
+        let content_type = response.content_type();
+        if !content_type.starts_with(EVENT_STREAM_MIME_TYPE) {
+            return Err(StreamableHttpError::UnexpectedContentType(Some(
+                content_type,
+            )));
+        }
+        Ok(events(response, None))
     }
 }
 
-/// The events of the answer to one request.
-struct ReadableEvents {
-    events: Events,
-    id: RequestId,
+fn unexpected(status: u16, body: &[u8]) -> Failure {
+    let status = StatusCode::from_u16(status);
+    let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+    let body: String = String::from_utf8_lossy(body).chars().take(TOLD).collect();
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {body}")))
 }
 
-impl Stream for ReadableEvents {
-    type Item = Result<Sse, SseError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut next = ready!(self.events.as_mut().poll_next(context));
-        if let Some(Ok(event)) = &mut next {
-            let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
-            if let Some(data) = event.data.as_mut().filter(|_| is_message) {
-                let message: Option<ServerJsonRpcMessage> = match read(data.as_bytes()) {
-                    Line::Nothing => None,
-                    // As on standard output, words for people are no answer.
-                    Line::Unreadable(..) if !data.trim_start().starts_with('{') => None,
-                    Line::Message(message) => Some(message),
-                    Line::Unreadable(_, why) => Some(failed(self.id.clone(), &why)),
-                };
-                // Written again, it has no halves of surrogate pairs any more.
-                if let Some(Ok(text)) = message.map(|message| serde_json::to_string(&message)) {
-                    *data = text;
+/// The events of a response, which answers the request with this id or none.
+fn events(response: HttpResponse, id: Option<RequestId>) -> Events {
+    // How much has come since the last event, in bytes.
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let begun = (response, Arc::clone(&waiting));
+    let pieces = stream::unfold(begun, async |(mut response, waiting)| {
+        let piece = match response.piece().await {
+            Ok(None) => return None,
+            Ok(Some(piece)) => {
+                let before = waiting.fetch_add(piece.len(), Ordering::Relaxed);
+                if before + piece.len() > LONGEST_MESSAGE {
+                    Err(io::Error::other(format!(
+                        "an event has more than {LONGEST_MESSAGE} bytes"
+                    )))
+                } else {
+                    Ok(piece)
                 }
             }
+            Err(error) => Err(io::Error::other(error)),
+        };
+        Some((piece, (response, waiting)))
+    });
+    let events = SseStream::from_bytes_stream(Box::pin(pieces));
+    Box::pin(events.map(move |event| {
+        waiting.store(0, Ordering::Relaxed);
+        event.map(|event| readable(event, id.as_ref()))
+    }))
+}
+
+/// An event that can be read. One that cannot be read fails the request that it is to answer.
+fn readable(mut event: Sse, id: Option<&RequestId>) -> Sse {
+    let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
+    if let Some(id) = id.filter(|_| is_message)
+        && let Some(data) = &mut event.data
+    {
+        let message: Option<ServerJsonRpcMessage> = match read(data.as_bytes()) {
+            Line::Nothing => None,
+            // As on standard output, words for people are no answer.
+            Line::Unreadable(..) if !data.trim_start().starts_with('{') => None,
+            Line::Message(message) => Some(message),
+            Line::Unreadable(_, why) => Some(failed(id.clone(), &why)),
+        };
+        // Written again, it has no halves of surrogate pairs any more.
+        if let Some(Ok(text)) = message.map(|message| serde_json::to_string(&message)) {
+            *data = text;
         }
-        Poll::Ready(next)
     }
+    event
 }

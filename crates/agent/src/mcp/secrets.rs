@@ -49,7 +49,7 @@ impl Secrets {
                 for (name, value) in headers {
                     secrets.add(name, value);
                 }
-                if let Ok(url) = reqwest::Url::parse(url) {
+                if let Ok(url) = url::Url::parse(url) {
                     secrets.add("password", url.password().unwrap_or_default());
                     for (name, value) in url.query_pairs() {
                         secrets.add(&name, &value);

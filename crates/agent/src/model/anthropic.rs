@@ -15,7 +15,7 @@ use super::key::Key;
 use super::reading::Reading;
 use super::server::{Answered, EventStream, Server};
 use super::{Finish, Message, Model, ModelError, ModelRequest, Reply, Role, Usage};
-use crate::http::{HttpSettings, Waits};
+use plaincall_http::{HttpSettings, Waits};
 
 /// Where the API is, if nothing else is said.
 const URL: &str = "https://api.anthropic.com/v1";

@@ -14,7 +14,7 @@ use super::key::Key;
 use super::reading::Reading;
 use super::server::{Answered, EventStream, Server};
 use super::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
-use crate::http::{HttpSettings, Waits};
+use plaincall_http::{HttpSettings, Waits};
 
 /// What stands behind the beginning of the addresses.
 const PATH: &str = "/chat/completions";

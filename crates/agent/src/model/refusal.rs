@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
+use plaincall_http::HttpResponse;
+use plaincall_http::http::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use plaincall_wire::openai::{ErrorObject, read_error};
 use plaincall_wire::page_title;
-use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 
 use super::ModelErrorKind::{Broken, Busy, Refused, TooLong};
 use super::{ModelError, ModelErrorKind};
-use crate::http::Answer;
 
 /// The longest part of a server's own words that is told, in bytes.
 const WORDS: usize = 600;
@@ -84,7 +84,7 @@ const NO_CREDIT: [&str; 8] = [
 ];
 
 /// Why an answer is none, by its status and body.
-pub(super) fn by_status(answer: &Answer, body: &[u8], asked: &Asked<'_>) -> ModelError {
+pub(super) fn by_status(answer: &HttpResponse, body: &[u8], asked: &Asked<'_>) -> ModelError {
     let status = answer.status();
     let headers = answer.headers();
     if (300..400).contains(&status) {

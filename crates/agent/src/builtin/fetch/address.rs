@@ -1,61 +1,17 @@
-//! Which addresses anybody may ask, and names that lead to no other.
-//!
-//! A name is resolved once for a connection, and the connection goes to an address that was looked at: a name that leads
-//! elsewhere the next moment leads nowhere else here.
+//! Which addresses anybody may ask.
 
-use std::fmt;
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::net::lookup_host;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 use crate::builtin::spelling::named;
-
-/// By these words a refused name is known again among the causes of an error.
-pub(super) const REFUSED: &str = "is on this machine or in a private network";
 
 /// What a model hears of such a host.
 pub(super) fn refused(host: &str) -> String {
     format!(
-        "{} {REFUSED}, and pages from there may not be fetched; go on without it",
+        "{} is on this machine or in a private network, and pages from there may not be fetched; go on without it",
         named(host)
     )
 }
-
-/// Resolves names to addresses that may be asked.
-#[derive(Debug)]
-pub(super) struct Resolver {
-    /// Others may be asked too.
-    pub(super) private: bool,
-}
-
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let private = self.private;
-        Box::pin(async move {
-            let found: Vec<SocketAddr> = lookup_host((name.as_str(), 0)).await?.collect();
-            let may_be_asked = |address: &&SocketAddr| private || may_be_asked(address.ip());
-            let public: Vec<SocketAddr> = found.iter().filter(may_be_asked).copied().collect();
-            if public.is_empty() && !found.is_empty() {
-                return Err(Refused(name.as_str().to_owned()).into());
-            }
-            Ok(Box::new(public.into_iter()) as Addrs)
-        })
-    }
-}
-
-/// A name that leads only to addresses that may not be asked.
-#[derive(Debug)]
-struct Refused(String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&refused(&self.0))
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// Whether a page may be fetched from an address: one of the public internet, and none of this machine's own.
 pub(super) fn may_be_asked(address: IpAddr) -> bool {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use encoding_rs::{Encoding, UTF_8};
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
-use reqwest::Url;
+use url::Url;
 
 /// How much of a page is told, in bytes.
 const TOLD: usize = 1 << 20;

@@ -343,7 +343,7 @@ impl Reader<'_> {
         }
         let url = self.text(key, node, disabled)?;
         if !disabled {
-            match reqwest::Url::parse(&url) {
+            match url::Url::parse(&url) {
                 Ok(parsed) if !matches!(parsed.scheme(), "http" | "https") => {
                     let message = "an address begins with `http://` or `https://`";
                     self.add(&node.span, message);
@@ -357,15 +357,12 @@ impl Reader<'_> {
             }
         }
         let headers = get("headers").map_or_else(Vec::new, |(key, node)| {
-            self.pairs(
-                key,
-                node,
-                disabled,
-                |name| match reqwest::header::HeaderName::from_bytes(name.as_bytes()) {
+            self.pairs(key, node, disabled, |name| {
+                match plaincall_http::http::header::HeaderName::from_bytes(name.as_bytes()) {
                     Ok(_) => None,
                     Err(_) => Some("is no name of a header"),
-                },
-            )
+                }
+            })
         });
         Some(McpReach::Http { url, headers })
     }

@@ -1,0 +1,34 @@
+//! Addresses of servers as people write them.
+
+/// Checks the address of a model server: `http://` or `https://` and a host, without a user name or a password.
+///
+/// # Errors
+/// Says what is wrong, without a password or what follows a `?`.
+///
+/// ```
+/// # use plaincall_http::check_address;
+/// assert!(check_address("http://localhost:11434/v1").is_ok());
+/// let wrong = check_address("localhost:11434").unwrap_err();
+/// assert!(wrong.ends_with("did you mean http://localhost:11434?"));
+/// ```
+pub fn check_address(url: &str) -> Result<(), String> {
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) => (Some(scheme), rest),
+        None => (None, url),
+    };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        return Err("the address of the model's server has a name or a password in it, which everybody could read in the list of processes; keys are given apart from it".to_owned());
+    }
+    let shown = url.split(['?', '#']).next().unwrap_or_default();
+    let is_http = |scheme: &str| ["http", "https"].contains(&&*scheme.to_ascii_lowercase());
+    match scheme {
+        None if !host.is_empty() => Err(format!(
+            "{shown}: an address begins with http:// or https://; did you mean http://{shown}?"
+        )),
+        Some(scheme) if is_http(scheme) && !host.is_empty() => Ok(()),
+        _ => Err(format!(
+            "{shown}: an address that begins with http:// or https:// is needed, such as http://localhost:11434/v1"
+        )),
+    }
+}

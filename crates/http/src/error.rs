@@ -1,0 +1,180 @@
+//! Why there is no answer, in words for people.
+
+use std::error::Error;
+use std::fmt::{self, Write as _};
+use std::io;
+use std::time::Duration;
+
+use hyper_util::client::legacy::Error as ClientError;
+use rustls::CertificateError;
+
+/// Why there is no answer, or only a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpError {
+    kind: HttpErrorKind,
+    /// What the server, whose name comes before it, has done.
+    words: String,
+}
+
+/// What kind of error it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpErrorKind {
+    /// The settings cannot work.
+    Settings,
+    /// No connection came about.
+    Connect,
+    /// A machine answers, but nothing listens there.
+    NobodyListens,
+    /// The name leads only to addresses that may not be asked.
+    NotAllowed,
+    /// Something did not come in time.
+    Timeout,
+    /// The connection broke.
+    Broken,
+    /// The body is too long.
+    TooLong,
+}
+
+impl HttpError {
+    pub(crate) fn new(kind: HttpErrorKind, words: impl Into<String>) -> Self {
+        let words = words.into();
+        Self { kind, words }
+    }
+
+    pub(crate) fn late(what: &str, time: Duration) -> Self {
+        let time = match time.as_secs() {
+            _ if time < Duration::from_secs(2) => format!("{} ms", time.as_millis()),
+            seconds => format!("{seconds} seconds"),
+        };
+        Self::new(HttpErrorKind::Timeout, format!("{what} for {time}"))
+    }
+
+    pub(crate) fn too_long(most: usize) -> Self {
+        let words = format!("has answered with more than {most} bytes");
+        Self::new(HttpErrorKind::TooLong, words)
+    }
+
+    pub(crate) fn sending(error: &ClientError) -> Self {
+        if chain(error.source()).any(<dyn Error>::is::<NotAllowed>) {
+            return Self::new(HttpErrorKind::NotAllowed, "may not be asked");
+        }
+        let words = causes(error);
+        if !error.is_connect() {
+            let words = format!("has closed the connection: {words}");
+            return Self::new(HttpErrorKind::Broken, words);
+        }
+        let mut io = chain(error.source()).filter_map(<dyn Error>::downcast_ref::<io::Error>);
+        if io.any(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            let words = "cannot be reached: the connection is refused";
+            return Self::new(HttpErrorKind::NobodyListens, words);
+        }
+        Self::new(
+            HttpErrorKind::Connect,
+            format!("cannot be reached: {words}"),
+        )
+    }
+
+    pub(crate) fn reading(error: &(dyn Error + 'static)) -> Self {
+        let words = format!("has broken off its answer: {}", chained(Some(error)));
+        Self::new(HttpErrorKind::Broken, words)
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> HttpErrorKind {
+        self.kind
+    }
+
+    /// Whether no connection came about, so that the server knows nothing of the request.
+    pub fn is_connect(&self) -> bool {
+        matches!(
+            self.kind,
+            HttpErrorKind::Connect | HttpErrorKind::NobodyListens
+        )
+    }
+
+    /// The error as a sentence about a server of this name: `the model's server at http://…`.
+    pub fn told(&self, server: &str) -> String {
+        if self.kind == HttpErrorKind::Settings {
+            self.words.clone()
+        } else {
+            format!("{server} {}", self.words)
+        }
+    }
+}
+
+impl fmt::Display for HttpError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.told("the server"))
+    }
+}
+
+impl Error for HttpError {}
+
+/// A name leads only to addresses that [`HttpSettings::allow`](crate::HttpSettings::allow) refuses.
+#[derive(Debug)]
+pub(crate) struct NotAllowed;
+
+impl fmt::Display for NotAllowed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("none of its addresses may be asked")
+    }
+}
+
+impl Error for NotAllowed {}
+
+/// Returns the causes of an error, but not the error itself: it may hold the address, and that a secret.
+pub fn causes(error: &dyn Error) -> String {
+    chained(error.source())
+}
+
+/// An error and all its causes.
+fn chain<'e>(
+    error: Option<&'e (dyn Error + 'static)>,
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(error, |&error| error.source())
+}
+
+fn chained(error: Option<&(dyn Error + 'static)>) -> String {
+    let mut text = String::new();
+    for error in chain(error) {
+        let said = in_words(error);
+        // Some repeat what their cause says.
+        if !text.ends_with(&said) {
+            let colon = if text.is_empty() { "" } else { ": " };
+            let _ = write!(text, "{colon}{said}");
+        }
+    }
+    if text.is_empty() {
+        text.push_str("something went wrong");
+    }
+    text
+}
+
+/// One error in words. Certificates have errors whose names only programmers know.
+fn in_words(error: &(dyn Error + 'static)) -> String {
+    use CertificateError as Wrong;
+    let mut inner = error;
+    // It is packed more than once, and not as a cause.
+    while let Some(packed) = inner
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref)
+    {
+        inner = packed;
+    }
+    let Some(rustls::Error::InvalidCertificate(wrong)) = inner.downcast_ref() else {
+        return error.to_string();
+    };
+    let words = match wrong {
+        Wrong::Expired | Wrong::ExpiredContext { .. } => "its certificate has expired",
+        Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => "its certificate is not valid yet",
+        Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => {
+            "its certificate is for another name"
+        }
+        Wrong::Revoked => "its certificate was revoked",
+        Wrong::UnknownIssuer => {
+            "its certificate is issued by a certificate authority this system does not trust"
+        }
+        _ => "its certificate cannot be trusted; it may be self-signed",
+    };
+    words.to_owned()
+}

@@ -1,0 +1,22 @@
+//! The HTTP client of the agent and the gateway: one way to model servers, MCP servers and pages.
+//!
+//! - TLS is `rustls` with `ring`; the system decides which certificates are trusted. On a system without certificates
+//!   plain HTTP works, and every certificate is refused.
+//! - The environment is never read: no proxy is used unless [`HttpSettings::proxy`] names one.
+//! - Redirects are not followed: a key must not go to a place that nobody named.
+//! - A request is sent again only if nothing of it was written, because a kept connection was closed.
+//! - Every wait has an end, and every body a longest length.
+
+mod address;
+mod client;
+mod connect;
+mod error;
+mod response;
+
+pub use address::check_address;
+pub use client::{HttpClient, HttpSettings, Proxy};
+pub use connect::check_certificates;
+pub use error::{HttpError, HttpErrorKind, causes};
+pub use http;
+pub use hyper::body::Bytes;
+pub use response::{HttpResponse, Waits};
