@@ -53,8 +53,8 @@ pub use reply::{End, Flow, Next, Reply};
 pub use server::replay::Replay;
 #[cfg(feature = "server")]
 pub use server::{
-    Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observe,
-    Report, Retries, ServerLimits, Timeouts, Upstream,
+    Answered, ConfigError, Contents, Gateway, GatewayConfig, LocalModel, Observe, Report, Retries,
+    ServerLimits, Timeouts, Upstream,
 };
 pub use settings::{ArgumentMode, Markers, ModelSettings, ReasoningSpan};
 pub use translate::{Caller, Translation, translate};

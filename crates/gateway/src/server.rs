@@ -42,9 +42,7 @@ use crate::key::Fresh;
 use crate::offers::Offers;
 use crate::refusal::Refusal;
 use crate::server::access::Keys;
-pub use crate::server::config::{
-    ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts,
-};
+pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimits, Timeouts};
 pub use crate::server::local::{Answered, LocalModel};
 use crate::server::metrics::Metrics;
 pub use crate::server::report::{Contents, Observe, Report};

@@ -80,10 +80,11 @@ impl Proxy {
 
     fn matcher(&self) -> Result<Matcher, HttpError> {
         let of = |url: &Option<String>, kind: &str| {
-            let url = url.clone().unwrap_or_default();
             let is_http = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));
-            if url.is_empty() || url.parse().is_ok_and(|uri| is_http(&uri)) {
-                return Ok(url);
+            match url {
+                None => return Ok(String::new()),
+                Some(url) if url.parse().is_ok_and(|uri| is_http(&uri)) => return Ok(url.clone()),
+                Some(_) => {}
             }
             // What stands there may hold a password: it is not repeated.
             let words =
@@ -148,11 +149,9 @@ impl HttpClient {
         waits: Waits,
     ) -> Result<HttpResponse, HttpError> {
         let asked = Instant::now();
-        let deadline = asked.checked_add(waits.whole);
         let first = waits.first.min(waits.whole);
-        let sent = self.request(request);
         let what = "has not begun to answer";
-        let response = within(first, what, deadline, waits.whole, sent).await??;
+        let response = within(first, what, None, first, self.request(request)).await??;
         Ok(HttpResponse::begun(response, waits, asked))
     }
 

@@ -140,19 +140,18 @@ impl HttpResponse {
         }
     }
 
-    /// The whole body.
+    /// The whole body, after what has been read of it.
     ///
     /// # Errors
     /// It has more than this many bytes, did not come in time, or the connection broke.
-    pub async fn body(&mut self, most: usize) -> Result<Vec<u8>, HttpError> {
-        let mut body = Vec::new();
+    pub async fn body(&mut self, mut begun: Vec<u8>, most: usize) -> Result<Vec<u8>, HttpError> {
         while let Some(piece) = self.piece().await? {
-            if body.len() + piece.len() > most {
+            if begun.len() + piece.len() > most {
                 return Err(HttpError::too_long(most));
             }
-            body.extend_from_slice(&piece);
+            begun.extend_from_slice(&piece);
         }
-        Ok(body)
+        Ok(begun)
     }
 
     /// The beginning of the body of an error, as far as it comes soon, after what has been read of it.

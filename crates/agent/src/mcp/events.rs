@@ -180,7 +180,7 @@ impl StreamableHttpClient for EventClient {
         }
         let is_empty = response.header(&CONTENT_LENGTH) == "0";
         if is_json || is_empty {
-            let body = response.body(LONGEST_MESSAGE).await;
+            let body = response.body(Vec::new(), LONGEST_MESSAGE).await;
             let body = body.map_err(StreamableHttpError::Client)?;
             return match serde_json::from_slice(&body) {
                 Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),

@@ -295,9 +295,10 @@ impl Answered {
             }
             let text = begun.trim_ascii_start();
             if text.starts_with(b"{") || text.starts_with(b"[") || text.is_empty() {
-                let rest = answer.body(WHOLE_BYTES).await;
-                begun.extend(rest.map_err(|error| failed(&error, asked))?);
-                return Ok(Self::Whole(begun));
+                let whole = answer.body(begun, WHOLE_BYTES).await;
+                return whole
+                    .map(Self::Whole)
+                    .map_err(|error| failed(&error, asked));
             }
             if let Some(title) = page_title(&content_type, text) {
                 begun = answer.error_body(begun).await;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::{Request, State};
+use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -25,7 +26,6 @@ use crate::server::chat::run::{Run, stream};
 use crate::server::forward::forward;
 use crate::server::incoming::{Entered, enter, refuse};
 use crate::server::report::Ticket;
-use crate::server::upstream::Asking;
 
 pub(super) async fn chat(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     match enter(&shared, "/v1/chat/completions", request, can_be_read).await {
@@ -100,7 +100,7 @@ async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
 /// A request whose answer is not streamed.
 struct Asked<'s> {
     shared: &'s Shared,
-    asking: &'s Asking,
+    asking: &'s HeaderMap,
     ticket: &'s mut Ticket,
 }
 

@@ -12,14 +12,14 @@ use crate::server::upstream::Answer;
 
 /// Passes on an answer of the model's server as it comes.
 pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
-    if has_no_body(given.status) {
+    if has_no_body(given.status()) {
         return forward_head(given, ticket);
     }
-    let (filler, body) = pipe(given.idle());
-    let status = given.status;
+    let (filler, body) = pipe(ticket.patience());
+    let status = given.status();
     let response = head(&mut given, Body::new(body));
     let mut end = StreamEnd {
-        is_stream: given.is_event_stream() && given.content_encoding.is_none(),
+        is_stream: given.is_event_stream() && given.header(&CONTENT_ENCODING).is_none(),
         last: *b"\n\n",
     };
     ticket.body_is_sent();
@@ -67,20 +67,20 @@ fn has_no_body(status: u16) -> bool {
 
 /// Passes on the head of an answer alone, as `HEAD` wants it.
 pub(super) fn forward_head(mut given: Answer, mut ticket: Ticket) -> Response {
-    ticket.end(given.status, None);
+    ticket.end(given.status(), None);
     // How long the body would be is not known, so that nothing is said of it; nobody asks for this one.
-    let (_, body) = pipe(given.idle());
+    let (_, body) = pipe(ticket.patience());
     head(&mut given, Body::new(body))
 }
 
 /// The head of an answer, before a body.
 fn head(given: &mut Answer, body: Body) -> Response {
-    let content_type = given.content_type.clone().unwrap_or(answer::JSON);
-    let mut response = answer::with(given.status, content_type, body);
-    if has_no_body(given.status) {
+    let content_type = given.header(&CONTENT_TYPE).cloned().unwrap_or(answer::JSON);
+    let mut response = answer::with(given.status(), content_type, body);
+    if has_no_body(given.status()) {
         response.headers_mut().remove(CONTENT_TYPE);
     }
-    if let Some(encoding) = &given.content_encoding {
+    if let Some(encoding) = given.header(&CONTENT_ENCODING) {
         let headers = response.headers_mut();
         headers.insert(CONTENT_ENCODING, encoding.clone());
     }

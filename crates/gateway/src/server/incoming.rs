@@ -20,7 +20,6 @@ use crate::server::filtered::filtered;
 use crate::server::headers::for_upstream;
 use crate::server::place::PlacedBody;
 use crate::server::report::Ticket;
-use crate::server::upstream::Asking;
 use crate::server::{Shared, answer};
 
 /// The longest id of a request that is taken over from a client.
@@ -39,7 +38,7 @@ pub(super) struct Entered {
     /// The key of the client; empty if it has none.
     pub(super) caller: String,
     /// What goes to the model's server beside the body.
-    pub(super) asking: Asking,
+    pub(super) asking: HeaderMap,
     pub(super) ticket: Ticket,
 }
 
@@ -202,10 +201,10 @@ fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
 }
 
 /// What goes to the model's server beside the body.
-fn asking(shared: &Shared, headers: &HeaderMap, id: &str) -> Asking {
+fn asking(shared: &Shared, headers: &HeaderMap, id: &str) -> HeaderMap {
     let mut headers = for_upstream(headers, shared.config.passes_keys());
     headers.insert(REQUEST_ID, header(id));
-    Asking { headers }
+    headers
 }
 
 /// An answer with the id of its request.

@@ -92,14 +92,14 @@ async fn handle(shared: &Shared, entered: Entered) -> Response {
     };
     for name in [ACCEPT, CONTENT_ENCODING, CONTENT_TYPE] {
         if let Some(value) = head.headers.get(&name) {
-            asking.headers.insert(name, value.clone());
+            asking.insert(name, value.clone());
         }
     }
     ticket.asked(&body);
     let is_head = head.method == Method::HEAD;
     // Servers of models know no `HEAD`.
     let method = if is_head { Method::GET } else { head.method };
-    match shared.connection.pass(method, &path, body, &asking).await {
+    match shared.connection.pass(method, &path, asking, body).await {
         Ok(answer) if is_head => forward_head(answer, ticket),
         Ok(answer) => forward(answer, ticket),
         Err(refusal) => refuse(ticket, &refusal),

@@ -117,6 +117,11 @@ impl Ticket {
         self.place = Some(Arc::clone(place));
     }
 
+    /// How long is waited for the client to take a piece of the answer.
+    pub(super) fn patience(&self) -> Duration {
+        self.shared.config.timeouts.idle
+    }
+
     /// Its body takes this room.
     pub(super) fn room(&mut self, room: Option<OwnedSemaphorePermit>) {
         self.room = room;

@@ -3,14 +3,13 @@
 mod http;
 
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody as _};
+use axum::body::Bytes;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderMap, HeaderValue, Method, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use plaincall_http::{HttpError, HttpErrorKind, HttpResponse, Waits};
 use plaincall_wire::openai::{ErrorObject, read_error};
 use plaincall_wire::page_title;
 use tokio::sync::watch;
@@ -20,17 +19,15 @@ use crate::server::answer::JSON;
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
 use crate::server::headers::for_client;
 use crate::server::local::LocalModel;
-use crate::server::upstream::http::{HttpServer, causes};
+use crate::server::upstream::http::HttpServer;
 
 /// How many bytes of an answer are taken at once.
 pub(super) const READ: usize = 2 << 10;
 
-/// How much of the body of an error is read, in bytes.
-const ERROR_BYTES: usize = 64 << 10;
 /// How much of a body must be there to tell whether it is a page, in bytes: as long as `<!doctype html`.
 const PAGE_BEGIN: usize = 14;
-/// How long is waited for it: the status is known already, and the client shall hear it while it is still to be told.
-const ERROR_TIME: Duration = Duration::from_secs(2);
+/// How much of a body is looked at to tell that.
+const MOST_BLANK: usize = 64 << 10;
 
 /// Where the model is.
 #[derive(Clone)]
@@ -61,9 +58,7 @@ impl Upstream {
     pub fn local(model: impl LocalModel + 'static) -> Self {
         Self::Local(Arc::new(model))
     }
-}
 
-impl Upstream {
     /// The key that the model's server wants.
     pub(super) fn key(&self) -> Option<&str> {
         match self {
@@ -102,25 +97,13 @@ enum Way {
     Local(Arc<dyn LocalModel>),
 }
 
-/// What goes with a request beside its body.
-#[derive(Clone, Debug)]
-pub(super) struct Asking {
-    pub(super) headers: HeaderMap,
-}
-
-/// An answer whose head has come.
+/// An answer whose head has come, with a status of success.
 pub(super) struct Answer {
-    /// The status, which is one of success.
-    pub(super) status: u16,
-    /// How the body is encoded, if it is: nobody has asked for that.
-    pub(super) content_encoding: Option<HeaderValue>,
-    pub(super) content_type: Option<HeaderValue>,
+    response: HttpResponse,
     /// Headers that are for the client.
     pub(super) headers: HeaderMap,
-    body: Body,
     /// What has come and has not been taken.
     rest: Bytes,
-    idle: Duration,
     is_over: watch::Receiver<bool>,
 }
 
@@ -145,11 +128,15 @@ impl Connection {
     }
 
     /// Asks for a completion. The body is that of the request.
-    pub(super) async fn complete(&self, body: Vec<u8>, asking: &Asking) -> Result<Answer, Refusal> {
-        let mut headers = asking.headers.clone();
+    pub(super) async fn complete(
+        &self,
+        body: Vec<u8>,
+        headers: &HeaderMap,
+    ) -> Result<Answer, Refusal> {
+        let mut headers = headers.clone();
         headers.insert(CONTENT_TYPE, JSON);
-        let asked = self.ask(Method::POST, "/chat/completions", headers, body.into());
-        self.for_client(asked.await)
+        let path = "/chat/completions";
+        self.pass(Method::POST, path, headers, body).await
     }
 
     /// How often a request has been sent again.
@@ -173,27 +160,21 @@ impl Connection {
         &self,
         method: Method,
         path: &str,
+        headers: HeaderMap,
         body: Vec<u8>,
-        asking: &Asking,
     ) -> Result<Answer, Refusal> {
-        let headers = asking.headers.clone();
-        let asked = self.ask(method, path, headers, body.into());
-        self.for_client(asked.await)
+        match self.ask(method, path, headers, body.into()).await {
+            // In one that is encoded the gateway's own key could not be found.
+            Ok(answer) if self.key.is_some() => answer.readable(),
+            Ok(answer) => Ok(answer),
+            Err(refusal) => Err(self.told(refusal)),
+        }
     }
 
     /// Asks for something that no client has asked for. What fails has the status of the model's server.
     pub(super) async fn fetch(&self, path: &str) -> Result<Answer, Refusal> {
         self.ask(Method::GET, path, HeaderMap::new(), Bytes::new())
             .await
-    }
-
-    /// An answer that may go to a client. In one that is encoded the gateway's own key could not be found.
-    fn for_client(&self, asked: Result<Answer, Refusal>) -> Result<Answer, Refusal> {
-        match asked {
-            Ok(answer) if self.key.is_some() => answer.readable(),
-            Ok(answer) => Ok(answer),
-            Err(refusal) => Err(self.told(refusal)),
-        }
     }
 
     /// Why the model's server has not answered, as the client is told it.
@@ -244,16 +225,17 @@ impl Connection {
             asked = asked => asked,
             () = over(&self.is_over) => return Err(Refusal::shutting_down()),
         };
-        let (status, headers, body) =
-            asked.map_err(|_| late("has not begun to answer", wait))??;
+        let response = asked.map_err(|_| {
+            let seconds = wait.as_secs();
+            late(format!(
+                "the model's server has not begun to answer for {seconds} seconds"
+            ))
+        })??;
+        let status = response.status();
         let mut answer = Answer {
-            status,
-            content_encoding: headers.get(CONTENT_ENCODING).cloned(),
-            content_type: headers.get(CONTENT_TYPE).cloned(),
-            headers: for_client(&headers),
-            body,
+            headers: for_client(response.headers()),
+            response,
             rest: Bytes::new(),
-            idle: self.timeouts.idle,
             is_over: self.is_over.clone(),
         };
         if (200..300).contains(&status) {
@@ -262,11 +244,11 @@ impl Connection {
                 None => Ok(answer),
             };
         }
-        let body = answer.begin(ERROR_BYTES).await;
-        let mut error = if let Some(title) = page_title(answer.content_type(), &body) {
-            ErrorObject::new("upstream_error", page(status, &title))
-        } else {
-            read_error(&body)
+        let response = &mut answer.response;
+        let body = response.error_body(Vec::new()).await;
+        let mut error = match page_title(response.header(&CONTENT_TYPE), &body) {
+            Some(title) => ErrorObject::new("upstream_error", page(status, &title)),
+            None => read_error(&body),
         };
         if error.message.as_deref().is_none_or(str::is_empty) {
             error = ErrorObject::new(
@@ -275,12 +257,9 @@ impl Connection {
             );
         }
         let mut refusal = Refusal::of_upstream(status, error);
-        let retry_after = headers.get(RETRY_AFTER);
+        let retry_after = answer.headers.remove(RETRY_AFTER);
         refusal.retry_after = retry_after.and_then(|value| value.to_str().ok().map(str::to_owned));
-        let limits = answer
-            .headers
-            .iter()
-            .filter(|(name, _)| *name != RETRY_AFTER);
+        let limits = answer.headers.iter();
         refusal.headers = limits
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
             .collect();
@@ -291,19 +270,19 @@ impl Connection {
         Err(refusal)
     }
 
-    /// Asks, and waits for the head of the answer: its status, its headers, and where the rest comes from.
+    /// Asks, and waits for the head of the answer.
     async fn head(
         &self,
         method: &Method,
         path: &str,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<(u16, HeaderMap, Body), Refusal> {
+    ) -> Result<HttpResponse, Refusal> {
+        let waits = Waits::new(self.timeouts.first_byte, self.timeouts.idle, Duration::MAX);
         match &self.way {
             Way::Http(server) => {
                 let response = server.ask(method, path, headers, body).await?;
-                let (head, body) = response.into_parts();
-                Ok((head.status.as_u16(), head.headers, Body::new(body)))
+                Ok(HttpResponse::new(response, waits))
             }
             Way::Local(model) => {
                 let request = Request::builder().method(method).uri(format!("/v1{path}"));
@@ -314,17 +293,26 @@ impl Connection {
                 let mut request = request.body(body).map_err(|error| failed(&error))?;
                 *request.headers_mut() = headers;
                 let response = model.answer(request).await;
-                let (head, body) = response.map_err(|error| failed(&error))?.into_parts();
-                Ok((head.status.as_u16(), head.headers, body))
+                let response = response.map_err(|error| failed(&error))?;
+                Ok(HttpResponse::new(response, waits))
             }
         }
     }
 }
 
 impl Answer {
+    pub(super) fn status(&self) -> u16 {
+        self.response.status()
+    }
+
+    /// The value of a header of the model's server.
+    pub(super) fn header(&self, name: &HeaderName) -> Option<&HeaderValue> {
+        self.response.headers().get(name)
+    }
+
     /// This answer, if its body can be read.
     pub(super) fn readable(self) -> Result<Self, Refusal> {
-        match &self.content_encoding {
+        match self.header(&CONTENT_ENCODING) {
             Some(encoding) if *encoding != "identity" => Err(Refusal::upstream(
                 "the model's server has encoded its answer, which it was asked not to do",
             )),
@@ -344,91 +332,53 @@ impl Answer {
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
-        let next = tokio::time::timeout(self.idle, next(&mut self.body));
         tokio::select! {
-            next = next => next.unwrap_or_else(|_| Err(late("has fallen silent", self.idle))),
+            piece = self.response.piece() => piece.map_err(|error| failed(&error)),
             () = over(&self.is_over) => Err(Refusal::shutting_down()),
         }
     }
 
-    /// How long is waited for each piece.
-    pub(super) fn idle(&self) -> Duration {
-        self.idle
-    }
-
     /// The whole body.
     pub(super) async fn whole(&mut self, most: usize) -> Result<Vec<u8>, Refusal> {
-        let mut body = Vec::new();
-        while let Some(piece) = self.next().await? {
-            if body.len() + piece.len() > most {
-                let message =
-                    format!("the answer of the model's server has more than {most} bytes");
-                return Err(Refusal::upstream(message));
-            }
-            body.extend_from_slice(&piece);
+        let begun = std::mem::take(&mut self.rest).into();
+        tokio::select! {
+            body = self.response.body(begun, most) => body.map_err(|error| failed(&error)),
+            () = over(&self.is_over) => Err(Refusal::shutting_down()),
         }
-        Ok(body)
     }
 
     /// The title of the web page that this is, if it is one in the place of an answer.
     ///
     /// Only what calls itself a text, or nothing, can be one. Nothing of what is not one is lost.
     async fn page(&mut self) -> Result<Option<String>, Refusal> {
-        let may_be_one = match self.content_type() {
-            "" => true,
-            _ if self.is_event_stream() => false,
-            other => other.starts_with("text/"),
-        };
-        if !may_be_one || self.content_encoding.is_some() {
+        let content_type = self.response.content_type();
+        let may_be_one = content_type.is_empty() || content_type.starts_with("text/");
+        if !may_be_one || self.is_event_stream() || self.header(&CONTENT_ENCODING).is_some() {
             return Ok(None);
         }
-        while self.rest.trim_ascii_start().len() < PAGE_BEGIN {
+        while self.rest.trim_ascii_start().len() < PAGE_BEGIN && self.rest.len() <= MOST_BLANK {
             let Some(piece) = self.next().await? else {
                 break;
             };
             self.rest = [&*self.rest, &*piece].concat().into();
-            if self.rest.len() > ERROR_BYTES {
-                break;
-            }
         }
-        if page_title(self.content_type(), &self.rest).is_none() {
+        if page_title(&content_type, &self.rest).is_none() {
             return Ok(None);
         }
-        let page = self.begin(ERROR_BYTES).await;
-        Ok(page_title(self.content_type(), &page))
-    }
-
-    /// The beginning of the body, as far as it comes in time.
-    async fn begin(&mut self, most: usize) -> Vec<u8> {
-        let mut body = Vec::from(std::mem::take(&mut self.rest));
-        let gathered = async {
-            while body.len() < most
-                && let Ok(Some(piece)) = next(&mut self.body).await
-            {
-                body.extend_from_slice(&piece);
-            }
-        };
-        // What has come is enough.
-        let _ = tokio::time::timeout(self.idle.min(ERROR_TIME), gathered).await;
-        body.truncate(most);
-        body
+        let page = self.response.error_body(self.rest.to_vec()).await;
+        Ok(page_title(&content_type, &page))
     }
 
     /// Whether it is JSON, and no stream.
     pub(super) fn is_json(&self) -> bool {
-        self.content_type().starts_with("application/json")
+        self.response.content_type().starts_with("application/json")
     }
 
     /// Whether it is an event stream.
     pub(super) fn is_event_stream(&self) -> bool {
-        self.content_type().starts_with("text/event-stream")
-    }
-
-    fn content_type(&self) -> &str {
-        let value = self.content_type.as_ref();
-        value
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
+        self.response
+            .content_type()
+            .starts_with("text/event-stream")
     }
 }
 
@@ -449,26 +399,6 @@ fn no_api(status: u16, title: &str) -> Refusal {
     .for_good()
 }
 
-/// The next piece of a body.
-async fn next(body: &mut Body) -> Result<Option<Bytes>, Refusal> {
-    loop {
-        let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
-        match frame.map(|frame| frame.map(hyper::body::Frame::into_data)) {
-            None => return Ok(None),
-            Some(Ok(Ok(piece))) => return Ok(Some(piece)),
-            // What stands behind a body tells nothing of it.
-            Some(Ok(Err(_))) => {}
-            Some(Err(error)) => {
-                let message = format!(
-                    "the answer of the model's server broke off: {}",
-                    causes(&error)
-                );
-                return Err(Refusal::upstream(message));
-            }
-        }
-    }
-}
-
 /// Completes when what has not been answered will not be any more.
 async fn over(is_over: &watch::Receiver<bool>) {
     let mut is_over = is_over.clone();
@@ -478,8 +408,15 @@ async fn over(is_over: &watch::Receiver<bool>) {
     }
 }
 
-fn late(what: &str, time: Duration) -> Refusal {
-    let seconds = time.as_secs();
-    let message = format!("the model's server {what} for {seconds} seconds");
+/// Why there is no answer, or only a part of one.
+fn failed(error: &HttpError) -> Refusal {
+    let message = error.told("the model's server");
+    match error.kind() {
+        HttpErrorKind::Timeout => late(message),
+        _ => Refusal::upstream(message),
+    }
+}
+
+fn late(message: String) -> Refusal {
     Refusal::new(504, ErrorObject::new("timeout_error", message))
 }

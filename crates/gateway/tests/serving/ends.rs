@@ -56,7 +56,7 @@ async fn before_it_has_begun() {
         ),
         (Script::json(302, &json!("gone")), 502, ""),
         (Script::nothing(Then::Stall), 504, "has not begun to answer"),
-        (Script::nothing(Then::Break), 502, "broke"),
+        (Script::nothing(Then::Break), 502, "closed the connection"),
         (Script::nothing(Then::Reset), 502, "reset"),
         (begun(Then::Stall), 504, "has fallen silent"),
         (begun(Then::Break), 502, "broke"),

@@ -21,7 +21,7 @@ use crate::reply::{Flow, Next, Reply};
 use crate::server::chat::{answer_id, now};
 use crate::server::pipe::{Filler, pipe};
 use crate::server::report::Ticket;
-use crate::server::upstream::{Answer, Asking};
+use crate::server::upstream::Answer;
 use crate::server::{Shared, answer};
 
 /// How long is waited behind the end of a reply for what it cost, in all.
@@ -36,7 +36,7 @@ pub(super) struct Run {
     request: ChatCompletionRequest<'static>,
     /// What is to be asked next.
     body: Option<Vec<u8>>,
-    asking: Asking,
+    asking: HeaderMap,
     exchange: Exchange,
     given: Option<Answer>,
     /// What may still come behind the end of the reply, if that has come.
@@ -88,7 +88,7 @@ impl Run {
         body: Vec<u8>,
         plan: ReplyPlan,
         seed: Secret,
-        asking: Asking,
+        asking: HeaderMap,
         ticket: Ticket,
     ) -> Self {
         let answer = StreamedAnswer::new(answer_id(&seed), now(), plan.includes_usage());
