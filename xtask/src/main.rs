@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["test"] => test(),
+        ["test"] => test(false),
         ["test", "--all"] => test_all(),
         ["clients"] => clients::test(&root()),
         ["mcp"] => mcp::test(&root()),
@@ -121,32 +121,23 @@ fn program(name: &OsStr) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn test() -> Result<(), String> {
+fn test(all: bool) -> Result<(), String> {
     let begun = Instant::now();
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     println!("== house rules");
     house::check(&root())?;
     println!("== notices");
     notices::check(&root())?;
-    let lints = [
-        "clippy",
+    suites::run(all)?;
+    let load = [
+        "build",
         "--workspace",
-        "--all-targets",
-        "--",
-        "--deny",
-        "warnings",
+        "--features",
+        "plaincall/tracing",
+        "--bin",
+        "load",
     ];
-    step("lints", &mut cargo(&lints))?;
-    suites::run()?;
-    // Of the whole workspace, so that the dependencies are those that are built already.
-    let spans = ["--workspace", "--features", "plaincall/tracing"];
-    let spans = [&spans[..], &["--test", "tracing"]].concat();
-    let deny = ["--lib", "--", "--deny", "warnings"];
-    step("lints of spans", cargo(&["clippy"]).args(&spans).args(deny))?;
-    step("spans", cargo(&["test"]).args(&spans))?;
-    // Of the whole workspace too; `cargo run` would build the dependencies anew for one package.
-    let load = ["build", "--workspace", "--bin", "load"];
-    step("build of load", &mut cargo(&load))?;
+    step("build of load", &mut suites::linting_cargo(&load))?;
     step("load", &mut Command::new(target().join("debug/load")))?;
     step(
         "documents",
@@ -161,7 +152,7 @@ fn test() -> Result<(), String> {
 
 /// Also what needs more than Rust.
 fn test_all() -> Result<(), String> {
-    test()?;
+    test(true)?;
     agent_features()?;
     deny::check(&root())?;
     clients::test(&root())?;
@@ -229,6 +220,13 @@ fn command(profile: &str) -> Result<PathBuf, String> {
 }
 
 fn docs() -> Result<(), String> {
-    let write = ["test", "--package", "plaincall-cli", "--test", "reference"];
+    let write = [
+        "test",
+        "--package",
+        "plaincall-cli",
+        "--test",
+        "tests",
+        "reference::",
+    ];
     step("docs", cargo(&write).env("SNAPSHOTS", "overwrite"))
 }

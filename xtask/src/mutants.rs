@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A crate; its own tests decide about a change to it, and some of the oracle's.
+/// A crate; its tests decide about a change to it, and some of the oracle's.
 struct Subject {
     name: &'static str,
     package: &'static str,
@@ -18,12 +18,10 @@ struct Subject {
     all: Tests,
 }
 
-/// Tests beside those within the crate's sources.
+/// Tests of the crate and of the oracle.
 struct Tests {
-    /// Which of the oracle.
-    oracle: &'static [&'static str],
-    /// Whether those in the crate's folder of tests belong to them.
-    with_own: bool,
+    /// The modules of tests that have nothing to say of the crate, or take long.
+    skipped: &'static [&'static str],
     /// How much those with random inputs draw: as much as finds a change, and no more.
     environment: &'static [(&'static str, &'static str)],
 }
@@ -34,8 +32,7 @@ const SUBJECTS: &[Subject] = &[
         package: "plaincall-plan",
         quick: None,
         all: Tests {
-            oracle: &["plan"],
-            with_own: true,
+            skipped: &["contract::", "oracle::"],
             environment: &[("PLAN_CASES", "4000")],
         },
     },
@@ -43,13 +40,18 @@ const SUBJECTS: &[Subject] = &[
         name: "syntax",
         package: "plaincall-syntax",
         quick: Some(Tests {
-            oracle: &["oracle"],
-            with_own: false,
+            skipped: &[
+                "bytes::",
+                "contract::",
+                "dialects::",
+                "messages::",
+                "parser::",
+                "plan::",
+            ],
             environment: &[("ORACLE_TOKENS", "3"), ("ORACLE_CASES", "2000")],
         }),
         all: Tests {
-            oracle: &["contract", "oracle"],
-            with_own: true,
+            skipped: &["plan::"],
             environment: &[("ORACLE_TOKENS", "4"), ("ORACLE_CASES", "10000")],
         },
     },
@@ -60,25 +62,18 @@ impl Subject {
     fn first(&self) -> &Tests {
         self.quick.as_ref().unwrap_or(&self.all)
     }
+}
 
-    /// What is built and run for each change, as cargo's arguments. What does not run need not be built either.
-    fn arguments(&self, root: &Path, tests: &Tests) -> Result<Vec<String>, String> {
-        let folder = root.join("crates").join(self.name).join("tests");
-        let failed = |error| format!("{}: {error}", folder.display());
-        let mut names: Vec<String> = tests.oracle.iter().map(|&name| name.to_owned()).collect();
-        if tests.with_own {
-            for entry in fs::read_dir(&folder).map_err(failed)? {
-                let path = entry.map_err(failed)?.path();
-                if path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").is_file()
-                {
-                    let stem = path.file_stem().unwrap_or_default();
-                    names.push(stem.to_string_lossy().into_owned());
-                }
-            }
-        }
-        let tests = names.iter().map(|name| format!("--test={name}"));
-        let packages = ["--package=plaincall-oracle", "--lib"].map(str::to_owned);
-        Ok(packages.into_iter().chain(tests).collect())
+impl Tests {
+    /// What is built and run for each change, as arguments of `cargo-mutants`.
+    fn arguments(&self) -> Vec<String> {
+        // With `--test-package` for the oracle, the unchanged code would be tried without it.
+        let built = ["--package=plaincall-oracle", "--lib", "--test=tests"];
+        let built = built.map(|one| format!("--cargo-arg={one}"));
+        let skipped = self.skipped.iter().flat_map(|module| ["--skip", module]);
+        let run = std::iter::once("--").chain(skipped);
+        let run = run.map(|one| format!("--cargo-test-arg={one}"));
+        built.into_iter().chain(run).collect()
     }
 }
 
@@ -107,7 +102,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     }
     check_exceptions(root)?;
     for subject in subjects {
-        let noticed = try_exceptions(root, subject, rest)?;
+        let noticed = try_exceptions(subject, rest)?;
         if !noticed.is_empty() {
             return Err(format!(
                 "a test notices these changes, although {EXCEPTIONS} says that they make no difference:\n{}",
@@ -117,7 +112,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
     }
     let mut unnoticed = Vec::new();
     for subject in subjects {
-        unnoticed.extend(try_changes(root, subject, rest)?);
+        unnoticed.extend(try_changes(subject, rest)?);
     }
     if unnoticed.is_empty() {
         Ok(())
@@ -184,7 +179,6 @@ impl Scope {
     /// Tries `expected` changes with these tests.
     fn run(
         &self,
-        root: &Path,
         subject: &Subject,
         tests: &Tests,
         expected: usize,
@@ -193,13 +187,7 @@ impl Scope {
         let mut command = crate::cargo(&["mutants", "--colors=never"]);
         command
             .args(&self.arguments)
-            // With `--test-package` for the oracle, the unchanged code would be tried without it.
-            .args(
-                subject
-                    .arguments(root, tests)?
-                    .iter()
-                    .map(|one| format!("--cargo-arg={one}")),
-            )
+            .args(tests.arguments())
             .arg(format!("--cargo-arg=--config={RUNNER}"))
             .args(more)
             .envs(tests.environment.iter().copied())
@@ -221,11 +209,11 @@ impl Scope {
 }
 
 /// The changes to one crate that nothing noticed.
-fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
+fn try_changes(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
     let scope = Scope::new(subject.name, subject, rest)?;
     let tried = listed(&scope.arguments)?.len();
     let excepted = excepted(subject, rest)?.len();
-    let mut found = scope.run(root, subject, subject.first(), tried, &[])?;
+    let mut found = scope.run(subject, subject.first(), tried, &[])?;
     let left = found.endless.len() + found.missed.len();
     if subject.quick.is_some() && left > 0 {
         let iterate = ["--iterate"];
@@ -234,7 +222,7 @@ fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<Stri
         } else {
             &iterate[..]
         };
-        let again = scope.run(root, subject, &subject.all, left, more)?;
+        let again = scope.run(subject, &subject.all, left, more)?;
         found = Found {
             noticed: [found.noticed, again.noticed].concat(),
             unbuilt: [found.unbuilt, again.unbuilt].concat(),
@@ -255,7 +243,7 @@ fn try_changes(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<Stri
 
 /// The changes that are said to make no difference, and that a quick test notices all the same. Not where changes are
 /// chosen by their names: the exceptions are chosen so here.
-fn try_exceptions(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
+fn try_exceptions(subject: &Subject, rest: &[&str]) -> Result<Vec<String>, String> {
     let excepted = excepted(subject, rest)?;
     let by_name = ["--iterate", "--re", "--examine-re", "-F"];
     let is_by_name = |word: &&str| by_name.iter().any(|flag| word.starts_with(flag));
@@ -274,7 +262,7 @@ fn try_exceptions(root: &Path, subject: &Subject, rest: &[&str]) -> Result<Vec<S
         .chain(chosen.iter().map(String::as_str))
         .collect();
     let scope = Scope::new(&name, subject, &[rest, &more].concat())?;
-    let found = scope.run(root, subject, subject.first(), excepted.len(), &[])?;
+    let found = scope.run(subject, subject.first(), excepted.len(), &[])?;
     let mut noticed = [found.noticed, found.endless].concat();
     // A field that is left out is tried whatever was chosen.
     noticed.retain(|name| excepted.contains(name));

@@ -27,27 +27,27 @@ const PROMISES: &[Promise] = &[
                    marker gives the same events cut at each place, by character and by byte, and at each pair of places; \
                    above 512 bytes at each place and in 10,000 random ways",
         environment: &[("ORACLE_SPLITS", "10000")],
-        command: "cargo test --release --quiet --package plaincall-oracle --test contract cuts -- --nocapture",
+        command: "cargo test --release --quiet --package plaincall-oracle --test tests contract::cuts -- --nocapture",
         figure: &["cuts:"],
     },
     Promise {
         sentence: "Every text of up to 8 tokens over alphabets of about seven, in each dialect, cut in two at each place, is \
                    read as the parser's oracle reads it, and its spans tile",
         environment: &[("ORACLE_TOKENS", "8")],
-        command: "cargo test --release --quiet --package plaincall-oracle --test oracle every_short_text -- --nocapture",
+        command: "cargo test --release --quiet --package plaincall-oracle --test tests every_short_text -- --nocapture",
         figure: &["short texts:"],
     },
     Promise {
         sentence: "For 40 minutes on all cores, at least 100,000,000 random texts of markers with random options, markers and \
                    chunks are read as the parser's oracle reads them, with and without the fast path",
         environment: &[("ORACLE_MINUTES", "40"), ("ORACLE_CASES", "100000000")],
-        command: "cargo test --release --quiet --package plaincall-oracle --test oracle soup_is_read -- --nocapture",
+        command: "cargo test --release --quiet --package plaincall-oracle --test tests soup_is_read -- --nocapture",
         figure: &["soup:"],
     },
     Promise {
         sentence: "1,000,000 random conversations end as the plan's oracle says, and no limit is ever passed",
         environment: &[("PLAN_CASES", "1000000")],
-        command: "cargo test --release --quiet --package plaincall-oracle --test plan",
+        command: "cargo test --release --quiet --package plaincall-oracle --test tests plan::",
         figure: &["test result"],
     },
     Promise {
@@ -75,7 +75,7 @@ const PROMISES: &[Promise] = &[
         sentence: "In 10,000 random conversations with gates, retries, limits, panics and cancelling each call ends once, \
                    with one result, and no task is left",
         environment: &[("RUN_CASES", "10000")],
-        command: "cargo test --release --quiet --package plaincall --test runs every_call_ends_once",
+        command: "cargo test --release --quiet --package plaincall --test tests every_call_ends_once",
         figure: &["test result"],
     },
     Promise {
@@ -114,14 +114,14 @@ const PROMISES: &[Promise] = &[
         sentence: "Runs with tools that write are killed at 200 random moments and taken up again: nothing that was \
                    told is lost, nothing is started twice, every log opens",
         environment: &[("KILLS", "200")],
-        command: "cargo test --release --quiet --package plaincall-cli --test run killed_runs -- --nocapture",
+        command: "cargo test --release --quiet --package plaincall-cli --test tests killed_runs -- --nocapture",
         figure: &["killed"],
     },
     Promise {
         sentence: "A log that is cut at any byte is gone on with; so are the logs of 200 random conversations, cut at \
                    the edges of all lines",
         environment: &[],
-        command: "cargo test --release --quiet --package plaincall --test resume -- --ignored",
+        command: "cargo test --release --quiet --package plaincall --test tests resume:: -- --ignored",
         figure: &["test result"],
     },
     Promise {
@@ -176,7 +176,7 @@ const PROMISES: &[Promise] = &[
                    lines; a parser holds less than 4 KiB beside the longest line, and its markers, which its clones share, \
                    are less than 7 KiB",
         environment: &[],
-        command: "cargo test --release --quiet --package plaincall-syntax --test parser memory -- --nocapture",
+        command: "cargo test --release --quiet --package plaincall-syntax --test tests memory:: -- --nocapture",
         figure: &["a parser holds"],
     },
     Promise {
@@ -190,14 +190,14 @@ const PROMISES: &[Promise] = &[
                    reading the whole texts finds, and the model those that the client sends back; 100,000 random servers \
                    and clients in memory get one end in time, no call that is not whole, and leave nothing behind",
         environment: &[("GATEWAY_CASES", "100000")],
-        command: "cargo test --release --quiet --package plaincall-gateway --test replies",
+        command: "cargo test --release --quiet --package plaincall-gateway --test tests replies::",
         figure: &["test result"],
     },
     Promise {
         sentence: "Replies of 100 MiB go through the gateway and less than 4 MiB of them are held, beside 200 bytes for \
                    each call",
         environment: &[],
-        command: "cargo test --release --quiet --package plaincall-gateway --test replies long_replies -- --ignored \
+        command: "cargo test --release --quiet --package plaincall-gateway --test tests long_replies -- --ignored \
                   --nocapture",
         figure: &["long reply"],
     },
@@ -205,7 +205,7 @@ const PROMISES: &[Promise] = &[
         sentence: "Over sockets, 200 random servers that stall, break off, reset, refuse, send giant lines or what is no \
                    answer give a client of the gateway one end each, in time, and nothing is left open behind it",
         environment: &[("CHAOS_CASES", "200")],
-        command: "cargo test --release --quiet --package plaincall-gateway --test serving chaos",
+        command: "cargo test --release --quiet --package plaincall-gateway --test tests serving::chaos",
         figure: &["test result"],
     },
     Promise {
@@ -213,7 +213,7 @@ const PROMISES: &[Promise] = &[
                    runs twice, the model is told of each once and reads its own words byte for byte, and nothing is left \
                    behind, also where questions are cancelled or dropped; 1,000 sessions are cut off anywhere and go on",
         environment: &[("AGENT_CASES", "10000"), ("SESSION_CASES", "1000")],
-        command: "cargo test --release --quiet --package plaincall-agent --test scenarios seeds -- --nocapture",
+        command: "cargo test --release --quiet --package plaincall-agent --test tests scenarios::seeds -- --nocapture",
         figure: &["random conversations", "test result"],
     },
     Promise {

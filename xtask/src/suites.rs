@@ -1,8 +1,9 @@
-//! The test programs of the workspace, several at a time.
+//! The lints and the test programs of the workspace: one build for both, several programs at a time.
 //!
-//! `cargo test` runs one after another, and many of them wait more than they compute. So cargo builds them and says
-//! where they are; they run side by side, those that take longest first, and the examples in the documents beside them.
-//! At the end stands what computed most: the machine's other work makes every time longer, but hardly the processor's.
+//! Clippy's compiler builds the tests, so that the workspace is compiled once, and its dependencies too. `cargo test` runs
+//! one program after another, and many tests wait more than they compute; so the programs run side by side, those that
+//! take longest first, and the examples in the documents beside them. At the end stands what computed most: the machine's
+//! other work makes every time longer, but hardly the processor's.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -21,11 +22,36 @@ struct Suite {
 
 /// Programs that take long, and so begin first: the last to end would else run alone.
 const LONG: &[&str] = &[
-    "oracle/tests/oracle/main.rs",
-    "cli/tests/run/main.rs",
-    "plaincall/tests/resume/main.rs",
+    "oracle",
+    "cli",
+    "gateway",
+    "plaincall",
     "examples in documents",
 ];
+
+/// Modules of tests that need sockets or a terminal, by the folder of their crate: only `--all` runs them.
+const OUTSIDE: &[(&str, &[&str])] = &[
+    ("agent", &["builtin::pages::", "mcp::", "models::"]),
+    (
+        "cli",
+        &[
+            "command::mcp::",
+            "command::terminal::",
+            "run::pages::",
+            "run::talk::terminals::",
+            "run::terminal::",
+            "serve::",
+        ],
+    ),
+    ("gateway", &["serving::"]),
+];
+
+/// Tests that count what their whole process holds, by the folder of their crate. They are marked as ignored, and run in a
+/// process without others.
+const ALONE: &[(&str, &[&str])] = &[("plaincall", &["dropped::", "passed_on::results_are_shared"])];
+
+/// The features with which the tests are built: spans are tested too.
+const FEATURES: [&str; 2] = ["--features", "plaincall/tracing"];
 
 /// How many of the dearest programs are named at the end.
 const DEAREST: usize = 10;
@@ -33,21 +59,21 @@ const DEAREST: usize = 10;
 /// What a suite took of the processor, in seconds, and its name.
 type Cost = (f64, String);
 
-/// Builds and runs all tests of the workspace.
+/// Builds and lints the workspace and runs its tests; with `all`, also those that need sockets or a terminal.
 ///
 /// # Errors
 /// Names the suites that failed; what they print is printed as soon as each has ended.
-pub(crate) fn run() -> Result<(), String> {
+pub(crate) fn run(all: bool) -> Result<(), String> {
     let begun = Instant::now();
-    println!("== build of tests");
-    let mut suites = built()?;
+    println!("== lints, build of tests");
+    let mut suites = built(all)?;
     suites.sort_by_key(|suite| {
         LONG.iter()
             .position(|name| *name == suite.name)
             .unwrap_or(LONG.len())
     });
     let seconds = begun.elapsed().as_secs_f64();
-    println!("== build of tests: {seconds:.0} s");
+    println!("== lints, build of tests: {seconds:.0} s");
 
     let begun = Instant::now();
     println!("== {} test programs", suites.len());
@@ -82,6 +108,19 @@ pub(crate) fn run() -> Result<(), String> {
     } else {
         Err(format!("failed: {}", failed.join(", ")))
     }
+}
+
+/// Cargo with clippy's compiler for the workspace.
+pub(crate) fn linting_cargo(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    let beside = PathBuf::from(command.get_program()).with_file_name("clippy-driver");
+    let driver = if beside.is_file() {
+        beside
+    } else {
+        "clippy-driver".into()
+    };
+    command.env("RUSTC_WORKSPACE_WRAPPER", driver);
+    command
 }
 
 /// Says which programs computed most.
@@ -142,58 +181,95 @@ fn processor_seconds(stderr: &str) -> Option<f64> {
 }
 
 /// Builds everything, and gives what is to be run.
-fn built() -> Result<Vec<Suite>, String> {
+fn built(all: bool) -> Result<Vec<Suite>, String> {
     let arguments = [
         "test",
         "--workspace",
         "--no-run",
         "--message-format",
-        "json-render-diagnostics",
+        "json",
     ];
-    let build = cargo(&arguments)
+    let build = linting_cargo(&arguments)
+        .args(FEATURES)
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("cargo: {error}"))?;
-    if !build.status.success() {
-        return Err("the tests cannot be built".to_owned());
+    let messages = String::from_utf8_lossy(&build.stdout);
+    let messages: Vec<Value> = messages
+        .lines()
+        .filter_map(|message| serde_json::from_str(message).ok())
+        .collect();
+    let mut warnings: Vec<&str> = messages
+        .iter()
+        .filter_map(|message| message.pointer("/message/rendered")?.as_str())
+        .collect();
+    // A library is compiled twice, and says everything twice.
+    warnings.sort_unstable();
+    warnings.dedup();
+    for warning in &warnings {
+        println!("{warning}");
+    }
+    if !build.status.success() || !warnings.is_empty() {
+        return Err("the workspace has warnings or cannot be built".to_owned());
     }
     let examples = Suite {
         name: "examples in documents".to_owned(),
         // `--doc` does not heed that `interleave` has switched its own off; they are those of `plaincall` once more.
-        command: cargo(&[
-            "test",
-            "--workspace",
-            "--doc",
-            "--",
-            "--skip",
-            "testing/interleave/",
-        ]),
+        command: {
+            let mut command = linting_cargo(&["test", "--workspace", "--doc"]);
+            command.args(FEATURES);
+            command.args(["--", "--skip", "testing/interleave/"]);
+            command
+        },
     };
-    let messages = String::from_utf8_lossy(&build.stdout);
     let mut suites = vec![examples];
-    suites.extend(messages.lines().filter_map(suite));
+    suites.extend(messages.iter().flat_map(|message| suites_of(message, all)));
     Ok(suites)
 }
 
-/// The program that a message of cargo tells of, if it is one with tests.
-fn suite(message: &str) -> Option<Suite> {
-    let message: Value = serde_json::from_str(message).ok()?;
+/// How to run the program that a message of cargo tells of, if it is one with tests.
+fn suites_of(message: &Value, all: bool) -> Vec<Suite> {
     let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
     let is_test = message.pointer("/profile/test").and_then(Value::as_bool);
-    let program = text("/executable").filter(|_| is_test == Some(true))?;
-    let package = PathBuf::from(text("/manifest_path")?);
-    let package = package.parent()?;
-    let source = Path::new(text("/target/src_path")?);
+    let (Some(program), Some(manifest), Some(source)) = (
+        text("/executable").filter(|_| is_test == Some(true)),
+        text("/manifest_path"),
+        text("/target/src_path"),
+    ) else {
+        return Vec::new();
+    };
+    let package = Path::new(manifest).parent().unwrap_or(Path::new(""));
+    let folder = package.file_name().unwrap_or_default().to_string_lossy();
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(package)
+            .env("CARGO_MANIFEST_DIR", package);
+        command
+    };
+    let source = Path::new(source);
     let source = source.strip_prefix(package).unwrap_or(source);
-    let folder = package.file_name()?;
-    let mut command = Command::new(program);
-    command
-        .current_dir(package)
-        .env("CARGO_MANIFEST_DIR", package);
-    Some(Suite {
-        name: format!("{}/{}", folder.display(), source.display()),
-        command,
-    })
+    if !source.starts_with("tests") {
+        let name = format!("{folder}/{}", source.display());
+        let command = command(&[]);
+        return vec![Suite { name, command }];
+    }
+    let named = |table: &'static [(&str, &[&str])]| {
+        let found = table.iter().find(|(krate, _)| *krate == folder);
+        found.map_or(&[][..], |(_, modules)| modules)
+    };
+    let outside = named(OUTSIDE).iter().filter(|_| !all);
+    let skipped: Vec<&str> = outside.flat_map(|module| ["--skip", module]).collect();
+    let mut suites = vec![Suite {
+        name: folder.clone().into_owned(),
+        command: command(&skipped),
+    }];
+    suites.extend(named(ALONE).iter().map(|module| Suite {
+        name: format!("{folder} {module}"),
+        command: command(&[module, "--include-ignored", "--test-threads=1"]),
+    }));
+    suites
 }
 
 #[cfg(test)]

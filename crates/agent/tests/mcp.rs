@@ -2,9 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
-#[path = "mcp/http.rs"]
 mod http;
-#[path = "mcp/reference.rs"]
 mod reference;
 
 use std::path::Path;

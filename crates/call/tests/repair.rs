@@ -12,10 +12,8 @@
     reason = "a panic is how a test fails, and a variable is how its files are written"
 )]
 
-mod repair {
-    pub(crate) mod filled;
-    pub(crate) mod tools;
-}
+mod filled;
+mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,8 +26,8 @@ use plaincall_syntax::Dialect;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use repair::filled::{example_of, filled};
-use repair::tools::tools;
+use filled::{example_of, filled};
+use tools::tools;
 
 const FOLDERS: [&str; 6] = ["block", "escaped", "emoji", "custom", "keyed", "auto"];
 

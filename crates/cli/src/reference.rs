@@ -10,7 +10,7 @@ use crate::commands::Cli;
 const BEGINNING: &str = "\
 # The command line
 
-<!-- Written by `SNAPSHOTS=overwrite cargo test -p plaincall-cli --test reference`. Changes go into the command itself. -->
+<!-- Written by `cargo xtask docs`. Changes go into the command itself. -->
 ";
 
 /// What holds for every command, behind the list of them.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-mod payloads;
+use crate::payloads;
 
 use payloads::data_of;
 use plaincall_wire::openai::{

@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-mod payloads;
+use crate::payloads;
 
 use std::borrow::Cow;
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use plaincall_agent::plaincall::Stop;
 
-use crate::scene::{Scene, call};
+use crate::builtin::scene::{Scene, call};
 
 #[tokio::test]
 async fn whole_files() {

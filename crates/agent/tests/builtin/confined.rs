@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::scene::{SECRET, Scene};
+use crate::builtin::scene::{SECRET, Scene};
 
 /// Every tool for files with this path.
 fn calls(path: &str) -> Vec<(&'static str, Vec<(&'static str, &str)>)> {

@@ -6,7 +6,7 @@ use plaincall_agent::plaincall::{Effect, Tool, Toolbox};
 use plaincall_agent::{User, UserFuture};
 use serde_json::json;
 
-use crate::scene::Scene;
+use crate::builtin::scene::Scene;
 
 struct Nobody;
 

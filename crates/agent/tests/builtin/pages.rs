@@ -5,7 +5,7 @@ use std::time::Duration;
 use plaincall_agent::builtin::Builtin;
 use plaincall_testkit::model_server::{Framing, Head, ModelServer, Script, Then};
 
-use crate::scene::Scene;
+use crate::builtin::scene::Scene;
 
 fn page(content_type: &str, body: impl Into<Vec<u8>>) -> Script {
     Script::new(

@@ -7,7 +7,7 @@ use plaincall::call::Foreign;
 use plaincall::{AllowAll, Run, Status, Stop};
 use plaincall_agent::plaincall;
 
-use crate::scene::{Scene, bytes};
+use crate::builtin::scene::{Scene, bytes};
 
 #[tokio::test]
 async fn lines_with_their_numbers() {

@@ -3,7 +3,7 @@
 use plaincall::{AllowAll, Rule, Rules, Run, Stop};
 use plaincall_agent::plaincall;
 
-use crate::scene::{Scene, call};
+use crate::builtin::scene::{Scene, call};
 
 const SECRET: &str = "the key is sesame";
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use plaincall_agent::plaincall::Stop;
 use plaincall_agent::{User, UserFuture};
 
-use crate::scene::{Scene, call};
+use crate::builtin::scene::{Scene, call};
 
 #[tokio::test]
 async fn commands_in_the_directory() {

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
-use crate::{PATIENCE, config, options, run};
+use crate::mcp::{PATIENCE, config, options, run};
 
 /// Calls, as they are written behind the name of the tool, and how what comes back begins.
 const CALLS: [(&str, &str, Result<&str, &str>); 11] = [

@@ -6,7 +6,7 @@ use plaincall_agent::model::{Anthropic, Json, Model, OpenAi, Piece, ReplyNext};
 use plaincall_testkit::model_server::{Framing, Head, ModelServer, Script, Then, chunk};
 use serde_json::{Value, json};
 
-use crate::heard::{ask, question, told};
+use crate::models::heard::{ask, question, told};
 
 /// What is heard of an answer.
 async fn heard(script: Script) -> String {

@@ -7,7 +7,7 @@ use plaincall_agent::model::{ModelError, ModelErrorKind, OpenAi};
 use plaincall_testkit::model_server::{Head, ModelServer, Script, Then};
 use serde_json::json;
 
-use crate::heard::ask;
+use crate::models::heard::ask;
 
 use ModelErrorKind::{Broken, Busy, Connect, NotRunning, Refused, Timeout, TooLong};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use plaincall_agent::model::{Anthropic, Model, OpenAi};
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
 
-use crate::heard::{ask, told};
+use crate::models::heard::{ask, told};
 
 const STREAM: &str = "text/event-stream; charset=utf-8";
 const JSON: &str = "application/json";

@@ -6,7 +6,7 @@ use plaincall_agent::model::{
 use plaincall_testkit::model_server::{Asked, ModelServer, Script};
 use serde_json::{Value, json};
 
-use crate::heard::{Heard, ask, question};
+use crate::models::heard::{Heard, ask, question};
 
 /// What a server sees of a request.
 async fn sent<M: Model>(model: impl FnOnce(String) -> M, request: ModelRequest) -> Asked {

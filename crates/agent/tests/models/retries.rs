@@ -8,7 +8,7 @@ use plaincall_agent::model::{
 };
 use tokio::time::Instant;
 
-use crate::heard::{Heard, ask, question};
+use crate::models::heard::{Heard, ask, question};
 
 fn busy() -> ModelError {
     ModelError::new(ModelErrorKind::Busy, "busy")

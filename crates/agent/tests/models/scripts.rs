@@ -9,7 +9,7 @@ use plaincall_agent::model::{
 };
 use tokio::time::Instant;
 
-use crate::heard::{Heard, ask, question};
+use crate::models::heard::{Heard, ask, question};
 
 #[tokio::test(start_paused = true)]
 async fn a_script_is_played() {

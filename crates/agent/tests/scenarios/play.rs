@@ -14,12 +14,12 @@ use plaincall_agent::{
 use plaincall_testkit::model_server::ModelServer;
 use tokio::time::{sleep, timeout};
 
-use crate::neutral::{fits, spelled, with_ids};
-use crate::order::Order;
-use crate::scenario::{Policies, Scenario, Step};
-use crate::scripts::script;
-use crate::stage::{Stage, WrittenGate, WrittenUser};
-use crate::told::{check_turns, replies, told};
+use crate::scenarios::neutral::{fits, spelled, with_ids};
+use crate::scenarios::order::Order;
+use crate::scenarios::scenario::{Policies, Scenario, Step};
+use crate::scenarios::scripts::script;
+use crate::scenarios::stage::{Stage, WrittenGate, WrittenUser};
+use crate::scenarios::told::{check_turns, replies, told};
 
 /// The longest that is waited for anything. No scenario means to wait so long.
 const PATIENCE: Duration = Duration::from_secs(30);

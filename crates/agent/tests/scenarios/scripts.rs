@@ -5,7 +5,7 @@ use std::time::Duration;
 use plaincall_testkit::model_server::{Head, Script, Then, chunk};
 use serde_json::{Value, json};
 
-use crate::scenario::{More, Reply};
+use crate::scenarios::scenario::{More, Reply};
 
 /// How many characters a delta has if nothing is said.
 const DELTA: usize = 40;

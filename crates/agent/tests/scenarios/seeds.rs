@@ -22,7 +22,7 @@ use self::reading::check_messages;
 use self::settings::{agent, limits};
 use self::tools::{ATTEMPTS, GRACE};
 use self::world::World;
-use crate::order::{Counts, Order};
+use crate::scenarios::order::{Counts, Order};
 
 /// How long a question may take at most.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -77,7 +77,7 @@ type Ended = Option<Result<Answer, AgentError>>;
 
 #[test]
 fn random_conversations() {
-    crate::expect_panics();
+    crate::scenarios::expect_panics();
     let mut tally = Tally::default();
     let mut failed = Vec::new();
     for case in cases("AGENT", 300) {

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tokio::sync::Barrier;
 use tokio::time::sleep;
 
-use crate::live::Live;
+use crate::scenarios::live::Live;
 
 /// What the tools, the gate and the user of one scenario share.
 #[derive(Debug)]

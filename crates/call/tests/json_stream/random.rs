@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use serde_json::Value;
 
-use crate::streamed::{Counted, emoji_tools, stream_all, tool};
+use crate::json_stream::streamed::{Counted, emoji_tools, stream_all, tool};
 
 /// Whether there is more in it than `Counted` has room for.
 fn has_too_many_parts(value: &Value) -> bool {

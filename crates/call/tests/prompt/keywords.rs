@@ -6,7 +6,7 @@ use plaincall_call::ToolSpec;
 use plaincall_syntax::Dialect;
 use serde_json::{Value, json};
 
-use crate::{folder, listed, tool_of, tool_with};
+use crate::prompt::{folder, listed, tool_of, tool_with};
 
 /// Everything that JSON Schema has, of any draft, but for what names schemas or says nothing about values.
 const KEYWORDS: &[&str] = &[

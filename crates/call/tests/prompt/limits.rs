@@ -4,7 +4,7 @@ use plaincall_call::ToolSpec;
 use plaincall_syntax::Dialect;
 use serde_json::{Map, Value, json};
 
-use crate::{listed, minified, tool_of};
+use crate::prompt::{listed, minified, tool_of};
 
 /// The list, which holds each of the words and is not much longer than the JSON.
 fn check(schema: &Value, words: &[&str]) -> String {

@@ -3,7 +3,7 @@
 use plaincall_call::{Foreign, Origin, OwnText, PromptOptions, PromptPart, prompt};
 use plaincall_syntax::{Dialect, DialectError};
 
-use crate::{tool_sets, tools_of};
+use crate::prompt::{tool_sets, tools_of};
 
 #[test]
 fn the_fixed_part_is_short() {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 use serde_json::{Map, Value, json};
 
-use crate::{listed, tool_of};
+use crate::prompt::{listed, tool_of};
 
 const TYPES: [&str; 7] = [
     "string", "number", "integer", "boolean", "array", "object", "null",

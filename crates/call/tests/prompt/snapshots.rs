@@ -5,7 +5,7 @@
 use plaincall_call::{Foreign, PromptOptions, PromptPart, prompt};
 use plaincall_syntax::Dialect;
 
-use crate::{folder, tools_of};
+use crate::prompt::{folder, tools_of};
 
 #[allow(
     clippy::disallowed_methods,

@@ -7,8 +7,8 @@ use plaincall_syntax::Dialect;
 use serde_json::{Map, Value, json};
 use tiktoken_rs::CoreBPE;
 
-use crate::keywords::{pairs, wrapped};
-use crate::{listed, minified, tool_of, tool_sets};
+use crate::prompt::keywords::{pairs, wrapped};
+use crate::prompt::{listed, minified, tool_of, tool_sets};
 
 static ENCODING: LazyLock<CoreBPE> =
     LazyLock::new(|| tiktoken_rs::o200k_base().expect("the encoding is part of the crate"));

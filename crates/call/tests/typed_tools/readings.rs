@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::scene::{X, block, check, emoji, tool};
+use crate::typed_tools::scene::{X, block, check, emoji, tool};
 
 /// One argument of a type: its text, its JSON, its value.
 fn value<T>(text: &str, json: &Value, expected: T)

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::scene::{X, block, emoji, refused, refused_by_type, tool};
+use crate::typed_tools::scene::{X, block, emoji, refused, refused_by_type, tool};
 
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 struct Order {

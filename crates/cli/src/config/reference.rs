@@ -9,7 +9,7 @@ use crate::config::schema::{Part, Shape, name_of, schema};
 const BEGINNING: &str = "\
 # The configuration
 
-<!-- Written by `SNAPSHOTS=overwrite cargo test -p plaincall-cli --test reference`. Changes go into the comments of crates/cli/src/config/contents.rs. -->
+<!-- Written by `cargo xtask docs`. Changes go into the comments of crates/cli/src/config/contents.rs. -->
 
 `plaincall ask` and `plaincall chat` are told beforehand which models there are, which tools, and what may run. It stands
 in TOML files:

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::process::run;
+use crate::command::process::run;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use snapbox::{Data, assert_data_eq};
 
-use crate::process::{Ran, run};
+use crate::command::process::{Ran, run};
 
 #[test]
 fn cases() {

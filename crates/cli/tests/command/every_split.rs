@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::process::run;
+use crate::command::process::run;
 
 /// What it says, without the time that it took.
 fn check(options: &[&str], text: &str, status: i32, expected: &str) {

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::process::{Ran, run_command};
+use crate::command::process::{Ran, run_command};
 
 const MIB: usize = 1 << 20;
 
@@ -71,7 +71,7 @@ fn long_line() {
     check(16 * MIB, Duration::from_mins(4));
 }
 
-/// The same with a gibibyte: `cargo test --release -p plaincall-cli --test command -- --ignored`.
+/// The same with a gibibyte: `cargo test --release -p plaincall-cli command:: -- --ignored`.
 #[test]
 #[ignore = "takes a minute in a release build and needs 8 GiB of memory"]
 fn very_long_line() {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::process::{plaincall, run, run_command};
+use crate::command::process::{plaincall, run, run_command};
 
 /// How long is waited for what must come.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use snapbox::{Data, assert_data_eq};
 
-use crate::cases::replayed;
+use crate::command::cases::replayed;
 
 /// What separates the cases.
 const RULE: &str = "----------------------------------------\n";

@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::process::plaincall;
+use crate::command::process::plaincall;
 
 /// The command at work, with pipes to it and from it.
 fn started(arguments: &[&str]) -> Child {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use snapbox::{assert_data_eq, file};
 
-use crate::process::plaincall;
+use crate::command::process::plaincall;
 
 const TEXT: &str = "\
 Let me see.

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::process::{plaincall, run, run_command};
+use crate::command::process::{plaincall, run, run_command};
 
 /// A file that may not grow, as on a full disk: what was there stays, and nothing is left beside it.
 #[test]

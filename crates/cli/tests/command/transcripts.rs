@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use snapbox::{Data, assert_data_eq};
 
-use crate::process::run;
+use crate::command::process::run;
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/transcripts")

@@ -10,7 +10,7 @@ use plaincall_testkit::cases::cases;
 use plaincall_testkit::schema_calls::Choices;
 use serde_json::Value;
 
-use crate::scene::Scene;
+use crate::run::scene::Scene;
 
 const TOOLS: &str = r#"
 [tools.look]

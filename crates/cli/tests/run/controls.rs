@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::{Scene, call};
+use crate::run::pseudo_terminal::{Options, Terminal};
+use crate::run::scene::{Scene, call};
 
 /// What a terminal would obey: a style that no command writes, a title, controls of both kinds, a turned direction.
 const HOSTILE: &str =

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::scene::Scene;
+use crate::run::scene::Scene;
 
 /// The fenced examples of a document whose first line begins with these words, with the line they begin at.
 fn fences(document: &str, language: &str) -> Vec<(usize, String, String)> {

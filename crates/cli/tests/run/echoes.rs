@@ -5,8 +5,8 @@ use std::path::Path;
 
 use plaincall::{RunEvent, read_log};
 
-use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::{Ended, PLAINCALL, Scene, call};
+use crate::run::pseudo_terminal::{Options, Terminal};
+use crate::run::scene::{Ended, PLAINCALL, Scene, call};
 
 fn say(id: &str, text: &str) -> String {
     call(&format!("say:{id}"), &[("text", text)])

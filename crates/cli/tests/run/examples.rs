@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::scene::{PLAINCALL, Scene};
+use crate::run::scene::{PLAINCALL, Scene};
 
 /// Runs a scene as its page says, only faster.
 fn check(name: &str, status: i32, expected: &[&str]) {

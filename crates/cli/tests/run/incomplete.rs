@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::{Ended, Scene};
+use crate::run::pseudo_terminal::{Options, Terminal};
+use crate::run::scene::{Ended, Scene};
 
 const TOOLS: &str = r#"
 [tools.save]

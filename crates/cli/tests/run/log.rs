@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plaincall::{LineEncoder, RunEvent, read_log};
 
-use crate::scene::{Ended, PLAINCALL, Scene, call, pause, wait_until};
+use crate::run::scene::{Ended, PLAINCALL, Scene, call, pause, wait_until};
 
 #[track_caller]
 fn check(ended: &Ended, status: i32, expected: &[&str]) {

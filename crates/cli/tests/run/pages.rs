@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
-use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::{Scene, call, pause};
+use crate::run::pseudo_terminal::{Options, Terminal};
+use crate::run::scene::{Scene, call, pause};
 
 const TOOLS: &str = r#"
 [tools.run]
@@ -165,7 +165,7 @@ fn a_call_that_was_cut_off_is_shown_whole_before_it_is_run_again() {
     let first = Terminal::start(&scene, options());
     first.page_through();
     first.type_keys("y");
-    crate::scene::wait_until("it has begun", || scene.path("begun").exists());
+    crate::run::scene::wait_until("it has begun", || scene.path("begun").exists());
     first.kill();
     fs::remove_file(scene.path("begun")).unwrap();
     let again = Terminal::start(

@@ -3,7 +3,7 @@
 use snapbox::assert_data_eq;
 use snapbox::str;
 
-use crate::scene::{Ended, Scene, call};
+use crate::run::scene::{Ended, Scene, call};
 
 /// Runs the reply; the output must hold all of `expected`, each with `[..]` for what may differ.
 #[track_caller]

@@ -3,7 +3,7 @@
 use plaincall_testkit::model_server::{ModelServer, Script};
 use serde_json::{Value, json};
 
-use crate::scene::{Ended, Scene, call, wait_until};
+use crate::run::scene::{Ended, Scene, call, wait_until};
 
 /// A server that answers with these scripts, as long as it lives.
 struct Serving {

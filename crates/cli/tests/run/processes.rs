@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::scene::{Ended, PATIENCE, Scene, call, pause, wait_until};
+use crate::run::scene::{Ended, PATIENCE, Scene, call, pause, wait_until};
 
 /// A script that starts a process which starts another; all of them pay no heed to being asked to end. The file
 /// `processes` in the directory of the tools file gets their numbers.
@@ -158,7 +158,7 @@ fn a_closed_terminal_is_nothing_under_nohup() {
     );
     let script = format!(
         "trap '' HUP; exec {} run reply.txt --tools tools.toml",
-        crate::scene::PLAINCALL
+        crate::run::scene::PLAINCALL
     );
     let mut command = Command::new("sh");
     let command = command.args(["-c", &script]).current_dir(scene.path(""));

@@ -12,7 +12,7 @@ use pty_process::Size;
 use pty_process::blocking::{Command, Pty};
 use rustix::termios::{LocalModes, tcgetattr};
 
-use crate::scene::{PATIENCE, PLAINCALL, Scene, pause, wait_until};
+use crate::run::scene::{PATIENCE, PLAINCALL, Scene, pause, wait_until};
 
 /// A terminal with the command on it.
 pub(crate) struct Terminal {

@@ -1,6 +1,6 @@
 //! Calls in reasoning, and calls before a close marker that nothing opened (`spec/common.md` 5).
 
-use crate::scene::{Scene, call};
+use crate::run::scene::{Scene, call};
 
 /// The status of each call, `a=ok b=rejected`, in the order of the results.
 fn statuses(stdout: &str) -> String {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use plaincall::RunEvent;
 use serde_json::{Value, json};
 
-use crate::scene::{Ended, PLAINCALL, Scene, call};
+use crate::run::scene::{Ended, PLAINCALL, Scene, call};
 
 /// What keys each event has; those with a question mark only where they apply.
 const KEYS: [(&str, &str); 11] = [

@@ -9,9 +9,9 @@ use std::time::Duration;
 use plaincall::{LineEncoder, RunEvent, read_log};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::crash::Crash;
-use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::{Ended, PLAINCALL, Scene, call, wait_until};
+use crate::run::crash::Crash;
+use crate::run::pseudo_terminal::{Options, Terminal};
+use crate::run::scene::{Ended, PLAINCALL, Scene, call, wait_until};
 
 /// A tool that appends a line, and stays at work if it is told to; one that appends a line whenever it is started, and
 /// may be started again.

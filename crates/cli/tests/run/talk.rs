@@ -12,7 +12,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::scene::{Ended, Scene, call};
+use crate::run::scene::{Ended, Scene, call};
 
 /// What the model is called in these tests.
 const MODEL: &str = "replay:replies.jsonl";

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::time::Duration;
 
-use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::{Scene, call, pause, wait_until};
+use crate::run::pseudo_terminal::{Options, Terminal};
+use crate::run::scene::{Scene, call, pause, wait_until};
 
 fn ask_reply() -> String {
     [

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::scene::{events, log, names, plaincall, show};
+use crate::show::scene::{events, log, names, plaincall, show};
 
 /// The data that stand in the page of a record.
 pub(crate) fn data_of(page: &str) -> Value {

@@ -4,7 +4,7 @@ use std::fs;
 
 use snapbox::{Data, assert_data_eq};
 
-use crate::scene::{Shown, events, log, names, plaincall, records, show, show_in};
+use crate::show::scene::{Shown, events, log, names, plaincall, records, show, show_in};
 
 /// With `SNAPSHOTS=overwrite` the files beside the records are written instead of compared.
 #[test]

@@ -7,8 +7,8 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 use snapbox::{Data, assert_data_eq};
 
-use crate::data::data_of;
-use crate::scene::{events, log, names, show, show_in};
+use crate::show::data::data_of;
+use crate::show::scene::{events, log, names, show, show_in};
 
 const PARTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/show/page");
 

@@ -9,8 +9,8 @@ use plaincall_testkit::strict_client::Heard;
 use plaincall_wire::openai::ChatCompletionRequest;
 use serde_json::{Value, json};
 
-use crate::chunks::reply;
-use crate::model::{heard, plan, request, streaming, tools};
+use crate::replies::chunks::reply;
+use crate::replies::model::{heard, plan, request, streaming, tools};
 
 /// What the model is asked, when the client sends back what it has got and the results.
 fn told(heard: &Heard, settings: &ModelSettings) -> Vec<String> {

@@ -20,10 +20,10 @@ use plaincall_wire::openai::{ChatCompletion, ErrorObject};
 use plaincall_wire::sse::{Decoder, Limits};
 use serde_json::{Value, json};
 
-use crate::chunks::without_ids;
-use crate::expected;
-use crate::memory::{Client, Played, Stage};
-use crate::model::{plan, request, streaming, tool_set};
+use crate::replies::chunks::without_ids;
+use crate::replies::expected;
+use crate::replies::memory::{Client, Played, Stage};
+use crate::replies::model::{plan, request, streaming, tool_set};
 
 const LIMITS: Limits = Limits {
     line: 64 << 10,

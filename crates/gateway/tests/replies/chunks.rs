@@ -8,8 +8,8 @@ use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::Heard;
 use serde_json::{Value, json};
 
-use crate::expected;
-use crate::model::{Stream, exchange, heard, plan, streaming, tool_set};
+use crate::replies::expected;
+use crate::replies::model::{Stream, exchange, heard, plan, streaming, tool_set};
 
 fn check_calls(text: &str, heard: &Heard, plan: &ReplyPlan, completeness: Completeness) {
     let calls = |text: &str| expected::calls(text, plan.dialect(), completeness, tool_set());

@@ -20,8 +20,8 @@ use plaincall_testkit::soup::Random;
 use plaincall_testkit::strict_client::Heard;
 use serde_json::{Value, json};
 
-use crate::expected;
-use crate::model::{Stream, exchange};
+use crate::replies::expected;
+use crate::replies::model::{Stream, exchange};
 
 /// Start, end and argument markers; some begin others.
 const MARKERS: &[[&str; 3]] = &[

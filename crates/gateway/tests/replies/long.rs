@@ -1,6 +1,6 @@
 //! Replies that are very long, and what the gateway holds of them.
 //!
-//! `cargo test --release -p plaincall-gateway --test replies long_replies -- --ignored --nocapture`
+//! `cargo test --release -p plaincall-gateway long_replies -- --ignored --nocapture`
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::chunk;
 use serde_json::{Value, json};
 
-use crate::model::request;
+use crate::replies::model::request;
 
 /// How long a reply is, and what may be held of it, in bytes.
 const LENGTH: usize = 100 << 20;

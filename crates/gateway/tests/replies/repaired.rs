@@ -4,8 +4,8 @@ use plaincall_gateway::{ArgumentMode, Markers, ModelSettings, Reply, Secret, Str
 use plaincall_wire::openai::ChatCompletionChunk;
 use serde_json::{Value, json};
 
-use crate::model::{Stream, exchange, heard, plan, streaming};
-use crate::table::{ADD, WRONG, check, line};
+use crate::replies::model::{Stream, exchange, heard, plan, streaming};
+use crate::replies::table::{ADD, WRONG, check, line};
 
 /// Rounds of a reply: what the model says, what the client hears, and what the model is told last.
 fn check_rounds(fields: &Value, rounds: &[&str], expected: &str, told: &[&str]) {
@@ -448,7 +448,7 @@ fn quoted_and_keyed() {
 
 #[test]
 fn strict_functions_are_checked() {
-    let mut tools = crate::model::tools();
+    let mut tools = crate::replies::model::tools();
     tools[0]["function"]["strict"] = json!(true);
     assert!(!plan(&json!({"tools": tools}), &streaming()).streams_arguments());
 }

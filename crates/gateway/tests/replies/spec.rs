@@ -9,9 +9,9 @@ use plaincall_testkit::examples::{Example, Operation, all, fences, folder};
 use plaincall_testkit::foreign::chunks;
 use serde_json::{Value, json};
 
-use crate::back::next_message;
-use crate::expected;
-use crate::model::{Stream, exchange, heard, plan};
+use crate::replies::back::next_message;
+use crate::replies::expected;
+use crate::replies::model::{Stream, exchange, heard, plan};
 use plaincall_testkit::strict_client::Heard;
 
 fn lines(heard: &Heard) -> String {

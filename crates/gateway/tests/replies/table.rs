@@ -11,7 +11,7 @@ use plaincall_wire::openai::ChatCompletionChunk;
 use plaincall_wire::sse::Limits;
 use serde_json::{Value, json};
 
-use crate::model::{Outcome, Stream, exchange, heard, plan, streaming};
+use crate::replies::model::{Outcome, Stream, exchange, heard, plan, streaming};
 
 pub(crate) const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
 pub(crate) const WRONG: &str = "!!!GADGET_START:add\n!!!ARG:a\nfive\n!!!GADGET_END\n";

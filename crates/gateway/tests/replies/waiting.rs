@@ -8,8 +8,8 @@ use plaincall_testkit::model_server::{Head, Piece, Script, Then};
 use plaincall_testkit::strict_client::{Heard, hear};
 use serde_json::json;
 
-use crate::memory::{Client, Played, Stage};
-use crate::model::request;
+use crate::replies::memory::{Client, Played, Stage};
+use crate::replies::model::request;
 
 const ADD: &str = "!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END\n";
 

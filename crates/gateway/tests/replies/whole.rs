@@ -5,7 +5,7 @@ use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk};
 use plaincall_wire::sse::Decoder;
 use serde_json::{Value, json};
 
-use crate::model::{Stream, exchange, plan, streaming};
+use crate::replies::model::{Stream, exchange, plan, streaming};
 
 fn completion(text: &str, reason: &str) -> Value {
     json!({

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::started::{Started, nothing_is_left, request};
+use crate::serving::started::{Started, nothing_is_left, request};
 
 /// Much longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,6 +1,6 @@
 //! Whatever the model's server does, each client gets one answer that ends, and nothing is left behind.
 //!
-//! To play one number alone: `CHAOS_CASE=<number> cargo test -p plaincall-gateway --test serving chaos`. To play more:
+//! To play one number alone: `CHAOS_CASE=<number> cargo test -p plaincall-gateway serving::chaos`. To play more:
 //! `CHAOS_CASES=<count>`.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use crate::started::{Started, nothing_is_left, request};
+use crate::serving::started::{Started, nothing_is_left, request};
 
 /// How many numbers are played at the same time, each by servers of its own.
 const LANES: u64 = 4;

@@ -6,7 +6,7 @@ use plaincall_testkit::model_server::{ModelServer, Script, Then};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::started::{Started, request};
+use crate::serving::started::{Started, request};
 
 /// Much longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(30);

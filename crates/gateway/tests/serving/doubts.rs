@@ -4,7 +4,7 @@ use plaincall_gateway::{Replay, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
 use serde_json::json;
 
-use crate::started::Started;
+use crate::serving::started::Started;
 
 /// What is said where the server answers so; its address, the key for it and those of clients.
 async fn check(scripts: Vec<Script>, path: &str, key: Option<&str>, has_keys: bool, words: &str) {

@@ -10,7 +10,7 @@ use plaincall_testkit::strict_client::hear;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::started::{ADD, Started, request};
+use crate::serving::started::{ADD, Started, request};
 
 /// What a request without tools looks like.
 fn plain(is_streamed: bool) -> Value {

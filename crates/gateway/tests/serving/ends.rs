@@ -8,7 +8,7 @@ use plaincall_testkit::strict_client::hear;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::started::{ADD, Started, request};
+use crate::serving::started::{ADD, Started, request};
 
 /// What is said before anything was answered.
 async fn failed(script: Script, is_streamed: bool, status: u16, words: &str) {

@@ -6,7 +6,7 @@ use plaincall_testkit::round_robin::RoundRobin;
 use plaincall_testkit::strict_client::Heard;
 use serde_json::{Value, json};
 
-use crate::started::{Started, completion, request};
+use crate::serving::started::{Started, completion, request};
 
 /// A gateway whose conversations have keys of their own, and whose replies are repaired.
 async fn instance(server: &ModelServer) -> Started {

@@ -3,7 +3,7 @@
 use plaincall_testkit::model_server::{ModelServer, Script};
 use reqwest::Method;
 
-use crate::started::{Started, completion, request};
+use crate::serving::started::{Started, completion, request};
 
 /// The status for a page of `https://here.example`, and the origin that may read the answer.
 async fn check(keys: &[&str], origins: &[&str], key: Option<&str>, expected: (u16, Option<&str>)) {

@@ -6,7 +6,7 @@ use plaincall_gateway::axum::http::Request;
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
 use serde_json::{Value, json};
 
-use crate::started::{ADD, Started, completion, request};
+use crate::serving::started::{ADD, Started, completion, request};
 
 /// How a server answers that says how much it may still be asked.
 fn limited(script: Script) -> Script {

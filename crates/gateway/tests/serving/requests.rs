@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::started::{ADD, Started, completion, request};
+use crate::serving::started::{ADD, Started, completion, request};
 use plaincall_testkit::model_server::{ModelServer, Script, Then};
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use plaincall_testkit::model_server::{Framing, ModelServer, Script, Then};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::started::{Started, completion, request};
+use crate::serving::started::{Started, completion, request};
 
 /// A server that is busy.
 fn busy(status: u16, retry_after: Option<&str>) -> Script {

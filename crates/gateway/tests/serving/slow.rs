@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::started::{Started, completion, nothing_is_left, request, upstream};
+use crate::serving::started::{Started, completion, nothing_is_left, request, upstream};
 
 /// The most that the gateway may hold for a client that does not read, in bytes.
 const MOST: i64 = 64 << 10;

@@ -4,7 +4,7 @@ use plaincall_gateway::{GatewayConfig, Report, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script};
 use serde_json::{Value, json};
 
-use crate::started::{ADD, Started, completion, request};
+use crate::serving::started::{ADD, Started, completion, request};
 
 /// Words that stand in nothing but what is said, and keys.
 const SAID: [&str; 6] = [

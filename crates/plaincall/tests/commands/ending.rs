@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use plaincall::{Command, Stop};
 
-use crate::scene::{builder, call, check, outcome, tool};
+use crate::commands::scene::{builder, call, check, outcome, tool};
 
 /// Whether the process is there and no zombie; its parent may be slow to bury it.
 fn is_alive(pid: &str) -> bool {

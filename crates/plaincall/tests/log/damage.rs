@@ -2,7 +2,7 @@
 
 use plaincall::{LogError, Record, RunEvent, TornTail, read_log};
 
-use crate::events::{begin, begin_with_everything, delta, every_kind, lines};
+use crate::log::events::{begin, begin_with_everything, delta, every_kind, lines};
 
 fn short_log() -> (Vec<RunEvent>, Vec<u8>) {
     let mut events = vec![begin()];

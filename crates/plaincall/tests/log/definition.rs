@@ -69,10 +69,7 @@ fn examples_are_lines_as_they_are_written() {
         return;
     }
     for (line, right) in text.lines().zip(right.lines()) {
-        assert_eq!(
-            line, right,
-            "SPEC=overwrite cargo test -p plaincall --test log"
-        );
+        assert_eq!(line, right, "SPEC=overwrite cargo test -p plaincall log");
     }
     let examples = text
         .split(OPEN)

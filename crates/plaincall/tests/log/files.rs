@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use plaincall::{Log, LogError, TornTail};
 use tempfile::TempDir;
 
-use crate::events::{begin, every_kind, lines};
+use crate::log::events::{begin, every_kind, lines};
 
 fn place() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();

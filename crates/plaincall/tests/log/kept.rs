@@ -5,7 +5,7 @@ use std::{fs, str};
 
 use plaincall::{RunEvent, Source, read_log};
 
-use crate::events::{HARD_TEXTS, begin, begin_with_everything, every_kind, everywhere, lines};
+use crate::log::events::{HARD_TEXTS, begin, begin_with_everything, every_kind, everywhere, lines};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/log/kept")

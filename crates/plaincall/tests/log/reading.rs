@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plaincall::{LOG_VERSION, LineEncoder, Record, RunEvent, read_log};
 
-use crate::events::{
+use crate::log::events::{
     HARD_TEXTS, begin, begin_with_everything, delta, every_kind, everywhere, lines,
 };
 

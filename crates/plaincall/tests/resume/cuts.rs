@@ -2,8 +2,8 @@
 
 use plaincall::Stop;
 
-use crate::play::{check_cut, edges, folder, reference};
-use crate::scene::{Reply, Scene};
+use crate::resume::play::{check_cut, edges, folder, reference};
+use crate::resume::scene::{Reply, Scene};
 
 fn scene() -> Scene {
     let mut reply = Reply::new(["Let me see. "]);

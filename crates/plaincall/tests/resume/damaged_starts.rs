@@ -5,8 +5,8 @@ use std::path::Path;
 
 use plaincall::{Log, RunEvent, read_log};
 
-use crate::play::{edges, folder, play, reference, words};
-use crate::scene::{Reply, Scene};
+use crate::resume::play::{edges, folder, play, reference, words};
+use crate::resume::scene::{Reply, Scene};
 
 /// Each log as it was found: a name and its bytes.
 type Found = (String, Vec<u8>);

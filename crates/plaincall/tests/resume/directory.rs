@@ -9,8 +9,8 @@ use plaincall::{
     read_log,
 };
 
-use crate::play::{edges, words};
-use crate::scene::{Reply, Scene, Seen};
+use crate::resume::play::{edges, words};
+use crate::resume::scene::{Reply, Scene, Seen};
 
 fn build(parent: &Path, log: Log, word: Settlement) -> Run {
     let builder = Scene::new([]).builder(&Seen::default(), log, word);

@@ -8,8 +8,8 @@ use plaincall::{
     RunEvent, Settlement, Status, Stop, Tool, ToolSpec, Toolbox, read_log,
 };
 
-use crate::play::{check_cuts, folder, reference};
-use crate::scene::{Reply, Scene, Seen};
+use crate::resume::play::{check_cuts, folder, reference};
+use crate::resume::scene::{Reply, Scene, Seen};
 
 /// A call as `Reply::of` writes it, quoted, so that it can stand in an argument too.
 fn quoted(key: &str, id: &str, tool: &str) -> String {

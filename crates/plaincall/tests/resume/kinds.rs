@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plaincall::{Order, Policy, Stop, Writes};
 
-use crate::play::{Ends, check_cuts};
-use crate::scene::{Reply, Same, Scene};
+use crate::resume::play::{Ends, check_cuts};
+use crate::resume::scene::{Reply, Same, Scene};
 
 /// Plays, cuts, and holds the beginnings of the ends against what is expected.
 async fn check(scene: Scene, expected: &[&str]) -> Ends {

@@ -13,8 +13,8 @@ use plaincall::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::play::edges;
-use crate::random::Random;
+use crate::resume::play::edges;
+use crate::resume::random::Random;
 
 /// How often a log is taken up.
 const TIMES: usize = 6;

@@ -12,7 +12,7 @@ use plaincall::{
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use crate::scene::{Same, Scene, Seen};
+use crate::resume::scene::{Same, Scene, Seen};
 
 /// How each call of the turns that were played ended, by its index.
 pub(crate) type Ends = BTreeMap<u32, String>;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use plaincall::{Order, Policy, Stop, Writes};
 
-use crate::play::{check_cut, edges, folder, reference};
-use crate::scene::{Reply, Same, Scene};
+use crate::resume::play::{check_cut, edges, folder, reference};
+use crate::resume::scene::{Reply, Same, Scene};
 
 /// A small generator of random numbers; the same numbers every time.
 pub(crate) struct Random(u64);

@@ -8,8 +8,8 @@ use plaincall::{
     Settlement, Stop, Tool, ToolSpec, Toolbox, read_log,
 };
 
-use crate::play::reference;
-use crate::scene::{Reply, Scene, Seen, toolbox};
+use crate::resume::play::reference;
+use crate::resume::scene::{Reply, Scene, Seen, toolbox};
 
 fn scene() -> Scene {
     Scene::new([Reply::of("a=look b=nothing c=look<a")])

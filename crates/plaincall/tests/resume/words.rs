@@ -10,8 +10,8 @@ use plaincall::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::play::{edges, folder, play, reference, words};
-use crate::scene::{Reply, Scene, Seen, toolbox};
+use crate::resume::play::{edges, folder, play, reference, words};
+use crate::resume::scene::{Reply, Scene, Seen, toolbox};
 
 /// The log of a scene up to and with the first event that is wanted.
 async fn cut_behind(scene: &Scene, path: &Path, is_last: impl Fn(&RunEvent) -> bool) {

@@ -12,8 +12,8 @@ use plaincall::{
 };
 use tokio::time::sleep;
 
-use crate::graphs::Random;
-use crate::scene::{Milliseconds, sleeper, written};
+use crate::runs::graphs::Random;
+use crate::runs::scene::{Milliseconds, sleeper, written};
 
 fn toolbox() -> Toolbox {
     let retry = Retry::attempts(3);

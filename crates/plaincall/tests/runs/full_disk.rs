@@ -11,7 +11,7 @@ use plaincall::{
 };
 use tokio::time::sleep;
 
-use crate::scene::{Milliseconds, written};
+use crate::runs::scene::{Milliseconds, written};
 
 /// A disk that is full after so many operations.
 #[derive(Clone, Default)]

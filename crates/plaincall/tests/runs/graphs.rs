@@ -8,7 +8,7 @@ use std::time::Duration;
 use plaincall::{Context, Effect, Run, Stop, Tool, ToolResult, Toolbox};
 use tokio::time::{Instant, sleep};
 
-use crate::scene::{Milliseconds, builder, written};
+use crate::runs::scene::{Milliseconds, builder, written};
 
 /// A small generator of random numbers; the same numbers every time.
 pub(crate) struct Random(u64);

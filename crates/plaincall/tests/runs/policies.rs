@@ -10,7 +10,7 @@ use plaincall::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::scene::{builder, errors, play, shown, sleeper, written};
+use crate::runs::scene::{builder, errors, play, shown, sleeper, written};
 
 /// A tool that fails at its first starts, and the moments of its starts.
 fn flaky(name: &str, failures: usize, retry: Retry) -> (Tool, Arc<Mutex<Vec<Instant>>>) {
@@ -33,7 +33,7 @@ fn flaky(name: &str, failures: usize, retry: Retry) -> (Tool, Arc<Mutex<Vec<Inst
 }
 
 fn with(tools: impl IntoIterator<Item = Tool>) -> RunBuilder {
-    let known = crate::scene::toolbox();
+    let known = crate::runs::scene::toolbox();
     let tools = known.iter().cloned().chain(tools);
     Run::builder(Toolbox::new(tools).unwrap())
 }

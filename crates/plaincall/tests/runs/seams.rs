@@ -5,7 +5,7 @@ use std::time::Duration;
 use plaincall::{AllowAll, Decision, Gate, GateFuture, Request, Stop};
 use tokio::time::sleep;
 
-use crate::scene::{Milliseconds, builder, check_with, errors, play, shown, written};
+use crate::runs::scene::{Milliseconds, builder, check_with, errors, play, shown, written};
 
 /// Decides by the milliseconds of the call: so long it takes, then `allow`, `deny`, `error` or `panic` by its id.
 struct SlowGate;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plaincall::call::NotRun;
 use plaincall::{Command, Dialect, Run, RunBuilder, Stop, Tool, ToolSpec, Toolbox, Unclosed};
 
-use crate::scene::{builder, check, check_errors, errors, play, shown, written};
+use crate::runs::scene::{builder, check, check_errors, errors, play, shown, written};
 
 #[tokio::test(start_paused = true)]
 async fn results_of_dependencies() {

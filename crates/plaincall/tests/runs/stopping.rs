@@ -8,7 +8,7 @@ use std::time::Duration;
 use plaincall::{Context, Effect, Run, RunEvent, Stop, Tool, Toolbox};
 use tokio::time::{sleep, timeout};
 
-use crate::scene::{builder, errors, play, shown, sleeper, written};
+use crate::runs::scene::{builder, errors, play, shown, sleeper, written};
 
 #[tokio::test(start_paused = true)]
 async fn cancelling() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plaincall::{DEFAULT_CONCURRENT, Order};
 
-use crate::scene::{builder, check, check_with, play, shown, written};
+use crate::runs::scene::{builder, check, check_with, play, shown, written};
 
 #[tokio::test(start_paused = true)]
 async fn the_makespan_is_the_critical_path() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plaincall::{EVENT_QUEUE, Observer, Run, RunEvent, Stop};
 
-use crate::scene::{builder, check_with, play, shown, written};
+use crate::runs::scene::{builder, check_with, play, shown, written};
 
 /// Waits for a sign before it looks at anything.
 struct Late {

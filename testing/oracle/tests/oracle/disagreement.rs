@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use plaincall_oracle::merged::{Merged, merge};
 use plaincall_oracle::oracle::{Options, oracle};
 
-use crate::readers::{Door, Readers, byte_chunks, chunks};
+use crate::oracle::readers::{Door, Readers, byte_chunks, chunks};
 
 /// So many are told; then nothing more is looked for.
 const ENOUGH: usize = 6;

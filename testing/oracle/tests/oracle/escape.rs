@@ -7,7 +7,7 @@ use plaincall_oracle::oracle::{Options, Oracle};
 use plaincall_oracle::soup::{self, Kitchen, Random};
 use plaincall_syntax::{Dialect, EscapeState, Escaper, Parser};
 
-use crate::accepted_options;
+use crate::oracle::accepted_options;
 
 /// How many texts are made with the same options.
 const TEXTS: u64 = 4;

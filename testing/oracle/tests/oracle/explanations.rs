@@ -8,7 +8,7 @@ use plaincall_oracle::merged::{self, Kind, Merged};
 use plaincall_oracle::soup::{Kitchen, Random};
 use plaincall_syntax::{Dialect, Meaning, Section, explain};
 
-use crate::accepted_options;
+use crate::oracle::accepted_options;
 
 const FILES: &[&str] = &["common.md", "block.md", "emoji.md", "limits.md"];
 

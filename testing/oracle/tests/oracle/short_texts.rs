@@ -13,8 +13,8 @@ use plaincall_oracle::merged::{Merged, merge};
 use plaincall_oracle::oracle::{Options, Oracle, oracle};
 use plaincall_syntax::Parser;
 
-use crate::disagreement::{Disagreements, agree};
-use crate::readers::{Door, Readers};
+use crate::oracle::disagreement::{Disagreements, agree};
+use crate::oracle::readers::{Door, Readers};
 
 /// A dialect in the words of `spec/README.md`, and the tokens of the texts that are tried in it.
 type Alphabet = (&'static str, &'static [&'static str]);

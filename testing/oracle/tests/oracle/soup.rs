@@ -14,9 +14,9 @@ use plaincall_oracle::soup::{self as kitchen, Kitchen, Random};
 
 use plaincall_syntax::ByteParser;
 
-use crate::accepted_options;
-use crate::disagreement::{Disagreements, agree, lines};
-use crate::readers::{Door, Readers, byte_chunks};
+use crate::oracle::accepted_options;
+use crate::oracle::disagreement::{Disagreements, agree, lines};
+use crate::oracle::readers::{Door, Readers, byte_chunks};
 
 /// The codes of `spec/common.md` 3.
 const CODES: usize = 19;

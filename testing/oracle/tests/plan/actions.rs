@@ -3,7 +3,7 @@
 use plaincall_oracle::plan_oracle::Fate;
 use plaincall_plan::{Action, Because, Link, Order, RejectReason, Reply, State, Status};
 
-use crate::driver::{Driver, at};
+use crate::plan::driver::{Driver, at};
 
 impl Driver<'_> {
     pub(super) fn take(&mut self, action: Action) {

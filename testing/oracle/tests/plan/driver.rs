@@ -5,8 +5,8 @@ use plaincall_plan::{
     Action, Because, CallIndex, Order, Outcome, Plan, Refusal, Reply, State, Status, ToolIndex,
 };
 
-use crate::scenario::{Piece, Random, Scenario};
-use crate::tally::Tally;
+use crate::plan::scenario::{Piece, Random, Scenario};
+use crate::plan::tally::Tally;
 
 /// One conversation being played. What it records it has from the actions that came out, not from the plan.
 pub(crate) struct Driver<'a> {

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use plaincall_plan::{Order, Reply, State, Status, Tool};
 
-use crate::driver::Driver;
+use crate::plan::driver::Driver;
 
 impl Driver<'_> {
     /// What the call depends on; `None` for an id that no call has so far.

@@ -13,7 +13,7 @@ fn dictionary() -> String {
         .map(|marker| marker.text)
         .collect();
     let others = ["\n", "\r\n", "]", "/end]", "\\", ":", " /]"].map(str::to_owned);
-    let mut text = String::from("# Written by `cargo test -p plaincall-testkit --test foreign`.\n");
+    let mut text = String::from("# Written by `cargo test -p plaincall-testkit foreign`.\n");
     for entry in markers.into_iter().chain(others) {
         let bytes = entry.bytes().fold(String::new(), |mut bytes, byte| {
             write!(bytes, "\\x{byte:02X}").expect("a string takes everything");

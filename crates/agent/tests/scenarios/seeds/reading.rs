@@ -5,7 +5,7 @@ use plaincall_agent::model::Message;
 use plaincall_agent::plaincall::CallResult;
 
 use super::world::World;
-use crate::told::{check_turns, replies, told};
+use crate::scenarios::told::{check_turns, replies, told};
 
 /// What the model has read: every request holds what was written and told before it.
 pub(super) fn check_messages(

@@ -17,11 +17,11 @@ use super::reading::check_told;
 use super::settings::{agent, limits};
 use super::tools::ATTEMPTS;
 use super::world::World;
-use crate::told::{check_turns, replies};
+use crate::scenarios::told::{check_turns, replies};
 
 #[test]
 fn random_sessions() {
-    crate::expect_panics();
+    crate::scenarios::expect_panics();
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()

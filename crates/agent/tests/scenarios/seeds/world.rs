@@ -10,7 +10,7 @@ use plaincall_agent::plaincall::Dialect;
 use plaincall_testkit::soup::Random;
 use tokio::time::sleep;
 
-use crate::live::Live;
+use crate::scenarios::live::Live;
 
 /// What all parts of one conversation share.
 #[derive(Debug)]

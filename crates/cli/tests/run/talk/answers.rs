@@ -9,7 +9,7 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{MODEL, at_home, run, scene, two_notes, with_input};
-use crate::scene::{call, wait_until};
+use crate::run::scene::{call, wait_until};
 
 /// A question with these replies and options: what comes of it.
 fn check(replies: &[&str], options: &[&str], status: i32, stdout: &str, stderr: &[&str]) {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{MODEL, at_home, run, scene};
-use crate::scene::{Ended, Scene, call};
+use crate::run::scene::{Ended, Scene, call};
 
 /// Writes the user's own file.
 pub(super) fn user(scene: &Scene, text: &str) {

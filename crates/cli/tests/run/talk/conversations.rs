@@ -106,7 +106,7 @@ fn bytes_that_are_not_utf_8_come_through_a_pipe() {
     let mut stdin = child.stdin.take().unwrap();
     std::io::Write::write_all(&mut stdin, b"caf\xe9\n\xff\n\xf0\x9f\n").unwrap();
     drop(stdin);
-    let ended: crate::scene::Ended = child.wait_with_output().unwrap().into();
+    let ended: crate::run::scene::Ended = child.wait_with_output().unwrap().into();
     assert_eq!(ended.status, Some(0), "{ended:?}");
     for answer in ["One.", "Two.", "Three."] {
         assert!(ended.stdout.contains(answer), "{ended:?}");

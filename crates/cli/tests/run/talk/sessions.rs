@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{MODEL, at_home, scene, two_notes};
-use crate::scene::wait_until;
+use crate::run::scene::wait_until;
 
 #[test]
 fn a_session_goes_on() {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::{MODEL, scene, two_notes};
-use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::{Scene, call, pause};
+use crate::run::pseudo_terminal::{Options, Terminal};
+use crate::run::scene::{Scene, call, pause};
 
 const TOOLS: [&str; 4] = ["--model", MODEL, "--tools", "tools.toml"];
 

@@ -7,8 +7,8 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::configuration::{fingerprint, project, trust, user};
 use super::{MODEL, at_home, scene};
-use crate::pseudo_terminal::{Options, Terminal};
-use crate::scene::{Ended, call};
+use crate::run::pseudo_terminal::{Options, Terminal};
+use crate::run::scene::{Ended, call};
 
 #[test]
 fn what_is_not_trusted_stops_nobody() {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use snapbox::{Data, assert_data_eq};
 
-use crate::scene::{PLAINCALL, Scene};
+use crate::run::scene::{PLAINCALL, Scene};
 
 const SHELL: &str = "\n```sh\n";
 const TEXT: &str = "\n```text\n";

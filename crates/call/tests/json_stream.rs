@@ -10,7 +10,7 @@ use plaincall_call::{
 };
 use plaincall_syntax::{Dialect, Parser, Syntax};
 
-use crate::streamed::{Counted, emoji_tools, stream_all, tool};
+use crate::json_stream::streamed::{Counted, emoji_tools, stream_all, tool};
 
 /// A block call in these chunks gives these deltas, empty ones left out; the last one, or the fault, is what closing
 /// gives.

@@ -1,7 +1,7 @@
 //! The reply of a model, read and given to a client.
 //!
 //! Random replies and random servers are drawn from numbers; a failure names it. To play that one alone:
-//! `GATEWAY_CASE=<number> cargo test -p plaincall-gateway --test replies`. To play more or fewer: `GATEWAY_CASES=<count>`.
+//! `GATEWAY_CASE=<number> cargo test -p plaincall-gateway replies`. To play more or fewer: `GATEWAY_CASES=<count>`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,7 +1,7 @@
 //! The plan against its oracle, on random conversations.
 //!
 //! Each conversation is drawn from a number; a failure names it. To play that one alone:
-//! `PLAN_CASE=<number> cargo test -p plaincall-oracle --test plan`. To play more or fewer than 100,000:
+//! `PLAN_CASE=<number> cargo test -p plaincall-oracle plan::`. To play more or fewer than 100,000:
 //! `PLAN_CASES=<count>`.
 #![allow(
     clippy::disallowed_methods,

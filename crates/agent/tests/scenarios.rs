@@ -2,7 +2,7 @@
 //! clock that is stopped.
 //!
 //! Random conversations are drawn from numbers; a failure names it. To play that one alone:
-//! `AGENT_CASE=<number> cargo test -p plaincall-agent --test scenarios`. To play more or fewer: `AGENT_CASES=<count>`.
+//! `AGENT_CASE=<number> cargo test -p plaincall-agent scenarios`. To play more or fewer: `AGENT_CASES=<count>`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,22 +28,22 @@ use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
-use crate::play::play;
-use crate::scenario::{File, Scenario};
+use crate::scenarios::play::play;
+use crate::scenarios::scenario::{File, Scenario};
 
 const FILES: &[(&str, &str)] = &[
-    ("calls", include_str!("calls.toml")),
-    ("faults", include_str!("faults.toml")),
-    ("cut", include_str!("cut.toml")),
-    ("loops", include_str!("loops.toml")),
-    ("limits", include_str!("limits.toml")),
-    ("gates", include_str!("gates.toml")),
-    ("cancelling", include_str!("cancelling.toml")),
-    ("endings", include_str!("endings.toml")),
-    ("foreign", include_str!("foreign.toml")),
-    ("retries", include_str!("retries.toml")),
-    ("context", include_str!("context.toml")),
-    ("talks", include_str!("talks.toml")),
+    ("calls", include_str!("scenarios/calls.toml")),
+    ("faults", include_str!("scenarios/faults.toml")),
+    ("cut", include_str!("scenarios/cut.toml")),
+    ("loops", include_str!("scenarios/loops.toml")),
+    ("limits", include_str!("scenarios/limits.toml")),
+    ("gates", include_str!("scenarios/gates.toml")),
+    ("cancelling", include_str!("scenarios/cancelling.toml")),
+    ("endings", include_str!("scenarios/endings.toml")),
+    ("foreign", include_str!("scenarios/foreign.toml")),
+    ("retries", include_str!("scenarios/retries.toml")),
+    ("context", include_str!("scenarios/context.toml")),
+    ("talks", include_str!("scenarios/talks.toml")),
 ];
 
 #[test]

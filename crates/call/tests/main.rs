@@ -1,0 +1,25 @@
+//! All tests of the crate that use what is public, as one program.
+
+mod assembly;
+mod binding;
+mod calls;
+mod coerce;
+mod definitions;
+mod explain;
+mod foreign_definitions;
+mod ids;
+mod invented;
+mod json_stream;
+mod json_stream_cost;
+mod may_run;
+mod nearest;
+mod problems;
+mod prompt;
+mod properties;
+mod repair;
+mod schema_properties;
+mod schema_vectors;
+mod typed;
+#[cfg(feature = "schemars")]
+mod typed_tools;
+mod usable_tools;

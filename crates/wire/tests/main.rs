@@ -1,0 +1,12 @@
+//! All tests of the crate that use what is public, as one program.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+mod chunk_writer;
+mod cost;
+mod payloads;
+mod read_errors;
+mod round_trip;
+mod sse;
+mod streams;
+mod surrogates;

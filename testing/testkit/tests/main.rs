@@ -1,0 +1,7 @@
+//! All tests of the crate that use what is public, as one program.
+
+mod digits;
+mod foreign;
+mod history;
+mod json_streams;
+mod spec;
