@@ -3,7 +3,7 @@
 pub(crate) mod block;
 pub(crate) mod emoji;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::mem;
 
@@ -14,7 +14,6 @@ use crate::arguments::Arguments;
 use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
 use crate::call::ToolCall;
-use crate::explain::rule::Reason;
 use crate::nearest::nearest_name;
 use crate::pointer::{Pointer, escape, unescape};
 use crate::schema::Misfit;
@@ -169,31 +168,9 @@ pub(crate) struct Problems {
     too_many: Vec<Problem>,
     /// Whether there is nothing that the rest of the checks could look at.
     is_hopeless: bool,
-    /// Why each value is what it is, by its number, if somebody wants to know.
-    reasons: Option<BTreeMap<usize, Reason>>,
 }
 
 impl Problems {
-    /// The same with the reasons for each value.
-    pub(crate) fn with_reasons() -> Self {
-        Self {
-            reasons: Some(BTreeMap::new()),
-            ..Self::default()
-        }
-    }
-
-    /// Why the value with this number is what it is.
-    pub(crate) fn reason(&mut self, leaf: usize, reason: impl FnOnce() -> Reason) {
-        if let Some(reasons) = &mut self.reasons {
-            reasons.insert(leaf, reason());
-        }
-    }
-
-    /// What is wrong, and the reasons.
-    pub(crate) fn into_parts(self) -> (Vec<Problem>, BTreeMap<usize, Reason>) {
-        (self.found, self.reasons.unwrap_or_default())
-    }
-
     pub(crate) fn push(&mut self, problem: Problem) {
         self.found.push(problem);
     }

@@ -17,12 +17,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::pointer::unescape;
 use crate::spec_error::SpecError;
 
 pub(crate) use expected::Expected;
 pub(crate) use kinds::Kinds;
 pub(crate) use place::{Place, SchemaReader};
-pub(crate) use spelling::{Misfit, Spelling};
+pub(crate) use spelling::Misfit;
 
 /// A JSON Schema: any document, of any draft.
 ///
@@ -75,6 +76,24 @@ impl Schema {
 
     pub(crate) fn reader(&self) -> SchemaReader<'_> {
         SchemaReader::new(&self.document)
+    }
+
+    /// What may stand at the place of a pointer, in words such as `a whole number of at least 1`; `None` if that is open.
+    ///
+    /// ```
+    /// use plaincall_call::Schema;
+    /// use serde_json::json;
+    ///
+    /// let schema = Schema::new(json!({"properties": {"ids": {"items": {"type": "integer"}}, "any": {}}}));
+    /// assert_eq!(schema.expected("ids/0").as_deref(), Some("a whole number"));
+    /// assert_eq!(schema.expected("any"), None);
+    /// ```
+    pub fn expected(&self, pointer: &str) -> Option<String> {
+        let reader = self.reader();
+        let segments = pointer.split('/').map(unescape);
+        let place = segments.fold(reader.root(), |place, key| reader.under(&place, &key));
+        let stated = place.stated();
+        (!stated.alternatives.is_empty()).then(|| stated.in_words())
     }
 
     /// Whether the keywords that reading looks at are well formed, and every reference leads to a place in the

@@ -139,20 +139,6 @@ impl Tree {
         }
     }
 
-    /// The values at or under a node.
-    pub(crate) fn leaves(&self, index: NodeIndex) -> impl Iterator<Item = usize> {
-        let mut open = vec![index];
-        std::iter::from_fn(move || {
-            loop {
-                match self.node(open.pop()?)? {
-                    Node::Leaf(leaf) => return Some(*leaf),
-                    Node::Array(items) => open.extend(items),
-                    Node::Object(object) => open.extend(object.members().map(|(_, node)| node)),
-                }
-            }
-        })
-    }
-
     /// Puts the value `leaf` where the pointer says.
     ///
     /// # Errors

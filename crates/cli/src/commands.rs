@@ -28,7 +28,6 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::chat;
 use crate::config;
-use crate::explain;
 use crate::options::Color;
 use crate::output::{Output, say};
 use crate::run;
@@ -70,7 +69,6 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Parse(parse::ParseOptions),
     Check(check::CheckOptions),
-    Explain(explain::ExplainOptions),
     Render(render::RenderOptions),
     Convert(convert::ConvertOptions),
     Run(run::RunOptions),
@@ -91,7 +89,6 @@ impl Command {
         match self {
             Self::Parse(_) => "parse",
             Self::Check(_) => "check",
-            Self::Explain(_) => "explain",
             Self::Render(_) => "render",
             Self::Convert(_) => "convert",
             Self::Run(_) => "run",
@@ -179,9 +176,7 @@ fn start(cli: Cli) -> Outcome {
     let color = cli.color;
     match cli.command {
         Command::Parse(options) => parse::parse(&options, &mut output(color)),
-        // Its proof heeds signals in its own way.
-        Command::Check(options) => check::check(&options, color),
-        Command::Explain(options) => explain::explain(&options, &mut output(color)),
+        Command::Check(options) => check::check(&options, &mut output(color)),
         Command::Render(options) => render::render(&options, &mut output(color)),
         Command::Convert(options) => convert::convert(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use plaincall::{CloseError, Directories, RemovedFiles};
 
@@ -153,53 +153,4 @@ pub(crate) fn end_when_interrupted() {
         INTERRUPTED,
         always,
     );
-}
-
-/// Ctrl-C ends the process with status 130, except while something heeds it that can tell how far it came. A second one
-/// ends that too.
-pub(crate) struct Interruption {
-    ends: Arc<AtomicBool>,
-    came: Arc<AtomicBool>,
-}
-
-impl Interruption {
-    pub(crate) fn new() -> Self {
-        use signal_hook::consts::SIGINT;
-        use signal_hook::flag::{register, register_conditional_shutdown};
-        let interruption = Self {
-            ends: Arc::new(AtomicBool::new(true)),
-            came: Arc::new(AtomicBool::new(false)),
-        };
-        let Self { ends, came } = &interruption;
-        // In this order: the first one, where it is heeded, makes the next one end. Where it cannot be, the signal itself
-        // ends the process.
-        let _ = register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(ends));
-        for flag in [ends, came] {
-            let _ = register(SIGINT, Arc::clone(flag));
-        }
-        interruption
-    }
-
-    /// Does what asks itself now and then whether it was called off.
-    pub(crate) fn heeded<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.ends.store(false, Ordering::SeqCst);
-        let done = work();
-        self.ends.store(true, Ordering::SeqCst);
-        done
-    }
-
-    pub(crate) fn has_come(&self) -> bool {
-        self.came.load(Ordering::SeqCst)
-    }
-
-    /// As if Ctrl-C had been pressed.
-    #[cfg(test)]
-    pub(crate) fn come(&self) {
-        self.came.store(true, Ordering::SeqCst);
-    }
-
-    /// The end that it asks for.
-    pub(crate) fn status() -> Status {
-        Status::Interrupted(u8::try_from(INTERRUPTED).unwrap_or(u8::MAX))
-    }
 }

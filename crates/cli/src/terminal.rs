@@ -1,3 +1,4 @@
 //! What people see on a terminal.
 
 pub(crate) mod excerpt;
+pub(crate) mod listing;

@@ -128,6 +128,7 @@ pub(crate) fn show(
         code: None,
         message,
         help: None,
+        note: None,
         span,
         position,
     };

@@ -7,7 +7,6 @@
 //! - [`Parser`]: text in, events out; [`parse`] for a text that is there already; [`ByteParser`] for bytes.
 //! - [`Dialect`]: which syntax, which markers, which options.
 //! - [`Diagnostic`]: what was odd, with a stable [`Code`] and a [`Span`].
-//! - [`explain`]: what each byte of a text is taken for, and the [`Section`] of the specification behind it.
 //!
 //! The rules are in the project's `spec/` folder.
 
@@ -28,7 +27,6 @@ mod dialect;
 mod emoji;
 mod escape;
 mod event;
-mod explain;
 mod fast;
 mod machine;
 mod markers;
@@ -47,7 +45,6 @@ pub use diagnostic::{Code, Diagnostic, Severity};
 pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
 pub use escape::{EscapeState, Escaper, escape, unescape};
 pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
-pub use explain::{ExplainedRange, Meaning, explain};
 pub use near::{NearMiss, NearMisses, near_misses};
 pub use near_forms::{CallFormat, mentions_call_format};
 pub use parser::{Events, Parser, parse};

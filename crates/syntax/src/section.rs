@@ -54,8 +54,6 @@ sections! {
     StrayReasoning = "common.md", "5.2";
     /// A call that a run takes for reasoning.
     CallInReasoning = "common.md", "5.3";
-    /// The escape, where it is read.
-    Escape = "common.md", "6.1";
     /// What looks like a marker and is none.
     NearMiss = "common.md", "9";
     /// Which calls may run.
@@ -80,24 +78,16 @@ sections! {
     EndMarker = "block.md", "3.3";
     /// Letters directly behind an end marker.
     EndMarkerGlued = "block.md", "3.5";
-    /// Markers that count anywhere.
-    MarkersAnywhere = "block.md", "3.6";
-    /// Pointer lines, values, and the line end that belongs to the syntax.
-    Value = "block.md", "4.1";
     /// A pointer line that a marker ends.
     PointerWithoutNewline = "block.md", "4.2";
     /// A pointer line that is too long.
     PointerTooLong = "block.md", "4.3";
     /// A pointer line cut by the end of the input.
     PointerCutOff = "block.md", "4.4";
-    /// Between header and first argument.
-    Between = "block.md", "5.1";
     /// Code fences there.
     Fence = "block.md", "5.2";
     /// Other text there.
     TextBetween = "block.md", "5.3";
-    /// What ends a call.
-    End = "block.md", "6";
     /// How a pointer is read.
     Pointer = "block.md", "7.1";
     /// Empty parts of a pointer.
@@ -112,22 +102,14 @@ sections! {
     Limits = "block.md", "7.8";
     /// Ids, written and given.
     Ids = "block.md", "7.10";
-    /// The parts of a header of the emoji syntax.
-    EmojiHeader = "emoji.md", "2.1";
     /// What is none.
     NoEmojiHeader = "emoji.md", "2.2";
     /// A header that is too long, or cut by the end of the input.
     EmojiHeaderLimit = "emoji.md", "2.3";
-    /// The line end behind the header, and the body.
-    Body = "emoji.md", "3.1";
-    /// The end of a body.
-    BodyEnd = "emoji.md", "3.2";
     /// Other markers in a body.
     MarkerInBody = "emoji.md", "3.3";
     /// A body without its end marker.
     MissingEnd = "emoji.md", "4";
-    /// Calls that close themselves.
-    SelfClosing = "emoji.md", "5";
 }
 
 impl Diagnostic {

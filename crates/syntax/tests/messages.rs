@@ -3,7 +3,7 @@
 
 use plaincall_syntax::{
     Code, Dialect, EventKind, LINE_LIMIT, MARKER_LIMIT, NearMisses, Severity, Syntax, Termination,
-    explain, near_misses, parse,
+    near_misses, parse,
 };
 
 fn custom() -> Dialect {
@@ -235,74 +235,6 @@ fn everything_has_its_name() {
         "marker_in_value",
     ];
     assert_eq!(content, expected);
-}
-
-/// The ranges of a text, each as it says itself.
-fn check_explained(dialect: &Dialect, text: &str, expected: &[&str]) {
-    let ranges = explain(text.as_bytes(), dialect).into_iter().flatten();
-    let found: Vec<String> = ranges.map(|range| range.to_string()).collect();
-    assert_eq!(found, expected, "{text:?}");
-}
-
-#[test]
-fn a_range_says_what_it_is() {
-    let (block, emoji) = (Dialect::block(), Dialect::emoji());
-    check_explained(
-        &block,
-        "!!!GADGET_START:A\n!!!ARG:x\n1!!!ARG:\n!!!ARG:y\n\n!!!GADGET_START:B\n!!!ARG:z\n2\r\n!!!GADGET_END",
-        &[
-            "start marker and header of the call `A`",
-            "pointer line of the argument `x`",
-            "value of `x`",
-            "an argument marker that does not count: it is not in the first column; it is part of the value of `x`",
-            "the line end before the next argument: it belongs to the syntax, not to the value of `x`",
-            "pointer line of the argument `y`",
-            "the value of `y` is empty",
-            "the line end before the next call: it belongs to the syntax, not to the value of `y`",
-            "the call `A` ends here: the next one begins",
-            "start marker and header of the call `B`",
-            "pointer line of the argument `z`",
-            "value of `z`",
-            "the line end before the end marker: it belongs to the syntax, not to the value of `z`",
-            "end marker of the call `B`",
-        ],
-    );
-    let name = "é".repeat(40);
-    check_explained(
-        &block,
-        &format!("!!!GADGET_START:{name}\n!!!ARG:{name}!\n\n"),
-        &[
-            &format!("start marker and header of the call `{name}`"),
-            &format!("pointer line of the argument `{name}…`"),
-            &format!("the value of `{name}…` is empty"),
-            &format!(
-                "the line end before the end of the input: it belongs to the syntax, not to the value of `{name}…`"
-            ),
-            &format!("the call `{name}` ends here: the input does"),
-        ],
-    );
-    check_explained(
-        &block,
-        "!!!GADGET_START:A\nb !!!GADGET_START:C\n",
-        &[
-            "start marker and header of the call `A`",
-            "ignored: text between the header of `A` and its first argument",
-            "a start marker that does not count: it is not in the first column; it is ignored as what stands around it",
-            "ignored: text between the header of `A` and its first argument",
-            "the call `A` ends here: the input does",
-        ],
-    );
-    check_explained(
-        &emoji,
-        "🛠[a]b🛠[🛠[/end]🛠[/end]",
-        &[
-            "start marker and header of the call `a`",
-            "body of the call `a`",
-            "a start marker that does not count: calls do not nest; it is part of the body of `a`",
-            "end marker of the call `a`",
-            "an end marker that does not count: no call is open; it is text",
-        ],
-    );
 }
 
 /// The near misses of a text, each as it is written there and as it is meant.

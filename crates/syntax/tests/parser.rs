@@ -3,7 +3,6 @@
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
 mod call_formats;
-mod explained;
 mod fast_path;
 mod memory;
 

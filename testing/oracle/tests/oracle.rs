@@ -13,9 +13,9 @@
 
 mod disagreement;
 mod escape;
-mod explanations;
 mod readers;
 mod render;
+mod sections;
 mod short_texts;
 mod soup;
 mod specification;

@@ -3,8 +3,6 @@
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
 use crate::bind::{Problem, Problems, Undeclared, first_pointer};
-use crate::explain::TextPlace;
-use crate::explain::rule::{Reason, Rule};
 use crate::pointer::escape;
 use crate::schema::{Kinds, Misfit, Place, SchemaReader};
 use crate::tool::ToolSpec;
@@ -23,9 +21,7 @@ pub(crate) fn bind_block(
         problems,
     };
     let root = reader.root();
-    let form = walk.reader.narrow(&root, written, ROOT);
-    let is_form = form.is_form_of(&root);
-    let root = form;
+    let root = walk.reader.narrow(&root, written, ROOT);
     let mut undeclared = Undeclared::new(tool);
     let members: Vec<(String, NodeIndex)> = written
         .tree()
@@ -36,11 +32,10 @@ pub(crate) fn bind_block(
         if tool.get(&key).is_none() && !root.declares(&key) {
             let (pointer, span) = first_pointer(written, node);
             walk.problems.push(undeclared.problem(pointer, span));
-            walk.not_declared(node);
             continue;
         }
         let place = reader.member(&root, &key);
-        walk.node(node, &place, &escape(&key), &root, is_form);
+        walk.node(node, &place, &escape(&key), &root);
     }
     walk.arguments
 }
@@ -53,23 +48,14 @@ struct Walk<'w, 's> {
 
 impl<'s> Walk<'_, 's> {
     /// Recurses as deep as pointers go.
-    ///
-    /// `is_form` says whether what is written has decided between several forms further out.
-    fn node(
-        &mut self,
-        node: NodeIndex,
-        place: &Place<'s>,
-        pointer: &str,
-        parent: &Place<'s>,
-        is_form: bool,
-    ) {
+    fn node(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str, parent: &Place<'s>) {
         if place.alternatives.is_empty() {
             self.not_allowed(node, pointer, parent);
             return;
         }
         let is_list = match self.arguments.tree().node(node) {
             Some(Node::Leaf(leaf)) => {
-                self.leaf(*leaf, place, is_form);
+                self.leaf(*leaf, place);
                 return;
             }
             Some(Node::Array(_)) => true,
@@ -93,7 +79,6 @@ impl<'s> Walk<'_, 's> {
             return;
         }
         let mut form = self.reader.narrow(place, &self.arguments, node);
-        let is_form = is_form || form.is_form_of(place);
         if is_list && form.kinds().has(Kinds::LIST) && !form.prefers_keys() {
             form = form.only(Kinds::LIST);
         } else if is_list {
@@ -105,7 +90,7 @@ impl<'s> Walk<'_, 's> {
             Some(Node::Array(items)) => {
                 for (index, item) in items.clone().into_iter().enumerate() {
                     let below = self.reader.item(&place, index);
-                    self.node(item, &below, &format!("{pointer}/{index}"), &place, is_form);
+                    self.node(item, &below, &format!("{pointer}/{index}"), &place);
                 }
             }
             Some(Node::Object(object)) => {
@@ -116,23 +101,19 @@ impl<'s> Walk<'_, 's> {
                 for (key, member) in members {
                     let below = self.reader.member(&place, &key);
                     let pointer = format!("{pointer}/{}", escape(&key));
-                    self.node(member, &below, &pointer, &place, is_form);
+                    self.node(member, &below, &pointer, &place);
                 }
             }
             Some(Node::Leaf(_)) | None => {}
         }
     }
 
-    fn leaf(&mut self, leaf: usize, place: &Place<'s>, is_form: bool) {
+    fn leaf(&mut self, leaf: usize, place: &Place<'s>) {
         let Some(value) = self.arguments.leaf(leaf) else {
             return;
         };
         let text = self.arguments.text(value);
         let spelling = self.reader.spelling(place, text);
-        self.problems.reason(leaf, || Reason {
-            place: TextPlace::Argument,
-            rule: Rule::of(place, &spelling, text, is_form),
-        });
         if let Some(misfit) = &spelling.misfit {
             self.problems.misfit(&value.pointer, value.span, misfit);
         }
@@ -176,16 +157,5 @@ impl<'s> Walk<'_, 's> {
         let message = format!("`{pointer}` may not stand there{takes}");
         self.problems
             .push(Problem::new("undeclared_argument", pointer, span, message));
-        self.not_declared(node);
-    }
-
-    /// Says of all that stands at a node or below it that nothing may.
-    fn not_declared(&mut self, node: NodeIndex) {
-        for leaf in self.arguments.tree().leaves(node) {
-            self.problems.reason(leaf, || Reason {
-                place: TextPlace::Argument,
-                rule: Rule::NotDeclared,
-            });
-        }
     }
 }

@@ -11,8 +11,6 @@ use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
 use crate::bind::{Problem, Problems, Undeclared, takes};
 use crate::call::ToolCall;
-use crate::explain::TextPlace;
-use crate::explain::rule::{Reason, Rule};
 use crate::json_text;
 use crate::pointer::escape;
 use crate::reading::Reading;
@@ -58,10 +56,6 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
     };
     if let Some(parameter) = given {
         let name = &parameter.name;
-        problems.reason(arguments.len(), || Reason {
-            place: TextPlace::Body,
-            rule: Rule::Body,
-        });
         place(&mut arguments, name, body, body_span, Reading::String);
     }
     read_line(tool, &usage, &mut arguments, problems);
@@ -146,8 +140,7 @@ fn read_line(
 ) {
     let reader = tool.schema().reader();
     let form = reader.narrow(&reader.root(), arguments, ROOT);
-    let is_form = form.is_form_of(&reader.root());
-    for (place, item) in usage.line.iter().enumerate() {
+    for item in &usage.line {
         let name = &item.parameter.name;
         let Some(index) = arguments.leaf_of_member(name) else {
             continue;
@@ -158,14 +151,6 @@ fn read_line(
         let here = reader.member(&form, name);
         let text = arguments.text(leaf);
         let spelling = reader.spelling(&here, text);
-        problems.reason(index, || Reason {
-            place: if item.takes_rest {
-                TextPlace::LineFrom(place + 1)
-            } else {
-                TextPlace::Word(place + 1)
-            },
-            rule: Rule::of(&here, &spelling, text, is_form),
-        });
         if let Some(misfit) = &spelling.misfit {
             problems.misfit(&item.parameter.pointer(), leaf.span, misfit);
         }
@@ -304,10 +289,6 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
             }
         };
         let spelling = reader.json_spelling(&here, &value, raw);
-        problems.reason(arguments.len(), || Reason {
-            place: TextPlace::JsonMember,
-            rule: Rule::of_json(&spelling),
-        });
         if let Some(misfit) = &spelling.misfit {
             problems.misfit(&pointer, span, misfit);
         }

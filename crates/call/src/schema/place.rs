@@ -126,16 +126,6 @@ impl<'s> Place<'s> {
         super::words::in_words(self)
     }
 
-    /// Whether only some of another's alternatives are left.
-    pub(crate) fn is_form_of(&self, other: &Self) -> bool {
-        self.alternatives.len() < other.alternatives.len()
-    }
-
-    /// The values that are allowed, if all of them are listed.
-    pub(crate) fn constants(&self) -> Option<Vec<&'s Value>> {
-        super::words::constants(self)
-    }
-
     /// The members that any alternative names.
     pub(crate) fn properties(&self) -> impl Iterator<Item = (&'s str, &'s Value)> {
         self.alternatives.iter().flat_map(Alternative::properties)

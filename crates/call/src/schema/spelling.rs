@@ -22,8 +22,6 @@ pub(crate) struct Misfit {
 #[derive(Debug)]
 pub(crate) struct Spelling {
     pub(crate) reading: Reading,
-    /// Whether the text is allowed as a string too.
-    pub(crate) is_beside_string: bool,
     pub(crate) misfit: Option<Misfit>,
 }
 
@@ -55,7 +53,6 @@ impl<'s> SchemaReader<'s> {
         let is_beside_string = kinds.has(Kinds::STRING) && self.allows(&stated, &Value::from(text));
         let fitting = |reading| Spelling {
             reading,
-            is_beside_string,
             misfit: None,
         };
         let mut found = candidates(kinds, text).filter(|(_, value)| self.allows(&stated, value));
@@ -82,7 +79,6 @@ impl<'s> SchemaReader<'s> {
             .is_some_and(|(reading, _)| *reading == Reading::Json);
         Spelling {
             reading: nearest.map_or(Reading::String, |(reading, _)| reading),
-            is_beside_string,
             misfit: Some(misfit(&stated, kinds, text, is_inside)),
         }
     }
@@ -97,7 +93,6 @@ impl<'s> SchemaReader<'s> {
         if place.is_open() || self.allows(place, value) {
             return Spelling {
                 reading,
-                is_beside_string: false,
                 misfit: None,
             };
         }
@@ -107,7 +102,6 @@ impl<'s> SchemaReader<'s> {
         misfit.found = quoted(text);
         Spelling {
             reading,
-            is_beside_string: false,
             misfit: Some(misfit),
         }
     }

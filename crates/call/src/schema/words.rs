@@ -47,7 +47,7 @@ pub(crate) fn in_words(place: &Place<'_>) -> String {
 }
 
 /// The values that are allowed, if all of them are listed.
-pub(crate) fn constants<'s>(place: &Place<'s>) -> Option<Vec<&'s Value>> {
+fn constants<'s>(place: &Place<'s>) -> Option<Vec<&'s Value>> {
     let all: Option<Vec<_>> = place.alternatives.iter().map(listed).collect();
     all.filter(|all| !all.is_empty()).map(|all| all.concat())
 }

@@ -1,8 +1,6 @@
 //! `plaincall check`: what is wrong in a text, and what to do about it.
 
 mod every_split;
-mod progress;
-mod sameness;
 
 use std::path::PathBuf;
 
@@ -11,16 +9,12 @@ use plaincall_call::{Severity, Span};
 use plaincall_syntax::Dialect;
 use serde::Serialize;
 
-use crate::commands::check::every_split::{Disagreement, Effort, Group, Proof};
-use crate::commands::check::progress::Progress;
-use crate::commands::check::sameness::Difference;
-use crate::environment::Environment;
-use crate::options::Color;
-use crate::options::number::seed;
+use crate::commands::check::every_split::{Disagreement, Proof, prove};
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
-use crate::status::{Failure, Interruption, Outcome, Status, complain};
+use crate::status::{Failure, Outcome, Status, complain};
 use crate::terminal::excerpt::{Excerpts, Remark};
+use crate::terminal::listing::{Detail, Listing};
 use crate::text::advice::{CHUNKS_MATTER, advice};
 use crate::text::findings::{Findings, Found, counted};
 use crate::text::input::{Input, or_standard};
@@ -37,7 +31,7 @@ use crate::visible::harmless;
 ///
 /// The text is judged as `run` judges a file: `<think>` at its beginning opens reasoning.
 ///
-/// With `--every-split` it also proves for this text that it does not matter in which chunks it arrives.
+/// With `--explain` it also lists how the text was read. With `--every-split` it also proves for this text that it does not matter in which chunks it arrives.
 ///
 /// Exit status: 0 without errors, warnings or not; 1 with errors, if chunks matter, or if a file could not be read; 130
 /// after Ctrl-C.
@@ -55,23 +49,18 @@ pub(crate) struct CheckOptions {
     #[arg(long)]
     pub(crate) deny_warnings: bool,
 
+    /// Say how the text was read: each part of it with its place, what it was taken for, and the values of arguments.
+    ///
+    /// What was found names the section of `spec/` behind it.
+    #[arg(long)]
+    pub(crate) explain: bool,
+
     /// Read the text again in many ways of chunks, and hold the events and calls of each against those of the whole.
     ///
-    /// One byte at a time, and split in two at every byte, inside of characters too. Up to 512 bytes also at every pair of
-    /// bytes; above that at random places as well. Where every split would take too long (above 16 KiB), splits are spread
-    /// evenly, and chunks of 64 bytes begin once at every byte. What was tried is printed.
+    /// In chunks of each size up to 64 bytes, and split in two at every byte, inside of characters too; up to 512 bytes also
+    /// at every pair of bytes. Above 16 KiB the places of the split are spread evenly.
     #[arg(long)]
     pub(crate) every_split: bool,
-
-    /// Where the random places of `--every-split` begin: another number gives others.
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 0,
-        value_parser = seed,
-        requires = "every_split"
-    )]
-    pub(crate) seed: u64,
 
     /// Read `<think>` as text, as `run --no-reasoning` does.
     #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
@@ -91,15 +80,15 @@ pub(crate) enum CheckFormat {
     Text,
     /// One JSON object a text: `file`, `calls`, `errors`, `warnings`, and `diagnostics` with `code`, `severity`, `span`,
     /// `line`, `column`, `message`, and where there is one `pointer`, `help` and `meant`. `every_split`, if it was asked for,
-    /// has `agrees`, `interrupted`, `ways`, `cuts` (each with `cut`, `ways` and `all`), and `disagreement` with `way`,
-    /// `place`, `whole` and `cut`.
+    /// has `agrees`, `ways` (how many were read the same), and `disagreement` with `way`, `place`, `whole` and `cut`.
     Json,
 }
 
-pub(crate) fn check(options: &CheckOptions, color: Color) -> Outcome {
-    let interruption = Interruption::new();
-    let output = &mut Output::new(color);
-    let mut progress = Progress::new(color, &Environment::read());
+pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
+    if options.explain && options.format == CheckFormat::Json {
+        let message = "'--explain' is for people: for programs there is `plaincall parse --events`";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let dialect = options.dialect.dialect()?;
     let reply = options.dialect.of_reply(options.no_reasoning)?;
     let (tools, unclosed) = options.schema.load_with_unclosed(&options.files)?;
@@ -113,16 +102,7 @@ pub(crate) fn check(options: &CheckOptions, color: Color) -> Outcome {
         let report = Input::open(&file).and_then(|input| {
             let name = input.name.clone();
             let bytes = input.into_bytes()?;
-            let proof = options.every_split.then(|| {
-                Proof::attempt(
-                    &bytes,
-                    &dialect,
-                    Effort::USUAL,
-                    options.seed,
-                    &mut progress,
-                    &interruption,
-                )
-            });
+            let proof = options.every_split.then(|| prove(&bytes, &dialect));
             let proof = proof.transpose()?;
             let source = Source::new(name, bytes);
             Report::new(source, &dialect, run, proof)
@@ -143,16 +123,13 @@ pub(crate) fn check(options: &CheckOptions, color: Color) -> Outcome {
             status = Status::Wrong;
         }
         let written = match options.format {
-            CheckFormat::Text => report.write(output),
+            CheckFormat::Text => report.write(options.explain.then_some(run), output),
             CheckFormat::Json => output.json_line(&report.json()),
         };
         match written.and_then(|()| output.flush()) {
             // Nobody reads on, but what was found still decides the exit status.
             Err(Failure::ClosedPipe) => return Ok(status),
             other => other?,
-        }
-        if interruption.has_come() {
-            return Ok(Interruption::status());
         }
     }
     Ok(status)
@@ -177,7 +154,7 @@ impl Report {
         run: AsRun<'_>,
         proof: Option<Proof>,
     ) -> Result<Self, Failure> {
-        let Findings { calls, remarks, .. } = Findings::of(&source, dialect, run)?;
+        let Findings { calls, remarks } = Findings::of(&source, dialect, run)?;
         let errors = remarks
             .iter()
             .filter(|found| found.finding.is_error())
@@ -195,81 +172,71 @@ impl Report {
     /// Whether the text says something else where it comes in other chunks.
     fn is_disproved(&self) -> bool {
         let proof = self.proof.as_ref();
-        proof.is_some_and(|proof| proof.disagreement.is_some())
+        proof.is_some_and(|proof| !proof.agrees)
     }
 
-    /// For people.
-    fn write(&self, output: &mut Output) -> Result<(), Failure> {
+    /// For people. With `explained`, also how the text was read.
+    fn write(&self, explained: Option<AsRun<'_>>, output: &mut Output) -> Result<(), Failure> {
+        let Source { name, text, .. } = &self.source;
         let excerpts = Excerpts::new(output.has_color);
-        let mut counter = Counter::new(self.source.text.as_bytes());
+        let mut counter = Counter::new(text.as_bytes());
         for Found { finding, help, .. } in &self.remarks {
+            let rule = explained.map(|_| format!("by {}", finding.section));
             let remark = Remark {
                 severity: finding.severity,
                 code: Some(finding.code),
                 message: &finding.message,
                 help: help.as_deref(),
+                note: rule.as_deref(),
                 span: finding.span.range(),
                 position: counter.position(finding.span.start),
             };
-            let text = excerpts.render(&self.source.name, &self.source.text, &remark);
-            output.text(format_args!("{text}\n\n"))?;
+            let excerpt = excerpts.render(name, text, &remark);
+            output.text(format_args!("{excerpt}\n\n"))?;
         }
-        let Self {
-            calls,
-            errors,
-            warnings,
-            ..
-        } = *self;
+        if let Some(run) = explained {
+            let mut listing =
+                Listing::new(run.dialect, run.tools, Detail::Values, output.has_color)?;
+            listing.feed(text.as_bytes(), output)?;
+            listing.finish(output)?;
+            output.text(format_args!("\n"))?;
+        }
         output.text(format_args!(
             "{}: {}, {}, {}\n",
-            harmless(&self.source.name),
-            counted(calls, "call"),
-            counted(errors, "error"),
-            counted(warnings, "warning"),
+            harmless(name),
+            counted(self.calls, "call"),
+            counted(self.errors, "error"),
+            counted(self.warnings, "warning"),
         ))?;
-        match &self.proof {
-            Some(proof) => self.write_proof(proof, output),
-            None => Ok(()),
-        }
-    }
-
-    /// What was proven, for people.
-    fn write_proof(&self, proof: &Proof, output: &mut Output) -> Result<(), Failure> {
-        let name = &self.source.name;
-        let ways = proof.ways();
-        if let Some(Disagreement { difference, way }) = &proof.disagreement {
-            let place = self.source.in_text(difference.place);
-            let help = advice(CHUNKS_MATTER, None, "");
-            let message = "this is read differently where the text comes in other chunks";
-            let remark = Remark {
-                severity: Severity::Error,
-                code: Some(CHUNKS_MATTER),
-                message,
-                help: help.as_deref(),
-                span: place..place,
-                position: Counter::new(self.source.text.as_bytes()).position(place),
-            };
-            let text = Excerpts::new(output.has_color).render(name, &self.source.text, &remark);
-            let Difference { whole, cut, .. } = difference;
-            return output.text(format_args!(
-                "\n{text}\n\nas a whole: {whole}\n{way}: {cut}\n{ways} ways before this one were read the same\n"
-            ));
-        }
-        let took = proof.took.as_secs_f64();
-        let what = match ways {
-            _ if proof.is_interrupted => {
-                "interrupted; so far all ways to cut it into chunks were read the same"
-            }
-            0 => "there is no way to cut it into chunks",
-            _ => "how it is cut into chunks does not matter",
+        let Some(proof) = &self.proof else {
+            return Ok(());
         };
-        let name = harmless(name);
-        output.text(format_args!("{name}: {what} ({took:.1} s)\n"))?;
-        for group in &proof.groups {
-            let ways = grouped(group.ways);
-            output.text(format_args!("{ways:>12}  {}\n", group.words))?;
-        }
-        Ok(())
+        let ways = counted(proof.ways, "way");
+        let Some(found) = &proof.disagreement else {
+            return output.text(format_args!(
+                "{}: how it is cut into chunks does not matter: {ways} tried\n",
+                harmless(name)
+            ));
+        };
+        let place = self.source.in_text(found.place);
+        let help = advice(CHUNKS_MATTER, None, "");
+        let remark = Remark {
+            severity: Severity::Error,
+            code: Some(CHUNKS_MATTER),
+            message: "this is read differently where the text comes in other chunks",
+            help: help.as_deref(),
+            note: None,
+            span: place..place,
+            position: counter.position(place),
+        };
+        let excerpt = excerpts.render(name, text, &remark);
+        let Disagreement {
+            way, whole, cut, ..
+        } = found;
+        let said = harmless(&format!("as a whole: {whole}\n{way}: {cut}\n"));
+        output.text(format_args!(
+            "\n{excerpt}\n\n{said}{ways} were read the same\n"
+        ))
     }
 
     /// For programs.
@@ -296,7 +263,7 @@ impl Report {
             errors: self.errors,
             warnings: self.warnings,
             diagnostics: diagnostics.collect(),
-            every_split: self.proof.as_ref().map(JsonProof::new),
+            every_split: self.proof.as_ref(),
         }
     }
 }
@@ -309,44 +276,7 @@ struct JsonReport<'a> {
     warnings: usize,
     diagnostics: Vec<JsonRemark<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    every_split: Option<JsonProof<'a>>,
-}
-
-/// What reading the text in many ways came to.
-#[derive(Serialize)]
-struct JsonProof<'a> {
-    agrees: bool,
-    interrupted: bool,
-    ways: usize,
-    cuts: &'a [Group],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    disagreement: Option<JsonDisagreement<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonDisagreement<'a> {
-    way: &'a str,
-    place: usize,
-    whole: &'a str,
-    cut: &'a str,
-}
-
-impl<'a> JsonProof<'a> {
-    fn new(proof: &'a Proof) -> Self {
-        let disagreement = proof.disagreement.as_ref();
-        Self {
-            agrees: disagreement.is_none(),
-            interrupted: proof.is_interrupted,
-            ways: proof.ways(),
-            cuts: &proof.groups,
-            disagreement: disagreement.map(|Disagreement { difference, way }| JsonDisagreement {
-                way,
-                place: difference.place,
-                whole: &difference.whole,
-                cut: &difference.cut,
-            }),
-        }
-    }
+    every_split: Option<&'a Proof>,
 }
 
 #[derive(Serialize)]
@@ -363,75 +293,4 @@ struct JsonRemark<'a> {
     help: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     meant: Option<&'a str>,
-}
-
-/// A number with its digits in groups of three.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use plaincall_call::Unclosed;
-    use plaincall_syntax::Dialect;
-    use serde_json::{Value, json};
-
-    use super::{AsRun, Difference, Disagreement, Proof, Report};
-    use crate::text::source::Source;
-
-    /// Whether the exit status tells of it, and what programs are told.
-    fn check(proof: Proof, is_disproved: bool, expected: &Value) {
-        let source = Source::new("reply.txt".to_owned(), b"ab".to_vec());
-        let dialect = &Dialect::auto();
-        let run = AsRun {
-            dialect,
-            tools: None,
-            unclosed: Unclosed::Reject,
-        };
-        let report = Report::new(source, dialect, run, Some(proof)).unwrap();
-        assert_eq!(report.is_disproved(), is_disproved, "{expected}");
-        let told = serde_json::to_value(report.json()).unwrap();
-        assert_eq!(told["every_split"], *expected);
-    }
-
-    fn proof(is_interrupted: bool) -> Proof {
-        Proof {
-            groups: Vec::new(),
-            took: Duration::ZERO,
-            disagreement: None,
-            is_interrupted,
-        }
-    }
-
-    #[test]
-    fn only_a_disagreement_disproves() {
-        let agrees = json!({"agrees": true, "interrupted": false, "ways": 0, "cuts": []});
-        check(proof(false), false, &agrees);
-        let interrupted = json!({"agrees": true, "interrupted": true, "ways": 0, "cuts": []});
-        check(proof(true), false, &interrupted);
-        let difference = Difference {
-            place: 1,
-            whole: "one".to_owned(),
-            cut: "another".to_owned(),
-        };
-        let way = "one byte at a time".to_owned();
-        let disproved = Proof {
-            disagreement: Some(Disagreement { difference, way }),
-            ..proof(false)
-        };
-        let expected = json!({"agrees": false, "interrupted": false, "ways": 0, "cuts": [], "disagreement": {
-            "way": "one byte at a time", "place": 1, "whole": "one", "cut": "another"
-        }});
-        check(disproved, true, &expected);
-    }
 }

@@ -18,17 +18,16 @@ use crate::options::number::size;
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain};
+use crate::terminal::listing::{Detail, Listing};
 use crate::text::event_line::{BoundLine, EventLine, RemarkLine};
 use crate::text::input::{Input, each};
 use crate::text::reading::{parser, read, read_bytes, reply_check};
-use crate::values::Explainer;
-use crate::view::View;
 
 /// Find the calls in a text.
 ///
 /// In a pipe it prints one JSON object a text, on one line: its segments (text, reasoning, calls), which cover it
-/// without a gap, and its diagnostics. Spans count bytes. On a terminal it prints the text itself, while it arrives,
-/// with its calls set off.
+/// without a gap, and its diagnostics. Spans count bytes. On a terminal it lists the parts of the text while it arrives,
+/// each with its place and what it was taken for.
 ///
 /// With `--schema` every call is held against the definition of its tool: its arguments are read as that says, and what
 /// does not fit, or names no tool, is a diagnostic.
@@ -64,12 +63,6 @@ pub(crate) struct ParseOptions {
     #[arg(long, conflicts_with_all = ["format", "json", "jsonl"])]
     pub(crate) events: bool,
 
-    /// Say of each argument how its text became its value: the text, the value and the rule, for people.
-    ///
-    /// Without `--schema` the text alone decides. With `--json` the same is printed for programs, one JSON object a text.
-    #[arg(long, conflicts_with_all = ["format", "jsonl", "events"])]
-    pub(crate) explain: bool,
-
     /// Give the parser this many bytes at a time.
     ///
     /// What is found is always the same; only the events of text and values are cut differently.
@@ -97,12 +90,7 @@ with `text`; `call_start` with `syntax`, `name` and `source`, and with `id` and 
 `call_end` with `termination` and `source`; `diagnostic` with `code`, `severity` and `message`. The spans of all but \
 diagnostics cover the text without a gap. With `--schema`, behind the end of each call: what the definition of its tool \
 finds as `diagnostic`, with `pointer` where it is about an argument, and `call` with `call`, the call as `--format json` \
-has it; its span is that of the whole call.
-
-Explanations (`--explain --json`): `calls`, each with `name`, `id`, `span`, `arguments` and `problems`. An argument has \
-`pointer`, `place` (`argument`, `word`, `line_from`, `body`, `json_member`; with `word` where words are counted, from 1), \
-`span`, `text`, `value` (absent if the text is nothing that may stand there), `rule` (its name), `reason` (its words), \
-`section` (where it is defined) and `problems`.";
+has it; its span is that of the whole call.";
 
 /// What `parse` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -111,7 +99,7 @@ pub(crate) enum ParseFormat {
     Json,
     /// The calls as an OpenAI `tool_calls` array. A wrong call is left out and named on standard error.
     Openai,
-    /// The text itself, with its calls set off.
+    /// The parts of the text, each with its place and what it was taken for.
     Text,
 }
 
@@ -137,7 +125,6 @@ enum Form {
     Openai,
     Text,
     Events,
-    Explained { is_json: bool },
     Lines { is_openai: bool },
 }
 
@@ -158,9 +145,6 @@ impl Parse {
         };
         let form = match format {
             _ if options.events => Form::Events,
-            _ if options.explain => Form::Explained {
-                is_json: options.json,
-            },
             ParseFormat::Text if options.jsonl => {
                 return Err(Failure::Usage(
                     "'--jsonl' prints one JSON object a line: '--format text' does not go with it"
@@ -201,7 +185,8 @@ impl Parse {
             }
             Form::Text => {
                 let tools = self.tools.as_ref();
-                let mut view = View::new(&self.dialect, tools, output.has_color)?;
+                let mut view =
+                    Listing::new(&self.dialect, tools, Detail::Findings, output.has_color)?;
                 input.for_each_chunk(self.chunk, |bytes| {
                     view.feed(bytes, output)?;
                     output.flush()
@@ -210,22 +195,6 @@ impl Parse {
                 Ok(Status::Good)
             }
             Form::Events => self.events(input, output),
-            Form::Explained { is_json } => {
-                let name = input.name.clone();
-                let bytes = input.into_bytes()?;
-                let document = read_bytes(&bytes, &self.dialect, self.chunk)?;
-                let explainer = Explainer {
-                    name: &name,
-                    bytes: &bytes,
-                    tools: self.tools.as_ref(),
-                };
-                if is_json {
-                    output.json_line(&explainer.json(&document))?;
-                } else {
-                    explainer.write(&document, output)?;
-                }
-                Ok(Status::Good)
-            }
             Form::Lines { is_openai } => self.lines(input, is_openai, output),
         }
     }

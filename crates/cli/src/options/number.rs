@@ -6,9 +6,3 @@ use std::num::NonZeroUsize;
 pub(crate) fn size(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "write a whole number from 1")
 }
-
-/// Where random numbers begin.
-pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
-    text.parse()
-        .map_err(|_| "write a whole number from 0 to 2^64 - 1")
-}

@@ -23,6 +23,8 @@ pub(crate) struct Remark<'a> {
     pub(crate) message: &'a str,
     /// What to do about it.
     pub(crate) help: Option<&'a str>,
+    /// What is worth knowing besides.
+    pub(crate) note: Option<&'a str>,
     /// The place, in bytes of the text.
     pub(crate) span: Range<usize>,
     /// Line and column, from 1.
@@ -75,6 +77,9 @@ impl Excerpts {
         let mut group = title.element(snippet);
         if let Some(help) = help {
             group = group.element(Level::HELP.message(help));
+        }
+        if let Some(note) = remark.note {
+            group = group.element(Level::NOTE.message(harmless(note)));
         }
         let text = self.renderer.render(&[group]);
         // The renderer would count the column in the line as it is shown, which may be cut.

@@ -1,6 +1,6 @@
 //! Everything that is found in a text, with what to do about it.
 
-use plaincall_call::{Document, Finding, Problem, Severity, Span, Syntax, ToolSet};
+use plaincall_call::{Document, Finding, Problem, Severity, Span, ToolSet};
 use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
 
 use crate::status::Failure;
@@ -17,8 +17,6 @@ const SHOWN: usize = 60;
 
 /// What was found in a text.
 pub(crate) struct Findings {
-    /// The syntax of the text, if it is known.
-    pub(crate) syntax: Option<Syntax>,
     /// How many calls there are.
     pub(crate) calls: usize,
     /// In the order in which they begin in the text.
@@ -130,11 +128,7 @@ impl Findings {
         }));
         remarks.extend(problems);
         remarks.sort_by_key(|found| found.finding.span.start);
-        Ok(Self {
-            syntax,
-            calls,
-            remarks,
-        })
+        Ok(Self { calls, remarks })
     }
 }
 

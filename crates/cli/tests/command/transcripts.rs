@@ -118,7 +118,7 @@ fn explanations_on_the_page_are_those_of_the_command() {
     let page = fs::read_to_string(page).unwrap();
     let name = "quotes-the-syntax-and-is-misread.txt";
     assert!(page.contains(name));
-    let said = run(&directory(), &["explain", name], b"").stdout();
+    let said = run(&directory(), &["check", "--explain", name], b"").stdout();
     let mut shown = 0;
     for fence in page.split("```text\n").skip(1) {
         let fence = fence.split("\n```\n").next().unwrap();

@@ -127,12 +127,10 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
         "parse",
         "parse --json",
         "parse --events",
-        "parse --explain",
         "parse --format openai",
-        "explain",
-        "explain --json",
         "check",
         "check --format json",
+        "check --explain",
         "check --every-split",
         "convert --to emoji",
         "render --as results",
@@ -143,7 +141,6 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
     }
     for command in [
         "parse",
-        "explain",
         "check",
         "convert --to emoji",
         "render",

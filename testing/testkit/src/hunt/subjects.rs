@@ -3,7 +3,7 @@
 use plaincall_call::{
     Arguments, Collected, Collector, Completeness, Document, EchoGuard, Foreign, JsonStream,
     Limits, ModelText, PassageBuilder, ReplyCheck, ToolCall, ToolSet, ToolSpec, Unclosed,
-    UnknownShape, bind_arguments, coerce, explain, flatten, nearest_name, openai_calls, parse_json,
+    UnknownShape, bind, bind_arguments, coerce, flatten, nearest_name, openai_calls, parse_json,
     read_tool_definitions, repair_reply,
 };
 use plaincall_syntax::{
@@ -125,15 +125,11 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
     let builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
     let guard = EchoGuard::new(std::slice::from_ref(dialect)).expect(WORKS);
     let call = call();
-    let explained = dialect.clone();
     let mut subjects = vec![
         subject("escape", move |input| drop(escaper.escape(&input.text))),
         subject("unescape", move |input| drop(back.unescape(&input.text))),
         subject("near misses", move |input| {
             drop(near_misses(&input.text, &near));
-        }),
-        subject("what each byte was taken for", move |input| {
-            drop(plaincall_syntax::explain(input.text.as_bytes(), &explained));
         }),
         subject("a document and its calls", move |input| {
             document(&input.text, &parsed);
@@ -290,7 +286,7 @@ fn document(text: &str, dialect: &Dialect) {
         ));
     }
     for call in document.calls() {
-        drop(explain(Some(&tool), call));
+        drop(bind(&tool, call));
     }
 }
 

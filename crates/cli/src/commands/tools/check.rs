@@ -98,6 +98,7 @@ fn check_file(path: &Path, options: &CheckOptions, output: &mut Output) -> Resul
             code: Some(doubt.code),
             message: &doubt.message,
             help: Some(doubt.help),
+            note: None,
             position: counter.position(doubt.span.start),
             span: doubt.span.clone(),
         };
