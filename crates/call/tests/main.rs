@@ -5,7 +5,6 @@ mod binding;
 mod calls;
 mod coerce;
 mod definitions;
-mod explain;
 mod foreign_definitions;
 mod ids;
 mod invented;
