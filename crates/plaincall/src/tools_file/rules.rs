@@ -95,7 +95,7 @@ impl Reader<'_> {
             self.problem(&self.value("effect"), message);
             return None;
         }
-        let is_empty = table.arguments.as_ref().is_some_and(|all| all.len() == 0);
+        let is_empty = matches!(&table.arguments, Some(all) if all.is_empty());
         if is_empty && !self.document.is_wrong(&format!("{}/arguments", self.at)) {
             let message = "`arguments` is empty; leave it out, or name an argument, such as { path = \"src/**\" }";
             self.problem(&self.value("arguments"), message);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plaincall_call::{Effect, Parameter, ParameterKind, Schema, SpecError, ToolSpec, did_you_mean};
 use plaincall_config::tools::{self, RetryTable, ToolTable};
-use plaincall_config::{Document, Place, Value, child};
+use plaincall_config::{Document, Node, Place, Value, child};
 use serde_json::{Map, Value as Json};
 
 use crate::command::{Command, CommandPlace};
@@ -181,21 +181,18 @@ impl Reader<'_> {
                         parameter
                     });
                 }
-                value => match value.as_str().and_then(|kind| short(name, kind)) {
-                    Some(parameter) => spec = spec.parameter(parameter),
-                    None => {
-                        let kind = self
-                            .document
-                            .root()
-                            .get(&at)
-                            .map(plaincall_config::Node::kind);
-                        let message = format!(
-                            "the parameter `{name}` is {}; write string, number, integer, boolean, array, object or any, with `?` if a call may leave it out, or a JSON Schema as a table",
-                            kind.unwrap_or_default()
-                        );
-                        self.problem(&Place::Value(at), message);
+                value => {
+                    if let Some(parameter) = value.as_str().and_then(|kind| short(name, kind)) {
+                        spec = spec.parameter(parameter);
+                        continue;
                     }
-                },
+                    let kind = self.document.root().get(&at).map(Node::kind);
+                    let message = format!(
+                        "the parameter `{name}` is {}; write string, number, integer, boolean, array, object or any, with `?` if a call may leave it out, or a JSON Schema as a table",
+                        kind.unwrap_or_default()
+                    );
+                    self.problem(&Place::Value(at), message);
+                }
             }
         }
         (self.document.count() == before).then_some(spec)
