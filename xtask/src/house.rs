@@ -85,13 +85,10 @@ const KNOWS: &[(&str, &[&str])] = &[
         "gateway",
         &[
             "axum",
-            "futures-util",
             "getrandom",
             "hmac",
-            "http-body-util",
             "hyper",
             "hyper-util",
-            "percent-encoding",
             "plaincall-call",
             "plaincall-http",
             "plaincall-syntax",

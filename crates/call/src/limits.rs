@@ -1,5 +1,7 @@
 //! How much of a call is kept.
 
+use serde::{Deserialize, Serialize};
+
 /// The deepest pointer that any setting allows. What walks over arguments may recurse; this bounds it.
 pub(crate) const DEEPEST: usize = 256;
 
@@ -13,7 +15,7 @@ pub(crate) const DEEPEST: usize = 256;
 /// assert_eq!(Limits::default().value_bytes, None);
 /// assert_eq!(Limits::for_running().value_bytes, Some(16 << 20));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Segments of a pointer. Values over 256 count as 256.
     pub depth: usize,

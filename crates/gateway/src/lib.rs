@@ -21,6 +21,7 @@ mod counts;
 mod cut_mark;
 mod exchange;
 mod key;
+mod known_shape;
 mod offer;
 mod offers;
 mod outlet;

@@ -8,13 +8,13 @@ mod ears;
 mod input;
 mod standing;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, Foreign, SuspectMarker, ToolCall};
+use plaincall_call::{Arguments, Effect, Foreign, SuspectMarker};
 use plaincall_plan::{
     Action, CallIndex, Limits, Order, Plan, RejectReason, Reply, State, ToolIndex,
 };
@@ -27,6 +27,7 @@ use crate::held::HeldReason;
 use crate::policy::{Policy, Writes};
 use crate::reader::Read;
 use crate::result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times};
+use crate::submit::{SubmittedArguments, id_of};
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
 use crate::turn::Stop;
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Forget(CallIndex),
     /// Hand out the results of this turn.
     Close(usize),
+    /// Hand out the result of this call, which was submitted.
+    Deliver(CallIndex),
 }
 
 #[derive(Debug)]
@@ -57,6 +60,10 @@ pub(crate) struct Conductor {
     /// The tools' numbers in the plan, in the order of the toolbox.
     numbers: Vec<ToolIndex>,
     calls: Vec<Call>,
+    /// The calls of replies, in order of appearance.
+    written: Vec<CallIndex>,
+    /// The calls that tools of others have submitted, by those.
+    children: BTreeMap<CallIndex, Vec<CallIndex>>,
     turns: Vec<Turn>,
     /// `None` if echoes are nothing special.
     ears: Option<Ears>,
@@ -98,6 +105,12 @@ pub(crate) struct Call {
     pub(crate) retry_at: Duration,
     /// A crash has cut it off, and it waits for somebody's word.
     is_aside: bool,
+    /// No reply holds it.
+    pub(crate) is_submitted: bool,
+    /// The call whose tool has submitted it.
+    pub(crate) parent: Option<u32>,
+    /// Why it alone was called off.
+    pub(crate) cancelled: Option<Arc<str>>,
     pub(crate) result: Option<CallResult>,
 }
 
@@ -146,6 +159,8 @@ impl Conductor {
             policy,
             numbers,
             calls: Vec::new(),
+            written: Vec::new(),
+            children: BTreeMap::new(),
             turns: Vec::new(),
             ears,
             cancelled: None,
@@ -178,6 +193,11 @@ impl Conductor {
                 self.read(read, at);
             }
             Input::Over { stop, read } => self.over(stop, read, at),
+            Input::Submit {
+                name,
+                arguments,
+                parent,
+            } => self.submit(&name, arguments, parent, at),
             Input::Admit {
                 call,
                 by,
@@ -199,6 +219,7 @@ impl Conductor {
                 }
             }
             Input::Cancel { reason, timed_out } => self.cancel(reason, timed_out, at),
+            Input::CancelCall { call, reason } => self.cancel_call(call, reason, at),
         }
         self.act(at);
     }
@@ -234,17 +255,17 @@ impl Conductor {
         let limits = [self.policy.calls_per_turn, calls];
         let most = limits.into_iter().flatten().min();
         self.plan.limit_calls_per_turn(most);
+        let _ = self.plan.begin_turn(Order::Graph);
+        if self.cancelled.is_some() {
+            self.plan.cancel_all();
+        }
         self.tell(|| RunEvent::Turn(TurnBegin { turn, calls, at }));
     }
 
     fn begin(&mut self, order: Order) {
-        let Some(turn) = self.turns.last_mut().filter(|turn| turn.order.is_none()) else {
-            return;
-        };
-        turn.order = Some(order);
-        let _ = self.plan.begin_turn(order);
-        if self.cancelled.is_some() {
-            self.plan.cancel_all();
+        if let Some(turn) = self.turns.last_mut().filter(|turn| turn.order.is_none()) {
+            turn.order = Some(order);
+            self.plan.order_turn(order);
         }
     }
 
@@ -264,19 +285,19 @@ impl Conductor {
                     written,
                     suspect,
                 } => {
-                    let call = CallIndex::new(call);
-                    self.complete(call, tool, &arguments, &written, suspect, at);
+                    let call = self.written(call);
+                    let echo = self.echo_of(|guard| guard.echo_of(&written));
+                    self.complete(call, tool, &arguments, echo, suspect, at);
                 }
                 Read::Wrong { call, reason } => {
-                    let call = CallIndex::new(call);
+                    let call = self.written(call);
                     let mention = self.mention_of(call).map(|text| text.not_repaired());
                     let _ = self.plan.reject(call, mention.unwrap_or(reason));
                 }
                 Read::MaybeReasoning { from, reason } => {
                     // From the last to the first, so that none is skipped because of another.
-                    let last = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
-                    for call in (from..last).rev() {
-                        let _ = self.plan.reject(CallIndex::new(call), &*reason);
+                    for call in self.written.iter().skip(from as usize).rev() {
+                        let _ = self.plan.reject(*call, &*reason);
                     }
                 }
             }
@@ -285,25 +306,87 @@ impl Conductor {
     }
 
     fn appear(&mut self, id: Arc<str>, name: Arc<str>, dependencies: Arc<[String]>, at: Duration) {
-        let Ok(call) = self.plan.declare(&id) else {
+        if let Ok(call) = self.plan.declare(&id) {
+            self.written.push(call);
+            self.add(Appeared {
+                call: call.get(),
+                id,
+                name,
+                dependencies,
+                submitted: None,
+                parent: None,
+                at,
+            });
+        }
+    }
+
+    /// The call of the replies with this number.
+    fn written(&self, call: u32) -> CallIndex {
+        let none = CallIndex::new(u32::MAX);
+        self.written.get(call as usize).copied().unwrap_or(none)
+    }
+
+    fn submit(
+        &mut self,
+        name: &Arc<str>,
+        arguments: Arc<SubmittedArguments>,
+        parent: Option<u32>,
+        at: Duration,
+    ) {
+        let Ok(call) = self.plan.submit() else {
             return;
         };
+        let tool = self.toolbox.place(name);
+        let bound = match tool.and_then(|place| Some((place, self.toolbox.at(place)?))) {
+            None => Err(self.toolbox.unknown(name)),
+            Some((place, tool)) => {
+                let bound = arguments.bind(&tool.spec, &self.policy.limits);
+                bound.map(|arguments| (place, Arc::new(arguments)))
+            }
+        };
+        let is_orphan =
+            parent.is_some_and(|one| self.state(CallIndex::new(one)) != Some(State::Running));
+        self.add(Appeared {
+            call: call.get(),
+            id: id_of(call.get()).into(),
+            name: Arc::clone(name),
+            dependencies: Arc::default(),
+            submitted: Some(arguments),
+            parent,
+            at,
+        });
+        if let Some(parent) = parent.filter(|_| !is_orphan) {
+            let children = self.children.entry(CallIndex::new(parent));
+            children.or_default().push(call);
+        }
+        match bound {
+            _ if is_orphan => {
+                let reason = "the call that it belongs to is not running";
+                let _ = self.plan.reject(call, reason);
+            }
+            Ok((tool, arguments)) => {
+                let echo = self.echo_of(|guard| guard.echo_of_arguments(name, &arguments));
+                self.complete(call, tool, &arguments, echo, None, at);
+            }
+            Err(reason) => {
+                let _ = self.plan.reject(call, reason);
+            }
+        }
+    }
+
+    fn add(&mut self, appeared: Appeared) {
         if let Some(turn) = self.turns.last_mut() {
             turn.unended += 1;
         }
-        self.tell(|| {
-            RunEvent::Call(Appeared {
-                call: call.get(),
-                id: Arc::clone(&id),
-                name: Arc::clone(&name),
-                dependencies: Arc::clone(&dependencies),
-                at,
-            })
-        });
+        let at = appeared.at;
+        self.tell(|| RunEvent::Call(appeared.clone()));
         self.calls.push(Call {
-            id,
-            name,
-            dependencies,
+            id: appeared.id,
+            name: appeared.name,
+            dependencies: appeared.dependencies,
+            is_submitted: appeared.submitted.is_some(),
+            parent: appeared.parent,
+            cancelled: None,
             turn: self.turns.len().saturating_sub(1),
             tool: None,
             arguments: None,
@@ -326,7 +409,7 @@ impl Conductor {
         call: CallIndex,
         tool: usize,
         arguments: &Arc<Arguments>,
-        written: &ToolCall,
+        echo: Option<HeldReason>,
         suspect: Option<SuspectMarker>,
         at: Duration,
     ) {
@@ -345,7 +428,7 @@ impl Conductor {
         entry.times.complete = Some(at);
         entry.tool = Some(tool);
         entry.arguments = Some(Arc::clone(arguments));
-        let held = self.held(call, written, suspect);
+        let held = self.held(call, echo, suspect);
         if let Some(entry) = self.calls.get_mut(call.index()) {
             entry.held = held;
         }
@@ -450,11 +533,44 @@ impl Conductor {
         self.record(call, status, output, error.map(Arc::from), None, at);
         self.keep_for_next_turn(call);
         let _ = self.plan.ended(call, outcome);
+        self.cancel_children(call, at);
         self.close_turn_of(call, at);
+    }
+
+    /// The tool of a call has ended, and nobody waits any more for the calls that it has submitted.
+    fn cancel_children(&mut self, call: CallIndex, at: Duration) {
+        for child in self.children.remove(&call).unwrap_or_default() {
+            if let Some(entry) = self.calls.get_mut(child.index()) {
+                let reason = || "the call that it belongs to ended".into();
+                entry.cancelled.get_or_insert_with(reason);
+                self.plan.cancel_call(child);
+                self.act(at);
+            }
+        }
+    }
+
+    fn cancel_call(&mut self, call: CallIndex, reason: Arc<str>, at: Duration) {
+        let Some(entry) = self.calls.get_mut(call.index()) else {
+            return;
+        };
+        if entry.result.is_some() || entry.cancelled.is_some() {
+            return;
+        }
+        entry.cancelled = Some(Arc::clone(&reason));
+        self.tell(|| {
+            RunEvent::Cancel(Cancel {
+                call: Some(call.get()),
+                reason,
+                timed_out: false,
+                at,
+            })
+        });
+        self.plan.cancel_call(call);
     }
 
     fn back_off(&mut self, call: CallIndex, error: Arc<str>, wait: Duration, at: Duration) {
         if self.plan.back_off(call).is_ok() {
+            self.cancel_children(call, at);
             if let Some(entry) = self.calls.get_mut(call.index()) {
                 entry.retry_at = at.saturating_add(wait);
             }
@@ -474,6 +590,7 @@ impl Conductor {
     fn cancel(&mut self, reason: Arc<str>, timed_out: bool, at: Duration) {
         self.tell(|| {
             RunEvent::Cancel(Cancel {
+                call: None,
                 reason: Arc::clone(&reason),
                 timed_out,
                 at,
@@ -500,12 +617,11 @@ impl Conductor {
                 Action::Skip { call, because } => self.skip(call, because, at),
                 Action::Reject { call, reason } => self.reject(call, &reason, at),
                 Action::Cancel(call) => {
-                    let reason = self.cancelled.as_deref().unwrap_or("the run was cancelled");
-                    let error = if self
-                        .calls
-                        .get(call.index())
-                        .is_some_and(|call| call.attempts > 0)
-                    {
+                    let entry = self.calls.get(call.index());
+                    let own = entry.and_then(|call| call.cancelled.as_deref());
+                    let reason = own.or(self.cancelled.as_deref());
+                    let reason = reason.unwrap_or("the run was cancelled");
+                    let error = if entry.is_some_and(|call| call.attempts > 0) {
                         format!("{reason} while the call waited to be tried again")
                     } else {
                         format!("{reason} before the call was started")
@@ -619,6 +735,9 @@ impl Conductor {
             self.events.push(RunEvent::Result(result.clone()));
         }
         entry.result = Some(result);
+        if entry.is_submitted {
+            self.commands.push_back(Command::Deliver(call));
+        }
         let turn = entry.turn;
         if let Some(turn) = self.turns.get_mut(turn) {
             turn.unended = turn.unended.saturating_sub(1);

@@ -31,8 +31,9 @@ use crate::gate::{Decision, Gate, Settlement};
 use crate::log::{Progress, Recorder};
 use crate::reader::Read;
 use crate::replay::Replayed;
-use crate::result::TurnResults;
+use crate::result::{CallResult, TurnResults};
 use crate::source::Source;
+use crate::submit::SubmittedArguments;
 use crate::tool::BoxError;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
@@ -64,6 +65,20 @@ pub(crate) enum Message {
         source: Option<Source>,
         read: Vec<Read>,
     },
+    /// A call is submitted. Its result is sent when it has ended.
+    Submit {
+        name: Arc<str>,
+        arguments: Arc<SubmittedArguments>,
+        parent: Option<u32>,
+        reply: oneshot::Sender<CallResult>,
+    },
+    /// The result of a call is wanted that was submitted before the run was taken up again.
+    Submitted {
+        call: u32,
+        reply: oneshot::Sender<CallResult>,
+    },
+    /// Whoever has submitted this call cancels it.
+    CancelCall(u32),
     /// The reply is over. The results are sent when all its calls have ended.
     Over {
         stop: Stop,
@@ -135,6 +150,8 @@ pub(crate) struct Driver {
     taken_up: usize,
     /// Who waits for the results of a turn.
     replies: HashMap<usize, oneshot::Sender<TurnResults>>,
+    /// Who waits for the results of submitted calls.
+    submitters: HashMap<CallIndex, oneshot::Sender<CallResult>>,
     /// When the time of the present turn is over.
     deadline: Option<Instant>,
     /// Who waits until little waits for the log.
@@ -150,6 +167,7 @@ enum Outgoing {
     Listener(Listener),
     Event(RunEvent),
     Results(oneshot::Sender<TurnResults>, TurnResults),
+    Result(oneshot::Sender<CallResult>, Box<CallResult>),
 }
 
 /// A call whose tool is running.
@@ -222,6 +240,7 @@ impl Driver {
             passed_on: 0,
             taken_up: 0,
             replies: HashMap::new(),
+            submitters: HashMap::new(),
             deadline: None,
             catching_up: Vec::new(),
             chances: (RandomState::new(), 0),
@@ -323,6 +342,33 @@ impl Driver {
             }
             Message::Hear { name, text } => self.give(Input::Hear { name, text }),
             Message::Fed { source, read } => self.give(Input::Text { source, read }),
+            Message::Submit {
+                name,
+                arguments,
+                parent,
+                reply,
+            } => {
+                let place = self.conductor.appeared();
+                if let Ok(place) = u32::try_from(place) {
+                    self.submitters.insert(CallIndex::new(place), reply);
+                }
+                self.give(Input::Submit {
+                    name,
+                    arguments,
+                    parent,
+                });
+            }
+            Message::Submitted { call, reply } => {
+                let call = CallIndex::new(call);
+                self.submitters.insert(call, reply);
+                if (self.conductor.call(call)).is_some_and(|entry| entry.result.is_some()) {
+                    self.hand_out_one(call);
+                }
+            }
+            Message::CancelCall(call) => self.give(Input::CancelCall {
+                call: CallIndex::new(call),
+                reason: "the caller cancelled it".into(),
+            }),
             Message::Over { stop, read, reply } => {
                 if let Some((turn, _)) = self.conductor.last_turn() {
                     self.replies.insert(turn, reply);
@@ -381,6 +427,7 @@ impl Driver {
                         task.abort();
                     }
                 }
+                Command::Deliver(call) => self.hand_out_one(call),
                 Command::Close(turn) => {
                     if self.conductor.last_turn() == Some((turn, true)) {
                         self.deadline = None;

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::held::HeldReason;
 use crate::policy::Policy;
 use crate::result::{CallResult, StatusCounts};
+use crate::rules::Rules;
 use crate::source::Source;
+use crate::submit::SubmittedArguments;
 use crate::tool_policy::ToolBegin;
 use crate::turn::Stop;
 
@@ -51,7 +53,7 @@ pub enum RunEvent {
     Retry(Moment),
     /// The call has ended; every call does, exactly once.
     Result(CallResult),
-    /// All calls of the turn are called off.
+    /// All calls of the turn are cancelled, or one.
     Cancel(Cancel),
     /// The reply is over; its calls may still run.
     Over(Over),
@@ -89,6 +91,9 @@ pub struct RunBegin {
     pub began_unix_ms: u64,
     /// Limits and order.
     pub policy: Policy,
+    /// The rules of the run. Where the run is taken up again, the rules that it has then count.
+    #[serde(default, skip_serializing_if = "Rules::is_empty")]
+    pub rules: Rules,
     /// The tools and how they may run, by name.
     pub tools: BTreeMap<String, ToolBegin>,
     /// The directory in which the run was started, if a tool uses it.
@@ -204,6 +209,12 @@ pub struct Appeared {
     /// The ids that it names as dependencies.
     #[serde(default, skip_serializing_if = "no_dependencies")]
     pub dependencies: Arc<[String]>,
+    /// Its arguments, if it was [submitted](crate::Turn::submit): no reply holds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted: Option<Arc<SubmittedArguments>>,
+    /// The call whose tool has submitted it, if one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u32>,
     /// When it happened.
     #[serde(rename = "t_ms", with = "milliseconds")]
     pub at: Duration,
@@ -319,9 +330,12 @@ pub struct BackOff {
     pub at: Duration,
 }
 
-/// Calls are called off.
+/// All calls of the turn are cancelled, or one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancel {
+    /// The call, if it is one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<u32>,
     /// Why, as the beginning of a sentence that goes on with "before the call was started".
     pub reason: Arc<str>,
     /// Whether it is because the time of the turn is over.
@@ -451,6 +465,7 @@ impl RunEvent {
             Self::Start(event) => Some(event.call),
             Self::BackOff(event) => Some(event.call),
             Self::Result(event) => Some(event.call),
+            Self::Cancel(event) => event.call,
             _ => None,
         }
     }

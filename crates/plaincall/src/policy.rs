@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall_call::EchoGuard;
-use plaincall_call::Unclosed;
+use plaincall_call::{EchoGuard, Limits, Unclosed};
 use plaincall_plan::Order;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +31,7 @@ pub const DEFAULT_DEPENDENCY_TOTAL: usize = 1 << 30;
 
 /// What holds for all calls of a run (`spec/running.md`). The record of a run begins with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Policy {
     /// How many calls may run at the same time; 0 is any number.
     pub concurrent: u32,
@@ -58,33 +58,21 @@ pub struct Policy {
     /// When tools run that may change something.
     pub writes: Writes,
     /// What happens to calls without an end marker.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub unclosed: Unclosed,
     /// How long a result is at most that goes back to the model whole, in bytes.
     pub result_limit: usize,
     /// What becomes of calls that also stand in untrusted text.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub echoes: Echoes,
     /// How much of the texts from outside is kept to know such calls by, in bytes. When there is more, every call from
     /// then on is treated as one.
-    #[serde(
-        default = "default_heard_limit",
-        skip_serializing_if = "is_default_heard_limit"
-    )]
     pub heard_limit: usize,
     /// How much the calls that a call depends on may pass on to it, in bytes of their results. A call that would be
     /// given more is rejected.
-    #[serde(
-        default = "default_dependency_limit",
-        skip_serializing_if = "is_default_dependency_limit"
-    )]
     pub dependency_limit: usize,
     /// How much may be passed on so to all calls of the run together.
-    #[serde(
-        default = "default_dependency_total",
-        skip_serializing_if = "is_default_dependency_total"
-    )]
     pub dependency_total: usize,
+    /// How large a call may be.
+    pub limits: Limits,
 }
 
 impl Default for Policy {
@@ -105,6 +93,7 @@ impl Default for Policy {
             heard_limit: DEFAULT_HEARD_LIMIT,
             dependency_limit: DEFAULT_DEPENDENCY_LIMIT,
             dependency_total: DEFAULT_DEPENDENCY_TOTAL,
+            limits: Limits::for_running(),
         }
     }
 }
@@ -130,47 +119,6 @@ pub enum Echoes {
     /// They run like all other calls, and nobody looks for them. What a text from outside says is then as good as what
     /// the model says.
     LikeOthers,
-}
-
-/// Whether a setting need not be written down.
-fn is_default<T: Default + PartialEq>(setting: &T) -> bool {
-    *setting == T::default()
-}
-
-const fn default_heard_limit() -> usize {
-    DEFAULT_HEARD_LIMIT
-}
-
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde asks for"
-)]
-fn is_default_heard_limit(limit: &usize) -> bool {
-    *limit == DEFAULT_HEARD_LIMIT
-}
-
-const fn default_dependency_limit() -> usize {
-    DEFAULT_DEPENDENCY_LIMIT
-}
-
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde asks for"
-)]
-fn is_default_dependency_limit(limit: &usize) -> bool {
-    *limit == DEFAULT_DEPENDENCY_LIMIT
-}
-
-const fn default_dependency_total() -> usize {
-    DEFAULT_DEPENDENCY_TOTAL
-}
-
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde asks for"
-)]
-fn is_default_dependency_total(limit: &usize) -> bool {
-    *limit == DEFAULT_DEPENDENCY_TOTAL
 }
 
 mod order_name {

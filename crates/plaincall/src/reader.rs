@@ -157,11 +157,6 @@ impl Reader {
         check
     }
 
-    /// How many calls have appeared in the conversation.
-    pub(crate) fn calls(&self) -> usize {
-        self.collector.calls()
-    }
-
     fn take(
         &mut self,
         event: &Event<'_>,

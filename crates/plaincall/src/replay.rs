@@ -9,13 +9,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, bind_arguments};
+use plaincall_call::{Arguments, Effect};
 use plaincall_plan::{CallIndex, Outcome, State, Status};
 
 use crate::conductor::{Conductor, Input};
-use crate::event::{Admission, ArgumentTexts, RunBegin, RunEvent};
+use crate::event::{Admission, Appeared, ArgumentTexts, RunBegin, RunEvent};
 use crate::reader::Reader;
 use crate::result::CallResult;
+use crate::submit::{SubmittedArguments, bind_pairs};
 use crate::tool_policy::ToolBegin;
 use crate::toolbox::Toolbox;
 use crate::turn::Stop;
@@ -30,6 +31,8 @@ pub struct Unfinished {
     pub stop: Option<Stop>,
     /// Whether all calls of the turn have ended too.
     pub(crate) has_ended: bool,
+    /// The calls that were submitted in the turn, with their names.
+    pub(crate) submitted: Vec<(u32, Arc<str>)>,
 }
 
 /// What a log says beside the state of the calls.
@@ -186,6 +189,7 @@ impl Replay<'_> {
                     text: Vec::new(),
                     stop: None,
                     has_ended: false,
+                    submitted: Vec::new(),
                 });
                 let calls = turn.calls;
                 self.give(Input::Open { calls }, turn.at);
@@ -221,7 +225,11 @@ impl Replay<'_> {
             }
             RunEvent::Cancel(cancel) => {
                 let (reason, timed_out) = (Arc::clone(&cancel.reason), cancel.timed_out);
-                self.give(Input::Cancel { reason, timed_out }, cancel.at);
+                let input = match cancel.call.map(CallIndex::new) {
+                    Some(call) => Input::CancelCall { call, reason },
+                    None => Input::Cancel { reason, timed_out },
+                };
+                self.give(input, cancel.at);
             }
             RunEvent::Result(result) => {
                 self.end(result);
@@ -230,11 +238,12 @@ impl Replay<'_> {
                 self.replayed.whole.push(result.clone());
                 return Ok(());
             }
-            RunEvent::Call(_)
-            | RunEvent::Waiting(_)
-            | RunEvent::Ready(_)
-            | RunEvent::Start(_)
-            | RunEvent::End(_) => {}
+            RunEvent::Call(call) => {
+                if let Some(arguments) = &call.submitted {
+                    self.submit(call, arguments);
+                }
+            }
+            RunEvent::Waiting(_) | RunEvent::Ready(_) | RunEvent::Start(_) | RunEvent::End(_) => {}
         }
         self.expect(event)
     }
@@ -281,6 +290,18 @@ impl Replay<'_> {
         self.replayed.untold.extend(self.conductor.take_events());
     }
 
+    fn submit(&mut self, call: &Appeared, arguments: &Arc<SubmittedArguments>) {
+        if let Some(last) = &mut self.replayed.last_turn {
+            last.submitted.push((call.call, Arc::clone(&call.name)));
+        }
+        let input = Input::Submit {
+            name: Arc::clone(&call.name),
+            arguments: Arc::clone(arguments),
+            parent: call.parent,
+        };
+        self.give(input, call.at);
+    }
+
     fn admit(&mut self, admission: &Admission) -> Result<(), String> {
         let call = CallIndex::new(admission.call);
         let arguments = match &admission.arguments {
@@ -301,16 +322,11 @@ impl Replay<'_> {
     }
 
     fn bind(&self, call: CallIndex, texts: &ArgumentTexts) -> Result<Arguments, String> {
-        let pairs = texts.0.iter();
-        let pairs = pairs.map(|(pointer, text)| (pointer.as_str(), text.as_str()));
         let tool = self
             .conductor
             .tool(call)
             .ok_or("the call is not complete")?;
-        let arguments =
-            Arguments::from_pairs_for(&tool.spec, pairs).map_err(|error| error.to_string())?;
-        bind_arguments(&tool.spec, &arguments)
-            .map_err(|problems| crate::reader::wrong_arguments(&problems))
+        bind_pairs(&tool.spec, &texts.0)
     }
 
     /// The end of a call, if it does not follow from something else.
@@ -373,7 +389,9 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
         (RunEvent::Turn(a), RunEvent::Turn(b)) => a.turn == b.turn && a.calls == b.calls,
         (RunEvent::Text(a), RunEvent::Text(b)) => a.source == b.source,
         (RunEvent::Call(a), RunEvent::Call(b)) => {
-            a.call == b.call && a.id == b.id && a.name == b.name && a.dependencies == b.dependencies
+            a.call == b.call
+                && (&a.id, &a.name, &a.dependencies) == (&b.id, &b.name, &b.dependencies)
+                && (&a.submitted, a.parent) == (&b.submitted, b.parent)
         }
         (RunEvent::Waiting(a), RunEvent::Waiting(b)) => {
             a.call == b.call && a.arguments == b.arguments
@@ -386,7 +404,7 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
         (RunEvent::Start(a), RunEvent::Start(b)) => a.call == b.call && a.attempt == b.attempt,
         (RunEvent::BackOff(a), RunEvent::BackOff(b)) => a.call == b.call,
         (RunEvent::Result(a), RunEvent::Result(b)) => a.call == b.call && a.status == b.status,
-        (RunEvent::Cancel(a), RunEvent::Cancel(b)) => a.reason == b.reason,
+        (RunEvent::Cancel(a), RunEvent::Cancel(b)) => a.call == b.call && a.reason == b.reason,
         (RunEvent::Over(a), RunEvent::Over(b)) => a.stop == b.stop,
         (RunEvent::End(a), RunEvent::End(b)) => a.turn == b.turn && a.counts == b.counts,
         _ => false,
@@ -416,7 +434,10 @@ fn told(event: &RunEvent) -> String {
         RunEvent::BackOff(event) => of(event.call, &event.id, "waits to be tried again"),
         RunEvent::Result(event) => of(event.call, &event.id, &format!("ends as {}", event.status)),
         RunEvent::Over(_) => "the reply is over".to_owned(),
-        RunEvent::Cancel(_) => "all calls are called off".to_owned(),
+        RunEvent::Cancel(cancel) => match cancel.call {
+            Some(call) => format!("call {call} is cancelled"),
+            None => "all calls are called off".to_owned(),
+        },
         RunEvent::End(_) => "the turn is over".to_owned(),
         _ => "an event".to_owned(),
     }

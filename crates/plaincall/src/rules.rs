@@ -9,6 +9,7 @@ mod spelling;
 mod values;
 
 use plaincall_call::Effect;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use command_line::{command_words, expanded_commands, without_prefix};
 pub(crate) use meaning::{Meaning, Meanings};
@@ -60,26 +61,31 @@ use values::Values;
 ///
 /// Rules look at texts. They do not know the file system: which folder any other relative path begins in, and where a
 /// symbolic link leads. So a list of what is allowed is safer than one of what is not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Rules {
     rules: Vec<Rule>,
 }
 
 /// What one rule says, and about which calls.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// The names of the tools it is about; one of these must fit.
     pub tools: Vec<Pattern>,
     /// The effect that the tool must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
     /// What the arguments must be, all of them: JSON Pointers as a model writes them, and what stands there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<(String, Pattern)>,
     /// What it says about the calls that it fits.
+    #[serde(flatten)]
     pub verdict: Verdict,
 }
 
 /// What a rule says about a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
     /// It may run; nobody is asked.
     Allow,

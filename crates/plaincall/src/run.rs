@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use plaincall_call::{Collector, EchoGuard, Foreign, Limits, ReplyCheck, Unclosed};
+use plaincall_call::{Collector, EchoGuard, Foreign, ReplyCheck, Unclosed};
 use plaincall_plan::Order;
 use plaincall_syntax::{ByteParser, Dialect};
 use tokio::runtime::Handle;
@@ -35,6 +35,7 @@ use crate::result::{CallResult, TurnResults};
 use crate::rules::Rules;
 use crate::run_directory::{Directories, Place, RemovedFiles, RunDirectory};
 use crate::run_error::{CloseError, RunError};
+use crate::submit::nesting;
 use crate::template::Piece;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
@@ -74,6 +75,8 @@ pub struct Run {
     /// turn.
     pub(crate) inbox: UnboundedSender<Message>,
     pub(crate) reader: Reader,
+    /// How many calls have appeared.
+    pub(crate) appeared: u32,
     /// Whether anybody wants to know the text of the reply.
     pub(crate) text_is_wanted: AtomicBool,
     /// The last turn of the log, until somebody goes on with it or begins another.
@@ -105,7 +108,6 @@ impl Run {
             gate: None,
             transform: None,
             observers: Vec::new(),
-            limits: Limits::for_running(),
             policy: Policy::default(),
             directory: None,
             current_directory: None,
@@ -328,7 +330,6 @@ pub struct RunBuilder {
     gate: Option<Arc<dyn Gate>>,
     transform: Option<Arc<Transform>>,
     observers: Vec<Box<dyn Observer>>,
-    limits: Limits,
     policy: Policy,
     directory: Option<Place>,
     current_directory: Option<PathBuf>,
@@ -403,12 +404,6 @@ impl RunBuilder {
     /// [`Policy::default`] if nothing is said.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
-        self
-    }
-
-    /// Sets how large a call may be; [`Limits::for_running`] if nothing is said.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
         self
     }
 
@@ -487,7 +482,7 @@ impl RunBuilder {
         let runtime = Handle::try_current().map_err(|_| RunError::NoRuntime)?;
         check_runtime(&self.toolbox)?;
         let blank = ByteParser::new(&self.dialect)?;
-        if nesting(&self.note) > DEEPEST_NOTE {
+        if nesting(&self.note, DEEPEST_NOTE) > DEEPEST_NOTE {
             return Err(RunError::Note);
         }
         let toolbox = Arc::new(self.toolbox);
@@ -507,7 +502,7 @@ impl RunBuilder {
             Arc::clone(&toolbox),
             self.dialect,
             blank,
-            Collector::new(self.limits),
+            Collector::new(policy.limits),
             check,
             &policy,
         );
@@ -534,6 +529,7 @@ impl RunBuilder {
                 &toolbox,
                 current_directory.as_deref(),
                 directory.as_ref(),
+                &self.rules,
                 self.note,
             ),
         };
@@ -568,11 +564,13 @@ impl RunBuilder {
             let text = Some(text);
             let _ = inbox.send(Message::Hear { name, text });
         }
+        let appeared = u32::try_from(conductor.appeared()).unwrap_or(u32::MAX);
         let driver = Driver::new(equipment, conductor);
         Ok(Run {
             driver: runtime.spawn(driver.run(messages, replayed)),
             inbox,
             reader,
+            appeared,
             text_is_wanted,
             resumed,
             listening,
@@ -593,28 +591,13 @@ fn start(
     Ok(started.map_err(RunError::Observer)?.into_iter().unzip())
 }
 
-/// How deep lists and objects are nested in a value. Deeper than is allowed says as much as it needs to.
-fn nesting(value: &serde_json::Value) -> usize {
-    let mut level: Vec<&serde_json::Value> = vec![value];
-    let mut depth = 0;
-    while depth <= DEEPEST_NOTE && !level.is_empty() {
-        let inner = level.into_iter().flat_map(|value| match value {
-            serde_json::Value::Array(items) => items.iter().collect(),
-            serde_json::Value::Object(members) => members.values().collect(),
-            _ => Vec::new(),
-        });
-        level = inner.collect();
-        depth += 1;
-    }
-    depth
-}
-
 /// How the record of a new run begins.
 fn run_begin(
     policy: Policy,
     toolbox: &Toolbox,
     current_directory: Option<&Path>,
     directory: Option<&RunDirectory>,
+    rules: &Rules,
     note: serde_json::Value,
 ) -> RunBegin {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -624,6 +607,7 @@ fn run_begin(
         plaincall: env!("CARGO_PKG_VERSION").to_owned(),
         began_unix_ms: u64::try_from(now).unwrap_or(u64::MAX),
         policy,
+        rules: rules.clone(),
         tools: toolbox
             .iter()
             .map(|tool| (tool.name().to_owned(), tool.begin()))

@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 use plaincall_call::Foreign;
 use plaincall_syntax::{Event, Syntax};
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::driver::Message;
 use crate::reader::{Read, Watch};
-use crate::result::{CallResult, Status, Times, TurnResults};
+use crate::result::{CallResult, TurnResults};
 use crate::run::Run;
 use crate::trace::Parent;
 
@@ -43,8 +44,9 @@ pub struct Turn<'run> {
     is_over: bool,
     watch: Option<WatchBox<'run>>,
     /// The calls of the turn, in case that the runtime goes down and nobody is left to say how they ended.
-    calls: Vec<(Arc<str>, Arc<str>)>,
-    first: usize,
+    calls: Vec<(u32, Arc<str>, Arc<str>)>,
+    /// The submitted calls of a turn that goes on, with their names.
+    resubmitted: Vec<(u32, Arc<str>)>,
 }
 
 type WatchBox<'run> = Box<dyn FnMut(&Event<'_>) + Send + 'run>;
@@ -54,31 +56,29 @@ impl<'run> Turn<'run> {
         if run.resumed.take().is_some_and(|last| !last.has_ended) {
             run.send(Message::Abandon);
         }
-        let first = run.reader.calls();
         run.reader.open();
         run.send(Message::Open {
             parent: Parent::turn(),
             calls,
         });
-        Self::new(run, first, None)
+        Self::new(run, None, Vec::new())
     }
 
     pub(crate) fn go_on(run: &'run mut Run) -> Self {
         let Some(last) = run.resumed.take() else {
             return Self::begin(run, None);
         };
-        let first = run.reader.calls();
-        Self::new(run, first, last.stop)
+        Self::new(run, last.stop, last.submitted)
     }
 
-    fn new(run: &'run mut Run, first: usize, stop: Option<Stop>) -> Self {
+    fn new(run: &'run mut Run, stop: Option<Stop>, resubmitted: Vec<(u32, Arc<str>)>) -> Self {
         Self {
             run,
             stop,
             is_over: false,
             watch: None,
             calls: Vec::new(),
-            first,
+            resubmitted,
         }
     }
 
@@ -150,9 +150,34 @@ impl<'run> Turn<'run> {
     fn remember(&mut self, read: &[Read]) {
         for read in read {
             if let Read::Appear { id, name, .. } = read {
-                self.calls.push((Arc::clone(id), Arc::clone(name)));
+                let call = self.next_call();
+                self.calls.push((call, Arc::clone(id), Arc::clone(name)));
             }
         }
+    }
+
+    /// The number of the call that appears or is submitted now.
+    pub(crate) fn next_call(&mut self) -> u32 {
+        let call = self.run.appeared;
+        self.run.appeared = call.saturating_add(1);
+        call
+    }
+
+    /// Whether the reply was over before the run was taken up again.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    pub(crate) fn send(&self, message: Message) {
+        self.run.send(message);
+    }
+
+    pub(crate) fn inbox(&self) -> WeakUnboundedSender<Message> {
+        self.run.inbox.downgrade()
+    }
+
+    pub(crate) fn resubmitted(&self) -> &[(u32, Arc<str>)] {
+        &self.resubmitted
     }
 
     /// Calls off all calls of the run; see [`Canceller::cancel`](crate::Canceller::cancel). The turn goes on: its
@@ -168,20 +193,9 @@ impl<'run> Turn<'run> {
 
     /// Results for calls of which nothing more will be heard, because the runtime has gone down.
     fn lost(&self) -> TurnResults {
-        let calls = self.calls.iter().zip(self.first..);
-        let results = calls.map(|((id, name), call)| CallResult {
-            call: u32::try_from(call).unwrap_or(u32::MAX),
-            id: Arc::clone(id),
-            name: Arc::clone(name),
-            status: Status::Unknown,
-            output: None,
-            whole_bytes: None,
-            note: None,
-            untrusted: None,
-            error: Some("the runtime went down, and nobody knows what became of the call".into()),
-            because: None,
-            times: Times::default(),
-        });
+        let calls = self.calls.iter();
+        let results =
+            calls.map(|(call, id, name)| CallResult::lost(*call, Arc::clone(id), Arc::clone(name)));
         TurnResults {
             results: results.collect(),
             is_last: false,

@@ -16,4 +16,5 @@ mod play;
 mod random;
 mod refused;
 mod scene;
+mod submitted;
 mod words;

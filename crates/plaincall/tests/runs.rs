@@ -11,6 +11,7 @@ mod scene;
 mod seams;
 mod statuses;
 mod stopping;
+mod submitted;
 mod suspects;
 mod timing;
 mod typed;

@@ -11,15 +11,25 @@ impl Plan {
     pub fn cancel_all(&mut self) {
         self.turn_cancelled = self.turn_open;
         for call in self.called_off..self.next_call() {
-            match self.state(call) {
-                Some(State::Running) => self.actions.push_back(Action::Stop(CallIndex(call))),
-                None | Some(State::Ended(_)) => {}
-                Some(State::BackOff) if self.aside.contains(&call) => {}
-                Some(_) => self.cancel(call),
-            }
+            self.call_off(call);
         }
         self.called_off = self.next_call();
         self.settle();
+    }
+
+    /// Calls off one call, as [`cancel_all`](Self::cancel_all) does.
+    pub fn cancel_call(&mut self, call: CallIndex) {
+        self.call_off(call.0);
+        self.settle();
+    }
+
+    fn call_off(&mut self, call: u32) {
+        match self.state(call) {
+            Some(State::Running) => self.actions.push_back(Action::Stop(CallIndex(call))),
+            None | Some(State::Ended(_)) => {}
+            Some(State::BackOff) if self.aside.contains(&call) => {}
+            Some(_) => self.cancel(call),
+        }
     }
 
     /// Ends a call that is not running as `cancelled`.

@@ -70,6 +70,8 @@ pub(crate) struct Call {
     pub(crate) deferred: bool,
     /// It has been started at least once.
     pub(crate) started: bool,
+    /// The reply does not write it: it has no place in the order of writing.
+    pub(crate) submitted: bool,
     /// Its own edges, as a range.
     pub(crate) edges: (u32, u32),
     /// The edges that lead to it.
@@ -139,6 +141,13 @@ impl Plan {
         Ok(())
     }
 
+    /// Sets what orders the calls of the open turn, before the first of them appears.
+    pub fn order_turn(&mut self, order: Order) {
+        if let Some(turn) = self.turns.last_mut().filter(|_| self.turn_open) {
+            turn.order = order;
+        }
+    }
+
     /// A call has appeared: its header has been seen. Ids are compared byte by byte.
     ///
     /// A duplicate id and a call over the limit are rejected here, and in a cancelled turn the call is
@@ -147,6 +156,19 @@ impl Plan {
     /// # Errors
     /// [`Refusal::NoTurn`], [`Refusal::Full`].
     pub fn declare(&mut self, id: &str) -> Result<CallIndex, Refusal> {
+        self.appear(id, false)
+    }
+
+    /// A call has come that the reply does not write (`spec/running.md`, "Submitted calls"): no id means it, and it
+    /// waits neither for calls written before it nor for the end of the turn.
+    ///
+    /// # Errors
+    /// As [`declare`](Self::declare).
+    pub fn submit(&mut self) -> Result<CallIndex, Refusal> {
+        self.appear("", true)
+    }
+
+    fn appear(&mut self, id: &str, submitted: bool) -> Result<CallIndex, Refusal> {
         if !self.turn_open {
             return Err(Refusal::NoTurn);
         }
@@ -156,10 +178,14 @@ impl Plan {
             return Err(Refusal::Full);
         }
         let name = self.ids.number(id).ok_or(Refusal::Full)?;
-        let claim = self.ids.claim(name, call, turn);
+        let claim = if submitted {
+            Ok(())
+        } else {
+            self.ids.claim(name, call, turn)
+        };
         let dependents = match claim {
-            Ok(()) => self.adopt(name, call),
-            Err(_) => EdgeList::EMPTY,
+            Ok(()) if !submitted => self.adopt(name, call),
+            _ => EdgeList::EMPTY,
         };
         let edges = u32::try_from(self.edges.len()).unwrap_or(NONE);
         self.calls.push(Call {
@@ -170,6 +196,7 @@ impl Plan {
             grounded: false,
             deferred: false,
             started: false,
+            submitted,
             edges: (edges, edges),
             dependents,
             pending: 0,
@@ -178,7 +205,7 @@ impl Plan {
             because: None,
         });
         self.counts.writing += 1;
-        if self.is_sequential(turn) {
+        if self.is_sequential(turn) && !submitted {
             self.sequence.append(call);
         }
         if self.turn_cancelled {
@@ -215,13 +242,10 @@ impl Plan {
     {
         let CallIndex(call) = call;
         let entry = *self.in_state(call, |state| state == State::Writing)?;
-        let deferred = self
-            .slots
-            .tool(tool.0)
-            .ok_or(Refusal::UnknownTool)?
-            .deferred;
+        let tool_is = self.slots.tool(tool.0).ok_or(Refusal::UnknownTool)?;
+        let deferred = tool_is.deferred && !entry.submitted;
         let edges = self.enter_edges(call, dependencies)?;
-        let sequential = self.is_sequential(entry.turn);
+        let sequential = self.is_sequential(entry.turn) && !entry.submitted;
         if let Some(entry) = self.calls.get_mut(call as usize) {
             entry.tool = tool.0;
             entry.edges = edges;

@@ -82,7 +82,8 @@ impl Plan {
     /// With `stop_on_error`, skips the unstarted calls of the turn written after this one, which did not end
     /// well. Calls still being written hear of it when they are complete.
     pub(crate) fn stop_the_rest(&mut self, call: u32) {
-        let Some(number) = self.calls.get(call as usize).map(|entry| entry.turn) else {
+        let entry = self.calls.get(call as usize);
+        let Some(number) = entry.filter(|one| !one.submitted).map(|one| one.turn) else {
             return;
         };
         let end = self.turn_first(number.saturating_add(1));
@@ -105,7 +106,10 @@ impl Plan {
             // What has been started is left to end, also where it waits to be tried again.
             let entry = self.calls.get(later as usize);
             let skipped = |entry: &Call| {
-                entry.state.is_unstarted() && entry.state != State::Writing && !entry.started
+                entry.state.is_unstarted()
+                    && entry.state != State::Writing
+                    && !entry.started
+                    && !entry.submitted
             };
             if entry.is_some_and(skipped) {
                 self.skip(later, Link::Order, call);
@@ -115,7 +119,8 @@ impl Plan {
 
     /// Skips a call that has just been completed in a turn that has stopped.
     pub(crate) fn stop_if_stopped(&mut self, call: u32) {
-        let Some(entry) = self.calls.get(call as usize) else {
+        let entry = self.calls.get(call as usize);
+        let Some(entry) = entry.filter(|one| !one.submitted) else {
             return;
         };
         let turn = self.turns.get(entry.turn as usize);

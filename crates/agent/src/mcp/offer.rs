@@ -3,35 +3,41 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fmt;
+use std::future::pending;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::{flatten_call, unknown_tool};
-use plaincall::syntax::{Call, render};
+use plaincall::call::unknown_tool;
 use plaincall::{
-    CallResult, Decision, Dialect, Effect, Gate, GateFuture, Policy, Request, Rules, Run, RunError,
-    Status, Stop, Tool, Toolbox, Verdict,
+    CallResult, Decision, Effect, Gate, GateFuture, Log, Policy, Request, Rules, Run, RunError,
+    RunEvent, Status, Stop, Submitted, Tool, Toolbox, Verdict,
 };
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    Tool as ToolDefinition, ToolAnnotations,
+    JsonObject, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ServerCapabilities, ServerConfig, Tool as ToolDefinition, ToolAnnotations,
 };
 use rmcp::service::{
-    QuitReason, RequestContext, RoleServer, ServerInitializeError, serve_server_with_ct,
+    QuitReason, RequestContext, RoleServer, RunningService, ServerInitializeError,
+    serve_server_with_ct,
 };
 use rmcp::transport::io::stdio_pipes;
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{RwLock, Semaphore};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::messages::{Messages, Unreadable};
 
 /// How many calls of a client may be running or waiting; more are refused.
 const MOST_CALLS: usize = 1024;
+
+/// How many steps of a call wait to be told to a client; more are not told.
+const WAITING_STEPS: usize = 16;
 
 /// How long calls that were called off may take to end.
 const LAST_CALLS: Duration = Duration::from_secs(10);
@@ -64,9 +70,11 @@ pub struct McpOffer {
     /// Lets tools run that may change something, and calls about which a rule wants somebody to be asked. What a rule
     /// denies stays denied.
     pub yes: bool,
-    /// Limits. [`Policy::concurrent`] is for all calls of the client together; a result that is longer than
-    /// [`Policy::result_limit`] is cut, with a note at its end.
+    /// Limits, for all calls of the client together. A result that is longer than [`Policy::result_limit`] is cut, with a
+    /// note at its end. [`Policy::turn_timeout`] is the time of each call, and [`Policy::calls_per_turn`] does not count.
     pub policy: Policy,
+    /// Where the calls are recorded. Default: nowhere.
+    pub log: Option<Log>,
     /// What commands may see of the environment ([`RunBuilder::environment`](plaincall::RunBuilder::environment)).
     pub environment: BTreeMap<OsString, OsString>,
     /// The directory in which commands work by default ([`RunBuilder::current_directory`](plaincall::RunBuilder::current_directory)).
@@ -107,6 +115,7 @@ impl McpOffer {
             rules: Rules::default(),
             yes: false,
             policy: Policy::default(),
+            log: None,
             environment: BTreeMap::new(),
             current_directory: None,
             directory: None,
@@ -131,7 +140,7 @@ impl McpOffer {
     /// # Errors
     /// If the tools cannot run, or the client speaks another protocol.
     pub async fn serve<R, W>(
-        self,
+        mut self,
         input: R,
         output: W,
         stop: CancellationToken,
@@ -140,189 +149,130 @@ impl McpOffer {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let service = Arc::new(Service::new(self, &stop));
-        // What keeps tools from running is known before the first call.
-        let run = service.run().map_err(McpServeError::Run)?;
-        let _ = run.close().await;
+        let (requests, mut calls) = channel(1);
+        let mut run = self.run().map_err(McpServeError::Run)?;
+        let mut events = run.events();
+        let handler = Handler {
+            tools: self.tools,
+            name: self.name,
+            time: self.policy.turn_timeout,
+            places: Arc::new(Semaphore::new(MOST_CALLS)),
+            requests,
+        };
         let transport = Messages::<RoleServer, _, _>::new(input, output, Unreadable::Answer);
         // A token of its own: it is cancelled when the connection goes away, whoever ends it.
-        let serving =
-            serve_server_with_ct(Handler(Arc::clone(&service)), transport, stop.child_token());
-        let ended = match serving.await {
-            Ok(running) => {
-                // A task that panicked has said so where panics are said.
-                let _: Result<QuitReason, _> = running.waiting().await;
-                Ok(())
+        let connection = serve_server_with_ct(handler, transport, stop.child_token());
+        let mut serving = Box::pin(serving(connection));
+        let mut turn = run.turn();
+        let mut watched: HashMap<u32, Sender<&'static str>> = HashMap::new();
+        let ended = loop {
+            tokio::select! {
+                ended = &mut serving => break ended,
+                Some(Requested { name, arguments, progress, reply }) = calls.recv() => {
+                    let call = turn.submit(&name, arguments);
+                    watched.extend(progress.map(|progress| (call.call(), progress)));
+                    // Should the client have cancelled it meanwhile, the call is dropped, and so cancelled.
+                    let _ = reply.send(call);
+                }
+                Some(event) = events.next() => tell(&event, &mut watched),
             }
-            // The client went away without a word, or we were told to end.
-            Err(
-                ServerInitializeError::ConnectionClosed(_)
-                | ServerInitializeError::Cancelled
-                | ServerInitializeError::TransportError { .. },
-            ) => Ok(()),
-            Err(_) => Err(McpServeError::Beginning(
-                "what came in does not begin as the protocol does: an MCP client asks for `initialize` first".to_owned(),
-            )),
         };
-        service.stop.cancel();
-        let all = u32::try_from(MOST_CALLS).unwrap_or(u32::MAX);
-        let _ = tokio::time::timeout(LAST_CALLS, service.calls.acquire_many(all)).await;
+        turn.cancel();
+        let _ = timeout(LAST_CALLS, turn.finish(Stop::Natural)).await;
+        let _ = timeout(LAST_CALLS, run.close()).await;
         ended
     }
-}
 
-/// What all calls of a client share.
-struct Service {
-    offer: McpOffer,
-    dialect: Dialect,
-    /// Set when all calls are to end.
-    stop: CancellationToken,
-    /// A permit for each call that runs or waits.
-    calls: Semaphore,
-    /// A permit for each call that runs, if their number is limited.
-    slots: Option<Semaphore>,
-    /// The same for the tools of which only so many calls may run.
-    of_tool: HashMap<String, Semaphore>,
-    /// A tool that runs alone holds it alone.
-    alone: RwLock<()>,
-}
-
-impl Service {
-    fn new(offer: McpOffer, stop: &CancellationToken) -> Self {
-        let semaphore = |count: u32| {
-            let count = usize::try_from(count).unwrap_or(usize::MAX);
-            Semaphore::new(count.min(Semaphore::MAX_PERMITS))
-        };
-        let limited = offer.tools.iter().filter_map(|tool| {
-            let most = tool.policy().max_concurrent?;
-            Some((tool.name().to_owned(), semaphore(most.get())))
-        });
-        Self {
-            of_tool: limited.collect(),
-            slots: (offer.policy.concurrent > 0).then(|| semaphore(offer.policy.concurrent)),
-            calls: Semaphore::new(MOST_CALLS),
-            alone: RwLock::new(()),
-            // Arguments of any text can be written in it.
-            dialect: Dialect::block().escaped(),
-            stop: stop.child_token(),
-            offer,
-        }
-    }
-
-    /// A run for one call: what a client calls does not depend on other calls, and can be called off by itself.
-    fn run(&self) -> Result<Run, RunError> {
+    /// The run of a connection. What a turn may hold, and how long it may take, is said of replies; a connection is none.
+    fn run(&mut self) -> Result<Run, RunError> {
         let gate = Nobody {
-            rules: self.offer.rules.clone(),
-            yes: self.offer.yes,
+            rules: self.rules.clone(),
+            yes: self.yes,
         };
-        let mut builder = Run::builder(self.offer.tools.clone())
-            .dialect(self.dialect.clone())
-            .rules(self.offer.rules.clone())
-            .policy(self.offer.policy)
-            .environment(self.offer.environment.clone())
+        let mut builder = Run::builder(self.tools.clone())
+            .rules(self.rules.clone())
+            .policy(Policy {
+                calls_per_turn: None,
+                turn_timeout: None,
+                ..self.policy
+            })
+            .environment(self.environment.clone())
             .gate(gate);
-        if let Some(directory) = &self.offer.directory {
+        if let Some(directory) = &self.directory {
             builder = builder.directory(directory);
         }
-        if let Some(directory) = &self.offer.current_directory {
+        if let Some(directory) = &self.current_directory {
             builder = builder.current_directory(directory);
+        }
+        if let Some(log) = self.log.take() {
+            builder = builder.log(log);
         }
         builder.build()
     }
+}
 
-    async fn call(
-        &self,
-        tool: &Tool,
-        arguments: &JsonObject,
-        called_off: &CancellationToken,
-    ) -> CallToolResult {
-        let Ok(_call) = self.calls.try_acquire() else {
-            return refused(format!(
-                "{MOST_CALLS} calls are running or waiting already; try again when some have ended"
-            ));
-        };
-        let text = match self.written(tool, arguments) {
-            Ok(text) => text,
-            Err(why) => return refused(why),
-        };
-        let stopped = async {
-            tokio::select! {
-                () = called_off.cancelled() => {}
-                () = self.stop.cancelled() => {}
-            }
-        };
-        tokio::pin!(stopped);
-        // The same order for every call, so that no two wait for each other. Semaphores that are never closed give their
-        // permits in the end.
-        let turn = async {
-            let of_tool = match self.of_tool.get(tool.name()) {
-                Some(permits) => permits.acquire().await.ok(),
-                None => None,
-            };
-            let slot = match &self.slots {
-                Some(permits) => permits.acquire().await.ok(),
-                None => None,
-            };
-            let (alone, beside) = if tool.policy().exclusive {
-                (Some(self.alone.write().await), None)
-            } else {
-                (None, Some(self.alone.read().await))
-            };
-            (of_tool, slot, alone, beside)
-        };
-        let _turn = tokio::select! {
-            turn = turn => turn,
-            () = &mut stopped => return refused("the call was called off before it was started".to_owned()),
-        };
-        let mut run = match self.run() {
-            Ok(run) => run,
-            Err(error) => return refused(format!("no tool can run here: {error}")),
-        };
-        let canceller = run.canceller();
-        let mut turn = run.turn();
-        turn.feed(&text);
-        let finished = turn.finish(Stop::Natural);
-        tokio::pin!(finished);
-        let results = tokio::select! {
-            results = &mut finished => results,
-            () = &mut stopped => {
-                canceller.cancel();
-                finished.await
-            }
-        };
-        match results.iter().next() {
-            Some(result) => answered(result),
-            None => refused("the call could not be understood".to_owned()),
+/// Waits for the end of a connection.
+async fn serving(
+    connection: impl Future<Output = Result<RunningService<RoleServer, Handler>, ServerInitializeError>>,
+) -> Result<(), McpServeError> {
+    match connection.await {
+        Ok(running) => {
+            // A task that panicked has said so where panics are said.
+            let _: Result<QuitReason, _> = running.waiting().await;
+            Ok(())
         }
+        // The client went away without a word, or we were told to end.
+        Err(
+            ServerInitializeError::ConnectionClosed(_)
+            | ServerInitializeError::Cancelled
+            | ServerInitializeError::TransportError { .. },
+        ) => Ok(()),
+        Err(_) => Err(McpServeError::Beginning(
+            "what came in does not begin as the protocol does: an MCP client asks for `initialize` first".to_owned(),
+        )),
     }
+}
 
-    /// The call as a model would write it.
-    ///
-    /// # Errors
-    /// Says which argument cannot be told to the tool.
-    fn written(&self, tool: &Tool, arguments: &JsonObject) -> Result<String, String> {
-        let pairs = flatten_call(arguments, tool.spec())
-            .map_err(|error| format!("wrong arguments: {error}"))?;
-        let call = Call::Block {
-            name: tool.name(),
-            id: None,
-            dependencies: Vec::new(),
-            arguments: pairs
-                .iter()
-                .map(|(pointer, text)| (pointer.as_str(), text.as_str()))
-                .collect(),
-        };
-        render(&call, &self.dialect).map_err(|error| format!("wrong arguments: {error}"))
-    }
+/// A call of a client on its way to the run.
+struct Requested {
+    name: String,
+    arguments: JsonObject,
+    /// Who tells the client how far the call is.
+    progress: Option<Sender<&'static str>>,
+    reply: oneshot::Sender<Submitted>,
+}
+
+/// Tells who wants to know how far a call is. What is not taken in time is not told.
+fn tell(event: &RunEvent, watched: &mut HashMap<u32, Sender<&'static str>>) {
+    let Some(progress) = event.call().and_then(|call| watched.get(&call)) else {
+        return;
+    };
+    let message = match event {
+        RunEvent::Ready(_) => "waiting to be allowed",
+        RunEvent::Admitted(_) => "waiting to be started",
+        RunEvent::Start(started) if started.attempt == 1 => "started",
+        RunEvent::Start(_) => "started again",
+        RunEvent::BackOff(_) => "failed, waiting to be tried again",
+        RunEvent::Result(result) => {
+            watched.remove(&result.call);
+            return;
+        }
+        _ => return,
+    };
+    let _ = progress.try_send(message);
 }
 
 fn refused(why: String) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-fn answered(result: &CallResult) -> CallToolResult {
+/// What a client reads of a result. `late` is the time that the call had, if it was cancelled because that was over.
+fn answered(result: &CallResult, late: Option<Duration>) -> CallToolResult {
     let mut content: Vec<ContentBlock> = Vec::new();
-    content.extend(result.error.as_deref().map(ContentBlock::text));
+    match late.filter(|_| result.status == Status::Cancelled) {
+        Some(time) => content.push(ContentBlock::text(format!("timed out after {time:?}"))),
+        None => content.extend(result.error.as_deref().map(ContentBlock::text)),
+    }
     content.extend(result.note.as_deref().map(ContentBlock::text));
     content.extend(result.output.as_deref().map(ContentBlock::text));
     if result.status == Status::Ok {
@@ -361,11 +311,84 @@ impl Gate for Nobody {
 }
 
 /// What the protocol asks for.
-struct Handler(Arc<Service>);
+struct Handler {
+    tools: Toolbox,
+    name: String,
+    /// How long a call may take, from when it comes to its end.
+    time: Option<Duration>,
+    /// A permit for each call that runs or waits.
+    places: Arc<Semaphore>,
+    requests: Sender<Requested>,
+}
+
+impl Handler {
+    /// Submits a call and waits for its result. Dropping this cancels the call.
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let Ok(_place) = self.places.try_acquire() else {
+            return refused(format!(
+                "{MOST_CALLS} calls are running or waiting already; try again when some have ended"
+            ));
+        };
+        let token = context.meta.get_progress_token();
+        let (progress, mut steps) = token.as_ref().map(|_| channel(WAITING_STEPS)).unzip();
+        let (reply, submitted) = oneshot::channel();
+        let requested = Requested {
+            name: request.name.into_owned(),
+            arguments: request.arguments.unwrap_or_default(),
+            progress,
+            reply,
+        };
+        let _ = self.requests.send(requested).await;
+        let Ok(mut call) = submitted.await else {
+            return refused("the server ends, so the call was not started".to_owned());
+        };
+        let over = async {
+            match self.time {
+                Some(time) => sleep(time).await,
+                None => pending().await,
+            }
+        };
+        tokio::pin!(over);
+        let mut step = 0_u32;
+        let (mut is_cancelled, mut is_late) = (false, false);
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut call => return answered(&result, is_late.then_some(self.time).flatten()),
+                () = context.ct.cancelled(), if !is_cancelled => {
+                    is_cancelled = true;
+                    call.cancel();
+                }
+                () = &mut over, if !is_late => {
+                    is_late = true;
+                    call.cancel();
+                }
+                Some(message) = next(&mut steps) => if let Some(token) = &token {
+                    step += 1;
+                    let told = ProgressNotificationParam::new(token.clone(), f64::from(step));
+                    // Should the client be gone, the connection says so.
+                    let _ = context.peer.notify_progress(told.with_message(message)).await;
+                },
+            }
+        }
+    }
+}
+
+/// The next step of a call; none ever comes of one that nobody watches.
+async fn next(steps: &mut Option<Receiver<&'static str>>) -> Option<&'static str> {
+    match steps {
+        Some(steps) => steps.recv().await,
+        None => None,
+    }
+}
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let name = Implementation::new(&*self.0.offer.name, env!("CARGO_PKG_VERSION"));
+        let name = Implementation::new(&*self.name, env!("CARGO_PKG_VERSION"));
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         ServerConfig::new(capabilities).with_server_info(name)
     }
@@ -375,7 +398,7 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.0.offer.tools.iter().map(defined);
+        let tools = self.tools.iter().map(defined);
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
@@ -384,13 +407,11 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tools = &self.0.offer.tools;
-        let Some(tool) = tools.get(&request.name) else {
-            let message = unknown_tool(&request.name, tools.iter().map(Tool::name));
+        if self.tools.get(&request.name).is_none() {
+            let message = unknown_tool(&request.name, self.tools.iter().map(Tool::name));
             return Err(ErrorData::invalid_params(message, None));
-        };
-        let arguments = request.arguments.unwrap_or_default();
-        let result = self.0.call(tool, &arguments, &context.ct).await;
+        }
+        let result = self.call(request, context).await;
         Ok(CallToolResponse::Complete(result))
     }
 }

@@ -3,6 +3,7 @@
 use plaincall_syntax::{Dialect, DialectError};
 use serde::de::IgnoredAny;
 
+use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::foreign::Foreign;
 use crate::foreign::folded::{Folded, Patterns, Sought, possible_names};
@@ -116,9 +117,14 @@ impl EchoGuard {
             self.texts.push((number, folded));
         }
         if self.kept > self.most {
-            self.has_lost_track = true;
-            self.texts = Vec::new();
+            self.lose_track();
         }
+    }
+
+    /// From now on every call counts as an echo: untrusted texts were lost that it could stand in.
+    pub fn lose_track(&mut self) {
+        self.has_lost_track = true;
+        self.texts = Vec::new();
     }
 
     /// Finds the untrusted text in which the call stands: its name behind something that looks like the start of a call,
@@ -127,17 +133,28 @@ impl EchoGuard {
     /// The syntax does not matter, nor do id, dependencies and pointers, case, white space, backslashes and characters that
     /// are not seen.
     pub fn echo_of(&self, call: &ToolCall) -> Option<Echo> {
-        let mut sought = Sought::new(&call.name, &self.patterns);
-        // Most calls are done with here: a call may be long, and normalizing it takes time.
-        self.find(&sought)?;
-        for argument in call.arguments.iter() {
-            self.add_value(argument.text, &mut sought);
-        }
+        let mut sought = self.sought(&call.name, &call.arguments)?;
         for word in call.raw_args().unwrap_or_default().split_whitespace() {
             sought.value(word, &self.patterns);
         }
         self.add_value(call.body().unwrap_or_default(), &mut sought);
         self.find(&sought)
+    }
+
+    /// As [`echo_of`](Self::echo_of) for a call that stands in no text.
+    pub fn echo_of_arguments(&self, name: &str, arguments: &Arguments) -> Option<Echo> {
+        self.find(&self.sought(name, arguments)?)
+    }
+
+    /// What to look for, if the name can be found.
+    fn sought(&self, name: &str, arguments: &Arguments) -> Option<Sought> {
+        let mut sought = Sought::new(name, &self.patterns);
+        // Most calls are done with here: a call may be long, and normalizing it takes time.
+        self.find(&sought)?;
+        for argument in arguments.iter() {
+            self.add_value(argument.text, &mut sought);
+        }
+        Some(sought)
     }
 
     /// Finds the untrusted text that holds the header of a call with this name, or something that looks like one. The model

@@ -305,6 +305,8 @@ pub(crate) mod tests {
                 id: result.id.clone(),
                 name: result.name.clone(),
                 dependencies: dependencies.into(),
+                submitted: None,
+                parent: None,
                 at: appeared,
             }));
             board.take(&RunEvent::Result(result));

@@ -302,6 +302,8 @@ mod tests {
                 id: id.into(),
                 name: "tool".into(),
                 dependencies: Vec::new().into(),
+                submitted: None,
+                parent: None,
                 at: at(10_000 + u64::from(call - 7) * 100),
             }));
         }
@@ -349,6 +351,8 @@ mod tests {
             id: "a".into(),
             name: "tool".into(),
             dependencies: Vec::new().into(),
+            submitted: None,
+            parent: None,
             at: Duration::from_millis(u64::MAX),
         }));
         assert!(!super::timeline(&board, &[0], 60, &ASCII).is_empty());

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{Arguments, JsonStream, Limits, ToolCall, ToolSpec};
+use plaincall_call::{Arguments, JsonStream, Limits, ToolCall};
 use plaincall_syntax::Event;
 
+use crate::known_shape::KnownShape;
 use crate::outlet::Outlet;
 use crate::reply::spoil::Spoiler;
 
@@ -24,7 +25,7 @@ pub(super) enum Opened {
 pub(super) struct Streamed {
     index: u64,
     /// The JSON text of the arguments; `None` if the call is known to be invalid.
-    stream: Option<JsonStream<Arc<ToolSpec>>>,
+    stream: Option<JsonStream<Arc<KnownShape>>>,
     spoiler: Spoiler,
     /// What has not left yet.
     delta: String,
@@ -32,7 +33,7 @@ pub(super) struct Streamed {
 
 impl Streamed {
     /// A call of this tool; of none, if it is invalid.
-    pub(super) fn new(index: u64, tool: Option<Arc<ToolSpec>>) -> Self {
+    pub(super) fn new(index: u64, tool: Option<Arc<KnownShape>>) -> Self {
         Self {
             index,
             stream: tool.map(|tool| JsonStream::new(tool, Limits::for_running())),
@@ -64,6 +65,7 @@ impl Streamed {
         is_closed
     }
 
+    /// Gives out what has been gathered.
     pub(super) fn flush(&mut self, out: &mut dyn Outlet) {
         if !self.delta.is_empty() {
             self.spoiler.follow(&self.delta);

@@ -8,6 +8,7 @@ use crate::key::Secret;
 use crate::refusal::Refusal;
 use crate::server::origins::may_ask;
 
+/// Who asks.
 pub(crate) struct Caller<'h> {
     /// Its key; empty if nobody needs one, and it has none.
     pub(crate) key: &'h str,

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::Request;
-use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioIo;
@@ -69,13 +68,7 @@ pub(super) async fn serve(
             let answered = paths.call(request);
             async move {
                 let Ok(response) = answered.await;
-                // Its body keeps the turn until it has been taken.
-                Ok::<_, Infallible>(response.map(|body| {
-                    body.map_frame(move |frame| {
-                        let _ = &turn;
-                        frame
-                    })
-                }))
+                Ok::<_, Infallible>(response.map(|body| turn.until_taken(body)))
             }
         });
         let watched = graceful.watch(http.serve_connection(TokioIo::new(socket), service));

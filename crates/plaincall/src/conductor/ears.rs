@@ -4,13 +4,14 @@ use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Echo, EchoGuard, Foreign, SuspectMarker, ToolCall};
+use plaincall_call::{Echo, EchoGuard, Foreign, SuspectMarker};
 use plaincall_plan::CallIndex;
 
 use super::Conductor;
 use crate::event::{AtGate, Heard, RunEvent};
 use crate::held::HeldReason;
 use crate::policy::{Echoes, Policy};
+use crate::result::CallResult;
 
 #[derive(Debug)]
 pub(crate) struct Ears {
@@ -21,6 +22,9 @@ pub(crate) struct Ears {
     given: u32,
     /// The calls whose tools have said something that the model has not been told yet.
     untold: Vec<CallIndex>,
+    /// How many bytes of results that were taken are kept until the next turn, and how many may be.
+    kept: usize,
+    most: usize,
 }
 
 impl Ears {
@@ -31,7 +35,18 @@ impl Ears {
             heard: Vec::new(),
             given: 0,
             untold: Vec::new(),
+            kept: 0,
+            most: policy.heard_limit,
         })
+    }
+
+    /// Whether a text has to be kept until the next turn, because a call could be copied from it.
+    fn keeps(&mut self, text: &Foreign<'_>) -> bool {
+        if self.guard.what_counts(text).is_none() {
+            return false;
+        }
+        self.kept = self.kept.saturating_add(text.len());
+        self.kept <= self.most
     }
 
     fn hear(&mut self, text: &Foreign<'_>, what: impl FnOnce() -> HeldReason) {
@@ -90,6 +105,9 @@ impl Conductor {
         let Some(ears) = &mut self.ears else {
             return;
         };
+        if take(&mut ears.kept) > ears.most {
+            ears.guard.lose_track();
+        }
         let mut untold = take(&mut ears.untold);
         // The order in which tools ended does not matter.
         untold.sort_unstable();
@@ -117,14 +135,37 @@ impl Conductor {
     pub(super) fn held(
         &self,
         call: CallIndex,
-        written: &ToolCall,
+        echo: Option<HeldReason>,
         suspect: Option<SuspectMarker>,
     ) -> Option<HeldReason> {
-        let ears = self.ears.as_ref();
-        let echo = ears.and_then(|ears| Some(ears.text_of(ears.guard.echo_of(written)?)));
         // Nobody asks the model to write a call again that an untrusted text mentions.
         let suspect = || Some(HeldReason::EndMarker(suspect?));
         echo.or_else(|| suspect().map(|own| self.mention_of(call).unwrap_or(own)))
+    }
+
+    /// The text from outside in which a call stands, by what the guard says.
+    pub(super) fn echo_of(
+        &self,
+        find: impl FnOnce(&EchoGuard) -> Option<Echo>,
+    ) -> Option<HeldReason> {
+        let ears = self.ears.as_ref()?;
+        Some(ears.text_of(find(&ears.guard)?))
+    }
+
+    /// Takes the result of a submitted call, which nobody else can ask for. What stays of it is what a call could be
+    /// copied from.
+    pub(crate) fn take_result(&mut self, call: CallIndex) -> Option<CallResult> {
+        let entry = self.calls.get_mut(call.index())?;
+        let kept = entry.result.as_mut()?;
+        let whole = kept.clone();
+        let ears = &mut self.ears;
+        let mut is_kept = |text: &Foreign<'_>| ears.as_mut().is_some_and(|ears| ears.keeps(text));
+        for text in [&mut kept.output, &mut kept.error] {
+            *text = text.take().filter(|text| is_kept(&Foreign::new(&**text)));
+        }
+        kept.untrusted = kept.untrusted.take().filter(|text| is_kept(text));
+        kept.note = None;
+        Some(whole)
     }
 
     /// The text from outside that holds the header of a call.

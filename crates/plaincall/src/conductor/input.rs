@@ -9,6 +9,7 @@ use plaincall_plan::CallIndex;
 use crate::event::{AdmittedBy, Teller};
 use crate::reader::Read;
 use crate::source::Source;
+use crate::submit::SubmittedArguments;
 use crate::turn::Stop;
 use crate::work::Ended;
 
@@ -33,6 +34,12 @@ pub(crate) enum Input {
     },
     /// The reply is over, and what its end says.
     Over { stop: Stop, read: Vec<Read> },
+    /// A call was submitted, perhaps by the tool of another one.
+    Submit {
+        name: Arc<str>,
+        arguments: Arc<SubmittedArguments>,
+        parent: Option<u32>,
+    },
     /// The call may run.
     Admit {
         call: CallIndex,
@@ -55,4 +62,6 @@ pub(crate) enum Input {
     Retry { call: CallIndex },
     /// All calls are called off.
     Cancel { reason: Arc<str>, timed_out: bool },
+    /// One call is called off.
+    CancelCall { call: CallIndex, reason: Arc<str> },
 }

@@ -141,7 +141,14 @@ impl Conductor {
 
     /// Whether the call was called off. If it has been started, its tool may take its time to end all the same.
     pub(crate) fn is_called_off(&self, call: CallIndex) -> bool {
-        call.index() < self.called_off
+        let entry = self.calls.get(call.index());
+        call.index() < self.called_off || entry.is_some_and(|call| call.cancelled.is_some())
+    }
+
+    /// The calls that have not ended and belong to a call that was running when the run was cut off.
+    pub(crate) fn children(&self) -> Vec<CallIndex> {
+        let all = self.children.values().flatten().copied();
+        all.collect()
     }
 
     /// Whether the last cancellation came because the time of the turn was over.
@@ -185,6 +192,7 @@ impl Conductor {
         let Some((place, turn)) = self
             .calls
             .get(call.index())
+            .filter(|entry| !entry.is_submitted)
             .and_then(|entry| Some((entry.turn, self.turns.get(entry.turn)?)))
         else {
             return false;
@@ -197,7 +205,8 @@ impl Conductor {
             return true;
         }
         let later = self.calls.iter().skip(call.index() + 1);
-        later.filter(|later| later.result.is_none()).any(|later| {
+        let is_open = |later: &&Call| later.result.is_none() && !later.is_submitted;
+        later.filter(is_open).any(|later| {
             if later.turn == place {
                 return own_go_on;
             }

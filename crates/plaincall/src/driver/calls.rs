@@ -311,6 +311,10 @@ impl Driver {
         if ended.outcome == Outcome::Cancelled && running.is_some_and(|running| running.is_overtime)
         {
             self.overtime(&mut ended);
+        } else if ended.outcome == Outcome::Cancelled
+            && let Some(reason) = self.cancelled_alone(call)
+        {
+            ended.error = Some(reason);
         }
         if ended.outcome == Outcome::Error
             && !was_stopped
@@ -322,6 +326,12 @@ impl Driver {
         }
         self.keep_whole(call, &ended);
         self.give(Input::Ended { call, ended });
+    }
+
+    /// What is said of a call that was cancelled alone while it was running.
+    fn cancelled_alone(&self, call: CallIndex) -> Option<String> {
+        let reason = self.conductor.call(call)?.cancelled.as_ref()?;
+        Some(format!("{reason} while the call was running"))
     }
 
     /// How long a call that has failed waits before it is tried again; `None` if it is not.
@@ -379,6 +389,10 @@ impl Driver {
                 timed_out: false,
             });
         }
+        for call in self.conductor.children() {
+            let reason = "the call that it belongs to was cut off".into();
+            self.give(Input::CancelCall { call, reason });
+        }
         for call in self.conductor.calls_in(State::Ready) {
             self.ask(call);
         }
@@ -388,7 +402,7 @@ impl Driver {
         let aside = self.conductor.calls_aside();
         for call in were_running {
             if fresh.contains(&call.get()) && self.conductor.is_called_off(call) {
-                let ended = self.called_off();
+                let ended = self.called_off(call);
                 self.decided.push_back(Input::Ended { call, ended });
             } else if fresh.contains(&call.get()) {
                 self.start(call);
@@ -412,7 +426,7 @@ impl Driver {
     fn start_again(&mut self, call: CallIndex) {
         self.decided
             .push_back(if self.conductor.is_called_off(call) {
-                let ended = self.called_off();
+                let ended = self.called_off(call);
                 Input::Ended { call, ended }
             } else {
                 Input::Retry { call }
@@ -420,9 +434,11 @@ impl Driver {
     }
 
     /// How a call ends that was being stopped when the run was cut off.
-    fn called_off(&self) -> Ended {
+    fn called_off(&self, call: CallIndex) -> Ended {
         let mut ended = Ended::cancelled(None);
-        if self.conductor.is_overtime() {
+        if let Some(reason) = self.cancelled_alone(call) {
+            ended.error = Some(reason);
+        } else if self.conductor.is_overtime() {
             self.overtime(&mut ended);
         }
         ended
@@ -459,16 +475,26 @@ impl Driver {
         self.settling.remove(&call);
         let ended = match settlement {
             // What was called off before the crash is not started again.
-            Ok(Settlement::RunAgain) if self.conductor.is_called_off(call) => self.called_off(),
+            Ok(Settlement::RunAgain) if self.conductor.is_called_off(call) => self.called_off(call),
             Ok(Settlement::RunAgain) => {
                 return self.decided.push_back(Input::Retry { call });
             }
             Ok(Settlement::Done { output }) => Ended::said_to_be_done(output),
             Ok(Settlement::NotDone { reason }) => Ended::said_not_to_be_done(reason),
-            Ok(Settlement::Unknown) => return self.unknown.push((call, None)),
-            Err(error) => return self.unknown.push((call, Some(error))),
+            Ok(Settlement::Unknown) => return self.nobody_knows(call, None),
+            Err(error) => return self.nobody_knows(call, Some(error)),
         };
         self.decided.push_back(Input::Ended { call, ended });
+    }
+
+    /// A call of which nobody knows what became ends last in its turn; one that was submitted at once: nothing follows from
+    /// its end, and whoever has submitted it may wait for that before the turn goes on.
+    fn nobody_knows(&mut self, call: CallIndex, error: Option<BoxError>) {
+        if (self.conductor.call(call)).is_some_and(|entry| entry.is_submitted) {
+            self.leave_open(call, error.as_ref());
+        } else {
+            self.unknown.push((call, error));
+        }
     }
 
     /// Ends the calls of which nobody knows what became, when nothing else goes on in the turn. Returns whether it did.

@@ -11,7 +11,7 @@ use crate::cut::READ_RESULT;
 use crate::event::{LogFailed, RunEvent};
 use crate::events::Listener;
 use crate::log::{Durability, Progress, Recorder};
-use crate::result::TurnResults;
+use crate::result::{CallResult, TurnResults};
 use crate::work::Ended;
 
 /// How many bytes may wait for the log before whoever feeds the run is asked to wait.
@@ -84,6 +84,9 @@ impl Driver {
             Outgoing::Event(event) => self.listeners.tell(event),
             Outgoing::Results(reply, results) => {
                 let _ = reply.send(results);
+            }
+            Outgoing::Result(reply, result) => {
+                let _ = reply.send(*result);
             }
         }
     }
@@ -182,12 +185,34 @@ impl Driver {
             results: self
                 .conductor
                 .results(turn)
+                .filter(|result| !self.is_submitted(result))
                 .map(|result| result.for_model(limit, can_read_on))
                 .collect(),
             is_last: self.conductor.is_finished(),
             log_failure: self.log_failure(),
         };
         self.send(Outgoing::Results(reply, results));
+    }
+
+    fn is_submitted(&self, result: &CallResult) -> bool {
+        let entry = self.conductor.call(CallIndex::new(result.call));
+        entry.is_some_and(|entry| entry.is_submitted)
+    }
+
+    /// Hands out the result of a submitted call that has ended, if somebody waits for it.
+    pub(super) fn hand_out_one(&mut self, call: CallIndex) {
+        let Some(reply) = self.submitters.remove(&call) else {
+            return;
+        };
+        let is_child = (self.conductor.call(call)).is_some_and(|entry| entry.parent.is_some());
+        if let Some(mut result) = self.conductor.take_result(call) {
+            if !is_child {
+                let limit = self.conductor.policy().result_limit;
+                let can_read_on = self.toolbox.get(READ_RESULT).is_some();
+                result = result.for_model(limit, can_read_on);
+            }
+            self.send(Outgoing::Result(reply, Box::new(result)));
+        }
     }
 
     /// Keeps an output that the model will not see whole, so that it can read on.
@@ -199,6 +224,9 @@ impl Driver {
 
     pub(super) fn keep_whole_text(&mut self, id: &Arc<str>, output: Option<&Arc<str>>) {
         let whole = &self.surroundings.whole_results;
+        if self.toolbox.get(READ_RESULT).is_none() {
+            return;
+        }
         let is_long = output.is_some_and(|output| output.len() > whole.limit());
         // An id means its latest call, also if that has little to say.
         if is_long || whole.get(id).is_some() {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::spelling::is_doubtful;
 
 /// A pattern over a whole text (`spec/running.md`, "Rules").
@@ -18,7 +20,8 @@ use super::spelling::is_doubtful;
 /// assert!(!sources.matches("src/deep/inside.rs.bak"));
 /// assert!(!Pattern::new("src/*").matches("src/deep/inside.rs"));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub struct Pattern {
     text: String,
     parts: Vec<Part>,
@@ -126,6 +129,12 @@ impl From<&str> for Pattern {
 impl From<String> for Pattern {
     fn from(text: String) -> Self {
         Self::new(text)
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.text
     }
 }
 

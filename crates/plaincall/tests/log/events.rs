@@ -5,13 +5,14 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall::call::{Foreign, SuspectMarker};
+use plaincall::call::{Foreign, Limits, SuspectMarker};
 use plaincall::{
     Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Because, CallResult, Cancel,
     Cause, Completed, DamagedEnd, Delta, Dependents, DirectoryBegin, Echoes, Effect, Heard,
     HeldReason, LOG_VERSION, LineEncoder, Link, LogFailed, Missed, Moment, Order, Over, Policy,
-    Resumed, Retry, RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop, Teller, Times,
-    Told, ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Unclosed, Writes,
+    Resumed, Retry, Rule, Rules, RunBegin, RunEvent, Source, Started, Status, StatusCounts, Stop,
+    SubmittedArguments, Teller, Times, Told, ToolBegin, ToolPolicy, TurnBegin, TurnEnd, Unclosed,
+    Writes,
 };
 use serde_json::json;
 
@@ -52,6 +53,7 @@ pub(crate) fn begin() -> RunEvent {
         tools: BTreeMap::new(),
         current_directory: None,
         directory: None,
+        rules: Rules::default(),
         note: json!(null),
     }))
 }
@@ -74,6 +76,7 @@ pub(crate) fn begin_with_everything() -> RunEvent {
         heard_limit: 0,
         dependency_limit: 0,
         dependency_total: 1,
+        limits: Limits::for_reading(),
     };
     let copy = ToolPolicy {
         timeout: at(1),
@@ -111,6 +114,13 @@ pub(crate) fn begin_with_everything() -> RunEvent {
             path: "/tmp/a b\u{2028}".to_owned(),
             temporary: true,
         }),
+        rules: Rules::new([
+            Rule::deny(["send", "**"], "no \"keys\"")
+                .effect(Effect::Write)
+                .argument("path", "**.key"),
+            Rule::allow(["look-*"]),
+            Rule::ask(["?"]),
+        ]),
         note: json!({"z": [1, -1, u64::MAX, i64::MIN, 0.1, 1e300, null], "a": {"": "\u{0}"}, "crc": "x", "n": 7}),
     }))
 }
@@ -167,6 +177,8 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             id: Arc::clone(&id),
             name: Arc::clone(&name),
             dependencies: Arc::new(["a".to_owned(), String::new()]),
+            submitted: Some(Arc::new(SubmittedArguments::Texts(arguments.clone()))),
+            parent: Some(u32::MAX),
             at: at(u64::MAX),
         }),
         RunEvent::Call(Appeared {
@@ -174,6 +186,8 @@ pub(crate) fn every_kind() -> Vec<RunEvent> {
             id: "".into(),
             name: "".into(),
             dependencies: Arc::new([]),
+            submitted: Some(Arc::new(json!({"b": [1.5, null, "\n"], "": {}}).into())),
+            parent: None,
             at: at(3),
         }),
         RunEvent::Waiting(Completed {
@@ -291,8 +305,9 @@ fn every_word() -> Vec<RunEvent> {
     for stop in [Stop::Natural, Stop::EndOfFile, Stop::Length, Stop::Broken] {
         events.push(RunEvent::Over(Over { stop, at: at(8) }));
     }
-    for timed_out in [false, true] {
+    for (call, timed_out) in [(None, false), (None, true), (Some(0), false)] {
         events.push(RunEvent::Cancel(Cancel {
+            call,
             reason: "the run was stopped".into(),
             timed_out,
             at: at(8),
@@ -316,6 +331,8 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
             id: Arc::clone(&id),
             name: Arc::clone(&name),
             dependencies: Arc::new([text.to_owned()]),
+            submitted: Some(Arc::new(json!({text: [text]}).into())),
+            parent: None,
             at: at(1),
         }),
         RunEvent::Waiting(Completed {
@@ -341,6 +358,7 @@ pub(crate) fn everywhere(text: &str) -> Vec<RunEvent> {
             ..result(Status::Error)
         }),
         RunEvent::Cancel(Cancel {
+            call: None,
             reason: text.into(),
             timed_out: false,
             at: at(1),

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use interleaved::call::Foreign;
-use interleaved::{AllowAll, Log, Policy, Run, RunBuilder, Stop, read_log};
+use interleaved::{AllowAll, Log, Policy, Run, RunBuilder, Stop, Submitted, Turn, read_log};
 use tempfile::NamedTempFile;
 use tokio::choose;
 
@@ -80,7 +80,13 @@ pub(crate) async fn play(scene: Scene, world: World) {
             run.hear("page", &Foreign::new(page));
         }
         let mut turn = run.turn();
+        let mut parent = None;
         for _ in 0..choose(CALLS + 1) {
+            if choose(4) == 0 {
+                let call = submit(&mut turn, parent);
+                parent = Some(call.call());
+                tokio::spawn(attend(call));
+            }
             let (call, id) = call(&written);
             let (begin, end) = call.split_at(choose(call.len()));
             turn.feed(begin);
@@ -109,6 +115,36 @@ pub(crate) async fn play(scene: Scene, world: World) {
         run.close().await.unwrap();
     } else {
         drop(run);
+    }
+}
+
+/// Submits a call, perhaps one that belongs to another.
+fn submit(turn: &mut Turn<'_>, parent: Option<u32>) -> Submitted {
+    let (tool, nothing) = (TOOLS[choose(TOOLS.len())], Vec::new());
+    match parent.filter(|_| choose(2) == 0) {
+        Some(parent) => turn.submit_from(parent, tool, nothing),
+        None => turn.submit(tool, nothing),
+    }
+}
+
+/// Whoever has submitted a call waits for its result, cancels it, or goes away.
+async fn attend(mut call: Submitted) {
+    let number = call.call();
+    let fate = choose(4);
+    if fate < 2 {
+        tokio::select! {
+            biased;
+            result = &mut call => return assert_eq!(result.call, number),
+            () = dawdle(30) => {}
+        }
+    }
+    match fate {
+        0 => drop(call),
+        1 => {
+            call.cancel();
+            assert_eq!(call.await.call, number);
+        }
+        _ => assert_eq!(call.await.call, number),
     }
 }
 

@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use clap::Args;
-use plaincall::{CallResult, Canceller, Run, Stop, TurnResults};
-use plaincall_call::{Document, Segment, ToolSpec, flatten_call};
-use plaincall_syntax::{Call, Dialect, render};
+use plaincall::{CallResult, Canceller, Run, Stop, SubmittedArguments};
+use plaincall_call::{Document, Segment};
+use plaincall_syntax::Dialect;
 use serde_json::Value;
 use tokio::sync::mpsc::channel;
 
@@ -69,20 +69,16 @@ pub(super) fn call(options: &CallOptions, color: Color) -> Outcome {
         Some(_) => None,
         None => Some(one_call()?),
     };
-    let results = match block_on(called(options, given, environment))? {
-        Called::Results(results) => results,
-        Called::AtOnce(status) => return Ok(Status::Interrupted(status)),
+    let (result, interrupt) = match block_on(called(options, given, environment))? {
+        Ok(called) => called,
+        Err(status) => return Ok(Status::Interrupted(status)),
     };
-    let status = tell(&results.0, color)?;
-    Ok(results.1.map_or(status, Status::Interrupted))
+    let status = tell(result.as_ref(), color)?;
+    Ok(interrupt.map_or(status, Status::Interrupted))
 }
 
-enum Called {
-    /// The results, and the exit status of a signal that called it off.
-    Results((TurnResults, Option<u8>)),
-    /// A second signal came.
-    AtOnce(u8),
-}
+/// The result, and the exit status of a signal that called it off; or that of a second signal.
+type Called = Result<(Option<CallResult>, Option<u8>), u8>;
 
 async fn called(
     options: &CallOptions,
@@ -98,17 +94,11 @@ async fn called(
         servers,
     } = tokio::select! {
         equipment = options.sources.equipment(&environment) => equipment?,
-        interrupt = interrupts.next() => return Ok(Called::AtOnce(interrupt.status())),
+        interrupt = interrupts.next() => return Ok(Err(interrupt.status())),
     };
-    let (dialect, text) = match (given, &options.name) {
-        (Some(text), _) => (Dialect::default(), text),
-        (None, name) => {
-            let name = name.as_deref().unwrap_or_default();
-            let spec = toolbox.get(name).map(plaincall::Tool::spec);
-            let dialect = Dialect::block().escaped();
-            let text = written(options, name, spec, &dialect)?;
-            (dialect, text)
-        }
+    let asked = match (given, &options.name) {
+        (Some(text), _) => Asked::Text(text),
+        (None, name) => Asked::Call(name.clone().unwrap_or_default(), arguments(options)?),
     };
     // Nothing is shown but what the desk asks, which it writes on the terminal itself.
     let (news, mut passed_over) = channel(WAITING);
@@ -123,7 +113,6 @@ async fn called(
         Arc::clone(&desk),
     );
     let mut run = Run::builder(toolbox)
-        .dialect(dialect)
         .rules(rules)
         .gate(gate.clone())
         .policy(policy)
@@ -135,33 +124,48 @@ async fn called(
     let canceller = run.canceller();
     let quit = run.canceller();
     desk.set_quit(move || quit.cancel());
-    let ended = finished(&mut run, &text, &mut interrupts, &canceller).await;
+    let ended = finished(&mut run, asked, &mut interrupts, &canceller).await;
     desk.close();
-    let (results, first) = match ended {
+    let (result, first) = match ended {
         Ok(ended) => ended,
-        Err(status) => return Ok(Called::AtOnce(status)),
+        Err(status) => return Ok(Err(status)),
     };
     tell_removed(run.close().await, KEEP_FILES);
     if let Some(servers) = servers {
         servers.close().await;
     }
-    Ok(Called::Results((results, first)))
+    Ok(Ok((result, first)))
 }
 
-/// The results, and the exit status of a signal that called the turn off; `Err` with that of a second one.
+/// What is called.
+enum Asked {
+    /// The one call in a text.
+    Text(String),
+    /// This tool with these arguments.
+    Call(String, SubmittedArguments),
+}
+
+/// The result, and the exit status of a signal that called the turn off; `Err` with that of a second one.
 async fn finished(
     run: &mut Run,
-    text: &str,
+    asked: Asked,
     interrupts: &mut Interrupts,
     canceller: &Canceller,
-) -> Result<(TurnResults, Option<u8>), u8> {
+) -> Called {
     let mut turn = run.turn();
-    turn.feed(text);
-    let mut finishing = std::pin::pin!(turn.finish(Stop::Natural));
+    let mut finishing = std::pin::pin!(async move {
+        match asked {
+            Asked::Text(text) => {
+                turn.feed(text);
+                turn.finish(Stop::Natural).await.into_iter().next()
+            }
+            Asked::Call(name, arguments) => Some(turn.submit(&name, arguments).await),
+        }
+    });
     let mut first = None;
     loop {
         tokio::select! {
-            results = &mut finishing => return Ok((results, first)),
+            result = &mut finishing => return Ok((result, first)),
             interrupt = interrupts.next() => {
                 if first.is_some() || interrupt.is_urgent() {
                     return Err(interrupt.status());
@@ -196,32 +200,17 @@ fn one_call() -> Result<String, Failure> {
     )))
 }
 
-/// The call as a model would write it.
-fn written(
-    options: &CallOptions,
-    name: &str,
-    spec: Option<&ToolSpec>,
-    dialect: &Dialect,
-) -> Result<String, Failure> {
-    let pairs = match &options.json {
-        Some(json) => from_json(json, spec)?,
-        None => from_words(&options.arguments)?,
-    };
-    let call = Call::Block {
-        name,
-        id: None,
-        dependencies: Vec::new(),
-        arguments: pairs
-            .iter()
-            .map(|(pointer, text)| (pointer.as_str(), text.as_str()))
-            .collect(),
-    };
-    render(&call, dialect)
-        .map_err(|error| Failure::Usage(format!("no call can be written: {error}")))
-}
-
-fn from_words(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
-    let pairs = words.iter().map(|word| {
+/// The arguments that were given.
+fn arguments(options: &CallOptions) -> Result<SubmittedArguments, Failure> {
+    if let Some(json) = &options.json {
+        let wrong = |what: &str| Failure::Usage(format!("`--json`: {what}"));
+        let value = serde_json::from_str(json).map_err(|error| wrong(&error.to_string()))?;
+        return match value {
+            Value::Object(object) => Ok(object.into()),
+            _ => Err(wrong("write an object, such as {\"path\": \"a.txt\"}")),
+        };
+    }
+    let pairs = options.arguments.iter().map(|word| {
         let (name, value) = word.split_once('=').ok_or_else(|| {
             Failure::Usage(format!(
                 "`{word}` is no argument: write it as NAME=VALUE, such as `path=src/main.rs`"
@@ -229,28 +218,13 @@ fn from_words(words: &[String]) -> Result<Vec<(String, String)>, Failure> {
         })?;
         Ok((name.to_owned(), value.to_owned()))
     });
-    pairs.collect()
-}
-
-fn from_json(json: &str, spec: Option<&ToolSpec>) -> Result<Vec<(String, String)>, Failure> {
-    let wrong = |what: String| Failure::Usage(format!("`--json`: {what}"));
-    let value: Value = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
-    let Value::Object(object) = value else {
-        return Err(wrong(
-            "write an object, such as {\"path\": \"a.txt\"}".to_owned(),
-        ));
-    };
-    // Of a tool that is not there nothing is known; that is what will be said.
-    match spec {
-        None => Ok(Vec::new()),
-        Some(spec) => flatten_call(&object, spec).map_err(wrong),
-    }
+    pairs.collect::<Result<Vec<_>, _>>().map(Into::into)
 }
 
 /// Prints what came of it.
-fn tell(results: &TurnResults, color: Color) -> Outcome {
+fn tell(result: Option<&CallResult>, color: Color) -> Outcome {
     let mut output = Output::new(color);
-    let Some(result) = results.iter().next() else {
+    let Some(result) = result else {
         return Err(Failure::Broken("nothing was called".to_owned()));
     };
     if let Some(text) = &result.output {
@@ -261,7 +235,7 @@ fn tell(results: &TurnResults, color: Color) -> Outcome {
         output.flush()?;
     }
     complain_about(result);
-    Ok(if results.all_ok() {
+    Ok(if result.status == plaincall::Status::Ok {
         Status::Good
     } else {
         Status::Wrong
