@@ -85,10 +85,13 @@ const KNOWS: &[(&str, &[&str])] = &[
         "gateway",
         &[
             "axum",
+            "futures-util",
             "getrandom",
             "hmac",
+            "http-body-util",
             "hyper",
             "hyper-util",
+            "percent-encoding",
             "plaincall-call",
             "plaincall-http",
             "plaincall-syntax",

@@ -88,13 +88,17 @@ pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Fa
     // The folder of the file has a meaning in it, so the path has to be a whole one.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     plaincall::read_tools(text, whole).map_err(|error| {
-        let count = error.mistakes.len();
-        let most = count.min(if error.is_toml { MOST_SHOWN } else { SHOWN });
-        for mistake in error.mistakes.iter().take(most) {
+        let count = error.problems.len();
+        let most = count.min(if error.is_well_formed {
+            MOST_SHOWN
+        } else {
+            SHOWN
+        });
+        for mistake in error.problems.iter().take(most) {
             let position = (mistake.line, mistake.column);
             show(name, text, &mistake.message, mistake.span.clone(), position);
         }
-        has_mistakes(name, count, most, !error.is_toml)
+        has_mistakes(name, count, most, !error.is_well_formed)
     })
 }
 

@@ -2,7 +2,7 @@
 //! read again.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use plaincall_call::did_you_mean;
@@ -21,7 +21,7 @@ pub(crate) type Fault = (Place, String);
 
 /// What reading has found so far.
 struct Found<'f> {
-    wrong: &'f mut HashSet<String>,
+    wrong: &'f mut BTreeSet<String>,
     faults: Vec<Fault>,
 }
 
@@ -29,11 +29,14 @@ struct Found<'f> {
 pub(crate) fn read<T: DeserializeOwned>(
     node: &Node,
     pointer: &str,
-    wrong: &mut HashSet<String>,
+    wrong: &mut BTreeSet<String>,
 ) -> (Option<T>, Vec<Fault>) {
     let faults = Vec::new();
     let found = RefCell::new(Found { wrong, faults });
-    let name = last_key(pointer);
+    // The elements of a list go by the name of the list.
+    let mut names = pointer.rsplit('/').map(last_key);
+    let name = names.find(|name| name.parse::<usize>().is_err());
+    let name = name.unwrap_or_default();
     let mut value = None;
     for _ in 0..MOST_PASSES {
         let reader = Reader {
@@ -50,9 +53,8 @@ pub(crate) fn read<T: DeserializeOwned>(
             Err(error) => reader.place(error),
         };
         let Found { wrong, faults } = &mut *found.borrow_mut();
-        let below = format!("{}/", place.pointer());
         // What is missing may be what was left out.
-        let lacks_wrong = wrong.iter().any(|wrong| wrong.starts_with(&below));
+        let lacks_wrong = is_wrong(wrong, place.pointer());
         wrong.insert(place.pointer().to_owned());
         let is_whole = place.pointer() == pointer;
         if !lacks_wrong {
@@ -63,6 +65,13 @@ pub(crate) fn read<T: DeserializeOwned>(
         }
     }
     (value, found.into_inner().faults)
+}
+
+/// Whether a value or a part of it is wrong.
+pub(crate) fn is_wrong(wrong: &BTreeSet<String>, pointer: &str) -> bool {
+    let below = format!("{pointer}/");
+    let first = wrong.range(below.clone()..).next();
+    wrong.contains(pointer) || first.is_some_and(|first| first.starts_with(&below))
 }
 
 /// Why a value cannot be read.
@@ -113,6 +122,10 @@ impl de::Error for Error {
         Self::custom(wanted)
     }
 
+    fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
+        Self::OfTable(unknown(field, known))
+    }
+
     fn missing_field(field: &'static str) -> Self {
         Self::OfTable(format!("`{field}` is missing here"))
     }
@@ -120,6 +133,15 @@ impl de::Error for Error {
     fn duplicate_field(field: &'static str) -> Self {
         Self::OfTable(format!("`{field}` is set already, under another name"))
     }
+}
+
+/// The message about a key that a table does not have.
+pub(crate) fn unknown(key: &str, known: &[&str]) -> String {
+    let mut end = did_you_mean(key, known.iter().copied());
+    if end.is_empty() {
+        end = format!("; the keys are {}", known.join(", "));
+    }
+    format!("unknown key `{key}`{end}")
 }
 
 /// Reads one node.
@@ -170,7 +192,7 @@ impl<'n> Reader<'n, '_> {
         };
         let result = visitor.visit_map(&mut entries);
         match (result, entries.next) {
-            // The key whose value was not asked for was one too many.
+            // The key whose value was not asked for is unknown, or one too many.
             (Err(Error::OfTable(message)), Some(entry)) => {
                 Err(Error::Placed(Place::Key(entry.pointer), message))
             }
@@ -193,8 +215,11 @@ impl<'n> Reader<'n, '_> {
             Value::Number(text) => match (text.parse::<u64>(), text.parse::<i64>()) {
                 (Ok(number), _) => visitor.visit_u64(number),
                 (_, Ok(number)) => visitor.visit_i64(number),
+                // A whole number of more digits would lose some.
                 _ => match text.parse::<f64>() {
-                    Ok(number) if number.is_finite() => visitor.visit_f64(number),
+                    Ok(number) if number.is_finite() && text.contains(['.', 'e', 'E']) => {
+                        visitor.visit_f64(number)
+                    }
                     _ => Err(de::Error::invalid_type(Unexpected::Unit, &visitor)),
                 },
             },
@@ -250,6 +275,9 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
                 let items = de::value::SeqDeserializer::<_, Error>::new(items);
                 return visitor.visit_newtype_struct(items);
             }
+            ("OneOrMore", value) if !matches!(value, Value::List(_)) => {
+                return Err(Error::Wanted("a text or a list of texts".to_owned()));
+            }
             _ => return visitor.visit_newtype_struct(self),
         };
         visitor.visit_newtype_struct(StrDeserializer::new(text))
@@ -279,9 +307,13 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
         }
     }
 
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_unit()
+    }
+
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier ignored_any
+        tuple_struct map identifier
     }
 }
 
@@ -306,14 +338,10 @@ impl<'de> de::MapAccess<'de> for &mut Entries<'_, '_, '_> {
                 continue;
             };
             if let Some(known) = self.known.filter(|known| !known.contains(&key.as_str())) {
-                let mut end = did_you_mean(key, known.iter().copied());
-                if end.is_empty() {
-                    end = format!("; the keys are {}", known.join(", "));
-                }
                 let mut found = self.table.found.borrow_mut();
                 found.wrong.insert(entry.pointer.clone());
-                let fault = format!("unknown key `{key}`{end}");
-                found.faults.push((Place::Key(entry.pointer), fault));
+                let fault = (Place::Key(entry.pointer), unknown(key, known));
+                found.faults.push(fault);
                 continue;
             }
             self.next = Some(entry);

@@ -1,14 +1,14 @@
 //! A file: its tree, and the problems found in it.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::deserialize;
+use crate::deserialize::{self, unknown};
 use crate::error::{FileError, Problem};
-use crate::node::Node;
+use crate::node::{Node, child};
 use crate::parse::{self, Faults};
 
 /// A file that is being read.
@@ -20,7 +20,7 @@ pub struct Document {
     is_well_formed: bool,
     problems: Vec<(Range<usize>, String, String)>,
     /// Pointers to values that have a problem already.
-    wrong: HashSet<String>,
+    wrong: BTreeSet<String>,
 }
 
 /// Where a problem is.
@@ -28,7 +28,7 @@ pub struct Document {
 pub enum Place {
     /// The key at a JSON Pointer, or the innermost key on the way to it.
     Key(String),
-    /// The value at a JSON Pointer, or the innermost value on the way to it.
+    /// The value at a JSON Pointer; if there is none, the innermost value on the way to it, or its key if that is a table.
     Value(String),
     /// A part of the value at a JSON Pointer: a text that is in it, and how many of these come before the one.
     Within(String, String, usize),
@@ -85,7 +85,7 @@ impl Document {
             file,
             text,
             root,
-            wrong: HashSet::new(),
+            wrong: BTreeSet::new(),
         }
     }
 
@@ -105,9 +105,22 @@ impl Document {
         table.map_or_else(Vec::new, |entries| entries.keys().cloned().collect())
     }
 
+    /// Reports the keys of the table at a pointer that are not known.
+    pub fn refuse_other_keys(&mut self, pointer: &str, known: &[&str]) {
+        for key in self.keys(pointer) {
+            if !known.contains(&key.as_str()) {
+                let place = Place::Key(child(pointer, &key));
+                self.problem(&place, unknown(&key, known));
+            }
+        }
+    }
+
     /// Reads the value at a pointer. Everything wrong with it is a problem of the document, and absent from the value.
-    /// `None` if there is no value, or if what is left of it cannot be one.
+    /// `None` if there is no value, if it has a problem, or if what is left of it cannot be one.
     pub fn read<T: DeserializeOwned>(&mut self, pointer: &str) -> Option<T> {
+        if self.wrong.contains(pointer) {
+            return None;
+        }
         let node = self.root.get(pointer)?;
         let (value, faults) = deserialize::read(node, pointer, &mut self.wrong);
         for (place, message) in faults {
@@ -116,9 +129,9 @@ impl Document {
         value
     }
 
-    /// Whether the value at a pointer has a problem already.
+    /// Whether the value at a pointer, or a part of it, has a problem already.
     pub fn is_wrong(&self, pointer: &str) -> bool {
-        self.wrong.contains(pointer)
+        deserialize::is_wrong(&self.wrong, pointer)
     }
 
     /// How many problems there are.
@@ -126,12 +139,12 @@ impl Document {
         self.problems.len()
     }
 
-    /// Adds a problem that the caller found.
+    /// Adds a problem that the caller found. Its value is not read any more.
     pub fn problem(&mut self, place: &Place, message: impl Into<String>) {
         let pointer = place.pointer();
         let (node, is_it) = self.root.nearest(pointer);
         let span = match place {
-            Place::Value(_) if is_it => node.span.clone(),
+            Place::Value(_) if is_it || node.table().is_none() => node.span.clone(),
             Place::Key(_) | Place::Value(_) => node.key.clone(),
             Place::Within(_, part, before) => {
                 let text = self.text.get(node.span.clone()).unwrap_or_default();
@@ -143,8 +156,9 @@ impl Document {
                 }
             }
         };
-        self.problems
-            .push((span, pointer.to_owned(), message.into()));
+        self.wrong.insert(pointer.to_owned());
+        let problem = (span, pointer.to_owned(), message.into());
+        self.problems.push(problem);
     }
 
     /// The value, if there is no problem.

@@ -9,6 +9,7 @@
 //!   another, and each value keeps its origin; [`Node::read`] reads the result.
 //! - [`Time`], [`TimeOrZero`], [`Size`], [`OneOrMore`], [`AsText`]: fields with the one grammar that all files, options and
 //!   variables share. An error of a type's own `Deserialize` or `TryFrom` is the phrase behind "it must be".
+//! - [`tools`]: the types of `tools.toml`.
 //! - A place in a document is a JSON Pointer: `/tools/search/retry/attempts`. [`child`] makes one.
 //!
 //! ```
@@ -39,6 +40,7 @@ mod document;
 mod error;
 mod node;
 mod parse;
+pub mod tools;
 mod values;
 
 pub use document::{Document, Place};

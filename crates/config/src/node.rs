@@ -1,6 +1,6 @@
 //! A tree of values that know where they come from.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -197,7 +197,7 @@ impl Node {
     /// # Errors
     /// All problems, each with the pointer to what it is about.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Vec<(String, String)>> {
-        let (value, faults) = deserialize::read(self, "", &mut HashSet::new());
+        let (value, faults) = deserialize::read(self, "", &mut BTreeSet::new());
         let problems = faults.into_iter();
         let problems: Vec<_> = problems
             .map(|(place, message)| (place.pointer().to_owned(), message))

@@ -2,9 +2,11 @@
 
 use plaincall_wire::openai::api_finish_reason;
 
-use crate::refusal::{CONCEALED, SHORTEST_KEY};
+/// The shortest key that is looked for in texts, in bytes. Shorter ones are words that stand everywhere, and keep nobody
+/// out.
+pub(crate) const SHORTEST_KEY: usize = 8;
+pub(crate) const CONCEALED: &str = "[key]";
 
-/// The field whose value is a finish reason.
 const FINISH_REASON: &[u8] = b"\"finish_reason\"";
 /// How much behind it is looked at, in bytes: the colon, the value and blanks around both.
 const LONGEST_REASON: usize = 256;
@@ -39,7 +41,6 @@ pub(crate) enum BodyKind {
     Other,
 }
 
-/// What stands at a place.
 enum Look {
     Nothing,
     /// More must come before that is known.
@@ -84,7 +85,6 @@ impl BodyFilter {
         self.pass(&bytes, false)
     }
 
-    /// What goes out at the end of the body.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         let bytes = std::mem::take(&mut self.held);
         self.pass(&bytes, true)
@@ -246,7 +246,6 @@ fn finish_reason(bytes: &[u8]) -> Look {
     }
 }
 
-/// The field with a reason of the API, up to the closing quote of its value.
 fn written(reason: &str) -> &'static [u8] {
     match reason {
         "stop" => b"\"finish_reason\":\"stop",

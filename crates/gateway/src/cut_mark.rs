@@ -18,13 +18,11 @@ pub(crate) enum CutMark {
 
 /// How many characters a mark has: 24 bits, which nobody finds by chance.
 const LENGTH: usize = 12;
-/// The white space of JSON.
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
 impl CutMark {
     const ALL: [Self; 3] = [Self::UnknownTool, Self::Arguments, Self::Form];
 
-    /// The mark behind the arguments of the call with this id.
     pub(crate) fn mark(self, secret: &Secret, id: &str) -> String {
         let digest = secret.digest(&[b"cut", id.as_bytes(), &[self as u8]]);
         let blank = |byte: &u8| BLANKS.get(usize::from(byte & 3)).copied().unwrap_or(' ');
@@ -42,7 +40,6 @@ impl CutMark {
             .find(|kind| kind.mark(secret, id) == end)
     }
 
-    /// What the model is told behind the results.
     pub(crate) fn sentence(self) -> String {
         let fault = match self {
             Self::UnknownTool => "whose name is not that of an available tool",

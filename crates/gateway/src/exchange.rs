@@ -21,8 +21,6 @@ pub struct Exchange {
     answer: StreamedAnswer,
     /// How the stream has ended, if it has said so.
     end: Option<End>,
-    /// A key that errors may quote.
-    concealed: Option<String>,
 }
 
 impl Exchange {
@@ -35,15 +33,7 @@ impl Exchange {
             reply,
             answer,
             end: None,
-            concealed: None,
         }
-    }
-
-    /// Leaves this key of the gateway out of errors.
-    #[must_use]
-    pub fn concealing(mut self, key: Option<&str>) -> Self {
-        self.concealed = key.map(str::to_owned);
-        self
     }
 
     /// Takes the next bytes of the model's server.
@@ -86,27 +76,23 @@ impl Exchange {
                 Refusal::upstream("the model's server ended its answer before it was complete")
             }))
         });
-        let mut next = self.reply.end(end, &mut self.answer);
-        self.write_end(&mut next);
-        next
+        let next = self.reply.end(end, &mut self.answer);
+        self.write_end(next)
     }
 
-    fn write_end(&mut self, next: &mut Next) {
-        if let (Next::Failed(refusal), Some(key)) = (&mut *next, &self.concealed) {
-            refusal.conceal(key);
-        }
-        match next {
+    fn write_end(&mut self, next: Next) -> Next {
+        match &next {
             Next::Done => self.answer.done(),
             Next::Failed(refusal) => self.answer.error(&refusal.error),
             Next::Again(_) => {}
         }
+        next
     }
 
     /// Takes a whole answer, of a server that does not stream.
     pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
-        let mut next = self.reply.whole(completion, &mut self.answer);
-        self.write_end(&mut next);
-        next
+        let next = self.reply.whole(completion, &mut self.answer);
+        self.write_end(next)
     }
 
     /// The bytes that can go to the client now.

@@ -9,11 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// How many characters a key of markers has.
 pub(crate) const KEY_LENGTH: usize = 8;
 /// How many characters an id has behind its prefix: 124 bits.
 const ID_LENGTH: usize = 24;
-/// What keys and ids are made of.
 const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
 /// A secret of the gateway. All instances that serve one conversation must have the same, so that they give its markers
@@ -44,13 +42,12 @@ impl Secret {
         Ok(Self::new(bytes))
     }
 
-    /// A secret that follows from this one, for another use: what belongs to a caller, for instance, of whose API key
-    /// nothing can be found out from it.
+    /// Derives a secret for another use, from which nothing can be found out about this one or the fields.
     pub fn derive(&self, fields: &[&[u8]]) -> Self {
         Self(self.digest(fields).to_vec())
     }
 
-    /// The code of some fields, which no other fields have.
+    /// The HMAC of some fields.
     pub(crate) fn digest(&self, fields: &[&[u8]]) -> [u8; 32] {
         // A key of any length is taken: the error is a matter of the trait.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
@@ -68,10 +65,7 @@ impl Secret {
         letters(&self.digest(fields)).take(ID_LENGTH).collect()
     }
 
-    /// The key of a conversation's markers: the first that does not stand in any of its texts.
-    ///
-    /// It follows from the secret, the caller and the first message of the user, so it stays the same from turn to
-    /// turn, and what the model has read already need not be read again.
+    /// The key of a conversation's markers (`spec/gateway.md` 2): the first that is in none of its texts.
     pub(crate) fn marker_key(
         &self,
         caller: &str,
@@ -107,7 +101,6 @@ impl fmt::Debug for Secret {
 pub(crate) struct CallIds {
     seed: Secret,
     given: u64,
-    /// Those of earlier turns.
     taken: HashSet<String>,
 }
 
@@ -168,33 +161,18 @@ impl Fresh {
     }
 }
 
-/// Letters and digits, each as likely as the others.
+/// Letters and digits, each as likely as the others: bytes above the last multiple of 36 are left out.
 fn letters(digest: &[u8; 32]) -> impl Iterator<Item = char> {
-    // A digest read as a number, digit after digit: what is left over is too small to see.
-    let (words, _) = digest.as_chunks::<4>();
-    let mut number = [0_u32; 8];
-    for (part, word) in number.iter_mut().zip(words) {
-        *part = u32::from_be_bytes(*word);
-    }
-    std::iter::repeat_with(move || {
-        let base = ALPHABET.len() as u64;
-        let mut rest = 0_u64;
-        for part in &mut number {
-            let value = (rest << 32) | u64::from(*part);
-            // The rest is less than the base, so the digit fits.
-            *part = u32::try_from(value / base).unwrap_or_default();
-            rest = value % base;
-        }
-        let place = usize::try_from(rest).unwrap_or_default();
-        ALPHABET.get(place).copied().map_or('a', char::from)
-    })
+    let fair = digest.iter().filter(|byte| **byte < 252);
+    let places = fair.map(|byte| usize::from(*byte) % ALPHABET.len());
+    places.filter_map(|place| ALPHABET.get(place).copied().map(char::from))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::{CallIds, KEY_LENGTH, Secret, letters};
+    use super::{CallIds, KEY_LENGTH, Secret};
 
     #[test]
     fn keys_belong_to_secret_caller_and_first_message() {
@@ -227,21 +205,6 @@ mod tests {
         let last = known.pop().unwrap();
         let again = secret.marker_key("c", "m", |key| known.iter().any(|one| one == key));
         assert_eq!(again, last);
-    }
-
-    #[test]
-    fn letters_are_the_digits_of_a_number() {
-        let check = |bytes: [u8; 32], expected: &str| {
-            let found: String = letters(&bytes).take(expected.len()).collect();
-            assert_eq!(found, expected);
-        };
-        check([0; 32], "aaaa");
-        let mut small = [0; 32];
-        // 1 * 36^2 + 35 * 36 + 10
-        small[30..].copy_from_slice(&2566_u16.to_be_bytes());
-        check(small, "k9ba");
-        // 2^256 - 1
-        check([0xff; 32], "py3thdndexgsh6sc8wtfda6j");
     }
 
     #[test]

@@ -21,7 +21,6 @@ mod counts;
 mod cut_mark;
 mod exchange;
 mod key;
-mod known_shape;
 mod offer;
 mod offers;
 mod outlet;

@@ -10,7 +10,6 @@ use plaincall_syntax::{Dialect, DialectError, Syntax};
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Choose};
 
-use crate::known_shape::KnownShape;
 use crate::refusal::Refusal;
 use crate::spoken::Spoken;
 
@@ -18,7 +17,6 @@ use crate::spoken::Spoken;
 #[derive(Debug, Default)]
 pub struct Offer {
     tools: Vec<Arc<ToolSpec>>,
-    shapes: Vec<Arc<KnownShape>>,
     places: HashMap<String, usize>,
     is_strict: bool,
     /// The definitions that cannot be used as they are.
@@ -94,9 +92,7 @@ impl Offer {
         };
         for tool in read.tools {
             offer.places.insert(tool.name.clone(), offer.tools.len());
-            let tool = Arc::new(tool);
-            offer.shapes.push(Arc::new(KnownShape::new(&tool)));
-            offer.tools.push(tool);
+            offer.tools.push(Arc::new(tool));
         }
         Ok(offer)
     }
@@ -193,11 +189,6 @@ impl Offer {
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<ToolSpec>> {
         self.tools.get(*self.places.get(name)?)
-    }
-
-    /// What is known about the arguments of this tool.
-    pub(crate) fn shape(&self, name: &str) -> Option<&Arc<KnownShape>> {
-        self.shapes.get(*self.places.get(name)?)
     }
 }
 

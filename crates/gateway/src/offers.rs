@@ -7,7 +7,6 @@ use plaincall_wire::openai::ChatCompletionRequest;
 use crate::offer::Offer;
 use crate::refusal::Refusal;
 
-/// How many offers are kept.
 const MOST: usize = 256;
 /// How long the texts of all of them are together, in bytes. What is made of a text of many small tools takes fifty times
 /// its length.
@@ -34,7 +33,6 @@ impl Offers {
         Self::default()
     }
 
-    /// The offer of a request.
     pub(crate) fn read(&self, request: &ChatCompletionRequest<'_>) -> Result<Arc<Offer>, Refusal> {
         let text = request.tools.as_ref().map_or("", |tools| tools.text());
         if let Some(offer) = self.find(text) {

@@ -1,13 +1,9 @@
 //! Why a request is not answered.
 
 use plaincall_syntax::DialectError;
+use plaincall_wire::ReadError;
 use plaincall_wire::openai::ErrorObject;
-use plaincall_wire::{Json, ReadError};
-use serde_json::Value;
 
-/// The shortest key that is looked for in texts, in bytes. Shorter ones are words that stand everywhere, and keep nobody
-/// out.
-pub(crate) const SHORTEST_KEY: usize = 8;
 /// The types of the gateway's own errors, less the one that stands for all others.
 #[cfg(feature = "server")]
 const KINDS: [&str; 7] = [
@@ -19,9 +15,6 @@ const KINDS: [&str; 7] = [
     "permission_error",
     "timeout_error",
 ];
-/// What stands in the place of a key.
-pub(crate) const CONCEALED: &str = "[key]";
-
 /// Why a request is not answered: the status of the answer and the object in its body, or in the last event of a
 /// stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,75 +156,8 @@ impl Refusal {
         }
     }
 
-    /// Leaves a key out, if it is long enough to be known as one.
-    pub(crate) fn conceal(&mut self, key: &str) {
-        if key.len() < SHORTEST_KEY {
-            return;
-        }
-        for text in [&mut self.error.message, &mut self.error.kind] {
-            if let Some(text) = text.as_mut().filter(|text| text.contains(key)) {
-                *text = text.replace(key, CONCEALED).into();
-            }
-        }
-        for json in [&mut self.error.param, &mut self.error.code] {
-            if let Some(json) = json.as_mut().filter(|json| holds(json, key)) {
-                *json = Json::new(&CONCEALED);
-            }
-        }
-        let unknown = self.error.unknown.iter();
-        let with_key = unknown.filter(|(name, value)| name.contains(key) || holds(value, key));
-        let with_key: Vec<String> = with_key.map(|(name, _)| name.to_owned()).collect();
-        for name in with_key {
-            self.error.unknown.remove(&name);
-        }
-        self.headers.retain(|(_, value)| !value.contains(key));
-        for text in [&mut self.retry_after, &mut self.log] {
-            if let Some(text) = text.as_mut().filter(|text| text.contains(key)) {
-                *text = text.replace(key, CONCEALED);
-            }
-        }
-    }
-
     /// What it says.
     pub fn message(&self) -> &str {
         self.error.message.as_deref().unwrap_or_default()
-    }
-}
-
-/// Whether a key stands in a value, however its letters are spelled.
-fn holds(json: &Json<'_>, key: &str) -> bool {
-    let text = json.text();
-    let spelled = || json.read::<Value>().map(|value| value.to_string());
-    text.contains(key) || (text.contains('\\') && spelled().map_or(true, |text| text.contains(key)))
-}
-
-#[cfg(test)]
-mod tests {
-    use plaincall_wire::openai::{ErrorBody, read_error};
-
-    use super::Refusal;
-
-    #[test]
-    fn a_key_is_left_out_wherever_it_stands() {
-        let error = br#"{"error":{"message":"no sk-12345678!","type":"of sk-12345678","param":"sk-12345678","code":"\u0073k-12345678","sk-12345678":1,"more":{"key":["sk-12345678"]},"kept":"a\\b"}}"#;
-        for (key, expected) in [
-            (
-                "sk-12345678",
-                r#"{"error":{"message":"no [key]!","type":"of [key]","param":"[key]","code":"[key]","kept":"a\\b"}}"#,
-            ),
-            // That is no key.
-            ("no", ""),
-        ] {
-            let mut refusal = Refusal::of_upstream(400, read_error(error));
-            let before = plaincall_wire::write(&ErrorBody::new((*refusal.error).clone()));
-            refusal.conceal(key);
-            let after = plaincall_wire::write(&ErrorBody::new((*refusal.error).clone()));
-            let expected = if expected.is_empty() {
-                &before
-            } else {
-                expected
-            };
-            assert_eq!(after, *expected);
-        }
     }
 }

@@ -528,7 +528,7 @@ impl Reply {
         }
         let index = self.begin_sent(&started.name, out);
         let allowed = self.plan.choice.allows(&started.name);
-        let tool = self.plan.offer.shape(&started.name).filter(|_| allowed);
+        let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
         // Without ids in the conversation there is nothing that could be waited for.
         let is_right = started.dependencies.is_empty() && !started.is_duplicate;
         let mut call = opened::Streamed::new(index, tool.filter(|_| is_right).cloned());

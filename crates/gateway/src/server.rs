@@ -5,7 +5,6 @@ mod answer;
 mod chat;
 mod config;
 mod doubts;
-mod filtered;
 mod forward;
 mod headers;
 mod incoming;
@@ -14,8 +13,8 @@ mod local;
 mod metrics;
 mod origins;
 mod others;
+mod outgoing;
 mod pipe;
-mod place;
 pub(crate) mod replay;
 mod report;
 mod socket;
@@ -54,7 +53,6 @@ const LONG_BODIES: usize = 2;
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// What all requests share. Nothing of a conversation is in it.
 pub(crate) struct Shared {
     config: GatewayConfig,
     keys: Keys,
@@ -111,7 +109,6 @@ const WRONG_ADDRESS: &str = "there is no such path or method";
 #[derive(Clone)]
 pub struct Gateway {
     shared: Arc<Shared>,
-    /// Its paths.
     router: Router,
     /// These, and an answer to all other paths.
     all_paths: Router,
@@ -172,7 +169,8 @@ impl Gateway {
     /// Answers one request, on a runtime of tokio. When the answer's body is dropped, what was asked for it is dropped too.
     pub async fn answer(&self, request: Request<Body>) -> Response {
         let answered = TowerToHyperService::new(self.all_paths.clone()).call(request);
-        answered.await.unwrap_or_else(|never| match never {})
+        let Ok(response) = answered.await;
+        response
     }
 
     /// Says on `/ready` from now on that no more requests are welcome. Those that come are answered all the same, and the
@@ -214,7 +212,6 @@ impl Gateway {
 }
 
 impl Shared {
-    /// How many requests are being answered.
     fn active(&self) -> usize {
         let limit = self.config.limits.concurrent;
         limit.saturating_sub(self.places.available_permits())
@@ -231,7 +228,6 @@ impl fmt::Debug for Gateway {
     }
 }
 
-/// Whether new requests are welcome.
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     if shared.is_draining() {
         answer::text(503, "draining\n")

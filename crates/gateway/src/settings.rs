@@ -107,7 +107,6 @@ impl ModelSettings {
         self.read_dialect(key.as_deref()).check()
     }
 
-    /// The dialect in which a conversation is told to the model.
     pub(crate) fn told_dialect(&self, key: Option<&str>) -> Dialect {
         let mut dialect = self.dialect.clone().escaped();
         if let Some(key) = key {
@@ -119,7 +118,6 @@ impl ModelSettings {
         dialect
     }
 
-    /// The dialect in which a reply is read.
     pub(crate) fn read_dialect(&self, key: Option<&str>) -> Dialect {
         let dialect = self.told_dialect(key);
         match &self.reasoning {

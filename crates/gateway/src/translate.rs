@@ -226,7 +226,6 @@ fn append(message: &mut Message<'_>, text: &str) {
     message.content = Some(content);
 }
 
-/// A part of a content that is a text.
 fn text_part<'t>(text: String) -> ContentPart<'t> {
     ContentPart {
         kind: Some("text".into()),
@@ -235,7 +234,6 @@ fn text_part<'t>(text: String) -> ContentPart<'t> {
     }
 }
 
-/// The ids of all earlier calls.
 fn ids(request: &ChatCompletionRequest<'_>) -> HashSet<String> {
     let calls = request.messages.iter().flat_map(Message::calls);
     let ids = calls.filter_map(|call| call.id.as_deref());

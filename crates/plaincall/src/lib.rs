@@ -101,6 +101,7 @@ pub use gate::{
 pub use held::HeldReason;
 pub use interpreted::Interpreted;
 pub use log::{LOG_VERSION, LineEncoder, Log, LogError, Record, Storage, TornTail, read_log};
+pub use plaincall_config::{FileError, Problem};
 pub use plaincall_plan::{Declared, Order, RejectReason, dependency_faults};
 pub use policy::{
     DEFAULT_CONCURRENT, DEFAULT_DEPENDENCY_LIMIT, DEFAULT_DEPENDENCY_TOTAL, DEFAULT_GATE_TIMEOUT,
@@ -122,9 +123,7 @@ pub use syntax::Dialect;
 pub use tool::{BoxError, Failure, Tool, ToolResult};
 pub use tool_policy::{DEFAULT_TIMEOUT, Dependents, Retry, ToolBegin, ToolPolicy};
 pub use toolbox::{Toolbox, ToolboxError};
-#[doc(hidden)]
-pub use tools_file::read_time;
-pub use tools_file::{Mistake, ToolsFile, ToolsFileError, read_tools};
+pub use tools_file::{ToolsFile, read_tools};
 pub use turn::{Stop, Turn};
 pub use typed::{ToolArguments, ToolFuture};
 

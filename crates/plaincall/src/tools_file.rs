@@ -19,54 +19,42 @@
 //! reason = "that folder is nobody's business"
 //! ```
 
-mod choice;
-mod mistake;
-mod parameters;
-mod retry;
 mod rules;
-mod run;
-mod size;
-mod table;
-mod time;
 mod tool;
 
-use std::borrow::Cow;
 use std::path::Path;
 
-use plaincall_call::did_you_mean;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-
-pub use mistake::{Mistake, ToolsFileError};
-#[doc(hidden)]
-pub use time::read_time;
+use plaincall_call::ToolSpec;
+use plaincall_config::tools::{self, RunTable};
+use plaincall_config::{Document, FileError, Place, child};
+use plaincall_plan::Order;
 
 use crate::cut::READ_RESULT;
-use crate::policy::Policy;
+use crate::policy::{Echoes, Policy, Writes};
 use crate::rules::Rules;
 use crate::tool::Tool;
-use mistake::Mistakes;
-use rules::Known;
-use table::Table;
-
-/// What a file may hold at its top.
-const TABLES: [&str; 3] = ["tools", "run", "rules"];
 
 /// What a tools file says.
 #[derive(Clone, Debug, Default)]
 pub struct ToolsFile {
     /// The tools, in the order of the file.
     pub tools: Vec<Tool>,
-    /// What holds for all calls of a run, from the table `[run]`; what it does not say is as in [`Policy::default`].
+    /// The policy of runs, from the table `[run]`. Default: [`Policy::default`].
     pub policy: Policy,
     /// The rules, each from a table `[[rules]]`, in the order of the file.
     pub rules: Rules,
 }
 
+/// A tool of the file, and its definition if there is no problem in it.
+struct Known {
+    name: String,
+    spec: Option<ToolSpec>,
+}
+
 /// Reads the text of a tools file.
 ///
-/// `path` is where the file lies; it must be absolute for `{directory:tools}`, which stands for its folder, to mean
-/// anything. Nothing is read from it.
+/// `path` is the path of the file; it must be absolute for `{directory:tools}`, which stands for its folder. Nothing is read
+/// from it.
 ///
 /// ```
 /// let text = r#"
@@ -82,117 +70,94 @@ pub struct ToolsFile {
 /// assert_eq!(file.policy.turn_timeout, Some(std::time::Duration::from_mins(5)));
 ///
 /// let error = plaincall::read_tools("[tools.today]\ncommand = \"date\"", "/home/me/tools.toml").unwrap_err();
-/// assert_eq!(error.mistakes[0].line, 2);
-/// # Ok::<(), plaincall::ToolsFileError>(())
+/// assert_eq!(error.problems[0].line, 2);
+/// # Ok::<(), plaincall::FileError>(())
 /// ```
 ///
 /// # Errors
-/// All mistakes of the file, each with its line and column.
-pub fn read_tools(text: &str, path: impl AsRef<Path>) -> Result<ToolsFile, ToolsFileError> {
-    let mut mistakes = Mistakes::new(text);
-    let (document, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let span = error.span().unwrap_or_default();
-        if error.message() == "duplicate key" {
-            let key = text.get(span.clone()).unwrap_or_default();
-            mistakes.add(span, format!("`{key}` stands here for the second time"));
-        } else {
-            mistakes.add(span, error.message());
-        }
+/// All problems of the file, each with its line and column.
+pub fn read_tools(text: &str, path: impl AsRef<Path>) -> Result<ToolsFile, FileError> {
+    let path = path.as_ref();
+    let mut document = Document::toml(path.display().to_string(), text);
+    let mut file = ToolsFile::default();
+    // Behind a mistake in the syntax, the rest may mean something else than it seems to.
+    if document.is_well_formed() {
+        fill(&mut file, &mut document, path);
     }
-    // Behind a mistake in the form, the rest may mean something else than it seems to.
-    mistakes.is_toml = errors.is_empty();
-    let file = if mistakes.is_toml {
-        file(document.get_ref(), path.as_ref(), &mut mistakes)
-    } else {
-        ToolsFile::default()
-    };
-    mistakes.into_result(file)
+    document.finish(file)
 }
 
-fn file(document: &DeTable<'_>, path: &Path, mistakes: &mut Mistakes<'_>) -> ToolsFile {
-    for key in document.keys() {
-        let name = key.get_ref().as_ref();
-        if !TABLES.contains(&name) {
-            let message = format!(
-                "there is no key `{name}` here; a file holds `[tools.NAME]`, `[run]` and `[[rules]]`{}",
-                did_you_mean(name, TABLES)
-            );
-            mistakes.add(key.span(), message);
+fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
+    for (pointer, form) in [("/tools", "[tools.NAME]"), ("/run", "[run]")] {
+        if let Some(node) = document
+            .root()
+            .get(pointer)
+            .filter(|node| node.table().is_none())
+        {
+            let message = format!("`{}` is {}; write `{form}`", &pointer[1..], node.kind());
+            document.problem(&Place::value(pointer), message);
         }
     }
-    let mut file = ToolsFile::default();
+    document.refuse_other_keys("", &["tools", "run", "rules"]);
     let mut known = Vec::new();
-    if let Some((_, value)) = entry(document, "tools") {
-        match value.get_ref() {
-            DeValue::Table(table) => tools(table, path, mistakes, &mut file.tools, &mut known),
-            other => {
-                let kind = table::kind(other);
-                let message = format!("`tools` is {kind}; write `[tools.NAME]` for each tool");
-                mistakes.add(value.span(), message);
-            }
+    for name in document.keys("/tools") {
+        let at = child("/tools", &name);
+        if name == READ_RESULT {
+            let message = "`read_result` is the name of the built-in tool that reads on in long results; give this one another name";
+            document.problem(&Place::key(&at), message);
         }
+        let tool = tool::tool(document, &name, &at, path);
+        let spec = tool.as_ref().map(|tool| tool.spec().clone());
+        known.push(Known { name, spec });
+        file.tools.extend(tool);
     }
-    if known.is_empty() && mistakes.count() == 0 {
+    if known.is_empty() && document.count() == 0 {
         let message = "the file defines no tool; a tool begins with `[tools.NAME]`";
-        mistakes.add(0..0, message);
+        document.problem(&Place::key(""), message);
     }
-    if let Some((key, value)) = entry(document, "run") {
-        match value.get_ref() {
-            DeValue::Table(table) => {
-                file.policy = run::policy(&Table::new(key.get_ref(), key.span(), table), mistakes);
-            }
-            other => {
-                let kind = table::kind(other);
-                mistakes.add(value.span(), format!("`run` is {kind}; write `[run]`"));
-            }
-        }
+    if let Some(table) = document.read::<RunTable>("/run") {
+        file.policy = policy(&table);
     }
     // Without a tool nothing is known that a rule could be about.
-    let rules = entry(document, "rules").filter(|_| !known.is_empty());
-    if let Some((_, value)) = rules {
-        file.rules = rules::rules(value, &known, mistakes);
+    if !known.is_empty() {
+        file.rules = rules::rules(document, &known);
     }
-    file
 }
 
-fn entry<'t, 'i>(
-    table: &'t DeTable<'i>,
-    name: &str,
-) -> Option<(&'t Spanned<Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
-    table.iter().find(|(key, _)| key.get_ref() == name)
-}
-
-/// Reads all tools. What is `known` of a tool that has a mistake is its name.
-fn tools<'t>(
-    table: &'t DeTable<'_>,
-    path: &Path,
-    mistakes: &mut Mistakes<'_>,
-    tools: &mut Vec<Tool>,
-    known: &mut Vec<Known<'t>>,
-) {
-    for (key, value) in table {
-        let name = key.get_ref().as_ref();
-        let before = mistakes.count();
-        let tool = if let DeValue::Table(definition) = value.get_ref() {
-            let table = Table::new(name, key.span(), definition);
-            if name == READ_RESULT {
-                let message = "`read_result` is the name of the built-in tool that reads on in long results; give this one another name";
-                mistakes.add(key.span(), message);
-            }
-            tool::tool(&table, path, mistakes).filter(|_| mistakes.count() == before)
-        } else {
-            let kind = table::kind(value.get_ref());
-            mistakes.add(
-                value.span(),
-                format!("the tool `{name}` is {kind}; write `[tools.{name}]`"),
-            );
-            None
-        };
-        known.push(Known {
-            name,
-            spec: tool.as_ref().map(|tool| tool.spec().clone()),
-        });
-        tools.extend(tool);
+fn policy(table: &RunTable) -> Policy {
+    let usual = Policy::default();
+    let order = |order| match order {
+        tools::Order::Graph => Order::Graph,
+        tools::Order::Sequential => Order::Sequential {
+            stop_on_error: false,
+        },
+        tools::Order::StopOnError => Order::Sequential {
+            stop_on_error: true,
+        },
+    };
+    Policy {
+        concurrent: table.concurrent.unwrap_or(usual.concurrent),
+        calls_per_turn: table.calls_per_turn.map(Into::into),
+        block_order: table.block_order.map_or(usual.block_order, order),
+        emoji_order: table.emoji_order.map_or(usual.emoji_order, order),
+        turn_timeout: table.turn_timeout.map(|time| time.0),
+        gate_timeout: table.gate_timeout.map_or(usual.gate_timeout, |time| time.0),
+        writes: match table.writes {
+            Some(tools::Writes::AtEndOfTurn) => Writes::AtEndOfTurn,
+            Some(tools::Writes::AtOnce) | None => Writes::AtOnce,
+        },
+        unclosed: table.unclosed.unwrap_or_default(),
+        result_limit: table.result_limit.map_or(usual.result_limit, |size| size.0),
+        echoes: match table.echoes {
+            Some(tools::Echoes::LikeOthers) => Echoes::LikeOthers,
+            Some(tools::Echoes::Held) | None => Echoes::Held,
+        },
+        heard_limit: table.heard_limit.map_or(usual.heard_limit, |size| size.0),
+        dependency_limit: table
+            .dependency_limit
+            .map_or(usual.dependency_limit, |size| size.0),
+        dependency_total: table
+            .dependency_total
+            .map_or(usual.dependency_total, |size| size.0),
     }
 }

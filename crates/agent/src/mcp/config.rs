@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plaincall::{Effect, Mistake, Pattern};
+use plaincall::{Effect, Pattern, Problem};
 
 /// MCP servers, in the order in which they are written.
 ///
@@ -43,7 +43,7 @@ pub struct McpConfig {
     /// The servers; those that are switched off too.
     pub servers: Vec<McpServer>,
     /// Keys that other programs have a use for, and this one has not.
-    pub passed_over: Vec<Mistake>,
+    pub passed_over: Vec<Problem>,
 }
 
 /// One server, and what is made of its tools.
@@ -222,7 +222,7 @@ impl McpConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpConfigError {
     /// All mistakes in the order in which they stand in the file; at least one.
-    pub mistakes: Vec<Mistake>,
+    pub mistakes: Vec<Problem>,
 }
 
 impl fmt::Display for McpConfigError {

@@ -206,22 +206,8 @@ struct Counted(Counts);
 
 impl Serialize for Counted {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let counts = self.0;
-        let happened = [
-            ("calls", counts.calls),
-            ("wrong_calls", counts.wrong_calls),
-            ("cut_calls", counts.cut_calls),
-            ("unwanted_calls", counts.unwanted_calls),
-            ("stray_markers", counts.stray_markers),
-            ("dependent_calls", counts.dependent_calls),
-            ("surplus_calls", counts.surplus_calls),
-            ("missing_calls", counts.missing_calls),
-            ("repair_rounds", counts.repair_rounds),
-            ("invented_results", counts.invented_results),
-            ("loosened_tools", counts.loosened_tools),
-            ("dropped_tools", counts.dropped_tools),
-        ];
-        serializer.collect_map(happened.into_iter().filter(|(_, count)| *count > 0))
+        let happened = self.0.each().filter(|(.., count)| *count > 0);
+        serializer.collect_map(happened.map(|(name, _, count)| (name, count)))
     }
 }
 

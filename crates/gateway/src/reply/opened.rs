@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use plaincall_call::{Arguments, JsonStream, Limits, ToolCall};
+use plaincall_call::{Arguments, JsonStream, Limits, ToolCall, ToolSpec};
 use plaincall_syntax::Event;
 
-use crate::known_shape::KnownShape;
 use crate::outlet::Outlet;
 use crate::reply::spoil::Spoiler;
 
@@ -25,7 +24,7 @@ pub(super) enum Opened {
 pub(super) struct Streamed {
     index: u64,
     /// The JSON text of the arguments; `None` if the call is known to be invalid.
-    stream: Option<JsonStream<Arc<KnownShape>>>,
+    stream: Option<JsonStream<Arc<ToolSpec>>>,
     spoiler: Spoiler,
     /// What has not left yet.
     delta: String,
@@ -33,7 +32,7 @@ pub(super) struct Streamed {
 
 impl Streamed {
     /// A call of this tool; of none, if it is invalid.
-    pub(super) fn new(index: u64, tool: Option<Arc<KnownShape>>) -> Self {
+    pub(super) fn new(index: u64, tool: Option<Arc<ToolSpec>>) -> Self {
         Self {
             index,
             stream: tool.map(|tool| JsonStream::new(tool, Limits::for_running())),
@@ -65,7 +64,6 @@ impl Streamed {
         is_closed
     }
 
-    /// Gives out what has been gathered.
     pub(super) fn flush(&mut self, out: &mut dyn Outlet) {
         if !self.delta.is_empty() {
             self.spoiler.follow(&self.delta);

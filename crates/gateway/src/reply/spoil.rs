@@ -13,7 +13,6 @@ pub(super) struct Spoiler {
 }
 
 impl Spoiler {
-    /// The next piece of the text.
     pub(super) fn follow(&mut self, piece: &str) {
         for byte in piece.bytes() {
             match (self.is_in_string, byte) {
@@ -30,7 +29,6 @@ impl Spoiler {
         }
     }
 
-    /// What makes the text unreadable.
     pub(super) fn end(&self) -> &'static str {
         match (self.open.last(), self.is_in_string) {
             (None, _) => "{]",

@@ -23,12 +23,10 @@ pub(super) struct Text {
     fresh: String,
     /// Results that the model invents do not leave.
     invented: InventedResults,
-    /// White space at an edge.
     blank: String,
     is_at_edge: bool,
     /// The end of what has left.
     tail: String,
-    /// Whether something was taken out behind what has been written.
     has_gap: bool,
 }
 
@@ -45,7 +43,6 @@ impl Text {
         }
     }
 
-    /// Adds text.
     pub(super) fn add(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -88,7 +85,6 @@ impl Text {
         self.has_gap = true;
     }
 
-    /// What can leave now.
     pub(super) fn take(&mut self) -> Option<String> {
         let fresh = std::mem::take(&mut self.fresh);
         let fresh = self.invented.text(&fresh).into_owned();
@@ -103,13 +99,11 @@ impl Text {
         self.pass(fresh)
     }
 
-    /// A call of this tool begins here.
     pub(super) fn call(&mut self, tool: &str) {
         self.invented.call(tool);
         self.edge();
     }
 
-    /// How often the model has invented results.
     pub(super) fn invented(&self) -> u64 {
         self.invented.count()
     }
@@ -125,7 +119,6 @@ impl Text {
         self.left(fresh)
     }
 
-    /// The white space that is held back.
     pub(super) fn take_blank(&mut self) -> Option<String> {
         self.is_at_edge = false;
         let blank = std::mem::take(&mut self.blank);

@@ -8,7 +8,6 @@ use crate::key::Secret;
 use crate::refusal::Refusal;
 use crate::server::origins::may_ask;
 
-/// Who asks.
 pub(crate) struct Caller<'h> {
     /// Its key; empty if nobody needs one, and it has none.
     pub(crate) key: &'h str,

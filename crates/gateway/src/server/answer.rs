@@ -14,10 +14,8 @@ use crate::refusal::Refusal;
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-/// The text form of figures, and which of its versions it is.
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// The header that names a request, in and out.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The header that keeps clients of `OpenAI` from sending a request again, which they do by themselves for each status from
 /// 500 on.
@@ -54,7 +52,6 @@ pub(super) fn with_changed_tools(mut response: Response, changed: &[ChangedTool]
     response
 }
 
-/// A pointer as a header can hold it.
 fn in_header(pointer: &str) -> String {
     let mut text = String::new();
     for byte in pointer.bytes() {
@@ -67,17 +64,14 @@ fn in_header(pointer: &str) -> String {
     text
 }
 
-/// Figures for Prometheus.
 pub(super) fn metrics(text: &str) -> Response {
     with(200, METRICS, Body::from(text.to_owned()))
 }
 
-/// A text for people or programs that watch the server.
 pub(super) fn text(status: u16, text: &str) -> Response {
     with(status, PLAIN_TEXT, Body::from(text.to_owned()))
 }
 
-/// A JSON text.
 pub(super) fn json(status: u16, json: String) -> Response {
     with(status, JSON, Body::from(json))
 }
@@ -103,7 +97,6 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
     response
 }
 
-/// An answer with headers more.
 pub(super) fn with_headers(mut response: Response, headers: HeaderMap) -> Response {
     response.headers_mut().extend(headers);
     response
@@ -117,7 +110,6 @@ pub(super) fn stream(body: Body) -> Response {
     response
 }
 
-/// Any body.
 pub(super) fn with(status: u16, content_type: HeaderValue, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);

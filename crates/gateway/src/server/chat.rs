@@ -19,19 +19,16 @@ use crate::outlet::whole::WholeAnswer;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::reply::{Next, Reply};
-use crate::server::Shared;
-use crate::server::answer;
 use crate::server::chat::prepared::{Task, prepared};
 use crate::server::chat::run::{Run, stream};
 use crate::server::forward::forward;
-use crate::server::incoming::{Entered, enter, refuse};
+use crate::server::incoming::{Entered, answered, refuse};
 use crate::server::report::Ticket;
+use crate::server::{CHAT, Shared, answer};
 
 pub(super) async fn chat(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    match enter(&shared, "/v1/chat/completions", request, can_be_read).await {
-        Ok((entered, way_out)) => way_out.with(handle(&shared, entered).await).await,
-        Err(response) => *response,
-    }
+    let handle = |entered| handle(&shared, entered);
+    answered(&shared, CHAT, request, can_be_read, handle).await
 }
 
 /// The body must be there as it is.
@@ -50,13 +47,12 @@ fn can_be_read(head: &Parts) -> Result<(), Refusal> {
 
 async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
     let Entered {
-        head,
         body,
         caller,
         asking,
         mut ticket,
+        ..
     } = entered;
-    drop(head);
     let prepared = prepared(shared, body, &caller).await;
     ticket.report.model = prepared.model;
     ticket.report.is_streamed = prepared.is_streamed;
@@ -74,71 +70,59 @@ async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
     ticket.report.is_translated = true;
     ticket.report.counts = Counts::of_changed(plan.offer().changed());
     let offer = Arc::clone(&plan.offer);
-    let told = |response| answer::with_changed_tools(response, offer.changed());
     let seed = shared.fresh.seed();
-    if prepared.is_streamed {
+    let response = if prepared.is_streamed {
         let run = Run::new(Arc::clone(shared), *kept, body, *plan, seed, asking, ticket);
-        return told(stream(run).await);
-    }
-    let asked = Asked {
-        shared,
-        asking: &asking,
-        ticket: &mut ticket,
-    };
-    match asked.whole(body, *kept, *plan, seed).await {
-        Ok(response) => {
-            ticket.end(200, None);
-            told(response)
-        }
-        Err(mut refusal) => {
-            shared.connection.conceal(&mut refusal);
-            told(refuse(ticket, &refusal))
-        }
-    }
-}
-
-/// A request whose answer is not streamed.
-struct Asked<'s> {
-    shared: &'s Shared,
-    asking: &'s HeaderMap,
-    ticket: &'s mut Ticket,
-}
-
-impl Asked<'_> {
-    /// Asks until there is an answer, and gives it as JSON.
-    async fn whole(
-        self,
-        mut body: Vec<u8>,
-        mut kept: ChatCompletionRequest<'_>,
-        plan: ReplyPlan,
-        seed: Secret,
-    ) -> Result<Response, Refusal> {
-        let mut whole = WholeAnswer::new(answer_id(&seed), now());
-        let mut reply = Reply::new(plan, seed);
-        loop {
-            self.ticket.asked(&body);
-            let connection = &self.shared.connection;
-            let mut answer = connection.complete(body, self.asking).await?.readable()?;
-            let said = answer.whole(self.shared.config.limits.answer).await?;
-            self.ticket.said(&said);
-            self.ticket.first_piece();
-            let completion: ChatCompletion<'_> =
-                plaincall_wire::read(&said).map_err(|error| Refusal::unreadable(&error))?;
-            let next = reply.whole(&completion, &mut whole);
-            self.ticket.report.counts = reply.counts();
-            match next {
-                Next::Done => {
-                    let json = plaincall_wire::write(&whole.into_completion(completion));
-                    self.ticket.given(json.as_bytes());
-                    let headers = std::mem::take(&mut answer.headers);
-                    return Ok(answer::with_headers(answer::json(200, json), headers));
-                }
-                Next::Again(round) => {
-                    round.add_to(&mut kept);
-                    body = plaincall_wire::write_bytes(&kept);
-                }
-                Next::Failed(refusal) => return Err(refusal),
+        stream(run).await
+    } else {
+        match whole(shared, body, *kept, *plan, seed, &asking, &mut ticket).await {
+            Ok(response) => {
+                ticket.end(200, None);
+                response
             }
+            Err(refusal) => refuse(ticket, &refusal),
+        }
+    };
+    answer::with_changed_tools(response, offer.changed())
+}
+
+/// Asks until there is an answer, and gives it as JSON.
+async fn whole(
+    shared: &Shared,
+    mut body: Vec<u8>,
+    mut kept: ChatCompletionRequest<'_>,
+    plan: ReplyPlan,
+    seed: Secret,
+    asking: &HeaderMap,
+    ticket: &mut Ticket,
+) -> Result<Response, Refusal> {
+    let mut whole = WholeAnswer::new(answer_id(&seed), now());
+    let mut reply = Reply::new(plan, seed);
+    loop {
+        ticket.asked(&body);
+        let answer = shared.connection.complete(body, asking).await?;
+        let mut answer = answer.readable()?;
+        let said = answer.whole(shared.config.limits.answer).await?;
+        ticket.said(&said);
+        ticket.first_piece();
+        let completion: ChatCompletion<'_> =
+            plaincall_wire::read(&said).map_err(|error| Refusal::unreadable(&error))?;
+        let next = reply.whole(&completion, &mut whole);
+        ticket.report.counts = reply.counts();
+        match next {
+            Next::Done => {
+                let json = plaincall_wire::write(&whole.into_completion(completion));
+                ticket.given(json.as_bytes());
+                return Ok(answer::with_headers(
+                    answer::json(200, json),
+                    answer.headers,
+                ));
+            }
+            Next::Again(round) => {
+                round.add_to(&mut kept);
+                body = plaincall_wire::write_bytes(&kept);
+            }
+            Next::Failed(refusal) => return Err(refusal),
         }
     }
 }

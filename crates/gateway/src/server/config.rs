@@ -55,7 +55,6 @@ pub struct GatewayConfig {
     pub observe: Arc<dyn Observe>,
 }
 
-/// Whether this key can stand in a header.
 pub(super) fn can_be_shown(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -200,7 +199,6 @@ impl GatewayConfig {
         )))
     }
 
-    /// Whether it can work, as far as that can be known before it begins.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let wrong = |message: String| Err(ConfigError(message));
         let mut names = HashSet::new();

@@ -10,7 +10,6 @@ use crate::server::pipe::pipe;
 use crate::server::report::Ticket;
 use crate::server::upstream::Answer;
 
-/// Passes on an answer of the model's server as it comes.
 pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
     if has_no_body(given.status()) {
         return forward_head(given, ticket);
@@ -22,7 +21,7 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
         is_stream: given.is_event_stream() && given.header(&CONTENT_ENCODING).is_none(),
         last: *b"\n\n",
     };
-    ticket.body_is_sent();
+    ticket.room = None;
     tokio::spawn(async move {
         loop {
             let piece = tokio::select! {
@@ -60,7 +59,6 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
     response
 }
 
-/// Whether nothing stands behind the head of an answer with this status.
 fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 205)
 }
@@ -73,7 +71,6 @@ pub(super) fn forward_head(mut given: Answer, mut ticket: Ticket) -> Response {
     head(&mut given, Body::new(body))
 }
 
-/// The head of an answer, before a body.
 fn head(given: &mut Answer, body: Body) -> Response {
     let content_type = given.header(&CONTENT_TYPE).cloned().unwrap_or(answer::JSON);
     let mut response = answer::with(given.status(), content_type, body);
@@ -87,7 +84,6 @@ fn head(given: &mut Answer, body: Body) -> Response {
     answer::with_headers(response, std::mem::take(&mut given.headers))
 }
 
-/// How what has been passed on ends.
 struct StreamEnd {
     is_stream: bool,
     /// The last two bytes that are no CR.

@@ -1,7 +1,5 @@
 //! What is done with every request of a client.
 
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,15 +8,14 @@ use axum::http::header::{CONNECTION, EXPECT};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Request};
 use axum::response::Response;
-use hyper::body::Frame;
+use http_body_util::BodyExt as _;
 use plaincall_wire::openai::ErrorObject;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::refusal::Refusal;
 use crate::server::answer::REQUEST_ID;
-use crate::server::filtered::filtered;
 use crate::server::headers::for_upstream;
-use crate::server::place::PlacedBody;
+use crate::server::outgoing::outgoing;
 use crate::server::report::Ticket;
 use crate::server::{Shared, answer};
 
@@ -31,63 +28,34 @@ const ELSEWHERE: &str = "other";
 /// The status of a request whose body has not come in time.
 const TOO_LATE: u16 = 408;
 
-/// A request that has been let in, with its whole body.
 pub(super) struct Entered {
     pub(super) head: Parts,
     pub(super) body: Vec<u8>,
     /// The key of the client; empty if it has none.
     pub(super) caller: String,
-    /// What goes to the model's server beside the body.
     pub(super) asking: HeaderMap,
     pub(super) ticket: Ticket,
 }
 
-/// The way of its answer.
-pub(super) struct WayOut {
-    shared: Arc<Shared>,
-    id: String,
-    place: Arc<OwnedSemaphorePermit>,
-}
-
-impl WayOut {
-    /// This is the answer.
-    pub(super) async fn with(self, response: Response) -> Response {
-        let response = filtered(response, self.shared.connection.key()).await;
-        let response = response.map(|body| Body::new(PlacedBody::new(body, self.place)));
-        within(&self.shared, response, &self.id)
-    }
-}
-
-/// Lets a request in: its client may ask, its head passes this check, there is a place for it, and its body comes in time.
-/// What is reported as its path is this. Else gives the answer that says why not.
+/// Answers a request: its client may ask, its head passes this check, there is a place for it, and its body comes in time;
+/// then it is handled. Else the answer says why not. Its path is reported as this one.
 ///
 /// Whoever is refused holds no place, also while the rest of the body is read.
-pub(super) async fn enter(
+pub(super) async fn answered<F: Future<Output = Response>>(
     shared: &Arc<Shared>,
     path: &'static str,
     request: Request<Body>,
     check: fn(&Parts) -> Result<(), Refusal>,
-) -> Result<(Entered, WayOut), Box<Response>> {
+    handle: impl FnOnce(Entered) -> F,
+) -> Response {
     let (head, mut body) = request.into_parts();
     let id = request_id(shared, &head.headers);
     let mut ticket = Ticket::new(Arc::clone(shared), path, id.clone());
-    let received = match admit(shared, &head, check, &mut ticket) {
-        Ok((caller, place)) => {
-            let received = receive(shared, &mut body).await;
-            received.map(|(body, room)| (body, room, caller, place))
-        }
-        Err(refusal) => Err(refusal),
-    };
-    match received {
-        Ok((body, room, caller, place)) => {
-            ticket.place(&place);
-            ticket.room(room);
-            let asking = asking(shared, &head.headers, &id);
-            let way_out = WayOut {
-                shared: Arc::clone(shared),
-                id,
-                place,
-            };
+    let response = match let_in(shared, &head, check, &mut body, &mut ticket).await {
+        Ok((caller, body, place)) => {
+            ticket.place = Some(Arc::clone(&place));
+            let mut asking = for_upstream(&head.headers, shared.config.passes_keys());
+            asking.insert(REQUEST_ID, header(&id));
             let entered = Entered {
                 head,
                 body,
@@ -95,36 +63,51 @@ pub(super) async fn enter(
                 asking,
                 ticket,
             };
-            Ok((entered, way_out))
+            let response = handle(entered).await;
+            outgoing(response, shared.connection.key(), place).await
         }
         Err(refusal) => {
             // What has not come in time will not.
             if refusal.status != TOO_LATE {
                 discard(shared, &head.headers, body).await;
             }
-            let response = refuse(ticket, &refusal);
-            Err(Box::new(within(shared, response, &id)))
+            refuse(ticket, &refusal)
         }
-    }
+    };
+    within(shared, response, &id)
 }
 
-/// The key of the client and a place for its request.
-fn admit(
+/// The key of the client, the body, and a place for the request.
+async fn let_in(
     shared: &Shared,
     head: &Parts,
     check: fn(&Parts) -> Result<(), Refusal>,
+    body: &mut Body,
     ticket: &mut Ticket,
-) -> Result<(String, Arc<OwnedSemaphorePermit>), Refusal> {
+) -> Result<(String, Vec<u8>, Arc<OwnedSemaphorePermit>), Refusal> {
     let caller = shared.keys.caller(&head.headers)?;
     ticket.caller(&caller);
     check(head)?;
     let place = Arc::clone(&shared.places).try_acquire_owned();
-    let place =
-        place.map_err(|_| full("the gateway has as many requests as it takes: try again soon"))?;
-    Ok((caller.key.to_owned(), Arc::new(place)))
+    let place = place
+        .map_err(|_| overloaded("the gateway has as many requests as it takes: try again soon"))?;
+    let read = read_body(shared, body, &mut ticket.room);
+    let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
+    let read = read.unwrap_or_else(|_| {
+        let mut refusal = Refusal::request("the body of the request has not come in time", None);
+        refusal.status = TOO_LATE;
+        Err(refusal)
+    });
+    match read {
+        Ok(read) => Ok((caller.key.to_owned(), read, Arc::new(place))),
+        Err(refusal) => {
+            ticket.room = None;
+            Err(refusal)
+        }
+    }
 }
 
-fn full(message: &'static str) -> Refusal {
+pub(super) fn overloaded(message: &'static str) -> Refusal {
     let mut refusal = Refusal::new(503, ErrorObject::new("overloaded_error", message));
     refusal.retry_after = Some("1".to_owned());
     refusal
@@ -143,21 +126,9 @@ pub(super) async fn turn_away(
     within(shared, refuse(ticket, refusal), &id)
 }
 
-/// Ends a request with an error.
 pub(super) fn refuse(mut ticket: Ticket, refusal: &Refusal) -> Response {
     ticket.end(refusal.status, Some(refusal));
     answer::refused(refusal)
-}
-
-/// The body of a request, if it comes in time, and the room that it takes.
-async fn receive(shared: &Shared, body: &mut Body) -> Result<Received, Refusal> {
-    let read = read_body(shared, body);
-    let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
-    read.unwrap_or_else(|_| {
-        let mut refusal = Refusal::request("the body of the request has not come in time", None);
-        refusal.status = TOO_LATE;
-        Err(refusal)
-    })
 }
 
 /// Reads for a while what is not wanted of a refused request, at most twice as much as a body may have.
@@ -171,7 +142,7 @@ async fn discard(shared: &Shared, headers: &HeaderMap, mut body: Body) {
     }
     let mut left = shared.config.limits.body.saturating_mul(2);
     let read = async {
-        while let Some(Ok(frame)) = next_frame(&mut body).await {
+        while let Some(Ok(frame)) = body.frame().await {
             let len = frame.data_ref().map_or(0, Bytes::len);
             let Some(rest) = left.checked_sub(len) else {
                 return;
@@ -180,10 +151,6 @@ async fn discard(shared: &Shared, headers: &HeaderMap, mut body: Body) {
         }
     };
     let _ = tokio::time::timeout(LINGER, read).await;
-}
-
-async fn next_frame(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>> {
-    poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await
 }
 
 /// The id of a request: the client's, if it can stand in a header and a log, else a new one.
@@ -200,14 +167,6 @@ fn request_id(shared: &Shared, headers: &HeaderMap) -> String {
     format!("req_{}", shared.fresh.word())
 }
 
-/// What goes to the model's server beside the body.
-fn asking(shared: &Shared, headers: &HeaderMap, id: &str) -> HeaderMap {
-    let mut headers = for_upstream(headers, shared.config.passes_keys());
-    headers.insert(REQUEST_ID, header(id));
-    headers
-}
-
-/// An answer with the id of its request.
 fn within(shared: &Shared, mut response: Response, id: &str) -> Response {
     response.headers_mut().insert(REQUEST_ID, header(id));
     if shared.is_draining() {
@@ -222,10 +181,12 @@ fn header(id: &str) -> HeaderValue {
     HeaderValue::from_str(id).unwrap_or(HeaderValue::from_static(""))
 }
 
-type Received = (Vec<u8>, Option<OwnedSemaphorePermit>);
-
 /// The body of a request, if it is not too long and there is room for it.
-async fn read_body(shared: &Shared, body: &mut Body) -> Result<Received, Refusal> {
+async fn read_body(
+    shared: &Shared,
+    body: &mut Body,
+    room: &mut Option<OwnedSemaphorePermit>,
+) -> Result<Vec<u8>, Refusal> {
     let limit = shared.config.limits.body;
     let too_long = || {
         let message = format!("the body of the request has more than {limit} bytes");
@@ -240,8 +201,7 @@ async fn read_body(shared: &Shared, body: &mut Body) -> Result<Received, Refusal
     // Without an announced length it may be as long as the limit.
     let most = body.size_hint().exact().map_or(limit, |_| least);
     let mut read = Vec::new();
-    let mut room: Option<OwnedSemaphorePermit> = None;
-    while let Some(frame) = next_frame(body).await {
+    while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|_| Refusal::request("the body of the request broke off", None))?;
         if let Ok(piece) = frame.into_data() {
@@ -253,18 +213,18 @@ async fn read_body(shared: &Shared, body: &mut Body) -> Result<Received, Refusal
                 let permits = u32::try_from(more).unwrap_or(u32::MAX);
                 let more_room = Arc::clone(&shared.room).try_acquire_many_owned(permits);
                 let more_room = more_room.map_err(|_| {
-                    full("the gateway holds as much of requests as it may: try again soon")
+                    overloaded("the gateway holds as much of requests as it may: try again soon")
                 })?;
-                match &mut room {
+                match room {
                     Some(room) => room.merge(more_room),
-                    None => room = Some(more_room),
+                    None => *room = Some(more_room),
                 }
                 read.reserve_exact(read.capacity() + more - read.len());
             }
             read.extend_from_slice(&piece);
         }
     }
-    Ok((read, room))
+    Ok(read)
 }
 
 /// By how many bytes the memory for a body grows when so many have come; `None` if there is enough.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::Request;
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::TokioIo;
@@ -68,7 +69,13 @@ pub(super) async fn serve(
             let answered = paths.call(request);
             async move {
                 let Ok(response) = answered.await;
-                Ok::<_, Infallible>(response.map(|body| turn.until_taken(body)))
+                // Its body keeps the turn until it has been taken.
+                Ok::<_, Infallible>(response.map(|body| {
+                    body.map_frame(move |frame| {
+                        let _ = &turn;
+                        frame
+                    })
+                }))
             }
         });
         let watched = graceful.watch(http.serve_connection(TokioIo::new(socket), service));

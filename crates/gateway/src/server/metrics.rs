@@ -1,7 +1,8 @@
 //! What has happened since the server began, in the text form of Prometheus.
 
-use std::fmt::Write as _;
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::counts::Counts;
@@ -16,11 +17,9 @@ pub(crate) struct Metrics(Mutex<Sums>);
 
 #[derive(Debug, Default)]
 struct Sums {
-    /// Requests by status.
-    requests: std::collections::BTreeMap<u16, u64>,
+    requests: BTreeMap<u16, u64>,
     abandoned: u64,
-    /// Requests that ended with an error, also behind the beginning of a stream, by its type.
-    errors: std::collections::BTreeMap<&'static str, u64>,
+    errors: BTreeMap<&'static str, u64>,
     counts: Counts,
     first_piece: Times,
     whole: Times,
@@ -44,105 +43,39 @@ impl Times {
     }
 
     fn write(&self, name: &str, help: &str, out: &mut String) {
-        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} histogram\n");
-        for (count, end) in self.buckets.iter().zip(BUCKETS) {
-            let _ = writeln!(out, "{name}_bucket{{le=\"{end}\"}} {count}");
-        }
-        let _ = writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {}", self.count);
-        let _ = writeln!(out, "{name}_sum {}", self.seconds);
-        let _ = writeln!(out, "{name}_count {}", self.count);
+        let buckets = self.buckets.iter().zip(BUCKETS);
+        let buckets = buckets.map(|(count, end)| (format!("_bucket{{le=\"{end}\"}}"), *count));
+        let all = (r#"_bucket{le="+Inf"}"#.to_owned(), self.count);
+        write(name, help, "histogram", buckets.chain([all]), out);
+        let (seconds, count) = (self.seconds, self.count);
+        let _ = writeln!(out, "plaincall_{name}_sum {seconds}");
+        let _ = writeln!(out, "plaincall_{name}_count {count}");
     }
 }
 
-impl Sums {
-    /// What only grows, and has no labels.
-    fn write_totals(&self, retries: u64, out: &mut String) {
-        let Counts {
-            calls,
-            wrong_calls,
-            cut_calls,
-            unwanted_calls,
-            stray_markers,
-            dependent_calls,
-            surplus_calls,
-            missing_calls,
-            repair_rounds,
-            invented_results,
-            loosened_tools,
-            dropped_tools,
-        } = self.counts;
-        for (name, help, count) in [
-            (
-                "requests_abandoned",
-                "Requests whose client went away.",
-                self.abandoned,
-            ),
-            (
-                "retries",
-                "Requests sent again, since the model's server had not taken them up.",
-                retries,
-            ),
-            (
-                "calls",
-                "Calls given to clients, complete and right.",
-                calls,
-            ),
-            ("calls_wrong", "Calls that were wrong.", wrong_calls),
-            ("calls_cut", "Calls that broke off.", cut_calls),
-            (
-                "calls_unwanted",
-                "Calls left out, since none was allowed.",
-                unwanted_calls,
-            ),
-            ("markers_stray", "Markers left out of texts.", stray_markers),
-            (
-                "replies_dependent",
-                "Replies that ended before a call that waits for another.",
-                dependent_calls,
-            ),
-            (
-                "replies_surplus",
-                "Replies that ended before a second call.",
-                surplus_calls,
-            ),
-            (
-                "replies_without_call",
-                "Replies without a call where one had to be.",
-                missing_calls,
-            ),
-            ("repair_rounds", "Hidden rounds of repair.", repair_rounds),
-            (
-                "results_invented",
-                "Texts with results that a model has invented, left out.",
-                invented_results,
-            ),
-            (
-                "tools_loosened",
-                "Tools that were offered with a looser schema.",
-                loosened_tools,
-            ),
-            (
-                "tools_dropped",
-                "Tools that could not be offered.",
-                dropped_tools,
-            ),
-        ] {
-            let _ = writeln!(
-                out,
-                "# HELP plaincall_{name}_total {help}\n# TYPE plaincall_{name}_total counter\nplaincall_{name}_total {count}"
-            );
-        }
+/// One metric: its samples have what follows the name, and a value.
+fn write<S: Display, V: Display>(
+    name: &str,
+    help: &str,
+    kind: &str,
+    samples: impl IntoIterator<Item = (S, V)>,
+    out: &mut String,
+) {
+    let _ = writeln!(out, "# HELP plaincall_{name} {help}");
+    let _ = writeln!(out, "# TYPE plaincall_{name} {kind}");
+    for (labels, value) in samples {
+        let _ = writeln!(out, "plaincall_{name}{labels} {value}");
     }
 }
 
 impl Metrics {
-    /// A request has ended.
+    // A thread that panicked while it added leaves sums that are still sums.
+    fn sums(&self) -> MutexGuard<'_, Sums> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn add(&self, report: &Report) {
-        // A thread that panicked while it added leaves sums that are still sums.
-        let mut sums = self
-            .0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut sums = self.sums();
         *sums.requests.entry(report.status).or_default() += 1;
         sums.abandoned += u64::from(report.is_abandoned);
         if let Some(kind) = report.error_type {
@@ -157,39 +90,39 @@ impl Metrics {
 
     /// All of it as text, with the requests that are being answered and those that were sent again.
     pub(crate) fn text(&self, active: usize, retries: u64) -> String {
-        let sums = self
-            .0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let sums = self.sums();
         let mut out = String::new();
-        let name = "plaincall_requests_total";
-        let _ = write!(
-            out,
-            "# HELP {name} Requests that have ended.\n# TYPE {name} counter\n"
-        );
-        for (status, count) in &sums.requests {
-            let _ = writeln!(out, "{name}{{status=\"{status}\"}} {count}");
+        let statuses = sums.requests.iter();
+        let statuses = statuses.map(|(status, count)| (format!("{{status=\"{status}\"}}"), count));
+        let help = "Requests that have ended.";
+        write("requests_total", help, "counter", statuses, &mut out);
+        let kinds = sums.errors.iter();
+        let kinds = kinds.map(|(kind, count)| (format!("{{type=\"{kind}\"}}"), count));
+        let help = "Requests that ended with an error, also in a stream with the status 200.";
+        write("errors_total", help, "counter", kinds, &mut out);
+        let help = "Requests that are being answered.";
+        write("requests_active", help, "gauge", [("", active)], &mut out);
+        let others = [
+            (
+                "abandoned_requests",
+                "Requests whose client went away.",
+                sums.abandoned,
+            ),
+            (
+                "retries",
+                "Requests sent again, since the model's server had not accepted them.",
+                retries,
+            ),
+        ];
+        for (name, help, count) in others.into_iter().chain(sums.counts.each()) {
+            let name = format!("{name}_total");
+            write(&name, help, "counter", [("", count)], &mut out);
         }
-        let name = "plaincall_errors_total";
-        let _ = write!(
-            out,
-            "# HELP {name} Requests that ended with an error, also in a stream with the status 200.\n# TYPE {name} counter\n"
-        );
-        for (kind, count) in &sums.errors {
-            let _ = writeln!(out, "{name}{{type=\"{kind}\"}} {count}");
-        }
-        let name = "plaincall_requests_active";
-        let _ = writeln!(
-            out,
-            "# HELP {name} Requests that are being answered.\n# TYPE {name} gauge\n{name} {active}"
-        );
-        sums.write_totals(retries, &mut out);
         let help = "Seconds until the first piece of an answer.";
         sums.first_piece
-            .write("plaincall_first_piece_seconds", help, &mut out);
+            .write("first_piece_seconds", help, &mut out);
         let help = "Seconds until the end of an answer.";
-        sums.whole
-            .write("plaincall_request_seconds", help, &mut out);
+        sums.whole.write("request_seconds", help, &mut out);
         out
     }
 }

@@ -8,12 +8,10 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use crate::server::answer::{REQUEST_ID, SHOULD_RETRY, TOOLS};
 
-/// Every origin.
 const ANY: &str = "*";
 /// How long a browser need not ask again whether it may.
 const KNOWN_FOR: Duration = Duration::from_mins(10);
 
-/// Whether this is an origin, as browsers write it.
 pub(super) fn check(origin: &str) -> Result<(), String> {
     let uri = origin.parse::<Uri>().ok().filter(|uri| {
         uri.scheme().is_some()

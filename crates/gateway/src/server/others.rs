@@ -9,11 +9,12 @@ use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::response::Response;
 use axum::routing::{get, post};
+use percent_encoding::percent_decode_str;
 
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::server::forward::{forward, forward_head};
-use crate::server::incoming::{Entered, enter, refuse};
+use crate::server::incoming::{Entered, answered, refuse};
 
 /// What is posted. Whatever manages files, jobs or accounts is not in it: the key of the model's server may allow more
 /// than clients of the gateway should be able to do.
@@ -30,13 +31,11 @@ const POSTED: [&str; 11] = [
     "/v1/rerank",
     "/v1/score",
 ];
-/// What is fetched, and what is reported of it.
 const FETCHED: [(&str, &str); 2] = [
     ("/v1/models", "/v1/models"),
     ("/v1/models/{*model}", "/v1/models/NAME"),
 ];
 
-/// Whether requests to this path are passed on.
 pub(super) fn is_passed_on(path: &str) -> bool {
     POSTED.contains(&path) || path == "/v1/models" || path.starts_with("/v1/models/")
 }
@@ -47,7 +46,6 @@ pub(super) fn paths() -> String {
     format!("GET {fetched} and POST {}", POSTED.join(", "))
 }
 
-/// The routes of these requests.
 pub(super) fn routes() -> Router<Arc<Shared>> {
     let mut routes = Router::new();
     for path in POSTED {
@@ -61,10 +59,8 @@ pub(super) fn routes() -> Router<Arc<Shared>> {
 
 /// Passes on a request to this path. What is reported is the path of the route, since that of the request may tell more.
 async fn pass(path: &'static str, State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    match enter(&shared, path, request, leads_nowhere_else).await {
-        Ok((entered, way_out)) => way_out.with(handle(&shared, entered).await).await,
-        Err(response) => *response,
-    }
+    let handle = |entered| handle(&shared, entered);
+    answered(&shared, path, request, leads_nowhere_else, handle).await
 }
 
 fn leads_nowhere_else(head: &Parts) -> Result<(), Refusal> {
@@ -106,52 +102,17 @@ async fn handle(shared: &Shared, entered: Entered) -> Response {
     }
 }
 
-/// How often an escape may be escaped once more.
-const UNESCAPED: usize = 3;
-
-/// The path behind `/v1`, unless it has parts that servers take for a way up: also behind escapes of escapes, before
-/// parameters (`..;x`), and with what cannot be seen.
+/// The path behind `/v1`, unless a server could take a part of it for a way up: `.` and `..` before or behind escapes, also
+/// before parameters. What names of models do not have is refused altogether: escapes of escapes, backslashes, `;`, `?`,
+/// `#`, blanks at the beginning of a part, and what cannot be seen.
 fn below_v1(path: &str) -> Option<&str> {
     let path = path.strip_prefix("/v1")?;
-    let mut read = path.as_bytes().to_vec();
-    for _ in 0..UNESCAPED {
-        let before = read.len();
-        read = unescaped(&read);
-        if read.len() == before {
-            let leads_up = read.split(|byte| b"/\\".contains(byte)).any(is_way_up);
-            return (!leads_up).then_some(path);
-        }
-    }
-    None
-}
-
-fn is_way_up(part: &[u8]) -> bool {
-    let part = part.trim_ascii_start();
-    let name = part.split(|byte| b";?#".contains(byte)).next();
-    let name = name.unwrap_or_default();
-    let is_seen = |byte: &&u8| byte.is_ascii_graphic() || !byte.is_ascii();
-    let is_dots = name.iter().filter(is_seen).all(|byte| *byte == b'.');
-    (name.contains(&b'.') && is_dots) || (name.len() < part.len() && part.starts_with(b"."))
-}
-
-/// A path with its escapes read once.
-fn unescaped(path: &[u8]) -> Vec<u8> {
-    let digit = |byte: Option<&u8>| char::from(*byte?).to_digit(16);
-    let mut read = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some((first, behind)) = rest.split_first() {
-        rest = behind;
-        let digits = (digit(behind.first()), digit(behind.get(1)));
-        let byte = match digits {
-            (Some(high), Some(low)) if *first == b'%' => u8::try_from(16 * high + low).ok(),
-            _ => None,
-        };
-        if byte.is_some() {
-            rest = behind.get(2..).unwrap_or_default();
-        }
-        read.push(byte.unwrap_or(*first));
-    }
-    read
+    let read: Vec<u8> = percent_decode_str(path).collect();
+    let is_odd = |byte: &u8| byte.is_ascii_control() || b"\\%;?#".contains(byte);
+    let leads_up =
+        |part: &[u8]| part.starts_with(b" ") || matches!(part.trim_ascii_end(), b"." | b"..");
+    let is_plain = !read.iter().any(is_odd) && !read.split(|byte| *byte == b'/').any(leads_up);
+    is_plain.then_some(path)
 }
 
 #[cfg(test)]
@@ -176,10 +137,10 @@ mod tests {
             ("/v1/models/./a", None),
             ("/v1/models/..%2ffiles", None),
             ("/v1/models/..\\files", None),
-            ("/v1/models/a.b;c=d", Some("/models/a.b;c=d")),
+            ("/v1/models/a.b;c=d", None),
             ("/v1/models/a%20b", Some("/models/a%20b")),
-            ("/v1/models/100%25", Some("/models/100%25")),
-            ("/v1/models/50%", Some("/models/50%")),
+            ("/v1/models/100%25", None),
+            ("/v1/models/50%", None),
             ("/v1/models/..;/admin", None),
             ("/v1/models/..;a=b/admin", None),
             ("/v1/models/.;/admin", None),

@@ -1,7 +1,6 @@
 //! The body of a streamed answer, filled by a task.
 
-use std::error::Error;
-use std::fmt;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +41,6 @@ pub(super) fn pipe(patience: Duration) -> (Filler, Pipe) {
     (filler, pipe)
 }
 
-/// Fills a body.
 pub(super) struct Filler {
     sender: Sender<Bytes>,
     is_complete: Arc<AtomicBool>,
@@ -72,23 +70,10 @@ impl Filler {
         self.is_complete.store(true, Ordering::Release);
     }
 
-    /// Completes when the client has gone.
     pub(super) async fn closed(&self) {
         self.sender.closed().await;
     }
 }
-
-/// The rest of the body will not come. The connection is closed, so that nobody takes what has come for all of it.
-#[derive(Debug)]
-pub(super) struct BrokenOff;
-
-impl fmt::Display for BrokenOff {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the answer broke off")
-    }
-}
-
-impl Error for BrokenOff {}
 
 /// A body whose pieces come from elsewhere.
 pub(super) struct Pipe {
@@ -98,41 +83,38 @@ pub(super) struct Pipe {
 
 impl Body for Pipe {
     type Data = Bytes;
-    type Error = BrokenOff;
+    // The connection is closed on it, so that nobody takes what has come for all of it.
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         self.receiver.poll_recv(context).map(|piece| match piece {
             Some(piece) => Some(Ok(Frame::data(piece))),
             None if self.is_complete.load(Ordering::Acquire) => None,
-            None => Some(Err(BrokenOff)),
+            None => Some(Err(io::ErrorKind::ConnectionAborted.into())),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
-    use std::pin::Pin;
     use std::time::Duration;
 
-    use hyper::body::Body as _;
+    use http_body_util::BodyExt as _;
 
-    use super::{Filler, Pipe, pipe};
+    use super::{Filler, pipe};
 
-    /// Whether a body that is filled so ends as a whole one.
+    /// Whether a body that is filled like this ends as a whole one.
     async fn is_whole<F: Future<Output = ()> + Send + 'static>(
         fill: impl FnOnce(Filler) -> F,
     ) -> bool {
         let (filler, mut body) = pipe(Duration::from_secs(1));
         let filling = tokio::spawn(fill(filler));
-        let mut next =
-            async || poll_fn(|context| Pin::<&mut Pipe>::new(&mut body).poll_frame(context)).await;
-        let piece = next().await.expect("a piece").expect("it is there");
+        let piece = body.frame().await.expect("a piece").expect("it is there");
         assert_eq!(piece.into_data().expect("data"), "a");
-        let end = next().await;
+        let end = body.frame().await;
         let _ = filling.await;
         end.is_none()
     }

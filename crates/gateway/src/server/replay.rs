@@ -1,14 +1,12 @@
 //! Recorded replies in the place of a model.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::future::ready;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderValue, Method, Request};
+use axum::body::{Body, Bytes};
+use axum::http::{Method, Request};
+use futures_util::stream;
+use http_body_util::StreamBody;
 use hyper::body::Frame;
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionRequest, Choice, ChunkHead, ChunkWriter, Message, Usage,
@@ -21,7 +19,6 @@ use crate::server::local::{Answered, LocalModel};
 
 /// How long the pieces of a streamed reply are, in bytes.
 const PIECE: usize = 12;
-/// The list of models.
 const MODELS: &str = r#"{"object":"list","data":[{"id":"replay","object":"model","created":0,"owned_by":"plaincall"}]}"#;
 
 /// Recorded replies that are given in the place of a model's.
@@ -37,10 +34,7 @@ const MODELS: &str = r#"{"object":"list","data":[{"id":"replay","object":"model"
 /// assert!(Replay::read("Hello.").unwrap_err().to_string().starts_with("line 1: "));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Replay(Arc<[Recorded]>);
-
-#[derive(Clone, Debug)]
-struct Recorded(RecordedReply);
+pub struct Replay(Arc<[RecordedReply]>);
 
 impl Replay {
     /// Reads replies, one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`.
@@ -48,8 +42,7 @@ impl Replay {
     /// # Errors
     /// Says which line is neither, or that there is none.
     pub fn read(text: &str) -> Result<Self, ReplayError> {
-        let replies = read_replies(text)?.into_iter().map(Recorded);
-        Ok(Self(replies.collect()))
+        Ok(Self(read_replies(text)?.into()))
     }
 
     /// How many replies there are.
@@ -62,18 +55,13 @@ impl Replay {
         self.0.is_empty()
     }
 
-    /// The answer to a request: its content type and its body.
-    fn complete(
-        &self,
-        request: &ChatCompletionRequest<'_>,
-    ) -> Result<(HeaderValue, Body), &'static str> {
-        let turns = request
-            .messages
-            .iter()
-            .filter(|message| message.role() == "assistant");
-        let turn = turns.count();
-        let reply = self.0.get(turn).or(self.0.last());
-        let reply = reply.ok_or("there is no recorded reply")?;
+    fn reply(&self, request: &ChatCompletionRequest<'_>) -> Option<axum::response::Response> {
+        let turns = request.messages.iter();
+        let turn = turns
+            .filter(|message| message.role() == "assistant")
+            .count();
+        let reply = self.0.get(turn).or(self.0.last())?;
+        let id = format!("chatcmpl-replay-{turn}");
         let model = request.model.as_deref().unwrap_or("replay");
         let usage = Usage {
             prompt_tokens: Some(0),
@@ -81,19 +69,20 @@ impl Replay {
             total_tokens: Some(0),
             ..Usage::default()
         };
-        let id = format!("chatcmpl-replay-{turn}");
-        if request.is_streamed() {
-            let head = ChunkHead {
-                id: &id,
-                model,
-                includes_usage: request.includes_usage(),
-                ..ChunkHead::default()
-            };
-            let pieces = reply.stream(&head, &usage);
-            Ok((EVENT_STREAM, Body::new(Pieces(pieces))))
-        } else {
-            Ok((JSON, reply.whole(id, model, usage).into()))
+        if !request.is_streamed() {
+            let json = plaincall_wire::write(&whole(reply, id, model, usage));
+            return Some(answer::json(200, json));
         }
+        let head = ChunkHead {
+            id: &id,
+            model,
+            includes_usage: request.includes_usage(),
+            ..ChunkHead::default()
+        };
+        let pieces = pieces(reply, &head, &usage).into_iter();
+        let frames = pieces.map(|piece| Ok::<_, Infallible>(Frame::data(Bytes::from(piece))));
+        let body = Body::new(StreamBody::new(stream::iter(frames)));
+        Some(answer::with(200, EVENT_STREAM, body))
     }
 }
 
@@ -103,74 +92,58 @@ const NOTHING_ELSE: &str = r#"{"error":{"message":"recorded replies answer POST 
 impl LocalModel for Replay {
     fn answer(&self, request: Request<Bytes>) -> Answered {
         let answered = match (request.method(), request.uri().path()) {
-            (&Method::GET, "/v1/models") => Ok((200, JSON, Body::from(MODELS))),
+            (&Method::GET, "/v1/models") => Ok(answer::json(200, MODELS.to_owned())),
             (&Method::POST, "/v1/chat/completions") => match plaincall_wire::read(request.body()) {
-                Ok(request) => match self.complete(&request) {
-                    Ok((content_type, body)) => Ok((200, content_type, body)),
-                    Err(error) => Err(error.into()),
-                },
+                Ok(request) => self
+                    .reply(&request)
+                    .ok_or_else(|| "there is no recorded reply".into()),
                 Err(error) => Err(error.into()),
             },
-            _ => Ok((404, JSON, Body::from(NOTHING_ELSE))),
+            _ => Ok(answer::with(404, JSON, Body::from(NOTHING_ELSE))),
         };
-        let answered =
-            answered.map(|(status, content_type, body)| answer::with(status, content_type, body));
-        Box::pin(ready(answered))
+        Box::pin(std::future::ready(answered))
     }
 }
 
-/// A body whose pieces are all there.
-struct Pieces(VecDeque<Bytes>);
-
-impl HttpBody for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+fn pieces(reply: &RecordedReply, head: &ChunkHead<'_>, usage: &Usage<'_>) -> Vec<Vec<u8>> {
+    let mut writer = ChunkWriter::new(head, 0);
+    let mut pieces = Vec::new();
+    let mut out = Vec::new();
+    writer.role(&mut out);
+    let mut rest = reply.content.as_str();
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
+        rest = after;
+        writer.content(piece, &mut out);
+        pieces.push(std::mem::take(&mut out));
     }
+    writer.finish(&reply.finish_reason, &mut out);
+    if head.includes_usage {
+        writer.usage(usage, &mut out);
+    }
+    done_event(&mut out);
+    pieces.push(out);
+    pieces
 }
 
-impl Recorded {
-    fn stream(&self, head: &ChunkHead<'_>, usage: &Usage<'_>) -> VecDeque<Bytes> {
-        let mut writer = ChunkWriter::new(head, 0);
-        let mut pieces = VecDeque::new();
-        let mut out = Vec::new();
-        writer.role(&mut out);
-        let mut rest = self.0.content.as_str();
-        while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
-            rest = after;
-            writer.content(piece, &mut out);
-            pieces.push_back(std::mem::take(&mut out).into());
-        }
-        writer.finish(&self.0.finish_reason, &mut out);
-        if head.includes_usage {
-            writer.usage(usage, &mut out);
-        }
-        done_event(&mut out);
-        pieces.push_back(out.into());
-        pieces
-    }
-
-    fn whole(&self, id: String, model: &str, usage: Usage<'_>) -> Bytes {
-        let completion = ChatCompletion {
-            id: Some(id.into()),
-            object: Some("chat.completion".into()),
-            created: Some(Json::new(&0)),
-            model: Some(model.into()),
-            choices: Some(vec![Choice {
-                index: Some(0),
-                message: Some(Message::new("assistant", self.0.content.as_str())),
-                finish_reason: Some(self.0.finish_reason.as_str().into()),
-                ..Choice::default()
-            }]),
-            usage: Some(usage),
-            ..ChatCompletion::default()
-        };
-        plaincall_wire::write(&completion).into()
+fn whole<'r>(
+    reply: &'r RecordedReply,
+    id: String,
+    model: &'r str,
+    usage: Usage<'r>,
+) -> ChatCompletion<'r> {
+    ChatCompletion {
+        id: Some(id.into()),
+        object: Some("chat.completion".into()),
+        created: Some(Json::new(&0)),
+        model: Some(model.into()),
+        choices: Some(vec![Choice {
+            index: Some(0),
+            message: Some(Message::new("assistant", reply.content.as_str())),
+            finish_reason: Some(reply.finish_reason.as_str().into()),
+            ..Choice::default()
+        }]),
+        usage: Some(usage),
+        ..ChatCompletion::default()
     }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use crate::body_filter::{CONCEALED, SHORTEST_KEY};
 use crate::counts::Counts;
-use crate::refusal::{CONCEALED, Refusal, SHORTEST_KEY};
+use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::server::access::Caller;
 
@@ -79,12 +80,12 @@ pub(super) struct Ticket {
     begun: Instant,
     /// What has been said so far, if it is told.
     heard: Option<Box<Heard>>,
-    /// The key of the caller.
     caller: String,
-    /// Its place among those that are answered at one time.
-    place: Option<Arc<OwnedSemaphorePermit>>,
-    /// The room that its body takes.
-    room: Option<OwnedSemaphorePermit>,
+    /// Its place among those that are answered at one time. It is free when neither the request nor the body of its answer
+    /// is left.
+    pub(super) place: Option<Arc<OwnedSemaphorePermit>>,
+    /// The room that its body takes, until the model's server has it and nothing of it is needed here again.
+    pub(super) room: Option<OwnedSemaphorePermit>,
 }
 
 impl Ticket {
@@ -112,24 +113,8 @@ impl Ticket {
         self.report.first_piece.get_or_insert(self.begun.elapsed());
     }
 
-    /// It is let in. The place is free again when neither the request nor the body of its answer is left.
-    pub(super) fn place(&mut self, place: &Arc<OwnedSemaphorePermit>) {
-        self.place = Some(Arc::clone(place));
-    }
-
-    /// How long is waited for the client to take a piece of the answer.
     pub(super) fn patience(&self) -> Duration {
         self.shared.config.timeouts.idle
-    }
-
-    /// Its body takes this room.
-    pub(super) fn room(&mut self, room: Option<OwnedSemaphorePermit>) {
-        self.room = room;
-    }
-
-    /// The model's server has its body, and nothing of it is needed here again.
-    pub(super) fn body_is_sent(&mut self) {
-        self.room = None;
     }
 
     /// Who asks. The key is nowhere told, but its place is.
@@ -138,7 +123,6 @@ impl Ticket {
         self.report.key = caller.place;
     }
 
-    /// The model's server is asked this.
     pub(super) fn asked(&mut self, body: &[u8]) {
         if let Some(heard) = &mut self.heard {
             let mut asked = Vec::new();
@@ -147,21 +131,18 @@ impl Ticket {
         }
     }
 
-    /// The model's server says this.
     pub(super) fn said(&mut self, piece: &[u8]) {
         if let Some(heard) = &mut self.heard {
             hear(&mut heard.said, piece);
         }
     }
 
-    /// The client gets this.
     pub(super) fn given(&mut self, piece: &[u8]) {
         if let Some(heard) = &mut self.heard {
             hear(&mut heard.given, piece);
         }
     }
 
-    /// The request ends with this status.
     pub(super) fn end(&mut self, status: u16, error: Option<&Refusal>) {
         self.report.is_abandoned = false;
         self.report.status = status;
@@ -183,16 +164,11 @@ impl Ticket {
             caller,
             ..
         } = self;
-        let keys = [
-            caller.as_str(),
-            shared.config.upstream.key().unwrap_or_default(),
-        ];
-        let keys = || keys.into_iter();
-        for text in [&mut report.model, &mut report.request_id] {
+        let own = shared.config.upstream.key().unwrap_or_default();
+        let keys = || [caller.as_str(), own].into_iter();
+        let texts = [&mut report.model, &mut report.request_id].into_iter();
+        for text in texts.chain(&mut report.error) {
             leave_out(text, keys());
-        }
-        if let Some(error) = &mut report.error {
-            leave_out(error, keys());
         }
         let Some(heard) = heard.take() else { return };
         let known = || keys().chain(shared.config.keys.iter().map(String::as_str));

@@ -8,8 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
-use hyper::body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
@@ -49,7 +47,6 @@ impl Socket {
         }
     }
 
-    /// Whether the client lets us wait for a request too long.
     fn poll_no_request(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let turn = self.turns.now();
         if is_ours(turn) {
@@ -231,15 +228,8 @@ impl Turns {
     }
 }
 
-/// Our turn.
+/// Our turn, until it is dropped.
 pub(super) struct Turn(Turns);
-
-impl Turn {
-    /// A body whose end is that of the turn.
-    pub(super) fn until_taken(self, body: Body) -> BodyOfTurn {
-        BodyOfTurn { body, _turn: self }
-    }
-}
 
 impl Drop for Turn {
     fn drop(&mut self) {
@@ -248,31 +238,5 @@ impl Drop for Turn {
         if let Some(waiting) = waiting {
             waiting.wake();
         }
-    }
-}
-
-/// The body of an answer, which is our turn.
-pub(super) struct BodyOfTurn {
-    body: Body,
-    _turn: Turn,
-}
-
-impl HttpBody for BodyOfTurn {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

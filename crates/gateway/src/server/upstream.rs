@@ -59,7 +59,6 @@ impl Upstream {
         Self::Local(Arc::new(model))
     }
 
-    /// The key that the model's server wants.
     pub(super) fn key(&self) -> Option<&str> {
         match self {
             Self::Http { key, .. } => key.as_deref(),
@@ -80,13 +79,10 @@ impl fmt::Debug for Upstream {
     }
 }
 
-/// The way to the model's server.
 pub(crate) struct Connection {
     way: Way,
     timeouts: Timeouts,
-    /// The key of the gateway's own.
     key: Option<String>,
-    /// Whether the model's server gets the key that the client shows.
     passes_keys: bool,
     /// Becomes true when what has not been answered will not be any more.
     is_over: watch::Receiver<bool>,
@@ -97,10 +93,8 @@ enum Way {
     Local(Arc<dyn LocalModel>),
 }
 
-/// An answer whose head has come, with a status of success.
 pub(super) struct Answer {
     response: HttpResponse,
-    /// Headers that are for the client.
     pub(super) headers: HeaderMap,
     /// What has come and has not been taken.
     rest: Bytes,
@@ -127,7 +121,6 @@ impl Connection {
         })
     }
 
-    /// Asks for a completion. The body is that of the request.
     pub(super) async fn complete(
         &self,
         body: Vec<u8>,
@@ -181,8 +174,7 @@ impl Connection {
     ///
     /// A client can mend nothing about a key that is not its own, and would take the refusal of that key for one of its
     /// own key.
-    fn told(&self, mut refusal: Refusal) -> Refusal {
-        self.conceal(&mut refusal);
+    fn told(&self, refusal: Refusal) -> Refusal {
         if self.passes_keys || !matches!(refusal.status, 401 | 403) {
             return refusal;
         }
@@ -198,14 +190,6 @@ impl Connection {
         told
     }
 
-    /// Leaves the gateway's own key out of what a client is told.
-    pub(super) fn conceal(&self, refusal: &mut Refusal) {
-        if let Some(key) = &self.key {
-            refusal.conceal(key);
-        }
-    }
-
-    /// The gateway's own key.
     pub(super) fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
@@ -270,7 +254,6 @@ impl Connection {
         Err(refusal)
     }
 
-    /// Asks, and waits for the head of the answer.
     async fn head(
         &self,
         method: &Method,
@@ -305,7 +288,6 @@ impl Answer {
         self.response.status()
     }
 
-    /// The value of a header of the model's server.
     pub(super) fn header(&self, name: &HeaderName) -> Option<&HeaderValue> {
         self.response.headers().get(name)
     }
@@ -338,7 +320,6 @@ impl Answer {
         }
     }
 
-    /// The whole body.
     pub(super) async fn whole(&mut self, most: usize) -> Result<Vec<u8>, Refusal> {
         let begun = std::mem::take(&mut self.rest).into();
         tokio::select! {
@@ -382,7 +363,6 @@ impl Answer {
     }
 }
 
-/// What is told of a page that came in the place of an answer.
 fn page(status: u16, title: &str) -> String {
     let colon = if title.is_empty() { "" } else { ": " };
     format!("the model's server answered with a page, status {status}{colon}{title}")

@@ -21,7 +21,6 @@ use crate::translate::text_part;
 const OLD_RESULT: &str = "function";
 const OLD_CALL: &str = "function_call";
 
-/// What stands between results and what the user says behind them.
 const LABEL: &str = "\nThe user writes:\n\n";
 
 /// Takes the messages one after another and gives those for the model.
@@ -63,7 +62,6 @@ impl<'o, 'r> Conversation<'o, 'r> {
         }
     }
 
-    /// Takes the next message.
     pub(super) fn add(&mut self, mut message: Message<'r>) -> Result<(), DialectError> {
         match message.role() {
             "tool" | OLD_RESULT => {
@@ -103,7 +101,6 @@ impl<'o, 'r> Conversation<'o, 'r> {
         Ok(())
     }
 
-    /// All messages.
     pub(super) fn finish(mut self) -> Result<Vec<Message<'r>>, DialectError> {
         let last = self.told_results()?;
         self.told.extend(last);
@@ -130,7 +127,6 @@ impl<'o, 'r> Conversation<'o, 'r> {
         self.results.push(result);
     }
 
-    /// The results of the last turn as a message.
     fn told_results(&mut self) -> Result<Option<Message<'r>>, DialectError> {
         let calls = std::mem::take(&mut self.calls);
         let given = std::mem::take(&mut self.results);
@@ -155,7 +151,6 @@ impl<'o, 'r> Conversation<'o, 'r> {
         Ok(Some(message))
     }
 
-    /// A turn of the model.
     fn turn(&mut self, mut message: Message<'r>) -> Result<Message<'r>, DialectError> {
         let calls = past_calls(&mut message);
         if calls.is_empty() {
@@ -204,12 +199,10 @@ impl<'o, 'r> Conversation<'o, 'r> {
         Ok(message)
     }
 
-    /// A text of somebody outside, escaped.
     fn escaped_text(&self, text: Cow<'r, str>) -> Cow<'r, str> {
         self.passage.foreign_alone(Foreign::new(text))
     }
 
-    /// A content of somebody outside, escaped.
     fn escaped(&self, content: Content<'r>) -> Content<'r> {
         let mut parts = match content {
             Content::Text(text) => {
@@ -305,7 +298,6 @@ fn past_call<'r>(function: CalledFunction<'r>, id: Cow<'r, str>) -> Past<'r> {
     }
 }
 
-/// The call of a message from before there were several.
 fn old_call(message: &Message<'_>) -> Option<CalledFunction<'static>> {
     let call = message.unknown.get(OLD_CALL)?;
     let call: Option<CalledFunction<'_>> = call.read().ok()?;
@@ -345,7 +337,6 @@ fn joined<'r>(results: Message<'r>, label: &str, mut message: Message<'r>) -> Me
     message
 }
 
-/// A content as parts, and further ones.
 fn parts<'r>(content: Option<Content<'r>>, more: Vec<ContentPart<'r>>) -> Vec<ContentPart<'r>> {
     let mut parts = match content {
         None => Vec::new(),

@@ -11,9 +11,7 @@ use crate::translate::conversation::past_calls;
 #[derive(Default)]
 pub(super) struct Texts<'r> {
     plain: Vec<Cow<'r, str>>,
-    /// Definitions of tools, the form of the answer.
     json: Vec<Cow<'r, str>>,
-    /// Names, ids and arguments of calls, which the model has made.
     calls: Vec<Cow<'r, str>>,
 }
 

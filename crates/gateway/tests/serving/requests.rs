@@ -488,7 +488,7 @@ async fn odd_tools() {
             assert_eq!((found, report.counts.calls), (counts, 1));
             let (_, metrics) = gateway.get("/metrics").await;
             for (name, count) in [("loosened", counts.0), ("dropped", counts.1)] {
-                let line = format!("plaincall_tools_{name}_total {count}");
+                let line = format!("plaincall_{name}_tools_total {count}");
                 assert!(metrics.lines().any(|found| found == line), "{metrics}");
             }
             let asked = server.seen().requests[0].json();

@@ -2,293 +2,324 @@
 
 use std::path::Path;
 
-use plaincall_call::{Effect, SpecError, ToolSpec, did_you_mean};
-use toml::de::DeValue;
+use plaincall_call::{Effect, Parameter, ParameterKind, Schema, SpecError, ToolSpec, did_you_mean};
+use plaincall_config::tools::{self, RetryTable, ToolTable};
+use plaincall_config::{Document, Node, Place, Value, child};
+use serde_json::{Map, Value as Json};
 
-use super::choice::{Choice, choice};
-use super::mistake::Mistakes;
-use super::retry::retry;
-use super::table::{Entry, Table};
-use super::{parameters, size, time};
 use crate::command::{Command, CommandPlace};
 use crate::tool::Tool;
-use crate::tool_policy::Dependents;
+use crate::tool_policy::{Dependents, Retry};
+use crate::toolbox::NO_RETRY_OF_WRITES;
 
-/// What `[tools.NAME]` may hold.
-const KEYS: [&str; 18] = [
-    "description",
-    "parameters",
-    "command",
-    "shell",
-    "effect",
-    "timeout",
-    "grace",
-    "retry",
-    "dependents",
-    "fallback",
-    "finishes",
-    "max_concurrent",
-    "exclusive",
-    "output_limit",
-    "directory",
-    "environment",
-    "positional",
-    "body",
-];
-
-const EFFECTS: [Choice<Effect>; 3] = [
-    ("read", "changes nothing", Effect::Read),
-    (
-        "idempotent",
-        "twice is the same as once",
-        Effect::Idempotent,
-    ),
-    ("write", "", Effect::Write),
-];
-
-const DEPENDENTS: [Choice<bool>; 2] = [
-    ("skip", "they do not run", false),
-    ("run", "they run and see that it failed", true),
-];
-
-/// One tool; `None` after a mistake that leaves nothing to go on with.
-pub(super) fn tool(
-    table: &Table<'_, '_>,
-    path: &Path,
-    mistakes: &mut Mistakes<'_>,
-) -> Option<Tool> {
-    table.refuse_other_keys("a tool", &KEYS, mistakes);
-    let spec = spec(table, mistakes);
-    let command = command(table, path, mistakes);
-    let settings = settings(table, spec.as_ref().map(|spec| spec.effect), mistakes);
-    let tool = match Tool::command(spec?, command?) {
-        Ok(tool) => tool,
-        Err(error) => {
-            for problem in error.problems {
-                let span = span_in_command(table, problem.place);
-                let placeholder = problem.placeholder.as_deref().unwrap_or_default();
-                let span = mistakes.narrow(span, placeholder, problem.occurrence);
-                mistakes.add(span, problem.message);
-            }
-            return None;
-        }
-    };
-    Some(settings.into_iter().fold(tool, |tool, set| set(tool)))
-}
-
-/// Something that is set in a tool.
-type Setting = Box<dyn FnOnce(Tool) -> Tool>;
-
-/// How calls of the tool may run.
-fn settings(
-    table: &Table<'_, '_>,
-    effect: Option<Effect>,
-    mistakes: &mut Mistakes<'_>,
-) -> Vec<Setting> {
-    let mut settings: Vec<Setting> = Vec::new();
-    for entry in table.entries() {
-        settings.extend(setting(&entry, effect, mistakes));
-    }
-    if let (Some(_), Some(fallback)) = (table.get("dependents"), table.get("fallback")) {
-        let message =
-            "a tool has either `dependents` or `fallback`: with a fallback its dependents run";
-        mistakes.add(fallback.key_span(), message);
-    }
-    settings
-}
-
-fn setting(
-    entry: &Entry<'_, '_>,
-    effect: Option<Effect>,
-    mistakes: &mut Mistakes<'_>,
-) -> Option<Setting> {
-    Some(match entry.key() {
-        "timeout" => {
-            let timeout = time::time(entry, mistakes)?;
-            Box::new(move |tool| tool.timeout(timeout))
-        }
-        "grace" => {
-            let grace = time::time_or_none(entry, mistakes)?;
-            Box::new(move |tool| tool.grace(grace))
-        }
-        "retry" => {
-            let retry = retry(entry, effect, mistakes)?;
-            Box::new(move |tool| tool.retry(retry))
-        }
-        "dependents" => {
-            let run = choice(entry, "way for dependents", &DEPENDENTS, mistakes)?;
-            let dependents = if run {
-                Dependents::Run
-            } else {
-                Dependents::Skip
-            };
-            Box::new(move |tool| tool.dependents(dependents))
-        }
-        "fallback" => {
-            let fallback = Dependents::Fallback(entry.string(mistakes)?.to_owned());
-            Box::new(move |tool| tool.dependents(fallback))
-        }
-        "finishes" if entry.boolean(mistakes)? => Box::new(Tool::finishes),
-        "max_concurrent" => {
-            let count = entry.count_from(1, mistakes)?;
-            Box::new(move |tool| tool.max_concurrent(count))
-        }
-        "exclusive" if entry.boolean(mistakes)? => Box::new(Tool::exclusive),
-        _ => return None,
-    })
-}
-
-fn spec(table: &Table<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<ToolSpec> {
-    let mut spec = ToolSpec::new(table.name());
-    if let Some(entry) = table.get("description") {
-        spec = spec.describe(entry.string(mistakes).unwrap_or_default());
-    }
-    if let Some(entry) = table.get("effect") {
-        spec = spec.effect(effect(&entry, mistakes).unwrap_or_default());
-    }
-    if let Some(entry) = table.get("positional") {
-        let names = entry.strings(mistakes)?;
-        spec = spec.positional(names);
-    }
-    if let Some(entry) = table.get("body") {
-        spec = spec.body(entry.string(mistakes)?);
-    }
-    if let Some(entry) = table.get("parameters") {
-        spec = parameters::parameters(spec, &entry, mistakes)?;
-    }
-    if let Err(error) = spec.check() {
-        let names = named_parameters(&spec, &error);
-        mistakes.add(
-            span_in_spec(table, &error),
-            format!("{}{names}", error.message),
-        );
-        return None;
-    }
-    Some(spec)
-}
-
-/// What could have been written, where `body` or `positional` names no parameter.
-fn named_parameters(spec: &ToolSpec, error: &SpecError) -> String {
-    let mut segments = error.at.split('/').skip(1);
-    let name = match (segments.next(), segments.next()) {
-        (Some("body"), None) => spec.body.as_deref(),
-        (Some("positional"), Some(index)) => {
-            let index: Option<usize> = index.parse().ok();
-            let positional = spec.positional.as_deref().unwrap_or_default();
-            index
-                .and_then(|index| positional.get(index))
-                .map(String::as_str)
-        }
-        _ => None,
-    };
-    match name {
-        Some(name) if spec.get(name).is_none() => {
-            let names = spec
-                .parameters()
-                .iter()
-                .map(|one| format!("`{}`", one.name));
-            let names: Vec<String> = names.collect();
-            match names.as_slice() {
-                [] => "; the tool has no parameters".to_owned(),
-                names => format!(
-                    "; the parameters are {}{}",
-                    names.join(", "),
-                    did_you_mean(name, spec.parameters().iter().map(|one| one.name.as_str()))
-                ),
-            }
-        }
-        _ => String::new(),
-    }
-}
-
-pub(super) fn effect(entry: &Entry<'_, '_>, mistakes: &mut Mistakes<'_>) -> Option<Effect> {
-    choice(entry, "effect", &EFFECTS, mistakes)
-}
-
-fn command(table: &Table<'_, '_>, path: &Path, mistakes: &mut Mistakes<'_>) -> Option<Command> {
-    let mut command = match (table.get("command"), table.get("shell")) {
-        (Some(entry), None) => Command::new(command_line(&entry, mistakes)?),
-        (None, Some(entry)) => Command::shell(entry.string(mistakes)?),
-        (Some(_), Some(shell)) => {
-            let message = "a tool has either `command` or `shell`; this one has both";
-            mistakes.add(shell.key_span(), message);
-            return None;
-        }
-        (None, None) => {
-            let name = table.name();
-            let message = format!(
-                "the tool `{name}` says nothing about what to run; write `command = [\"program\", \"argument\"]` or `shell = \"script\"`"
-            );
-            mistakes.add(table.name_span(), message);
-            return None;
-        }
-    };
-    if let Some(entry) = table.get("directory") {
-        command = command.directory(entry.string(mistakes)?);
-    }
-    if let Some(entry) = table.get("environment") {
-        command = command.environment(entry.strings(mistakes)?);
-    }
-    if let Some(entry) = table.get("output_limit") {
-        command = command.output_limit(size::size(&entry, mistakes)?);
-    }
-    if let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) {
-        command = command.tools_directory(folder);
-    }
-    Some(command)
-}
-
-fn command_line<'t>(entry: &Entry<'t, '_>, mistakes: &mut Mistakes<'_>) -> Option<Vec<&'t str>> {
-    if let DeValue::String(line) = entry.value() {
+/// Reads the tool at a pointer; `None` if a problem leaves nothing to make one of.
+pub(super) fn tool(document: &mut Document, name: &str, at: &str, path: &Path) -> Option<Tool> {
+    let line = document.root().get(&child(at, "command"));
+    if let Some(Value::Text(line)) = line.map(|node| &node.value) {
         let message = format!(
             "`command` must be a list: the program, then each argument; for a shell command line, write `shell = \"{line}\"`"
         );
-        mistakes.add(entry.span(), message);
+        document.problem(&Place::value(child(at, "command")), message);
+    }
+    let before = document.count();
+    let table: ToolTable = document.read(at)?;
+    let mut reader = Reader { document, name, at };
+    let retry = reader.retry(&table);
+    if table.dependents.is_some() && table.fallback.is_some() {
+        let message =
+            "a tool has either `dependents` or `fallback`: with a fallback its dependents run";
+        reader.problem(&Place::key(reader.below("fallback")), message);
+    }
+    let spec = reader.spec(&table);
+    let command = reader.command(&table, path);
+    let mut tool = reader.with_command(&table, spec?, command?)?;
+    if document.count() > before {
         return None;
     }
-    entry.strings(mistakes)
+    if let Some(timeout) = table.timeout {
+        tool = tool.timeout(timeout.0);
+    }
+    if let Some(grace) = table.grace {
+        tool = tool.grace(grace.0);
+    }
+    if let Some(retry) = retry {
+        tool = tool.retry(retry);
+    }
+    if let Some(count) = table.max_concurrent {
+        tool = tool.max_concurrent(count.get());
+    }
+    tool = match (table.fallback, table.dependents) {
+        (Some(fallback), _) => tool.dependents(Dependents::Fallback(fallback)),
+        (None, Some(tools::Dependents::Run)) => tool.dependents(Dependents::Run),
+        (None, Some(tools::Dependents::Skip) | None) => tool,
+    };
+    tool = if table.finishes {
+        tool.finishes()
+    } else {
+        tool
+    };
+    Some(if table.exclusive {
+        tool.exclusive()
+    } else {
+        tool
+    })
 }
 
-fn span_in_command(table: &Table<'_, '_>, place: CommandPlace) -> std::ops::Range<usize> {
-    let line = || table.get("command").or_else(|| table.get("shell"));
-    let entry = match place {
-        CommandPlace::Whole | CommandPlace::Element(_) => line(),
-        CommandPlace::Directory => table.get("directory").or_else(line),
-        CommandPlace::Environment(_) => table.get("environment"),
-    };
-    match (entry, place) {
-        (Some(entry), CommandPlace::Element(index) | CommandPlace::Environment(index)) => {
-            entry.element_span(index)
+/// A tool that is being read.
+struct Reader<'d> {
+    document: &'d mut Document,
+    name: &'d str,
+    at: &'d str,
+}
+
+impl Reader<'_> {
+    fn below(&self, pointer: &str) -> String {
+        format!("{}/{pointer}", self.at)
+    }
+
+    fn problem(&mut self, place: &Place, message: impl Into<String>) {
+        self.document.problem(place, message);
+    }
+
+    /// Whether none of these keys has a problem.
+    fn are_sound(&self, keys: &[&str]) -> bool {
+        let mut keys = keys.iter();
+        keys.all(|key| !self.document.is_wrong(&self.below(key)))
+    }
+
+    fn retry(&mut self, table: &ToolTable) -> Option<Retry> {
+        let RetryTable {
+            attempts,
+            first_wait,
+            longest_wait,
+        } = table.retry?;
+        if table.effect.unwrap_or_default() == Effect::Write && self.are_sound(&["effect"]) {
+            self.problem(&Place::key(self.below("retry")), NO_RETRY_OF_WRITES);
         }
-        (Some(entry), _) => entry.span(),
-        (None, _) => table.name_span(),
+        if attempts < 2 {
+            let message =
+                "a retry needs a whole number of starts from 2 on, the first start counted";
+            self.problem(&Place::value(self.below("retry/attempts")), message);
+        }
+        let mut retry = Retry::attempts(attempts);
+        retry.first_wait = first_wait.map_or(retry.first_wait, |time| time.0);
+        let usual = retry.longest_wait.max(retry.first_wait);
+        retry.longest_wait = longest_wait.map_or(usual, |time| time.0);
+        if retry.longest_wait < retry.first_wait {
+            let message = "`longest_wait` is shorter than `first_wait`; no wait would be as long as the first one should be";
+            self.problem(&Place::value(self.below("retry/longest_wait")), message);
+        }
+        Some(retry)
+    }
+
+    fn spec(&mut self, table: &ToolTable) -> Option<ToolSpec> {
+        if !self.are_sound(&["parameters", "positional", "body"]) {
+            return None;
+        }
+        let mut spec = ToolSpec::new(self.name)
+            .describe(table.description.as_deref().unwrap_or_default())
+            .effect(table.effect.unwrap_or_default());
+        if let Some(names) = &table.positional {
+            spec = spec.positional(names);
+        }
+        if let Some(name) = &table.body {
+            spec = spec.body(name);
+        }
+        let parameters = table.parameters.clone().unwrap_or_default();
+        let is_schema = is_schema(&parameters);
+        spec = if is_schema {
+            self.by_schema(spec, parameters)?
+        } else {
+            self.short_form(spec, &parameters)?
+        };
+        if let Err(error) = spec.check() {
+            let names = named_parameters(&spec, &error);
+            let place = self.place_in_spec(&error.at, is_schema);
+            self.problem(&place, format!("{}{names}", error.message));
+            return None;
+        }
+        Some(spec)
+    }
+
+    fn by_schema(&mut self, spec: ToolSpec, schema: Map<String, Json>) -> Option<ToolSpec> {
+        let at = self.below("parameters");
+        if !schema.contains_key("type") {
+            let message = "`type = \"object\"` is missing; every JSON Schema of parameters has it";
+            self.problem(&Place::Key(at), message);
+            return None;
+        }
+        let read = spec.parameters_from_schema(&Json::Object(schema));
+        read.map_err(|error| self.problem(&Place::Key(at + &error.at), error.message))
+            .ok()
+    }
+
+    fn short_form(&mut self, mut spec: ToolSpec, given: &Map<String, Json>) -> Option<ToolSpec> {
+        let before = self.document.count();
+        for (name, value) in given {
+            let at = child(&self.below("parameters"), name);
+            match value {
+                Json::Object(schema) => {
+                    let mut schema = schema.clone();
+                    let is_optional = match schema.remove("optional") {
+                        None => false,
+                        Some(Json::Bool(is_optional)) => is_optional,
+                        Some(_) => {
+                            let place = Place::value(child(&at, "optional"));
+                            self.problem(&place, "`optional` is true or false");
+                            continue;
+                        }
+                    };
+                    let schema = Json::Object(schema);
+                    if let Err(error) = Schema::new(schema.clone()).check() {
+                        self.problem(&Place::Key(at + &error.at), error.message);
+                        continue;
+                    }
+                    let parameter = Parameter::from_schema(name, schema);
+                    spec = spec.parameter(if is_optional {
+                        parameter.optional()
+                    } else {
+                        parameter
+                    });
+                }
+                value => {
+                    if let Some(parameter) = value.as_str().and_then(|kind| short(name, kind)) {
+                        spec = spec.parameter(parameter);
+                        continue;
+                    }
+                    let kind = self.document.root().get(&at).map(Node::kind);
+                    let message = format!(
+                        "the parameter `{name}` is {}; write string, number, integer, boolean, array, object or any, with `?` if a call may leave it out, or a JSON Schema as a table",
+                        kind.unwrap_or_default()
+                    );
+                    self.problem(&Place::Value(at), message);
+                }
+            }
+        }
+        (self.document.count() == before).then_some(spec)
+    }
+
+    fn command(&mut self, table: &ToolTable, path: &Path) -> Option<Command> {
+        if !self.are_sound(&[
+            "command",
+            "shell",
+            "directory",
+            "environment",
+            "output_limit",
+        ]) {
+            return None;
+        }
+        let mut command = match (&table.command, &table.shell) {
+            (Some(elements), None) => Command::new(elements),
+            (None, Some(script)) => Command::shell(script),
+            (Some(_), Some(_)) => {
+                let message = "a tool has either `command` or `shell`; this one has both";
+                self.problem(&Place::key(self.below("shell")), message);
+                return None;
+            }
+            (None, None) => {
+                let message = format!(
+                    "the tool `{}` has no command; write `command = [\"program\", \"argument\"]` or `shell = \"script\"`",
+                    self.name
+                );
+                self.problem(&Place::key(self.at), message);
+                return None;
+            }
+        };
+        if let Some(directory) = &table.directory {
+            command = command.directory(directory);
+        }
+        if let Some(limit) = table.output_limit {
+            command = command.output_limit(limit.0);
+        }
+        if let Some(folder) = path.parent().filter(|folder| folder.is_absolute()) {
+            command = command.tools_directory(folder);
+        }
+        Some(command.environment(&table.environment))
+    }
+
+    fn with_command(
+        &mut self,
+        table: &ToolTable,
+        spec: ToolSpec,
+        command: Command,
+    ) -> Option<Tool> {
+        let error = match Tool::command(spec, command) {
+            Ok(tool) => return Some(tool),
+            Err(error) => error,
+        };
+        let line = if table.command.is_some() {
+            "command"
+        } else {
+            "shell"
+        };
+        for problem in error.problems {
+            let pointer = match problem.place {
+                CommandPlace::Element(index) => format!("{line}/{index}"),
+                CommandPlace::Directory if table.directory.is_some() => "directory".to_owned(),
+                CommandPlace::Whole | CommandPlace::Directory => line.to_owned(),
+                CommandPlace::Environment(index) => format!("environment/{index}"),
+            };
+            let part = problem.placeholder.unwrap_or_default();
+            let place = Place::Within(self.below(&pointer), part, problem.occurrence);
+            self.problem(&place, problem.message);
+        }
+        None
+    }
+
+    /// Where a problem is that the check of the definition found.
+    fn place_in_spec(&self, at: &str, is_schema: bool) -> Place {
+        let (first, rest) = match at.trim_start_matches('/').split_once('/') {
+            Some((first, rest)) => (first, rest),
+            None => (at.trim_start_matches('/'), ""),
+        };
+        match (first, is_schema) {
+            ("parameters", true) => {
+                Place::Key(self.below(&format!("parameters/properties/{rest}")))
+            }
+            ("properties", true) => Place::Key(self.below(&format!("parameters{at}"))),
+            ("parameters" | "properties", false) => {
+                Place::Key(self.below(&format!("parameters/{rest}")))
+            }
+            ("", _) => Place::key(self.at),
+            _ => Place::Value(self.at.to_owned() + at),
+        }
     }
 }
 
-fn span_in_spec(table: &Table<'_, '_>, error: &SpecError) -> std::ops::Range<usize> {
-    let mut segments = error.at.split('/').skip(1);
-    match (segments.next(), segments.next()) {
-        (Some(key), Some(index)) if key == "positional" => {
-            let entry = table.get(key);
-            entry.map_or(table.name_span(), |entry| {
-                entry.element_span(index.parse().unwrap_or(0))
-            })
-        }
-        (Some("parameters"), Some(name)) => {
-            let entry = table.get("parameters");
-            entry.map_or(table.name_span(), |entry| {
-                parameters::parameter_span(&entry, name)
-            })
-        }
-        (Some("properties"), Some(_)) => {
-            let entry = table.get("parameters");
-            entry.map_or(table.name_span(), |entry| {
-                parameters::schema_span(&entry, &error.at)
-            })
-        }
-        (Some(key), _) => table
-            .get(key)
-            .map_or(table.name_span(), |entry| entry.span()),
-        (None, _) => table.name_span(),
+/// A parameter of the short form could be called `type` too, but it would hardly be an object.
+fn is_schema(parameters: &Map<String, Json>) -> bool {
+    parameters.get("properties").is_some_and(Json::is_object)
+        || parameters.get("type").is_some_and(|kind| kind == "object")
+}
+
+fn short(name: &str, text: &str) -> Option<Parameter> {
+    match text.strip_suffix('?') {
+        Some(kind) => Some(Parameter::new(name, ParameterKind::from_name(kind)?).optional()),
+        None => Some(Parameter::new(name, ParameterKind::from_name(text)?)),
+    }
+}
+
+/// The end of a message about `body` or `positional` that names no parameter.
+fn named_parameters(spec: &ToolSpec, error: &SpecError) -> String {
+    let positional = spec.positional.as_deref().unwrap_or_default();
+    let name = match error.at.strip_prefix("/positional/") {
+        Some(index) => index
+            .parse()
+            .ok()
+            .and_then(|index: usize| positional.get(index)),
+        None => spec.body.as_ref().filter(|_| error.at == "/body"),
+    };
+    let Some(name) = name.filter(|name| spec.get(name).is_none()) else {
+        return String::new();
+    };
+    let names = || spec.parameters().iter().map(|one| one.name.as_str());
+    let quoted: Vec<String> = names().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => "; the tool has no parameters".to_owned(),
+        quoted => format!(
+            "; the parameters are {}{}",
+            quoted.join(", "),
+            did_you_mean(name, names())
+        ),
     }
 }

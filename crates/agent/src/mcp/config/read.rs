@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plaincall::call::{did_you_mean, nearest_name};
-use plaincall::{Effect, Mistake, Pattern, read_time};
+use plaincall::{Effect, Pattern};
+use plaincall_config::Time;
 
 use super::expand::expand;
-use super::tree::{Key, Node, Value, read};
+use super::tree::{Key, Node, Value, problems, read};
 use super::{McpConfig, McpConfigError, McpEffect, McpReach, McpServer};
 
 /// What the table of servers is called at the top of a file.
@@ -81,11 +82,11 @@ pub(super) fn config(
     if reader.mistakes.is_empty() {
         return Ok(McpConfig {
             servers,
-            passed_over: Mistake::at(text, reader.passed_over),
+            passed_over: problems(text, reader.passed_over),
         });
     }
     Err(McpConfigError {
-        mistakes: Mistake::at(text, reader.mistakes),
+        mistakes: problems(text, reader.mistakes),
     })
 }
 
@@ -377,10 +378,9 @@ impl Reader<'_> {
 
     fn timeout(&mut self, key: &Key, node: &Node) -> Option<Duration> {
         let time = match &node.value {
-            Value::Text(text) | Value::Number(text) => read_time(text),
+            Value::Text(text) | Value::Number(text) => text.parse().ok().map(|time: Time| time.0),
             _ => None,
         };
-        let time = time.filter(|time| !time.is_zero());
         if time.is_none() {
             self.refuse(
                 &key.name,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use plaincall::Mistake;
+use plaincall::Problem;
 use toml::de::{DeTable, DeValue};
 
 /// How many characters of a text a message shows.
@@ -59,24 +59,47 @@ impl Node {
     }
 }
 
+/// The problems at these places of a text.
+pub(super) fn problems(text: &str, mut found: Vec<(Range<usize>, String)>) -> Vec<Problem> {
+    found.sort_by_key(|(span, _)| span.start);
+    let (mut place, mut line, mut column) = (0, 1, 1);
+    let problems = found.into_iter().map(|(span, message)| {
+        let passed = text.get(place..span.start).unwrap_or_default();
+        line += passed.matches('\n').count();
+        column = match passed.rsplit_once('\n') {
+            Some((_, last)) => 1 + last.chars().count(),
+            None => column + passed.chars().count(),
+        };
+        place += passed.len();
+        Problem {
+            line,
+            column,
+            span,
+            pointer: String::new(),
+            message,
+        }
+    });
+    problems.collect()
+}
+
 /// Reads a file: JSON if it begins with a table or a comment of that form, with comments and commas at the end of lists as some editors write
 /// them; else TOML.
 ///
 /// # Errors
 /// What keeps the text from being either.
-pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
+pub(super) fn read(text: &str) -> Result<Node, Vec<Problem>> {
     let begins_as_json = text
         .trim_start_matches('\u{feff}')
         .trim_start()
         .starts_with(['{', '/']);
     if begins_as_json {
-        of_json(text).map_err(|mistake| Mistake::at(text, vec![mistake]))
+        of_json(text).map_err(|mistake| problems(text, vec![mistake]))
     } else {
         of_toml(text)
     }
 }
 
-fn of_toml(text: &str) -> Result<Node, Vec<Mistake>> {
+fn of_toml(text: &str) -> Result<Node, Vec<Problem>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(Node {
@@ -93,7 +116,7 @@ fn of_toml(text: &str) -> Result<Node, Vec<Mistake>> {
         }
         (span, error.message().to_owned())
     };
-    Err(Mistake::at(text, errors.iter().map(mistake).collect()))
+    Err(problems(text, errors.iter().map(mistake).collect()))
 }
 
 fn table(table: &DeTable<'_>) -> Value {

@@ -8,6 +8,7 @@ use crate::bulk;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::server::Shared;
+use crate::server::incoming::overloaded;
 use crate::translate::{Caller, Translation, translate};
 
 /// The longest name of a model that is reported, in bytes.
@@ -16,9 +17,7 @@ const LONGEST_MODEL: usize = 128;
 /// dealt with on a thread of its own, of which there are few.
 const SHORT: usize = 256 << 10;
 
-/// What is to be done for a request.
 pub(super) struct Prepared {
-    /// The model that it names, cut.
     pub(super) model: String,
     pub(super) is_streamed: bool,
     pub(super) task: Task,
@@ -45,13 +44,9 @@ pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) 
     let wait = shared.config.timeouts.body;
     let turn = Arc::clone(&shared.long_bodies).acquire_owned();
     let Ok(Ok(turn)) = tokio::time::timeout(wait, turn).await else {
-        let error = ErrorObject::new(
-            "overloaded_error",
+        return refused(overloaded(
             "the gateway has too many long requests: try again soon",
-        );
-        let mut refusal = Refusal::new(503, error);
-        refusal.retry_after = Some("1".to_owned());
-        return refused(refusal);
+        ));
     };
     let shared = Arc::clone(shared);
     let caller = caller.to_owned();
@@ -93,7 +88,8 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
     let model = request.model.as_deref().unwrap_or_default();
     let settings = shared.config.settings_for(model);
     let is_streamed = request.is_streamed();
-    let model = short(model).to_owned();
+    let longest = model.floor_char_boundary(LONGEST_MODEL);
+    let model = model.get(..longest).unwrap_or_default().to_owned();
     let caller = Caller {
         secret: &shared.config.secret,
         key: caller,
@@ -112,10 +108,7 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
                 plan,
             }
         }
-        Ok(Translation::Unchanged(request)) => {
-            drop(request);
-            Task::Pass(body)
-        }
+        Ok(Translation::Unchanged(_)) => Task::Pass(body),
         Err(refusal) => Task::Refuse(refusal),
     };
     Prepared {
@@ -123,11 +116,4 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
         is_streamed,
         task,
     }
-}
-
-/// As much of the name of a model as stands in a report.
-fn short(model: &str) -> &str {
-    model
-        .get(..model.floor_char_boundary(LONGEST_MODEL))
-        .unwrap_or(model)
 }

@@ -24,17 +24,15 @@ use crate::server::report::Ticket;
 use crate::server::upstream::Answer;
 use crate::server::{Shared, answer};
 
-/// How long is waited behind the end of a reply for what it cost, in all.
-const LATE: Duration = Duration::from_secs(5);
-/// How much is read there, in bytes: comments need not take any time.
-const LATE_BYTES: usize = 64 << 10;
+const LATE: Late = Late {
+    wait: Duration::from_secs(5),
+    bytes: 64 << 10,
+};
 
-/// A streamed answer to a request that was put into words.
 pub(super) struct Run {
     shared: Arc<Shared>,
     /// The request, if it may be needed again.
     request: ChatCompletionRequest<'static>,
-    /// What is to be asked next.
     body: Option<Vec<u8>>,
     asking: HeaderMap,
     exchange: Exchange,
@@ -43,24 +41,15 @@ pub(super) struct Run {
     late: Option<Late>,
     /// What else the client is told of the answer.
     headers: HeaderMap,
-    /// How it ended.
     ended: Option<Result<(), Refusal>>,
     ticket: Ticket,
 }
 
-/// What may still come behind the end of a reply.
+/// What may still come behind the end of a reply: what it cost.
 struct Late {
     wait: Duration,
+    /// How much is read, in bytes: comments need not take any time.
     bytes: usize,
-}
-
-impl Default for Late {
-    fn default() -> Self {
-        Self {
-            wait: LATE,
-            bytes: LATE_BYTES,
-        }
-    }
 }
 
 impl Late {
@@ -95,7 +84,7 @@ impl Run {
         let reply = Reply::new(plan, seed);
         let limits = shared.config.limits.stream;
         Self {
-            exchange: Exchange::new(reply, answer, limits).concealing(shared.connection.key()),
+            exchange: Exchange::new(reply, answer, limits),
             shared,
             request,
             body: Some(body),
@@ -120,7 +109,7 @@ impl Run {
         if self.body.is_none() && !self.exchange.may_ask_again() {
             self.request = ChatCompletionRequest::default();
             if !self.exchange.keeps_texts() {
-                self.ticket.body_is_sent();
+                self.ticket.room = None;
             }
         }
         let bytes = self.exchange.take();
@@ -131,7 +120,6 @@ impl Run {
         Some(bytes.into())
     }
 
-    /// Asks, or takes the next piece of the answer.
     async fn step(&mut self) -> Result<(), Refusal> {
         if let Some(body) = self.body.take() {
             self.ticket.asked(&body);
@@ -166,7 +154,7 @@ impl Run {
                     Flow::Go => false,
                     Flow::Over => true,
                     Flow::Late => {
-                        self.late.get_or_insert_default();
+                        self.late.get_or_insert(LATE);
                         false
                     }
                 }
@@ -179,7 +167,6 @@ impl Run {
         Ok(())
     }
 
-    /// The answer of the model's server has ended.
     fn conclude(&mut self, broken: Option<Refusal>) {
         // What still comes of it is not wanted.
         self.given = None;
@@ -199,7 +186,6 @@ impl Run {
         }
     }
 
-    /// Ends the request, with the status that the client has got.
     fn end(mut self, status: u16) {
         let error = match &self.ended {
             Some(Err(refusal)) => Some(refusal),
@@ -229,7 +215,8 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
     let mut head = Some(head);
     let keep_alive = run.shared.config.timeouts.keep_alive;
     let mut silent_until = Instant::now() + keep_alive;
-    let comment = comment();
+    let mut comment = Vec::new();
+    encode_comment("still there", &mut comment);
     loop {
         // What tells the client that it is not forgotten. A comment is not enough for those that wait for chunks.
         let still_there = run
@@ -279,13 +266,6 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
         }
         silent_until = Instant::now() + keep_alive;
     }
-}
-
-/// A comment, which clients pass over.
-fn comment() -> Vec<u8> {
-    let mut comment = Vec::new();
-    encode_comment("still there", &mut comment);
-    comment
 }
 
 fn begin(head: &mut Option<oneshot::Sender<Begun>>) {

@@ -1,0 +1,215 @@
+//! `tools.toml`: tools that are commands, the table `[run]`, and rules.
+
+use std::num::NonZeroU32;
+
+use indexmap::IndexMap;
+use plaincall_call::{Effect, Unclosed};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::values::{OneOrMore, Size, Time, TimeOrZero};
+
+/// A table `[tools.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ToolTable {
+    /// What the tool does, for the model.
+    pub description: Option<String>,
+    /// What it takes: a JSON Schema, or the short form with a kind or a schema for each name.
+    pub parameters: Option<Map<String, Value>>,
+    /// The program and its arguments.
+    pub command: Option<Vec<String>>,
+    /// A script, in the place of `command`.
+    pub shell: Option<String>,
+    /// What it may change.
+    pub effect: Option<Effect>,
+    /// How long a call may run.
+    pub timeout: Option<Time>,
+    /// How long a command that is cancelled may take to end.
+    pub grace: Option<TimeOrZero>,
+    /// How often a failed call is started again.
+    pub retry: Option<RetryTable>,
+    /// What happens to the calls that depend on a failed one.
+    pub dependents: Option<Dependents>,
+    /// The output of a failed call for the calls that depend on it.
+    pub fallback: Option<String>,
+    /// Whether a call that succeeds ends the run.
+    pub finishes: bool,
+    /// How many calls of it run at the same time.
+    pub max_concurrent: Option<NonZeroU32>,
+    /// Whether a call of it runs alone.
+    pub exclusive: bool,
+    /// How much output of the command is kept.
+    pub output_limit: Option<Size>,
+    /// The working directory.
+    pub directory: Option<String>,
+    /// The names of environment variables that the command sees.
+    pub environment: Vec<String>,
+    /// The parameters on the line of an emoji call.
+    pub positional: Option<Vec<String>>,
+    /// The parameter that is the body of an emoji call.
+    pub body: Option<String>,
+}
+
+/// `retry` of a tool: a number of starts, or a table that also says how long to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryTable {
+    /// How often the tool is started at most, the first start counted.
+    pub attempts: u32,
+    /// The wait before the second start.
+    pub first_wait: Option<Time>,
+    /// The longest wait.
+    pub longest_wait: Option<Time>,
+}
+
+/// What happens to the calls that depend on a failed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dependents {
+    /// They are skipped.
+    Skip,
+    /// They run, and see that it failed.
+    Run,
+}
+
+/// The table `[run]`: limits and order of all calls of a run.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct RunTable {
+    /// How many calls run at the same time; 0 is any number.
+    pub concurrent: Option<u32>,
+    /// How many calls a reply may hold.
+    pub calls_per_turn: Option<NonZeroU32>,
+    /// What orders the calls of a reply in the block syntax.
+    pub block_order: Option<Order>,
+    /// What orders the calls of a reply in the emoji syntax.
+    pub emoji_order: Option<Order>,
+    /// How long a reply and all its calls may take.
+    pub turn_timeout: Option<Time>,
+    /// How long an approval may take.
+    pub gate_timeout: Option<Time>,
+    /// When calls of tools that write run.
+    pub writes: Option<Writes>,
+    /// What happens to calls without an end marker.
+    pub unclosed: Option<Unclosed>,
+    /// The longest result that the model gets whole.
+    pub result_limit: Option<Size>,
+    /// What happens to calls that are copied from untrusted text.
+    pub echoes: Option<Echoes>,
+    /// How much untrusted text is kept.
+    pub heard_limit: Option<Size>,
+    /// How much the dependencies of a call pass on to it.
+    pub dependency_limit: Option<Size>,
+    /// How much is passed on to all calls of a run together.
+    pub dependency_total: Option<Size>,
+}
+
+/// What orders the calls of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Their dependencies alone.
+    Graph,
+    /// The order in which they are written.
+    Sequential,
+    /// The same, and the rest is skipped after a failure.
+    StopOnError,
+}
+
+/// When calls of tools that write run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Writes {
+    /// As soon as they are complete.
+    AtOnce,
+    /// When the reply is complete.
+    AtEndOfTurn,
+}
+
+/// What happens to calls that are copied from untrusted text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Echoes {
+    /// Only an approval of this very call lets them run.
+    Held,
+    /// They run like all others.
+    LikeOthers,
+}
+
+/// A table `[[rules]]`: whether calls may run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct RuleTable {
+    /// Patterns of the names of its tools.
+    pub tools: OneOrMore,
+    /// The effect that the tool must have.
+    #[serde(default)]
+    pub effect: Option<Effect>,
+    /// A pattern for each argument, by its name or JSON Pointer.
+    #[serde(default)]
+    pub arguments: Option<IndexMap<String, String>>,
+    /// What it decides.
+    pub verdict: Verdict,
+    /// Why not, for the model.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// What a rule decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The call runs.
+    Allow,
+    /// A person is asked.
+    Ask,
+    /// The call does not run.
+    Deny,
+}
+
+impl<'de> Deserialize<'de> for RetryTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Table {
+            attempts: u32,
+            #[serde(default)]
+            first_wait: Option<Time>,
+            #[serde(default)]
+            longest_wait: Option<Time>,
+        }
+
+        struct TableOrAttempts;
+        impl<'de> Visitor<'de> for TableOrAttempts {
+            type Value = Table;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a number of starts, such as 3, or a table, such as { attempts = 3, first_wait = \"500ms\", longest_wait = \"30s\" }")
+            }
+
+            fn visit_u64<E: de::Error>(self, attempts: u64) -> Result<Table, E> {
+                Ok(Table {
+                    attempts: u32::try_from(attempts).unwrap_or(u32::MAX),
+                    first_wait: None,
+                    longest_wait: None,
+                })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Table, A::Error> {
+                Table::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        let Table {
+            attempts,
+            first_wait,
+            longest_wait,
+        } = deserializer.deserialize_any(TableOrAttempts)?;
+        Ok(Self {
+            attempts,
+            first_wait,
+            longest_wait,
+        })
+    }
+}
