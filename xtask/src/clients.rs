@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::{TRIED, command, node, step, target};
+use crate::{command, node, step, target};
 
 /// The programs that use a client, and what runs them.
 const PYTHON: [&str; 2] = ["openai_client.py", "langchain_client.py"];
@@ -72,7 +72,7 @@ impl Drop for Gateway {
 
 /// Lets every client do its task, and one have generated conversations.
 pub(crate) fn test(root: &Path) -> Result<(), String> {
-    let program = command(TRIED)?.join("plaincall");
+    let program = command("release")?.join("plaincall");
     let clients = root.join("crates/gateway/clients");
     let installed = target().join("clients");
     let openai = python(&clients, "requirements.txt", &installed.join("python"))?;

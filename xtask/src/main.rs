@@ -14,6 +14,8 @@ mod mcp;
 mod mutants;
 mod node;
 mod notices;
+mod oldest_rust;
+mod passed;
 mod peers;
 mod promises;
 mod suites;
@@ -23,14 +25,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// The profile of the command where it is tried, not measured.
-const TRIED: &str = "tried";
+/// The profile of what is measured.
+const DIST: &str = "dist";
 
 const USAGE: &str = "\
 cargo xtask TASK
 
-  test          format, lints, house rules, all tests, doc tests, documents and examples
-  test --all    the same, and deny, clients, mcp, soak and fuzz (bindings join it when they exist)
+  test          format, house rules, lints and tests, less those that need sockets or a terminal; a test program that has
+                passed before and has not changed since is not run again
+  test --all    the same with all tests, and documents, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
+                (bindings join it when they exist)
   clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
   mcp           MCP's reference server and a published client against ours; installs them, so it needs Node and a network
   soak          the gateway for a while before a model's server that does everything wrong: nothing grows: [SECONDS]
@@ -41,7 +45,7 @@ cargo xtask TASK
                 with --keep what they found goes into fuzz/corpus
   mutants       changes `plan` and `syntax` in one place after another; a test must notice each: [plan|syntax] [ARGUMENTS…]
   bench         the parser's table of speed; arguments are passed on
-  bench gateway what the gateway costs beside a bare proxy; arguments are passed on
+  bench gateway what the gateway costs beside a bare proxy; with --release as `cargo install` builds it; arguments are passed on
   bench peers   the parser beside other parsers of tool calls; installs them, so it needs Node and a network
   instructions  instructions of the parser in seven small cases, now against a commit ([BASE], else where the branch left main):
                 fails above 5 % more; wants valgrind, and builds its runner once
@@ -65,7 +69,8 @@ fn main() -> ExitCode {
         ["mutants", rest @ ..] => mutants::run(&root(), rest),
         ["instructions"] => instructions::compare(&root(), None),
         ["instructions", base] => instructions::compare(&root(), Some(base)),
-        ["bench", "gateway", rest @ ..] => bench_gateway(rest),
+        ["bench", "gateway", "--release", rest @ ..] => bench_gateway("release", rest),
+        ["bench", "gateway", rest @ ..] => bench_gateway(DIST, rest),
         ["bench", "peers"] => peers::bench(&root()),
         // Nothing is passed on to the peers.
         ["bench", rest @ ..] if rest.first() != Some(&"peers") => bench(rest),
@@ -129,20 +134,6 @@ fn test(all: bool) -> Result<(), String> {
     println!("== notices");
     notices::check(&root())?;
     suites::run(all)?;
-    let load = [
-        "build",
-        "--workspace",
-        "--features",
-        "plaincall/tracing",
-        "--bin",
-        "load",
-    ];
-    step("build of load", &mut suites::linting_cargo(&load))?;
-    step("load", &mut Command::new(target().join("debug/load")))?;
-    step(
-        "documents",
-        cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "--deny warnings"),
-    )?;
     println!(
         "== everything passed in {:.0} s",
         begun.elapsed().as_secs_f64()
@@ -150,57 +141,94 @@ fn test(all: bool) -> Result<(), String> {
     Ok(())
 }
 
+/// A group of checks, of which `test --all` says how long it took.
+type Group = fn() -> Result<(), String>;
+
 /// Also what needs more than Rust.
 fn test_all() -> Result<(), String> {
-    test(true)?;
-    agent_features()?;
-    deny::check(&root())?;
-    clients::test(&root())?;
-    mcp::test(&root())?;
-    soak("24")?;
-    if fuzz::has_compiler() {
-        fuzz::run(&root(), &[])
-    } else {
-        println!("== fuzz: SKIPPED, there is no compiler of C++ for libFuzzer");
-        Ok(())
+    let groups: [(&str, Group); 9] = [
+        ("tests", || test(true)),
+        ("documents", documents),
+        ("features", features),
+        ("oldest Rust", oldest_rust::check),
+        ("deny", || deny::check(&root())),
+        ("clients", || clients::test(&root())),
+        ("mcp", || mcp::test(&root())),
+        ("soak", || soak("24")),
+        ("fuzz", || {
+            if fuzz::has_compiler() {
+                return fuzz::run(&root(), &[]);
+            }
+            println!("== fuzz: SKIPPED, there is no compiler of C++ for libFuzzer");
+            Ok(())
+        }),
+    ];
+    let mut minutes = Vec::new();
+    for (name, run) in groups {
+        let begun = Instant::now();
+        run()?;
+        minutes.push(format!(
+            "{name} {:.1}",
+            begun.elapsed().as_secs_f64() / 60.0
+        ));
     }
+    println!("== minutes: {}", minutes.join(", "));
+    Ok(())
 }
 
-/// Checks `agent` with each of its features alone and with none; the workspace has them all.
-fn agent_features() -> Result<(), String> {
-    for feature in ["", "http", "mcp", "builtin"] {
-        // `bench` turns on in dependencies what the workspace does, so those that are checked already serve here too.
-        let packages = [
-            "--package",
-            "plaincall-agent",
-            "--package",
-            "plaincall-bench",
-        ];
-        let alone = ["--lib", "--no-default-features", "--features"];
-        let feature = match feature {
-            "" => String::new(),
-            name => format!("plaincall-agent/{name}"),
-        };
-        let mut check = cargo(&["clippy"]);
-        check.args(packages).args(alone).arg(&feature);
-        let name = format!("lints of agent with `{feature}` alone");
-        step(&name, check.args(["--", "--deny", "warnings"]))?;
+fn documents() -> Result<(), String> {
+    let mut documents = cargo(&["doc", "--workspace", "--no-deps"]);
+    step(
+        "documents",
+        documents.env("RUSTDOCFLAGS", "--deny warnings"),
+    )
+}
+
+/// Checks crates with each of their features alone and with none; the workspace has them all.
+fn features() -> Result<(), String> {
+    let table = [
+        ("plaincall", ["", "tokio"].as_slice()),
+        ("plaincall-agent", &["", "http", "mcp", "builtin"]),
+    ];
+    for (package, features) in table {
+        for feature in features {
+            // `bench` turns on in dependencies what the workspace does, so those that are checked already serve here too.
+            let mut check = cargo(&[
+                "clippy",
+                "--package",
+                package,
+                "--lib",
+                "--no-default-features",
+            ]);
+            check.args(["--features", feature, "--", "--deny", "warnings"]);
+            step(
+                &format!("lints of {package} with `{feature}` alone"),
+                &mut check,
+            )?;
+        }
     }
     Ok(())
 }
 
 fn bench(arguments: &[&str]) -> Result<(), String> {
-    let run = ["run", "--release", "--package", "plaincall-bench", "--"];
+    let run = [
+        "run",
+        "--profile",
+        DIST,
+        "--package",
+        "plaincall-bench",
+        "--",
+    ];
     step("bench", cargo(&run).args(arguments))
 }
 
-fn bench_gateway(arguments: &[&str]) -> Result<(), String> {
-    let measured = command("release")?.join("plaincall-bench-gateway");
+fn bench_gateway(profile: &str, arguments: &[&str]) -> Result<(), String> {
+    let measured = command(profile)?.join("plaincall-bench-gateway");
     step("bench gateway", Command::new(measured).args(arguments))
 }
 
 fn soak(seconds: &str) -> Result<(), String> {
-    let folder = command(TRIED)?;
+    let folder = command("release")?;
     let mut soak = Command::new(folder.join("plaincall-bench-gateway"));
     soak.arg("soak").arg(folder.join("plaincall")).arg(seconds);
     step("soak", &mut soak)

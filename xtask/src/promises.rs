@@ -82,7 +82,7 @@ const PROMISES: &[Promise] = &[
         sentence: "A call costs less than 10 µs beside its tool, and 100,000 calls with three dependencies each are \
                    planned in less than 250 ms",
         environment: &[],
-        command: "cargo run --release --quiet --package plaincall-bench --bin runs",
+        command: "cargo run --profile dist --quiet --package plaincall-bench --bin runs",
         figure: &["with", "plan:"],
     },
     Promise {
@@ -155,7 +155,7 @@ const PROMISES: &[Promise] = &[
                    quarter of the speed of memmem; and values of 64 MiB as fast as short ones, in both syntaxes, with custom \
                    and keyed markers",
         environment: &[],
-        command: "cargo run --release --quiet --package plaincall-bench -- --check",
+        command: "cargo run --profile dist --quiet --package plaincall-bench -- --check",
         figure: &[
             "kept: call-heavy",
             "kept: one long value",

@@ -12,16 +12,19 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::cargo;
+use crate::{cargo, passed, root, target};
 
 /// A program with tests, or the examples in the documents of all crates.
 struct Suite {
     name: String,
     command: Command,
+    /// What it was built from. Where it has passed with the same before, it need not run again.
+    state: String,
 }
 
 /// Programs that take long, and so begin first: the last to end would else run alone.
 const LONG: &[&str] = &[
+    "messages",
     "oracle",
     "cli",
     "gateway",
@@ -88,7 +91,14 @@ pub(crate) fn run(all: bool) -> Result<(), String> {
                 loop {
                     let next = waiting.lock().ok().and_then(|mut suites| suites.next());
                     let Some(suite) = next else { return };
+                    if !all && passed::has(&suite.name, &suite.state) {
+                        println!("passed before  {}", suite.name);
+                        continue;
+                    }
                     let (has_passed, cost) = passes(&suite);
+                    if has_passed {
+                        passed::note(&suite.name, &suite.state);
+                    }
                     if let Ok(mut costs) = costs.lock() {
                         costs.extend(cost.map(|cost| (cost, suite.name.clone())));
                     }
@@ -134,7 +144,7 @@ fn tell_dearest(mut costs: Vec<Cost>) {
 }
 
 /// Runs a suite; whether it passed, and its seconds of the processor if they are known.
-fn passes(Suite { name, command }: &Suite) -> (bool, Option<f64>) {
+fn passes(Suite { name, command, .. }: &Suite) -> (bool, Option<f64>) {
     let begun = Instant::now();
     let ran = timed(command).output();
     let seconds = begun.elapsed().as_secs_f64();
@@ -212,23 +222,48 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
     if !build.status.success() || !warnings.is_empty() {
         return Err("the workspace has warnings or cannot be built".to_owned());
     }
-    let examples = Suite {
-        name: "examples in documents".to_owned(),
-        // `--doc` does not heed that `interleave` has switched its own off; they are those of `plaincall` once more.
-        command: {
-            let mut command = linting_cargo(&["test", "--workspace", "--doc"]);
-            command.args(FEATURES);
-            command.args(["--", "--skip", "testing/interleave/"]);
-            command
+    // `--doc` does not heed that `interleave` has switched its own off; they are those of `plaincall` once more.
+    let mut examples = linting_cargo(&["test", "--workspace", "--doc"]);
+    examples.args(FEATURES);
+    examples.args(["--", "--skip", "testing/interleave/"]);
+    let libraries = messages.iter().filter(|message| {
+        message.pointer("/target/doctest").and_then(Value::as_bool) == Some(true)
+    });
+    let libraries = libraries.filter_map(|message| message.pointer("/filenames/0")?.as_str());
+    let libraries: String = libraries
+        .map(|path| passed::of_file(Path::new(path)))
+        .collect();
+    let mut load = linting_cargo(&["build", "--workspace", "--bin", "load"]);
+    if !load
+        .args(FEATURES)
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        return Err("`load` cannot be built".to_owned());
+    }
+    let load = target().join("debug/load");
+    let data = passed::of_data(&root());
+    let mut suites = vec![
+        Suite {
+            name: "examples in documents".to_owned(),
+            state: libraries,
+            command: examples,
         },
-    };
-    let mut suites = vec![examples];
-    suites.extend(messages.iter().flat_map(|message| suites_of(message, all)));
+        Suite {
+            name: "load".to_owned(),
+            state: passed::of_file(&load),
+            command: Command::new(load),
+        },
+    ];
+    let programs = messages
+        .iter()
+        .flat_map(|message| suites_of(message, all, &data));
+    suites.extend(programs);
     Ok(suites)
 }
 
 /// How to run the program that a message of cargo tells of, if it is one with tests.
-fn suites_of(message: &Value, all: bool) -> Vec<Suite> {
+fn suites_of(message: &Value, all: bool, data: &str) -> Vec<Suite> {
     let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
     let is_test = message.pointer("/profile/test").and_then(Value::as_bool);
     let (Some(program), Some(manifest), Some(source)) = (
@@ -248,12 +283,22 @@ fn suites_of(message: &Value, all: bool) -> Vec<Suite> {
             .env("CARGO_MANIFEST_DIR", package);
         command
     };
+    let state = [
+        passed::of_file(Path::new(program)),
+        passed::of_folder(package),
+        data.to_owned(),
+    ]
+    .concat();
     let source = Path::new(source);
     let source = source.strip_prefix(package).unwrap_or(source);
     if !source.starts_with("tests") {
         let name = format!("{folder}/{}", source.display());
         let command = command(&[]);
-        return vec![Suite { name, command }];
+        return vec![Suite {
+            name,
+            command,
+            state,
+        }];
     }
     let named = |table: &'static [(&str, &[&str])]| {
         let found = table.iter().find(|(krate, _)| *krate == folder);
@@ -264,10 +309,12 @@ fn suites_of(message: &Value, all: bool) -> Vec<Suite> {
     let mut suites = vec![Suite {
         name: folder.clone().into_owned(),
         command: command(&skipped),
+        state: state.clone(),
     }];
     suites.extend(named(ALONE).iter().map(|module| Suite {
         name: format!("{folder} {module}"),
         command: command(&[module, "--include-ignored", "--test-threads=1"]),
+        state: state.clone(),
     }));
     suites
 }

@@ -1,0 +1,77 @@
+//! Which test programs have passed, so that a program that nothing has changed for need not run again.
+//!
+//! A program's state is when it was written, with the times and lengths of the files that it may read. Only the ordinary
+//! run relies on it; `--all` runs everything.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Whether the program has passed with this state.
+pub(crate) fn has(name: &str, state: &str) -> bool {
+    fs::read_to_string(file(name)).is_ok_and(|found| found == state)
+}
+
+/// Notes that the program has passed. If that cannot be written, it runs again the next time.
+pub(crate) fn note(name: &str, state: &str) {
+    let file = file(name);
+    if let Some(folder) = file.parent() {
+        let _ = fs::create_dir_all(folder);
+    }
+    let _ = fs::write(file, state);
+}
+
+fn file(name: &str) -> PathBuf {
+    let name = name.replace(|character: char| !character.is_ascii_alphanumeric(), "-");
+    crate::target().join("tests-passed").join(name)
+}
+
+/// The name, length and time of one file.
+pub(crate) fn of_file(path: &Path) -> String {
+    let Ok(known) = fs::metadata(path) else {
+        return format!("{} is missing\n", path.display());
+    };
+    let time = known.modified().ok();
+    let time = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    format!(
+        "{} {} {}\n",
+        path.display(),
+        known.len(),
+        time.unwrap_or_default().as_nanos()
+    )
+}
+
+/// All files below a folder, less what is built or hidden.
+pub(crate) fn of_folder(folder: &Path) -> String {
+    let mut state = String::new();
+    add(folder, &|_| true, &mut state);
+    state
+}
+
+/// All files of the repository but sources: tests read examples, documents and tables.
+pub(crate) fn of_data(root: &Path) -> String {
+    let mut state = String::new();
+    let is_data = |path: &Path| path.extension().is_none_or(|end| end != "rs");
+    add(root, &is_data, &mut state);
+    state
+}
+
+fn add(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool, state: &mut String) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name == "target" || name.starts_with('.') {
+            continue;
+        }
+        if path.is_dir() {
+            add(&path, is_wanted, state);
+        } else if is_wanted(&path) {
+            let _ = write!(state, "{}", of_file(&path));
+        }
+    }
+}
