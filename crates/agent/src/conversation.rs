@@ -9,12 +9,12 @@ use plaincall::{
     CallResult, CloseError, Dialect, Directories, RemovedFiles, Run, RunEvents, Teller, Toolbox,
 };
 
-use crate::agent::Settings;
 use crate::answer::{AgentError, Answer};
 use crate::asking::Asking;
 use crate::history::History;
 use crate::limits::AgentLimits;
 use crate::model::{Message, Model, Retrying, Usage};
+use crate::settings::Settings;
 
 /// Up to so many tokens the words around a message count for more than its text.
 const FEW_TOKENS: u64 = 200;

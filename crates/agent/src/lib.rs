@@ -57,6 +57,7 @@ pub mod mcp;
 pub mod model;
 pub mod probe;
 mod session;
+mod settings;
 mod user;
 
 pub use agent::{Agent, AgentBuilder};

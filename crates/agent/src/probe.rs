@@ -437,6 +437,3 @@ impl Attempt {
             .map_err(|error| error.to_string())
     }
 }
-
-#[cfg(test)]
-mod tests;

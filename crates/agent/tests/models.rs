@@ -9,6 +9,7 @@
 mod answers;
 mod failures;
 mod heard;
+mod probe;
 mod recorded;
 mod requests;
 mod retries;

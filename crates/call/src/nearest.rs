@@ -15,7 +15,7 @@ const LONGEST: usize = 256;
 /// several the first. It is for a suggestion in a message, never to be taken instead of what is written.
 ///
 /// A change adds a character, leaves one out, puts one in the place of another or changes two neighbours over; case does
-/// not count. `*` and `?` in what is written stand for what they stand for in a pattern.
+/// not count. Of a pattern counts what stands before its first `*` or `?`.
 ///
 /// ```
 /// use plaincall_call::nearest_name;
@@ -27,31 +27,29 @@ pub fn nearest_name<'n>(
     written: &str,
     names: impl IntoIterator<Item = &'n str>,
 ) -> Option<&'n str> {
-    if written.chars().nth(LONGEST).is_some() {
-        return None;
-    }
-    let written: Vec<char> = written.chars().flat_map(char::to_lowercase).collect();
-    let letters = written.iter().filter(|c| !is_wildcard(**c)).count();
+    let small = written.to_lowercase();
+    let begin = small.split(['*', '?']).next().unwrap_or_default();
+    let letters = begin.chars().count();
     let most = (letters / 3).clamp(1, 3);
-    if letters == 0 {
+    if letters == 0 || letters > LONGEST {
         return None;
     }
-    let beginning: String = written.iter().collect();
-    let has_many = written.contains(&'*');
+    let is_pattern = begin.len() < small.len();
     let found = names.into_iter().filter_map(|name| {
-        let len = name.chars().count();
-        let may_be_near = len <= LONGEST && (has_many || len.abs_diff(written.len()) <= most);
-        let changes = may_be_near.then(|| changes(&written, name));
-        let is_begun = letters >= 3 && name.starts_with(&beginning);
-        match changes {
+        let mut known = name.to_lowercase();
+        let is_begun = letters >= 3 && known.starts_with(begin);
+        if is_pattern {
+            known = known.chars().take(letters).collect();
+        }
+        let may_be_near = known.chars().count().abs_diff(letters) <= most;
+        match may_be_near.then(|| strsim::osa_distance(begin, &known)) {
             Some(few) if few <= most && few < letters => Some((few, name)),
             _ if is_begun => Some((usize::MAX, name)),
             _ => None,
         }
     });
-    found
-        .min_by_key(|(changes, _)| *changes)
-        .map(|(_, name)| name)
+    let nearest = found.min_by_key(|(changes, _)| *changes);
+    nearest.map(|(_, name)| name)
 }
 
 /// The end of a message about a name that does not exist: the name that was probably meant, or nothing if none is near.
@@ -104,47 +102,4 @@ pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
         Some(begin) if begin.len() < text.len() => Cow::Owned(format!("{begin}…")),
         _ => Cow::Borrowed(text),
     }
-}
-
-fn is_wildcard(character: char) -> bool {
-    matches!(character, '*' | '?')
-}
-
-/// How many characters must be added, left out, put in place of others or changed over with their neighbours.
-fn changes(written: &[char], name: &str) -> usize {
-    let name: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
-    let mut rows: Vec<Vec<usize>> = vec![(0..=name.len()).collect()];
-    let at = |rows: &[Vec<usize>], row: usize, column: usize| {
-        let row = rows.get(row);
-        row.and_then(|row| row.get(column))
-            .copied()
-            .unwrap_or(usize::MAX / 2)
-    };
-    for (row, &one) in written.iter().enumerate() {
-        // A `*` may stand for nothing, and for as many characters as come.
-        let is_many = one == '*';
-        let mut next = vec![at(&rows, row, 0) + usize::from(!is_many)];
-        for (column, &two) in name.iter().enumerate() {
-            let left_out = at(&rows, row, column + 1) + usize::from(!is_many);
-            let added = next.last().copied().unwrap_or_default() + usize::from(!is_many);
-            let is_same = one == two || is_wildcard(one);
-            let changed = at(&rows, row, column) + usize::from(!is_same);
-            let mut least = left_out.min(added).min(changed);
-            let before = |characters: &[char], index: usize| {
-                index
-                    .checked_sub(1)
-                    .and_then(|index| characters.get(index))
-                    .copied()
-            };
-            if before(written, row) == Some(two) && before(&name, column) == Some(one) {
-                least = least.min(at(&rows, row.wrapping_sub(1), column.wrapping_sub(1)) + 1);
-            }
-            next.push(least);
-        }
-        rows.push(next);
-    }
-    rows.last()
-        .and_then(|row| row.last())
-        .copied()
-        .unwrap_or_default()
 }

@@ -16,7 +16,7 @@ fn what_is_near() {
         ("raed-*", Some("read-file")),
         ("read-fole", Some("read-file")),
         ("reed-fol*", Some("read-folder")),
-        ("raed*lder", Some("read-folder")),
+        ("read-fold?", Some("read-folder")),
         ("writ?-*", None),
         ("read", Some("read-file")),
         ("com", Some("command")),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use plaincall::{Effect, Tool, ToolResult};
+use plaincall::{Arguments, Context, Effect, Tool, ToolResult};
 use serde_json::Value;
 
 use super::tasks::{Step, Task, tool};
@@ -24,7 +24,7 @@ struct Seen {
 
 struct Called {
     number: u32,
-    tool: &'static str,
+    tool: String,
     arguments: Value,
     effect: Effect,
     /// The step that it was.
@@ -49,17 +49,14 @@ impl World {
 
     /// The tools of its task.
     pub(super) fn tools(world: &Arc<Self>) -> Vec<Tool> {
-        let specs = world.task.tools.iter().map(|name| (*name, tool(name)));
-        let tools = specs.map(|(name, spec)| {
+        let specs = world.task.tools.iter().filter_map(|name| tool(name));
+        let tools = specs.map(|spec| {
             let world = Arc::clone(world);
-            let effect = spec.effect;
-            Tool::raw(
-                spec,
-                move |arguments: plaincall::Arguments, context: plaincall::Context| {
-                    let world = Arc::clone(&world);
-                    async move { world.call(context.call(), name, effect, arguments.to_value()) }
-                },
-            )
+            let (name, effect) = (spec.name.clone(), spec.effect);
+            Tool::raw(spec, move |arguments: Arguments, context: Context| {
+                let result = world.call(context.call(), &name, effect, arguments.to_value());
+                async { result }
+            })
         });
         tools.collect()
     }
@@ -69,27 +66,24 @@ impl World {
         self.seen().replies.insert(number, reply);
     }
 
-    fn call(
-        &self,
-        number: u32,
-        tool: &'static str,
-        effect: Effect,
-        arguments: Value,
-    ) -> ToolResult {
+    fn call(&self, number: u32, tool: &str, effect: Effect, arguments: Value) -> ToolResult {
         let mut seen = self.seen();
         let fits = |step: &Step| step.tool == tool && same(&step.arguments, &arguments);
         let is_done = |index: usize| seen.calls.iter().any(|call| call.step == Some(index));
         let step = self.task.steps.iter().position(fits);
         let result = match step.and_then(|index| self.task.steps.get(index)) {
             Some(step) if !step.after.iter().all(|before| is_done(*before)) => {
-                return Err(step.too_early.into());
+                return Err(step.too_early.clone().into());
             }
-            Some(step) => step.result.map(str::to_owned).map_err(Into::into),
+            Some(step) => match &step.error {
+                Some(error) => Err(error.clone().into()),
+                None => Ok(step.result.clone()),
+            },
             None => Err(format!("`{tool}` knows nothing for these values").into()),
         };
         seen.calls.push(Called {
             number,
-            tool,
+            tool: tool.to_owned(),
             arguments,
             effect,
             step,
@@ -134,7 +128,11 @@ impl World {
             return Err("did not write all calls in one reply".to_owned());
         }
         let small = answer.to_lowercase();
-        match task.answer.iter().find(|word| !small.contains(**word)) {
+        match task
+            .answer
+            .iter()
+            .find(|word| !small.contains(word.as_str()))
+        {
             Some(word) => Err(format!("the answer does not say `{word}`: {}", cut(answer))),
             None => Ok(()),
         }

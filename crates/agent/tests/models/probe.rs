@@ -1,20 +1,80 @@
-use std::collections::HashMap;
+//! Probes of models that are good at some styles, at none, and out of reach.
+
 use std::time::Duration;
 
 use plaincall::ToolSpec;
 use plaincall::call::{Foreign, PastCall, TurnPart, history};
-use plaincall::syntax::escape;
+use plaincall::syntax::{Syntax, escape};
+use plaincall_agent::model::{
+    ModelError, ModelErrorKind, ModelRequest, Retries, Role, Scripted, ScriptedReply,
+};
+use plaincall_agent::plaincall;
+use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, Task, tasks};
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::*;
-use crate::model::{ModelRequest, Role, Scripted, ScriptedReply};
+/// What the file of the tasks says.
+#[derive(Deserialize)]
+struct Known {
+    tasks: Vec<KnownTask>,
+    tools: Vec<KnownTool>,
+}
+
+#[derive(Deserialize)]
+struct KnownTask {
+    name: String,
+    question: String,
+    tools: Vec<String>,
+    #[serde(default)]
+    steps: Vec<Step>,
+    #[serde(default)]
+    answer: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    tool: String,
+    arguments: Value,
+    #[serde(default)]
+    after: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+struct KnownTool {
+    name: String,
+    parameters: Value,
+    positional: Option<Vec<String>>,
+    body: Option<String>,
+}
+
+impl Known {
+    fn spec(&self, name: &str) -> ToolSpec {
+        let tool = self
+            .tools
+            .iter()
+            .find(|tool| tool.name == name)
+            .expect("a tool");
+        let spec = ToolSpec::new(name).parameters_from_schema(&tool.parameters);
+        let mut spec = spec.expect("a schema");
+        spec.positional.clone_from(&tool.positional);
+        spec.body.clone_from(&tool.body);
+        spec
+    }
+}
+
+/// The file, with this end marker in its texts.
+fn known(end_marker: &str) -> Known {
+    let file = include_str!("../../src/probe/tasks.json").replace("{MARKER}", end_marker);
+    serde_json::from_str(&file).expect("the file can be read")
+}
 
 fn end_marker(style: &Style) -> String {
-    let task = tasks().pop().expect("a task");
-    let text = style.task(Task {
-        question: "{MARKER}".to_owned(),
-        ..task
-    });
-    text.question
+    let syntax = if style.is_emoji {
+        Syntax::Emoji
+    } else {
+        Syntax::Block
+    };
+    style.dialect().end_marker(syntax)
 }
 
 /// The reply of a model that does what is asked for in this style, if it is asked in it.
@@ -31,15 +91,12 @@ fn good(style: &Style, request: &ModelRequest) -> Option<String> {
     let mut longer = others.filter(|other| *other != end && other.starts_with(&end));
     let is_taught = taught.contains(&end) && !longer.any(|other| taught.contains(&other));
     let question = &said(Role::User).next()?.text;
-    let all = tasks().into_iter().map(|task| style.task(task));
-    let mut asked = all
+    let known = known(&end);
+    let mut asked = known
+        .tasks
+        .iter()
         .filter(|task| question.contains(&*escape(&task.question, &dialect).expect("a dialect")));
     let task = asked.next().filter(|_| is_taught)?;
-    let specs: HashMap<&str, ToolSpec> = task
-        .tools
-        .iter()
-        .map(|name| (*name, tasks::tool(name)))
-        .collect();
     // Each reply has the calls that can be made then.
     let replies = said(Role::Assistant).count();
     let depth = |index: usize| {
@@ -55,13 +112,15 @@ fn good(style: &Style, request: &ModelRequest) -> Option<String> {
         .map(|index| {
             let step = &task.steps[index];
             let arguments = step.arguments.as_object().expect("an object");
-            TurnPart::Called(PastCall::new(Foreign::new(step.tool), arguments))
+            TurnPart::Called(PastCall::new(Foreign::new(&*step.tool), arguments))
         })
         .collect();
     if calls.is_empty() {
         return Some(format!("Done: {}.", task.answer.join(", ")));
     }
-    let written = history(&calls, &dialect, |name| specs.get(name));
+    let specs: Vec<ToolSpec> = task.tools.iter().map(|name| known.spec(name)).collect();
+    let find = |name: &str| specs.iter().find(|spec| spec.name == name);
+    let written = history(&calls, &dialect, find);
     Some(written.expect("a dialect").into_text())
 }
 
@@ -99,16 +158,24 @@ fn rights(report: &ProbeReport) -> Vec<(&'static str, u32, u32)> {
 
 #[test]
 fn the_tasks_are_twelve() {
-    let tasks = tasks();
-    assert_eq!(tasks.len(), 12);
-    for task in &tasks {
-        assert!(tasks.iter().filter(|other| other.name == task.name).count() == 1);
+    let known = known("");
+    assert_eq!((known.tasks.len(), tasks().len()), (12, 12));
+    for task in &known.tasks {
         assert!(
-            task.steps
+            tasks()
                 .iter()
-                .all(|step| task.tools.contains(&step.tool))
+                .filter(|other| other.name == task.name)
+                .count()
+                == 1
         );
+        for tool in &task.tools {
+            assert!(
+                known.tools.iter().any(|other| other.name == *tool),
+                "{tool}"
+            );
+        }
         for step in &task.steps {
+            assert!(task.tools.contains(&step.tool));
             assert!(step.after.iter().all(|before| *before < task.steps.len()));
         }
     }
@@ -186,7 +253,7 @@ async fn what_is_wrong_is_said() {
         let arguments = arguments.as_object().expect("an object").clone();
         let call = PastCall::new(Foreign::new(tool.to_owned()), &arguments);
         let parts = [TurnPart::Called(call)];
-        let spec = tasks::tool(tool);
+        let spec = known("").spec(tool);
         let written = history(&parts, &style.dialect(), |_| Some(&spec));
         written.expect("a dialect").into_text()
     };

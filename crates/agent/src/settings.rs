@@ -1,0 +1,72 @@
+//! What all conversations of an agent share.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plaincall::call::{OwnText, PassageBuilder, PromptOptions, prompt};
+use plaincall::syntax::DialectError;
+use plaincall::{Dialect, Gate, Policy, Rules, Tool, Toolbox};
+
+use crate::answer::AgentErrorKind;
+use crate::key;
+use crate::limits::{AgentLimits, WithoutCall};
+use crate::model::{Model, Retries};
+use crate::user::User;
+
+/// What all conversations of an agent share.
+pub(crate) struct Settings {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) tools: Toolbox,
+    pub(crate) dialect: Dialect,
+    pub(crate) is_keyed: bool,
+    pub(crate) system: String,
+    pub(crate) rules: Rules,
+    pub(crate) gate: Option<Arc<dyn Gate>>,
+    pub(crate) user: Option<Arc<dyn User>>,
+    pub(crate) policy: Policy,
+    pub(crate) limits: AgentLimits,
+    pub(crate) without_call: WithoutCall,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// Where the directory of a conversation is made.
+    pub(crate) directory_in: Option<PathBuf>,
+    pub(crate) retries: Retries,
+}
+
+impl Settings {
+    /// A key for a new conversation, if it is to have one.
+    pub(crate) fn fresh_key(&self) -> Result<Option<String>, AgentErrorKind> {
+        if !self.is_keyed {
+            return Ok(None);
+        }
+        key::fresh().map(Some).map_err(|()| AgentErrorKind::Random)
+    }
+
+    /// How tools are called and which there are, and the words of the program.
+    pub(crate) fn system_message(&self, dialect: &Dialect) -> Result<String, DialectError> {
+        let mut passage = PassageBuilder::new(std::slice::from_ref(dialect))?;
+        if !self.tools.is_empty() {
+            let specs = self.tools.iter().map(Tool::spec);
+            let taught = prompt(specs, dialect, &PromptOptions::new())?;
+            passage.own(OwnText::vouch(taught.into_text()));
+            if !self.system.is_empty() {
+                passage.own("\n");
+            }
+        }
+        passage.own(OwnText::vouch(self.system.as_str()));
+        Ok(passage.finish().into_text())
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Settings")
+            .field("model", &self.model.name())
+            .field("tools", &self.tools)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
