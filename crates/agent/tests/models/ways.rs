@@ -59,7 +59,7 @@ async fn the_environment_is_not_asked() {
     // By its name, so that no rule about this machine's own addresses hides it.
     let mut again = Command::new(std::env::current_exe().expect("this program"));
     again
-        .args(["--exact", "ways::the_environment_is_not_asked"])
+        .args(["--exact", "models::ways::the_environment_is_not_asked"])
         .env("PLAINCALL_TEST_SERVER", server.url())
         .env("SSL_CERT_FILE", "/dev/null")
         .env("SSL_CERT_DIR", "/dev/null");
