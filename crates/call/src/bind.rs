@@ -358,7 +358,8 @@ impl<'s> Undeclared<'s> {
         let name = unescape(Pointer::beginning(pointer, 1));
         let names = self.tool.parameters().iter().map(|one| one.name.as_str());
         let is_early = self.count < SUGGESTED;
-        if let Some(near) = nearest_name(&name, names).filter(|_| is_early) {
+        let near = is_early.then(|| nearest_name(&name, names)).flatten();
+        if let Some(near) = near {
             let _ = write!(message, " (did you mean `{}`?)", escape(near));
         }
         if self.count == 0 {

@@ -66,8 +66,9 @@ pub(super) fn number(name: &str, types: &[&str], keywords: &mut Keywords<'_>) ->
     if types.contains(&"integer") && types.contains(&"number") {
         return words;
     }
-    let other = !types.contains(&"string");
-    if let Some(format) = format(keywords).filter(|_| other) {
+    // Beside a string it may be the string's.
+    let is_own = !types.contains(&"string");
+    if let Some(format) = is_own.then(|| format(keywords)).flatten() {
         words = words.then(&format!(" {format}"), Bind::Narrowed);
     }
     let limits = limits(keywords);
