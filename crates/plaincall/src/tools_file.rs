@@ -159,5 +159,6 @@ fn policy(table: &RunTable) -> Policy {
         dependency_total: table
             .dependency_total
             .map_or(usual.dependency_total, |size| size.0),
+        limits: usual.limits,
     }
 }
