@@ -147,6 +147,7 @@ fn policy(table: &RunTable) -> Policy {
             Some(tools::Writes::AtOnce) | None => Writes::AtOnce,
         },
         unclosed: table.unclosed.unwrap_or_default(),
+        limits: usual.limits,
         result_limit: table.result_limit.map_or(usual.result_limit, |size| size.0),
         echoes: match table.echoes {
             Some(tools::Echoes::LikeOthers) => Echoes::LikeOthers,
