@@ -160,6 +160,5 @@ fn policy(table: &RunTable) -> Policy {
         dependency_total: table
             .dependency_total
             .map_or(usual.dependency_total, |size| size.0),
-        limits: usual.limits,
     }
 }
