@@ -43,9 +43,11 @@ const KNOWS: &[(&str, &[&str])] = &[
     (
         "config",
         &[
+            "clap",
             "indexmap",
             "jsonc-parser",
             "plaincall-call",
+            "plaincall-syntax",
             "schemars",
             "serde",
             "serde_json",

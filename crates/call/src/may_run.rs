@@ -29,6 +29,7 @@ pub enum Completeness {
 
 /// What happens to calls without an end marker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unclosed {
     /// They are rejected, except where the tool only reads or the text is known to be complete.

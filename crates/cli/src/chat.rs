@@ -17,15 +17,14 @@ use tokio::time::sleep;
 use crate::chat::command::{Command, HELP};
 use crate::chat::lines::{Line, Lines};
 use crate::commands::tools::effect_word;
-use crate::config::{AgentOptions, Configuration, GIVEN};
 use crate::environment::Environment;
-use crate::options::Color;
-use crate::options::SessionOptions;
+use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::say;
 use crate::picture::call_line::verb;
 use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::settings::Configuration;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
 use crate::talk::{Built, Ended, Shown, build, chosen, doubt, explained, play};
 use crate::visible::harmless;
@@ -63,7 +62,7 @@ pub(crate) struct ChatOptions {
 /// What keeps it from beginning.
 pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
     let environment = Environment::read();
-    let configuration = options.agent.configuration(&environment)?;
+    let configuration = Configuration::of(&options.agent, &environment)?;
     if let Some(doubt) = configuration.doubt() {
         remark(&doubt);
     }
@@ -318,15 +317,14 @@ impl Chat<'_> {
     fn models(&self) {
         remark(&format!("the model is {}", self.built.model));
         let names = self.configuration.model_names();
-        // That one was said.
-        for name in names.filter(|name| *name != self.built.model && *name != GIVEN) {
+        for name in names.filter(|name| *name != self.built.model) {
             say(format_args!("{}\n", harmless(name)));
         }
     }
 
     fn set_model(&mut self, name: &str) -> Result<(), Failure> {
         let chosen = chosen(Some(name), None, self.options, self.configuration)?;
-        let ready = self.configuration.model(&chosen, self.environment)?;
+        let ready = chosen.ready(self.environment)?;
         self.built.talk.set_model(ready.model);
         let limits = self.configuration.limits(&chosen.entry);
         self.built.talk.set_limits(limits);

@@ -12,11 +12,13 @@
 
 mod ask;
 mod check;
+mod config;
 mod convert;
 pub(crate) mod mcp;
 mod parse;
 mod probe;
 mod render;
+mod serve;
 mod sessions;
 mod show;
 pub(crate) mod tools;
@@ -27,11 +29,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::chat;
-use crate::config;
 use crate::options::Color;
 use crate::output::{Output, say};
 use crate::run;
-use crate::serve;
 use crate::status::{Outcome, WRONG_USAGE, end_when_interrupted, exit_status};
 use crate::visible::{harmless, is_invisible};
 

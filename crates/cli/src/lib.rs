@@ -4,9 +4,9 @@
 
 mod chat;
 mod commands;
-mod config;
 mod definitions;
 mod environment;
+mod keys;
 mod options;
 mod output;
 mod picture;
@@ -14,8 +14,8 @@ mod reference;
 mod report;
 mod run;
 mod runtime;
-mod serve;
 mod session;
+mod settings;
 mod status;
 mod talk;
 mod terminal;
@@ -24,6 +24,4 @@ mod tools_file;
 mod visible;
 
 pub use commands::main;
-pub use config::reference as configuration_reference;
-pub use config::schema as configuration_schema;
 pub use reference::reference;

@@ -10,15 +10,21 @@
     reason = "independent switches of the command line"
 )]
 
+mod agent;
 mod color;
 mod dialect;
+mod files;
 pub(crate) mod number;
 mod schema;
 mod session;
+mod teaching;
 mod unclosed;
 
+pub(crate) use agent::AgentOptions;
 pub(crate) use color::Color;
 pub(crate) use dialect::{DialectOptions, MarkerPlaces, SyntaxChoice};
+pub(crate) use files::FileOptions;
 pub(crate) use schema::SchemaOption;
 pub(crate) use session::SessionOptions;
+pub(crate) use teaching::TeachingOptions;
 pub(crate) use unclosed::UnclosedChoice;

@@ -10,9 +10,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use plaincall::{Log, LogError};
 
-use crate::config::Configuration;
 use crate::options::SessionOptions;
 use crate::run::past::{Past, what_became_of};
+use crate::settings::Configuration;
 use crate::status::{Failure, remark};
 
 pub(crate) use note::Note;
@@ -46,7 +46,7 @@ impl Session {
         };
         let name = match &options.session {
             Some(name) => name.clone(),
-            None => match all(&folder)?.into_iter().next() {
+            None => match all(folder)?.into_iter().next() {
                 Some(last) => last.name,
                 None => {
                     return Err(Failure::Configuration(
@@ -68,7 +68,7 @@ impl Session {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&folder)
+            .create(folder)
             .map_err(|error| {
                 Failure::Broken(format!("cannot make {}: {error}", folder.display()))
             })?;

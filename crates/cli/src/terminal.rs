@@ -2,3 +2,4 @@
 
 pub(crate) mod excerpt;
 pub(crate) mod listing;
+pub(crate) mod problems;

@@ -19,10 +19,10 @@ fn reference_is_up_to_date() {
 /// What the page shows is right by the schema, and the schema is one.
 #[test]
 fn the_example_of_the_configuration_fits_its_schema() {
-    let page = plaincall_cli::configuration_reference();
+    let page = plaincall_config::reference();
     let (_, example) = page.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("```").unwrap();
-    let schema = jsonschema::validator_for(&plaincall_cli::configuration_schema()).unwrap();
+    let schema = jsonschema::validator_for(&plaincall_config::schema()).unwrap();
     let check = |text: &str, is_right: bool| {
         let value: serde_json::Value = toml::from_str(text).unwrap();
         assert_eq!(schema.is_valid(&value), is_right, "{text}");
@@ -38,8 +38,5 @@ fn the_example_of_the_configuration_fits_its_schema() {
 
 #[test]
 fn configuration_is_up_to_date() {
-    check(
-        "configuration.md",
-        &plaincall_cli::configuration_reference(),
-    );
+    check("configuration.md", &plaincall_config::reference());
 }

@@ -320,8 +320,7 @@ fn what_it_refuses() {
         ("", &["--models", models], "did you mean `syntax`?", 1),
         ("", &["--models", models], "models.toml:2:1", 1),
         ("", &["--cors", "https://a/"], "did you mean https://a?", 2),
-        ("", &["--max-head", "1KiB"], "from 8192 to 24576", 2),
-        ("", &["--max-body", "1k"], "a size is bytes", 2),
+        ("", &["--max-body", "1k"], "a size above 0: bytes", 2),
         ("", &["--idle-timeout", "0"], "a time above 0", 2),
         ("", &["--retries", "11"], "11 is not in", 2),
         (

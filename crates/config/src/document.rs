@@ -45,7 +45,8 @@ impl Place {
         Self::Value(pointer.into())
     }
 
-    pub(crate) fn pointer(&self) -> &str {
+    /// The pointer of the value that it is about.
+    pub fn pointer(&self) -> &str {
         match self {
             Self::Key(pointer) | Self::Value(pointer) | Self::Within(pointer, ..) => pointer,
         }

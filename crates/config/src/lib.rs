@@ -40,10 +40,20 @@ mod document;
 mod error;
 mod node;
 mod parse;
+mod secret;
+mod settings;
 pub mod tools;
 mod values;
 
 pub use document::{Document, Place};
 pub use error::{FileError, Problem};
-pub use node::{Node, Origin, Value, child};
+pub use node::{Node, Origin, Value, child, dotted};
+pub use secret::{
+    Address, Hide, Secret, names_a_secret, not_shown, redacted, redacted_prose, starred,
+};
+pub use settings::{
+    Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MOST_REPAIR_ROUNDS, Mcp,
+    McpServer, Model, Reasoning, Rule, Settings, Syntax, Verdict, WithoutCall, read_models,
+    read_settings, reference, schema, untrusted, variables,
+};
 pub use values::{AsText, OneOrMore, Size, Time, TimeOrZero};

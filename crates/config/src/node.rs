@@ -1,7 +1,7 @@
 //! A tree of values that know where they come from.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,6 +80,23 @@ pub fn child(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
+/// A pointer as the key is written in TOML, for people: `models.a.url`, `rules[0].tools`.
+pub fn dotted(pointer: &str) -> String {
+    let mut text = String::new();
+    for segment in pointer.split('/').skip(1) {
+        let key = last_key(segment);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let point = if text.is_empty() { "" } else { "." };
+        // Writing to a string does not fail.
+        let _ = match segment.parse::<usize>() {
+            Ok(index) if text == "rules" => write!(text, "[{index}]"),
+            _ if key.is_empty() || !key.chars().all(is_plain) => write!(text, "{point}{key:?}"),
+            _ => write!(text, "{point}{key}"),
+        };
+    }
+    text
+}
+
 /// The last key or index of a pointer.
 pub(crate) fn last_key(pointer: &str) -> String {
     let last = pointer.rsplit('/').next().unwrap_or_default();
@@ -93,6 +110,13 @@ impl Value {
             Self::Text(text) => Some(text),
             _ => None,
         }
+    }
+}
+
+impl Default for Node {
+    /// An empty table.
+    fn default() -> Self {
+        Self::new(serde_json::json!({}), Origin::Default)
     }
 }
 
@@ -174,6 +198,21 @@ impl Node {
             let key = first.replace("~1", "/").replace("~0", "~");
             let empty = || Self::new(serde_json::json!({}), node.origin.clone());
             entries.entry(key).or_insert_with(empty).set(rest, node);
+        }
+    }
+
+    /// Takes an entry out of the table at a pointer.
+    pub fn remove(&mut self, pointer: &str, key: &str) -> Option<Self> {
+        let mut node = self;
+        for segment in pointer.split('/').skip(1) {
+            let Value::Table(entries) = &mut node.value else {
+                return None;
+            };
+            node = entries.get_mut(segment)?;
+        }
+        match &mut node.value {
+            Value::Table(entries) => entries.shift_remove(key),
+            _ => None,
         }
     }
 

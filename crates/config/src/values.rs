@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The units of times in seconds. `ms` comes first, since it ends with `s`.
 const TIMES: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
@@ -36,7 +36,11 @@ pub struct OneOrMore(pub Vec<String>);
 /// A time above 0: seconds, or a decimal number with `ms`, `s`, `m` or `h`, such as `10`, `"300ms"`, `"1.5s"`, `"2m"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "AsText")]
-#[schemars(inline, with = "AsText", extend("type" = ["string", "number"], "format" = "time"))]
+#[schemars(inline, with = "AsText", extend(
+    "type" = ["string", "number"],
+    "format" = "time",
+    "pattern" = "^[0-9]+(\\.[0-9]+)? *(ms|s|m|h)?$"
+))]
 pub struct Time(pub Duration);
 
 /// A time like [`Time`], or 0.
@@ -105,3 +109,16 @@ macro_rules! from_text {
 from_text!(Time, TIME, |text| time(text).filter(|time| !time.is_zero()));
 from_text!(TimeOrZero, TIME_OR_ZERO, time);
 from_text!(Size, SIZE, |text| size(text).filter(|size| *size > 0));
+
+impl Serialize for Time {
+    /// As it is written: in the longest unit that fits.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let time = self.0.as_millis();
+        let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];
+        let unit = units
+            .into_iter()
+            .find(|(length, _)| time.is_multiple_of(*length));
+        let (length, unit) = unit.unwrap_or((1, "ms"));
+        serializer.collect_str(&format_args!("{}{unit}", time / length))
+    }
+}

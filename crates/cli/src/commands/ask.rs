@@ -8,14 +8,13 @@ use plaincall_agent::{AgentError, AgentErrorKind, Answer};
 use rustix::fs::{FileType, fstat};
 use serde_json::json;
 
-use crate::config::{AgentOptions, Configuration};
 use crate::environment::Environment;
-use crate::options::Color;
-use crate::options::SessionOptions;
+use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::JsonOutput;
 use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
 use crate::session::Session;
+use crate::settings::Configuration;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
 use crate::talk::{Built, Ended, Shown, Stage, build, doubt, explained, kind, play, status};
 use crate::text::input::Input;
@@ -83,7 +82,7 @@ struct Given {
 /// What keeps it from asking.
 pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
     let environment = Environment::read();
-    let configuration = options.agent.configuration(&environment)?;
+    let configuration = Configuration::of(&options.agent, &environment)?;
     let given = given(options)?;
     if let Some(doubt) = configuration.doubt() {
         remark(&doubt);

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use plaincall::{RemovedFiles, Rule, Tool, Toolbox};
 use plaincall_agent::mcp::{McpConfig, McpConfigError, McpOffer, McpOptions, McpServers};
+use plaincall_config::Time;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,6 @@ use crate::options::Color;
 use crate::output::Output;
 use crate::run::interrupts::{Interrupts, until_interrupted};
 use crate::runtime::{LAST_TASKS, block_on};
-use crate::serve::quantity;
 use crate::status::{Failure, Outcome, Status, complain, end_at_signals, remark};
 use crate::tools_file;
 use crate::visible::harmless;
@@ -95,8 +94,8 @@ pub(crate) struct McpListOptions {
     json: bool,
 
     /// How long a server may take to be there.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = quantity::time)]
-    timeout: Duration,
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    timeout: Time,
 }
 
 /// Runs the command.
@@ -196,7 +195,7 @@ fn list(options: &McpListOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
     let config = read(&options.file, &environment)?;
     let mut settings = McpOptions::default();
-    settings.connect_timeout = options.timeout;
+    settings.connect_timeout = options.timeout.0;
     settings.environment = environment.into_variables();
     let connected = block_on(until_interrupted(async {
         let connected = McpServers::connect(config, settings).await;

@@ -4,22 +4,21 @@ mod progress;
 mod table;
 
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use clap::Args;
 use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, StyleReport, tasks};
 use plaincall_call::did_you_mean;
+use plaincall_config::{Api, Time};
 use serde_json::json;
 
 use crate::commands::probe::progress::Progress;
-use crate::config::{AgentOptions, FileOptions, KindOption};
 use crate::environment::Environment;
 use crate::options::Color;
 use crate::output::Output;
 use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::runtime::block_on;
-use crate::serve::quantity::time;
+use crate::settings::Chosen;
 use crate::status::{Failure, Outcome, Status, complain};
 
 /// Measure how well a model writes calls, and in which syntax.
@@ -45,9 +44,9 @@ pub(crate) struct ProbeOptions {
     #[arg(value_name = "MODEL")]
     model: String,
 
-    /// What the server speaks; `openai` if nothing is said.
+    /// The API of the server. Default: `openai`.
     #[arg(long, value_name = "KIND")]
-    kind: Option<KindOption>,
+    kind: Option<Api>,
 
     /// How often each task is tried in each style.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -70,19 +69,16 @@ pub(crate) struct ProbeOptions {
     temperature: Option<f64>,
 
     /// How many tokens a reply may have.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_tokens: Option<u32>,
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<NonZeroU32>,
 
     /// How long one task may take: seconds, or a number with `ms`, `s`, `m` or `h`.
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5m")]
-    timeout: Duration,
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    timeout: Time,
 
     /// Print all that was found out as one JSON object.
     #[arg(long)]
     json: bool,
-
-    #[command(flatten)]
-    files: FileOptions,
 }
 
 /// Runs the command.
@@ -106,24 +102,16 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         "way of writing calls",
     )?;
     let tasks = chosen(tasks(), |task| task.name, &options.tasks, "task")?;
-    let agent = AgentOptions {
-        url: Some(options.url.clone()),
-        model: Some(options.model.clone()),
-        kind: options.kind,
-        files: options.files.clone(),
-        ..AgentOptions::default()
-    };
-    let configuration = agent.configuration(&environment)?;
-    let mut chosen = configuration.chosen(None)?;
+    let mut chosen = Chosen::given(&options.url, Some(&options.model), options.kind);
     chosen.entry.temperature = options.temperature;
     chosen.entry.max_tokens = options.max_tokens;
-    let model = configuration.model(&chosen, &environment)?.model;
+    let model = chosen.ready(&environment)?.model;
     let probe = Probe::new(model)
         .styles(styles)
         .tasks(tasks)
         .repeat(options.repeat)
         .concurrent(options.concurrency.get())
-        .time(options.timeout);
+        .time(options.timeout.0);
     block_on(async {
         let mut interrupts = Interrupts::new()
             .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
@@ -253,7 +241,7 @@ fn configuration(options: &ProbeOptions, report: &StyleReport) -> String {
     let mut set = |key: &str, value: String| {
         let _ = writeln!(text, "{key} = {value}");
     };
-    if options.kind == Some(KindOption::Anthropic) {
+    if options.kind == Some(Api::Anthropic) {
         set("kind", quoted("anthropic"));
     }
     set(

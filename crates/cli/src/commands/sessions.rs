@@ -7,15 +7,17 @@ use std::time::{Duration, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use plaincall::{Log, LogError, Record, RunEvent, Teller};
 use plaincall_call::did_you_mean;
+use plaincall_config::Node;
 
 use crate::commands::show::{self, ShowOptions};
-use crate::config::{Configuration, FileOptions, Layer};
 use crate::environment::Environment;
+use crate::options::FileOptions;
 use crate::output::Output;
 use crate::picture::line::Line;
 use crate::picture::palette::{BOLD, DIM, PLAIN};
 use crate::picture::words::{self, count};
 use crate::session::{Known, Note, all};
+use crate::settings::Configuration;
 use crate::status::{Failure, Outcome, Status, remark};
 
 /// How much of a question a list shows, in columns.
@@ -68,13 +70,13 @@ enum Action {
 /// # Errors
 /// What keeps it from doing so.
 pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcome {
-    let sources = options.files.sources(Layer::default());
-    let configuration = Configuration::load(sources, &Environment::read())?;
+    let environment = Environment::read();
+    let configuration = Configuration::load(&options.files, Node::default(), false, &environment)?;
     let folder = configuration.session_directory()?;
     match &options.action {
-        Action::List { json } => list(&all(&folder)?, *json, output),
+        Action::List { json } => list(&all(folder)?, *json, output),
         Action::Show { name, full } => {
-            let known = find(&folder, name)?;
+            let known = find(folder, name)?;
             let options = ShowOptions {
                 file: known.path,
                 html: None,
@@ -85,7 +87,7 @@ pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcom
         Action::Remove { names } => {
             // All are looked for before one is removed.
             let found: Result<Vec<Known>, Failure> =
-                names.iter().map(|name| find(&folder, name)).collect();
+                names.iter().map(|name| find(folder, name)).collect();
             for known in found? {
                 Log::remove(&known.path).map_err(|error| {
                     Failure::Broken(match error {

@@ -9,11 +9,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use plaincall::Effect;
 
-use crate::config::parts::Equipment;
-use crate::config::{AgentOptions, Configuration, FileOptions};
 use crate::environment::Environment;
-use crate::options::Color;
+use crate::options::{AgentOptions, Color, FileOptions};
 use crate::output::Output;
+use crate::settings::{Configuration, Equipment};
 use crate::status::{Failure, Outcome};
 
 /// Look at tools, and try them by hand.
@@ -63,19 +62,19 @@ impl SourceOptions {
             files: self.files.clone(),
             ..AgentOptions::default()
         };
-        let mut configuration = options.configuration(environment)?;
+        let mut configuration = Configuration::of(&options, environment)?;
         let is_named = self.builtin.is_some() || !(self.tools.is_empty() && self.mcp.is_empty());
         if is_named {
-            let contents = &mut configuration.contents;
+            let settings = &mut configuration.settings;
             if self.tools.is_empty() {
-                contents.tools.clear();
+                settings.tools.clear();
             }
             if self.builtin.is_none() {
-                contents.builtin.directory = None;
+                settings.builtin.directory = None;
             }
-            contents.mcp.servers.clear();
+            settings.mcp.servers.clear();
             if self.mcp.is_empty() {
-                contents.mcp.files.clear();
+                settings.mcp.files.clear();
             }
         }
         Ok(configuration)

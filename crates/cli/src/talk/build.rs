@@ -2,15 +2,14 @@
 
 use plaincall_agent::mcp::McpServers;
 use plaincall_agent::{Agent, AgentError, AgentErrorKind, AgentLimits, Conversation};
+use plaincall_config::Origin;
 
-use crate::config::model::{Chosen, Ready};
-use crate::config::parts::Equipment;
-use crate::config::{AgentOptions, Configuration, From};
 use crate::environment::Environment;
-use crate::options::Color;
+use crate::options::{AgentOptions, Color};
 use crate::picture::words;
 use crate::run::approval::Approval;
 use crate::session::{Note, Session};
+use crate::settings::{Chosen, Configuration, Equipment, Ready};
 use crate::status::{Failure, Status, tell_directory};
 use crate::talk::person::Person;
 use crate::talk::stage::{Shown, Stage};
@@ -45,7 +44,7 @@ pub(crate) async fn build(
         model,
         dialect,
         is_keyed,
-    } = configuration.model(&chosen, environment)?;
+    } = chosen.ready(environment)?;
     let system = configuration.system()?;
     let person = Person::at_terminal();
     let Equipment {
@@ -54,8 +53,8 @@ pub(crate) async fn build(
         mut policy,
         servers,
     } = configuration.equipment(environment, person.clone()).await?;
-    if let Some(choice) = chosen.entry.unclosed {
-        policy.unclosed = choice.unclosed();
+    if let Some(unclosed) = chosen.entry.unclosed {
+        policy.unclosed = unclosed;
     }
     // A run goes on as it began.
     if let Some(begin) = session.as_ref().and_then(|session| session.past.begin()) {
@@ -123,12 +122,16 @@ pub(crate) fn chosen(
     options: &AgentOptions,
     configuration: &Configuration,
 ) -> Result<Chosen, Failure> {
-    let is_said = configuration.origin("model").from >= From::Environment;
+    let origin = configuration.origin("/model");
+    let is_said = matches!(origin, Origin::Variable(_) | Origin::Option(_));
     let noted = past.map(|past| past.model.as_str()).filter(|_| !is_said);
-    let mut chosen = configuration.chosen(name.or(noted))?;
-    options.dialect(&mut chosen.entry)?;
+    let mut chosen = match (name, &options.url) {
+        (None, Some(url)) => Chosen::given(url, options.model.as_deref(), options.kind),
+        _ => configuration.chosen(name.or(noted))?,
+    };
+    chosen.entry = options.teaching.over(&chosen.entry)?;
     if let Some(past) = past {
-        past.teach(&mut chosen.entry);
+        chosen.entry = past.taught(chosen.entry);
     }
     Ok(chosen)
 }
@@ -174,10 +177,10 @@ pub(crate) const LONGER: &str = "`max_tokens` in the table `[models.NAME]` of th
 pub(crate) fn explained(error: &AgentError, configuration: &Configuration) -> String {
     match &error.kind {
         AgentErrorKind::Time => {
-            let limit = configuration.contents.limits.time;
+            let limit = configuration.settings.limits.time;
             let time = words::time(limit.map_or(AgentLimits::default().time, |time| time.0));
-            let name = match configuration.origin("limits.time").from {
-                From::Options => "`--timeout`",
+            let name = match configuration.origin("/limits/time") {
+                Origin::Option(_) => "`--timeout`",
                 _ => "`time` in the table `[limits]` of the configuration, or `--timeout`",
             };
             format!("stopped: the time ({time}, {name}) was over")

@@ -72,20 +72,6 @@ impl Source {
     }
 }
 
-/// Where the lines of a text end, so that the line of any place is found without going through the text again.
-pub(crate) struct LineIndex(Vec<usize>);
-
-impl LineIndex {
-    pub(crate) fn new(text: &[u8]) -> Self {
-        Self(memchr::memchr_iter(b'\n', text).collect())
-    }
-
-    /// The line of a place, from 1.
-    pub(crate) fn line(&self, place: usize) -> usize {
-        self.0.partition_point(|end| *end < place) + 1
-    }
-}
-
 /// Counts lines and columns on the way through a text, so that many places cost no more than one.
 pub(crate) struct Counter<'t> {
     text: &'t [u8],

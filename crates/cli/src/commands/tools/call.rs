@@ -11,7 +11,6 @@ use serde_json::Value;
 use tokio::sync::mpsc::channel;
 
 use crate::commands::tools::SourceOptions;
-use crate::config::parts::Equipment;
 use crate::environment::Environment;
 use crate::options::Color;
 use crate::output::Output;
@@ -19,6 +18,7 @@ use crate::run::approval::Approval;
 use crate::run::desk::Desk;
 use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
+use crate::settings::Equipment;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, tell_removed};
 use crate::text::input::Input;
 

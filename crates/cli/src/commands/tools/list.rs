@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use plaincall::{Tool, ToolSpec};
+use plaincall_config::Syntax;
 use serde_json::{Value, json};
 
 use crate::commands::tools::{SourceOptions, effect_word};
-use crate::config::SyntaxOption;
 use crate::environment::Environment;
 use crate::output::Output;
 use crate::run::interrupts::until_interrupted;
@@ -32,7 +32,7 @@ pub(crate) struct ListOptions {
 
     /// The syntax whose calls are shown.
     #[arg(long, value_name = "SYNTAX", default_value = "block")]
-    syntax: SyntaxOption,
+    syntax: Syntax,
 
     #[command(flatten)]
     sources: SourceOptions,
@@ -82,7 +82,7 @@ fn as_json(tool: &Tool) -> Value {
     value
 }
 
-fn as_lines(tool: &Tool, syntax: SyntaxOption) -> String {
+fn as_lines(tool: &Tool, syntax: Syntax) -> String {
     let spec = tool.spec();
     let effect = effect_word(spec.effect);
     let sentence = first_sentence(&spec.description);
@@ -92,8 +92,8 @@ fn as_lines(tool: &Tool, syntax: SyntaxOption) -> String {
         sentence
     };
     let usage = match syntax {
-        SyntaxOption::Block => parameters(spec),
-        SyntaxOption::Emoji => spec.usage().to_string(),
+        Syntax::Block => parameters(spec),
+        Syntax::Emoji => spec.usage().to_string(),
     };
     let usage = usage.replace('\n', " ");
     harmless(&format!("{effect:<10}  {usage}\n{:<10}  {sentence}\n", ""))

@@ -96,7 +96,7 @@ fn without_an_answer_the_status_says_why() {
         ],
     );
     for (options, message) in [
-        (&["--model", "nothing"][..], "there is no model `nothing`"),
+        (&["--model", "nothing"][..], "unknown model `nothing`"),
         (&[], "no model is set"),
         (&["--model", MODEL, "--tools", "none.toml"], "none.toml"),
         (&["--model", "replay:none.jsonl"], "none.jsonl"),

@@ -177,10 +177,10 @@ fn what_other_programs_call_otherwise_is_told() {
             "api_key = 's'",
             "holds no secrets; write `key_env = \"VARIABLE\"` or `key_file",
         ),
-        ("num_ctx = 9", "told by `context` in `[limits]`"),
+        ("num_ctx = 9", "`context` in `[limits]`"),
         (
             "kind = 'ollama'",
-            "`kind` cannot be `ollama`; write `openai` or `anthropic`; `openai` is what ollama speaks",
+            "`kind` cannot be `ollama`; write `openai` or `anthropic`; ollama has the API `openai`",
         ),
     ] {
         project(&scene, &format!("[models.a]\nurl = 'http://a'\n{text}"));
@@ -209,25 +209,25 @@ fn mistakes_are_shown_where_they_stand() {
         (
             "modl = 'x'",
             &[
-                "there is no key `modl`; did you mean `model`?",
+                "unknown key `modl`; did you mean `model`?",
                 "plaincall.toml:1:1",
             ][..],
         ),
         (
             "[models.a]\nurl = 'http://a'\nkey_env = 'KEY'",
-            &["a project's file may not say `key_env`"],
+            &["a project's file may not set `key_env`"],
         ),
         (
             "[models.a]\nkey_file = 'k'\nurl = 'http://a'",
-            &["a project's file may not say `key_file`"],
+            &["a project's file may not set `key_file`"],
         ),
         (
             "sessions = '/tmp'",
-            &["a project's file may not say `sessions`"],
+            &["a project's file may not set `sessions`"],
         ),
         (
             "[mcp.servers.a]\nurl = 'https://a'\nheaders = { a = '${KEY}' }",
-            &["cannot hand on variables"],
+            &["cannot pass on variables"],
         ),
         (
             "[limits]\nturns = 0\ntime = '1 day'",
@@ -239,7 +239,7 @@ fn mistakes_are_shown_where_they_stand() {
         ),
         (
             "[models.a]\nurl = 'a.example'",
-            &["is no address of a server"],
+            &["is not the address of a server"],
         ),
         (
             "[models.replay]\nurl = 'http://a'",
@@ -310,7 +310,7 @@ fn a_key_goes_to_the_server_that_it_is_for() {
         ),
         (
             &["--model", "a"],
-            "from the variable KEY_OF_A, which is not set",
+            "in the variable KEY_OF_A, which is not set",
         ),
     ] {
         user(
@@ -349,11 +349,11 @@ fn settings_of_the_built_in_tools() {
     assert!(ended.stdout.contains("to be seen-\n"), "{ended:?}");
     let ended = call("command=sleep 60");
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    // A project hands on no variables.
+    // A project passes on no variables.
     project(&scene, "[builtin]\ncommand_environment = ['SEEN']\n");
     let ended = at_home(&scene, &["config"]);
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    let refused = "a project's file may not say `command_environment`";
+    let refused = "a project's file may not set `command_environment`";
     assert!(ended.stderr.contains(refused), "{ended:?}");
 }
 
@@ -396,7 +396,7 @@ fn what_a_reply_without_a_call_means() {
     );
     let (_, ended) = ask("", Some("reminded"));
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    assert!(ended.stderr.contains("it must be `answer`"), "{ended:?}");
+    assert!(ended.stderr.contains("write `answer`"), "{ended:?}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn another_model_answers_from_now_on() {
             .stderr
             .contains("from now on replay:other.jsonl answers")
     );
-    assert!(ended.stderr.contains("there is no model `nothing`"));
+    assert!(ended.stderr.contains("unknown model `nothing`"));
 }
 
 #[test]

@@ -2,18 +2,18 @@
 //!
 //! A source that is named and holds nothing is refused. To go on without it would serve anybody, or keep nothing secret.
 
+use std::fs;
 use std::path::Path;
 
 use plaincall_gateway::Secret;
 
 use crate::environment::Environment;
-use crate::serve::read;
 use crate::status::Failure;
 
 /// The shortest secret, in bytes: 128 bits, if they are random.
 const SHORTEST_SECRET: usize = 16;
 
-/// A text with keys, and where it stands.
+/// A text with keys, and its name.
 pub(crate) struct Source {
     name: String,
     text: String,
@@ -27,25 +27,25 @@ impl Source {
         variable: &str,
         environment: &Environment,
     ) -> Result<Option<Self>, Failure> {
-        if let Some(file) = file {
-            let text = read(file)?;
-            let name = file.display().to_string();
-            return Ok(Some(Self {
-                name,
-                text,
-                is_file: true,
-            }));
-        }
-        let Some(value) = environment.get_set(variable) else {
-            return Ok(None);
+        let (name, text) = match (file, environment.get_set(variable)) {
+            (Some(file), _) => {
+                let name = file.display().to_string();
+                let text = fs::read_to_string(file)
+                    .map_err(|error| Failure::Broken(format!("cannot read {name}: {error}")))?;
+                (name, text)
+            }
+            (None, Some(value)) => {
+                let text = value.to_str();
+                let no_text = || Failure::Usage(format!("{variable} is no text"));
+                (variable.to_owned(), text.ok_or_else(no_text)?.to_owned())
+            }
+            (None, None) => return Ok(None),
         };
-        let Some(text) = value.to_str() else {
-            return Err(Failure::Usage(format!("{variable} is no text")));
-        };
+        let is_file = file.is_some();
         Ok(Some(Self {
-            name: variable.to_owned(),
-            text: text.to_owned(),
-            is_file: false,
+            name,
+            text,
+            is_file,
         }))
     }
 
@@ -74,10 +74,8 @@ impl Source {
     pub(crate) fn keys(&self) -> Result<Vec<String>, Failure> {
         let is_end = |character| character == '\n' || (character == ',' && !self.is_file);
         let keys = self.text.split(is_end).map(str::trim);
-        let keys: Vec<String> = keys
-            .filter(|key| !key.is_empty())
-            .map(str::to_owned)
-            .collect();
+        let keys = keys.filter(|key| !key.is_empty()).map(str::to_owned);
+        let keys: Vec<String> = keys.collect();
         if keys.is_empty() {
             return Err(self.nothing("key"));
         }
@@ -85,14 +83,12 @@ impl Source {
     }
 
     fn nothing(&self, what: &str) -> Failure {
+        let name = &self.name;
         let instead = if self.is_file {
             "leave the option out"
         } else {
             "unset it"
         };
-        Failure::Usage(format!(
-            "{} holds no {what}: put one in, or {instead}",
-            self.name
-        ))
+        Failure::Usage(format!("{name} holds no {what}: put one in, or {instead}"))
     }
 }

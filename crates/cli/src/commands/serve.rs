@@ -1,19 +1,16 @@
 //! `plaincall serve`: the gateway.
 
 mod log;
-mod models;
 mod open_files;
 mod options;
-pub(crate) mod quantity;
-pub(crate) mod source;
 
-use std::fs;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plaincall_config::{self as config, Model, Reasoning, read_models};
 use plaincall_gateway::{
     ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
     ServerLimits, Timeouts, Upstream,
@@ -21,17 +18,16 @@ use plaincall_gateway::{
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use crate::commands::serve::log::Log;
+pub(crate) use crate::commands::serve::options::ServeOptions;
 use crate::environment::Environment;
+use crate::keys::Source;
 use crate::output::JsonOutput;
 use crate::run::interrupts::Interrupts;
-use crate::serve::log::Log;
-pub(crate) use crate::serve::options::ServeOptions;
-use crate::serve::options::{Arguments, Taught};
-use crate::serve::source::Source;
 use crate::status::{Failure, Outcome, Status, remark};
+use crate::terminal::problems;
+use crate::tools_file;
 
-/// What stands before the name of a file with recorded replies.
-pub(crate) const REPLAY: &str = "replay:";
 /// How long the end of the command waits for requests that are cut.
 const LAST_LINES: Duration = Duration::from_secs(1);
 const CLIENT_KEYS: &str = "PLAINCALL_KEYS";
@@ -74,7 +70,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
                 "--log-contents: the log holds what users, models and tools say; whoever can read it can read all of that",
             );
         }
-        serve_until_told(gateway, listener, interrupts, options.drain_delay).await
+        serve_until_told(gateway, listener, interrupts, options.drain_delay.0).await
     });
     // Requests that are cut have their lines too.
     runtime.shutdown_timeout(LAST_LINES);
@@ -152,40 +148,45 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 }
 
 fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayConfig, Failure> {
-    let source = |file, name| Source::of(file, name, environment);
-    let upstream = if let Some(file) = options.upstream.strip_prefix(REPLAY) {
-        let replay = Replay::read(&read(Path::new(file))?);
+    let source = |file: &Option<_>, name| Source::of(file.as_deref(), name, environment);
+    let upstream = if let Some(file) = options.upstream.strip_prefix("replay:") {
+        let (file, text) = tools_file::read(Path::new(file))?;
+        let replay = Replay::read(&text);
         Upstream::local(replay.map_err(|error| Failure::Broken(format!("{file}: {error}")))?)
     } else {
-        let key = source(options.upstream_key.as_deref(), UPSTREAM_KEY)?;
+        let key = source(&options.upstream_key, UPSTREAM_KEY)?;
         let key = key.map(|source| source.word("key")).transpose()?;
         Upstream::http(options.upstream.clone(), key)
     };
-    let secret = match source(options.secret.as_deref(), SECRET)? {
+    let secret = match source(&options.secret, SECRET)? {
         Some(source) => source.secret()?,
         None => Secret::random().map_err(|error| {
             Failure::Broken(format!("the system gives no random numbers: {error}"))
         })?,
     };
-    let keys = source(options.keys.as_deref(), CLIENT_KEYS)?;
+    let keys = source(&options.keys, CLIENT_KEYS)?;
     let keys = keys.map(|source| source.keys()).transpose()?;
-    check_markers(options)?;
-    let settings = settings(options);
-    settings
-        .check()
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let all = all_models(options)?;
     let mut config = GatewayConfig::new(upstream, secret);
     if let Some(file) = &options.models {
-        config.models = models::load(file, &settings)?;
+        let (name, text) = tools_file::read(file)?;
+        let models = read_models(&name, &text, &all).map_err(|error| {
+            let count = problems::show(&text, &error);
+            Failure::Broken(format!("{name} has {count}, so nothing is served"))
+        })?;
+        let settings = models
+            .into_iter()
+            .map(|(name, model)| (name, settings(&model)));
+        config.models = settings.collect();
     }
     config.keys = keys.unwrap_or_default();
     config.open_to_all = options.open;
-    config.other_models = settings;
+    config.other_models = settings(&all);
     config.origins.clone_from(&options.cors);
     config.reports_contents = options.log_contents;
     config.limits = limits(options);
     config.retries.most = options.retries;
-    config.retries.longest_wait = options.retry_wait;
+    config.retries.longest_wait = options.retry_wait.0;
     config.timeouts = timeouts(options);
     Ok(config)
 }
@@ -194,83 +195,64 @@ fn limits(options: &ServeOptions) -> ServerLimits {
     let connections = options.max_connections;
     let connections = connections.unwrap_or(options.max_requests.saturating_mul(2));
     let mut limits = ServerLimits::default();
-    limits.body = options.max_body;
-    limits.head = options.max_head;
+    limits.body = options.max_body.0;
     limits.concurrent = usize::try_from(options.max_requests).unwrap_or(usize::MAX);
     limits.connections = usize::try_from(connections).unwrap_or(usize::MAX);
-    limits.bodies = options.max_bodies;
-    limits.answer = options.max_answer;
+    limits.bodies = options.max_bodies.0;
+    limits.answer = options.max_answer.0;
     limits
 }
 
 fn timeouts(options: &ServeOptions) -> Timeouts {
     let mut timeouts = Timeouts::default();
-    timeouts.head = options.head_timeout;
-    timeouts.connection_idle = options.connection_idle_timeout;
-    timeouts.body = options.body_timeout;
-    timeouts.connect = options.connect_timeout;
-    timeouts.first_byte = options.first_byte_timeout;
-    timeouts.idle = options.idle_timeout;
-    timeouts.keep_alive = options.keep_alive;
-    timeouts.drain = options.drain_timeout;
+    timeouts.connection_idle = options.connection_idle_timeout.0;
+    timeouts.body = options.body_timeout.0;
+    timeouts.connect = options.connect_timeout.0;
+    timeouts.first_byte = options.first_byte_timeout.0;
+    timeouts.idle = options.idle_timeout.0;
+    timeouts.keep_alive = options.keep_alive.0;
+    timeouts.drain = options.drain_timeout.0;
     timeouts
 }
 
-fn settings(options: &ServeOptions) -> ModelSettings {
-    let mut dialect = options.syntax.dialect();
-    if let Some(marker) = &options.start_prefix {
-        dialect = dialect.start(marker);
-    }
-    if let Some(marker) = &options.end_prefix {
-        dialect = dialect.end(marker);
-    }
-    if let Some(marker) = &options.arg_prefix {
-        dialect = dialect.arg(marker);
-    }
-    let mut span = ReasoningSpan::think();
-    if let Some([open, close]) = options.reasoning.as_deref() {
-        span.open.clone_from(open);
-        span.close.clone_from(close);
-    }
-    span.is_begun = options.in_reasoning;
+/// The options about models: what holds for all.
+fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
+    let markers = options.reasoning.clone().map(TryInto::try_into);
+    let reasoning = match markers {
+        _ if options.no_reasoning => Some(Reasoning(None)),
+        Some(Ok(markers)) => Some(Reasoning(Some(markers))),
+        _ => None,
+    };
+    options.teaching.over(&Model {
+        reasoning,
+        in_reasoning: Some(options.in_reasoning),
+        unclosed: Some(options.unclosed.unclosed()),
+        arguments: Some(options.arguments),
+        repair_rounds: Some(options.repair_rounds),
+        developer_role: Some(options.developer_role),
+        ..Model::default()
+    })
+}
+
+fn settings(model: &Model) -> ModelSettings {
+    let usual = ModelSettings::default();
     ModelSettings {
-        dialect,
-        markers: if options.keyed {
-            Markers::Keyed
-        } else {
-            Markers::Plain
+        dialect: model.dialect(),
+        markers: match model.keyed {
+            Some(true) => Markers::Keyed,
+            _ => Markers::Plain,
         },
-        reasoning: (!options.no_reasoning).then_some(span),
-        arguments: match options.arguments {
-            Arguments::Checked => ArgumentMode::Checked,
-            Arguments::Stream => ArgumentMode::Stream,
+        reasoning: model.reasoning().map(|[open, close]| ReasoningSpan {
+            open,
+            close,
+            is_begun: model.in_reasoning == Some(true),
+        }),
+        arguments: match model.arguments.unwrap_or_default() {
+            config::Arguments::Checked => ArgumentMode::Checked,
+            config::Arguments::Stream => ArgumentMode::Stream,
         },
-        unclosed: options.unclosed.unclosed(),
-        repair_rounds: options.repair_rounds,
-        developer_is_system: !options.developer_role,
+        unclosed: model.unclosed.unwrap_or_default(),
+        repair_rounds: model.repair_rounds.unwrap_or(usual.repair_rounds),
+        developer_is_system: model.developer_role != Some(true),
     }
-}
-
-/// The emoji syntax has no markers that could be others.
-fn check_markers(options: &ServeOptions) -> Result<(), Failure> {
-    if options.syntax != Taught::Emoji {
-        return Ok(());
-    }
-    for (option, is_given) in [
-        ("--start-prefix", options.start_prefix.is_some()),
-        ("--end-prefix", options.end_prefix.is_some()),
-        ("--arg-prefix", options.arg_prefix.is_some()),
-    ] {
-        if is_given {
-            return Err(Failure::Usage(format!(
-                "`{option}` is a marker of the block syntax: leave it out, or leave out `--syntax emoji`"
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn read(file: &Path) -> Result<String, Failure> {
-    fs::read_to_string(file)
-        .map_err(|error| Failure::Broken(format!("cannot read {}: {error}", file.display())))
 }

@@ -1,5 +1,5 @@
-//! Files of a project, read once and with care: they come from whoever wrote the project, and are looked at before
-//! anybody has said that they may be.
+//! Files of a project, read once and with care: they come from the author of the project, and are looked at before
+//! the user trusts them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};

@@ -6,16 +6,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use plaincall_syntax::Dialect;
+use clap::Args;
+use plaincall_config::{Arguments, MOST_REPAIR_ROUNDS, Size, Time, TimeOrZero};
 
-use crate::options::UnclosedChoice;
-use crate::serve::quantity::{Size, size, time, time_or_none};
-
-/// More rounds of repair than this help no model.
-pub(super) const MOST_REPAIR_ROUNDS: u32 = 20;
+use crate::options::{TeachingOptions, UnclosedChoice};
 
 /// Give native tool calls to clients of a model that only writes text.
 ///
@@ -90,7 +85,7 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "FILE", help_heading = "Keys")]
     pub(crate) secret: Option<PathBuf>,
 
-    /// A file that says for models, by their names, what differs from the options below (TOML).
+    /// A file with what differs from the options below for models of these names (TOML).
     ///
     /// Each has a table `[models."NAME"]` with any of `syntax`, `start_prefix`, `end_prefix`, `arg_prefix`, `keyed`,
     /// `reasoning` (two markers, or `false`), `in_reasoning`, `arguments`, `unclosed`, `repair_rounds` and `developer_role`. In a name
@@ -99,30 +94,8 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub(crate) models: Option<PathBuf>,
 
-    /// The syntax that the model is taught.
-    #[arg(
-        long,
-        value_name = "SYNTAX",
-        default_value = "block",
-        help_heading = "Model"
-    )]
-    pub(crate) syntax: Taught,
-
-    /// The start marker of the block syntax.
-    #[arg(long, value_name = "MARKER", help_heading = "Model")]
-    pub(crate) start_prefix: Option<String>,
-
-    /// The end marker of the block syntax.
-    #[arg(long, value_name = "MARKER", help_heading = "Model")]
-    pub(crate) end_prefix: Option<String>,
-
-    /// The argument marker of the block syntax.
-    #[arg(long, value_name = "MARKER", help_heading = "Model")]
-    pub(crate) arg_prefix: Option<String>,
-
-    /// Put a key into the markers that belongs to the conversation, so that no document can hold a call.
-    #[arg(long, help_heading = "Model")]
-    pub(crate) keyed: bool,
+    #[command(flatten)]
+    pub(crate) teaching: TeachingOptions,
 
     /// The markers around the reasoning at the beginning of the model's text. Default: `<think>` and `</think>`.
     #[arg(long, num_args = 2, value_names = ["OPEN", "CLOSE"], help_heading = "Model")]
@@ -146,7 +119,7 @@ pub(crate) struct ServeOptions {
         long,
         value_name = "MODE",
         value_enum,
-        default_value_t = Arguments::Checked,
+        default_value = "checked",
         help_heading = "Model"
     )]
     pub(crate) arguments: Arguments,
@@ -177,15 +150,21 @@ pub(crate) struct ServeOptions {
     pub(crate) developer_role: bool,
 
     /// The longest body of a request.
-    #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = size, help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "32MiB",
+        help_heading = "Limits"
+    )]
     pub(crate) max_body: Size,
 
-    /// The longest head of a request, from 8 KiB to 24 KiB.
-    #[arg(long, value_name = "SIZE", default_value = "16KiB", value_parser = size, help_heading = "Limits")]
-    pub(crate) max_head: Size,
-
     /// The longest answer of the model's server that is not streamed.
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size, help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "64MiB",
+        help_heading = "Limits"
+    )]
     pub(crate) max_answer: Size,
 
     /// How many requests are answered at one time; more get the status 503.
@@ -210,7 +189,12 @@ pub(crate) struct ServeOptions {
 
     /// How long all bodies together may be that are still needed: until the model's server has them, or where a reply may
     /// be repaired until its end. Further requests get the status 503.
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size, help_heading = "Limits")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        help_heading = "Limits"
+    )]
     pub(crate) max_bodies: Size,
 
     /// How often a request is sent again that the model's server has not taken up: it could not be reached, or has
@@ -226,44 +210,85 @@ pub(crate) struct ServeOptions {
 
     /// How long the model's server may ask to wait before a request is sent again; if it asks for more, the client hears
     /// it.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time_or_none, help_heading = "Times")]
-    pub(crate) retry_wait: Duration,
-
-    /// How long the head of a request may take.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = "Times")]
-    pub(crate) head_timeout: Duration,
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "5s",
+        help_heading = "Times"
+    )]
+    pub(crate) retry_wait: TimeOrZero,
 
     /// How long a connection is kept on which no other request comes.
-    #[arg(long, value_name = "TIME", default_value = "75s", value_parser = time, help_heading = "Times")]
-    pub(crate) connection_idle_timeout: Duration,
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "75s",
+        help_heading = "Times"
+    )]
+    pub(crate) connection_idle_timeout: Time,
 
     /// How long the body of a request may take.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time, help_heading = "Times")]
-    pub(crate) body_timeout: Duration,
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        help_heading = "Times"
+    )]
+    pub(crate) body_timeout: Time,
 
     /// How long connecting to the model's server may take.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time, help_heading = "Times")]
-    pub(crate) connect_timeout: Duration,
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10s",
+        help_heading = "Times"
+    )]
+    pub(crate) connect_timeout: Time,
 
     /// How long the model's server may take until it begins to answer.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time, help_heading = "Times")]
-    pub(crate) first_byte_timeout: Duration,
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10m",
+        help_heading = "Times"
+    )]
+    pub(crate) first_byte_timeout: Time,
 
     /// How long it may be silent while it answers, and how long a client may take to read a piece.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time, help_heading = "Times")]
-    pub(crate) idle_timeout: Duration,
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "5m",
+        help_heading = "Times"
+    )]
+    pub(crate) idle_timeout: Time,
 
     /// How long the client of a stream waits until it gets a comment, so that no one between takes it for dead.
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = time, help_heading = "Times")]
-    pub(crate) keep_alive: Duration,
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "15s",
+        help_heading = "Times"
+    )]
+    pub(crate) keep_alive: Time,
 
     /// How long after SIGTERM requests are still taken, while `/ready` says 503, so that those who send them can hear it.
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time_or_none, help_heading = "Times")]
-    pub(crate) drain_delay: Duration,
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "5s",
+        help_heading = "Times"
+    )]
+    pub(crate) drain_delay: TimeOrZero,
 
     /// How long it then waits for requests that are being answered.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_or_none, help_heading = "Times")]
-    pub(crate) drain_timeout: Duration,
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        help_heading = "Times"
+    )]
+    pub(crate) drain_timeout: TimeOrZero,
 }
 
 /// An address to listen on. Names are not looked up: they may stand for several.
@@ -273,31 +298,4 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         let port = port.parse::<u16>().unwrap_or(8080);
         format!("write an IP address and a port; did you mean 127.0.0.1:{port}?")
     })
-}
-
-/// When the arguments of a call are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Arguments {
-    /// When the call has ended and is valid.
-    Checked,
-    /// While the model writes them.
-    Stream,
-}
-
-/// The syntax that a model is taught.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Taught {
-    /// The block syntax.
-    Block,
-    /// The emoji-bracket syntax.
-    Emoji,
-}
-
-impl Taught {
-    pub(super) fn dialect(self) -> Dialect {
-        match self {
-            Self::Block => Dialect::block(),
-            Self::Emoji => Dialect::emoji(),
-        }
-    }
 }

@@ -1,0 +1,230 @@
+//! `plaincall config`: the settings, and where each comes from.
+
+use clap::Args;
+use plaincall_config::{Node, Origin, child, dotted, schema};
+use serde_json::{Map, Value, json};
+
+use crate::environment::Environment;
+use crate::options::FileOptions;
+use crate::output::Output;
+use crate::settings::{Configuration, distrust, trust};
+use crate::status::{Failure, Outcome, Status};
+use crate::visible::harmless;
+
+/// Show the configuration that `ask` and `chat` have here, and where each value comes from.
+///
+/// It is made of layers, and the nearest that has a value counts: options, the environment (`PLAINCALL_MODEL`,
+/// `PLAINCALL_LIMITS_TURNS` and so on), the project's file, the user's own file, and the defaults. The user's file is
+/// `plaincall/config.toml` in the directory that `XDG_CONFIG_HOME` names, or in `~/.config`. The project's file is the first
+/// `plaincall.toml` in the working directory or above it.
+///
+/// A project's file comes from the author of the project. Until you trust it, only its rules that deny and those that ask
+/// count. You trust the text that you have seen, and those of the files that it names: changing one of them revokes trust,
+/// and a note says so. No project's file may say where a key is. One that belongs to another user does not count at all.
+///
+/// What may be a secret is not shown, by `--trust` either: no keys, no values of `env`, `headers` and `extra`, no arguments
+/// of MCP servers behind the first, no queries of addresses.
+///
+/// Exit status: 0; 2 if a file has mistakes, or for wrong usage; 1 if something cannot be read or written.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigOptions {
+    /// Print one JSON object: `files`, and `values`, each with `path`, `value` and `from`.
+    #[arg(long)]
+    json: bool,
+
+    /// Print the JSON Schema of a configuration file.
+    #[arg(long, conflicts_with = "json")]
+    schema: bool,
+
+    /// Show the project's file and the files that it names, ask on the terminal, and trust them from now on.
+    ///
+    /// Without a terminal nothing is trusted, and the fingerprint of these texts is printed. With it as the value of
+    /// this option nobody is asked.
+    #[arg(
+        long,
+        value_name = "FINGERPRINT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with_all = ["json", "schema"]
+    )]
+    trust: Option<String>,
+
+    /// Do not trust the project's file any more.
+    #[arg(long, conflicts_with_all = ["json", "schema", "trust"])]
+    distrust: bool,
+
+    #[command(flatten)]
+    files: FileOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from showing them.
+pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
+    if options.schema {
+        output.text(format_args!("{:#}\n", schema()))?;
+        output.flush()?;
+        return Ok(Status::Good);
+    }
+    let environment = Environment::read();
+    let configuration = Configuration::load(&options.files, Node::default(), true, &environment)?;
+    if let Some(fingerprint) = &options.trust {
+        return trust(&configuration, fingerprint, output);
+    }
+    if options.distrust {
+        return distrust(&configuration);
+    }
+    let shown = Shown::of(&configuration);
+    if options.json {
+        output.json_line(&shown.as_json())?;
+    } else {
+        shown.print(output)?;
+    }
+    output.flush()?;
+    let project = configuration.project.as_ref();
+    match project.and_then(|project| Some((&project.name, project.flaw.as_ref()?))) {
+        Some((name, flaw)) if flaw.is_mistake => Err(Failure::Configuration(format!(
+            "{name} {}, so nothing of it counts",
+            flaw.sentence
+        ))),
+        _ => Ok(Status::Good),
+    }
+}
+
+/// All that is shown.
+#[derive(Default)]
+struct Shown {
+    /// The files: for programs, and in words.
+    files: Vec<(Value, String)>,
+    /// The values, each with its key, its layer and its origin in that.
+    values: Vec<(String, Value, &'static str, Origin)>,
+}
+
+impl Shown {
+    fn of(configuration: &Configuration) -> Self {
+        let mut shown = Self::default();
+        if let Some(path) = &configuration.user_file {
+            let exists = path.exists();
+            let state = if exists { "" } else { " (not there)" };
+            shown.files.push((
+                json!({"from": "user", "file": path, "exists": exists}),
+                format!("user: {}{state}", path.display()),
+            ));
+        }
+        if let Some(project) = &configuration.project {
+            let problem = project.flaw.as_ref().map(|flaw| flaw.sentence.as_str());
+            let left_out = &project.left_out;
+            let state = match (problem, project.is_trusted, left_out.is_empty()) {
+                (Some(problem), ..) => format!("nothing of it counts: it {problem}"),
+                (None, true, _) => "trusted".to_owned(),
+                (None, false, true) => "not trusted".to_owned(),
+                (None, false, false) => format!(
+                    "not trusted, so this does not count: {}; `plaincall config --trust` shows it and asks whether to trust it",
+                    left_out.join(", ")
+                ),
+            };
+            shown.files.push((
+                json!({
+                    "from": "project",
+                    "file": project.path,
+                    "trusted": project.is_trusted,
+                    "left_out": left_out,
+                    "problem": problem,
+                }),
+                format!("project: {} ({state})", project.name),
+            ));
+        }
+        // Serialized settings hold no secret.
+        if let Ok(settings) = serde_json::to_value(&configuration.settings) {
+            shown.collect(configuration, "", &settings);
+        }
+        shown
+    }
+
+    /// Adds the values of a table that are set, in the order of its type.
+    fn collect(&mut self, configuration: &Configuration, pointer: &str, value: &Value) {
+        let Some(node) = configuration.tree.get(pointer) else {
+            return;
+        };
+        match value {
+            Value::Object(table)
+                if !pointer.ends_with("/extra") && !pointer.starts_with("/rules/") =>
+            {
+                for (key, value) in table {
+                    self.collect(configuration, &child(pointer, key), value);
+                }
+            }
+            Value::Array(rules) if pointer == "/rules" => {
+                for index in 0..rules.len() {
+                    let pointer = format!("/rules/{index}");
+                    let rule = configuration
+                        .tree
+                        .get(&pointer)
+                        .and_then(|node| node.read().ok());
+                    self.collect(configuration, &pointer, &rule.unwrap_or_default());
+                }
+            }
+            value => {
+                let from = match &node.origin {
+                    Origin::Default => "default",
+                    Origin::File { .. } if configuration.is_of_project(pointer) => "project",
+                    Origin::File { .. } => "user",
+                    Origin::Variable(_) => "environment",
+                    Origin::Option(_) => "options",
+                };
+                let (path, origin) = (dotted(pointer), node.origin.clone());
+                self.values.push((path, value.clone(), from, origin));
+            }
+        }
+    }
+
+    fn print(&self, output: &mut Output) -> Result<(), Failure> {
+        for (_, line) in &self.files {
+            output.text(format_args!("# {}\n", harmless(line)))?;
+        }
+        output.text(format_args!("\n"))?;
+        let lines = self.values.iter().map(|(path, value, from, origin)| {
+            let value = toml::Value::try_from(value)
+                .map_or_else(|_| value.to_string(), |it| it.to_string());
+            let origin = match origin {
+                Origin::File { line, .. } => format!("{from}, line {line}"),
+                Origin::Default => (*from).to_owned(),
+                origin => origin.to_string(),
+            };
+            (harmless(&format!("{path} = {value}")), origin)
+        });
+        let lines: Vec<(String, String)> = lines.collect();
+        let width = lines.iter().map(|(line, _)| line.chars().count());
+        let width = width.filter(|width| *width <= 60).max().unwrap_or(0);
+        let dim = crate::picture::palette::DIM;
+        let dim = if output.has_color {
+            dim
+        } else {
+            anstyle::Style::new()
+        };
+        for (line, origin) in lines {
+            output.text(format_args!("{line:width$}  {dim}# {origin}{dim:#}\n"))?;
+        }
+        Ok(())
+    }
+
+    fn as_json(&self) -> Value {
+        let files = self.files.iter().map(|(file, _)| file.clone());
+        let values = self.values.iter().map(|(path, value, from, origin)| {
+            let mut shown = Map::new();
+            shown.insert("path".to_owned(), path.as_str().into());
+            shown.insert("value".to_owned(), value.clone());
+            shown.insert("from".to_owned(), (*from).into());
+            match origin {
+                Origin::File { line, .. } => shown.insert("line".to_owned(), (*line).into()),
+                Origin::Variable(name) => shown.insert("variable".to_owned(), (**name).into()),
+                Origin::Option(name) => shown.insert("option".to_owned(), (**name).into()),
+                Origin::Default => None,
+            };
+            Value::Object(shown)
+        });
+        json!({"files": files.collect::<Vec<_>>(), "values": values.collect::<Vec<_>>()})
+    }
+}

@@ -1,0 +1,143 @@
+//! The options of an agent, over the configuration.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::Args;
+use plaincall_config::{Api, Node, Origin, Time};
+use serde_json::Value;
+
+use crate::options::{FileOptions, TeachingOptions};
+
+/// Which model is asked, with which tools, and how far it may go.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct AgentOptions {
+    /// The model: one of the configuration, or `ollama:ID`, `openai:ID`, `anthropic:ID`; `replay:FILE` answers with
+    /// recorded replies. With `--url` what its server calls it.
+    #[arg(long, value_name = "NAME", help_heading = "Model")]
+    pub(crate) model: Option<String>,
+
+    /// The address of the model's server, up to `/v1`, for a model that is not in the configuration. `PLAINCALL_KEY` is its
+    /// key.
+    #[arg(long, value_name = "URL", requires = "model", help_heading = "Model")]
+    pub(crate) url: Option<String>,
+
+    /// The API of the server of `--url`. Default: `openai`.
+    #[arg(long, value_name = "KIND", requires = "url", help_heading = "Model")]
+    pub(crate) kind: Option<Api>,
+
+    #[command(flatten)]
+    pub(crate) teaching: TeachingOptions,
+
+    /// The system prompt.
+    #[arg(long, value_name = "WORDS", help_heading = "Model")]
+    pub(crate) system: Option<String>,
+
+    /// A file with tools that are commands (`tools.toml`), in the place of those of the configuration; may be repeated.
+    #[arg(long, value_name = "FILE", help_heading = "Tools")]
+    pub(crate) tools: Vec<PathBuf>,
+
+    /// Offer the built-in tools, confined to this directory.
+    #[arg(long, value_name = "DIR", help_heading = "Tools")]
+    pub(crate) builtin: Option<PathBuf>,
+
+    /// A file with MCP servers (`mcpServers`), in the place of those of the configuration; may be repeated.
+    #[arg(long, value_name = "FILE", help_heading = "Tools")]
+    pub(crate) mcp: Vec<PathBuf>,
+
+    /// Offer no tools, whatever the configuration says.
+    #[arg(long, conflicts_with_all = ["tools", "builtin", "mcp"], help_heading = "Tools")]
+    pub(crate) no_tools: bool,
+
+    /// Let tools run that may change something, and calls about which a rule wants somebody to be asked, without asking.
+    ///
+    /// A rule that denies a call still does, and a call that also stands in untrusted text is still asked
+    /// about.
+    #[arg(long, help_heading = "Tools")]
+    pub(crate) yes: bool,
+
+    /// Run so many calls at the same time at most; 0 is any number.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) concurrency: Option<u32>,
+
+    /// How many replies the model may write to one question.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_turns: Option<NonZeroU32>,
+
+    /// How many calls it may write for one question.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_calls: Option<NonZeroU32>,
+
+    /// How many tokens may be read and written for one question.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_tokens: Option<NonZeroU32>,
+
+    /// How often the model is told what is wrong with its calls.
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_repairs: Option<u32>,
+
+    /// How long one question may take: seconds, or a number with `ms`, `s`, `m` or `h`.
+    #[arg(long, value_name = "TIME", help_heading = "Limits")]
+    pub(crate) timeout: Option<Time>,
+
+    #[command(flatten)]
+    pub(crate) files: FileOptions,
+}
+
+impl AgentOptions {
+    /// The options as a layer of settings.
+    pub(crate) fn layer(&self) -> Node {
+        let paths = |paths: &[PathBuf]| {
+            let paths: Vec<Value> = paths.iter().map(absolute).collect();
+            (!paths.is_empty()).then_some(Value::Array(paths))
+        };
+        let least_one = |count: Option<NonZeroU32>| count.map(|count| count.get().into());
+        let values: [(_, &str, Option<Value>); 11] = [
+            ("/model", "--model", self.model.clone().map(Value::from)),
+            ("/system", "--system", self.system.clone().map(Value::from)),
+            ("/tools", "--tools", paths(&self.tools)),
+            ("/mcp/files", "--mcp", paths(&self.mcp)),
+            (
+                "/builtin/directory",
+                "--builtin",
+                self.builtin.as_ref().map(absolute),
+            ),
+            ("/limits/turns", "--max-turns", least_one(self.max_turns)),
+            ("/limits/calls", "--max-calls", least_one(self.max_calls)),
+            ("/limits/tokens", "--max-tokens", least_one(self.max_tokens)),
+            (
+                "/limits/repairs",
+                "--max-repairs",
+                self.max_repairs.map(Value::from),
+            ),
+            (
+                "/limits/concurrent",
+                "--concurrency",
+                self.concurrency.map(Value::from),
+            ),
+            (
+                "/limits/time",
+                "--timeout",
+                self.timeout
+                    .and_then(|time| serde_json::to_value(time).ok()),
+            ),
+        ];
+        let mut layer = Node::default();
+        for (pointer, option, value) in values {
+            if let Some(value) = value {
+                layer.set(pointer, Node::new(value, Origin::Option(option.into())));
+            }
+        }
+        layer
+    }
+}
+
+/// A path is relative to where the command was started.
+fn absolute(path: &PathBuf) -> Value {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    path.to_string_lossy().into_owned().into()
+}

@@ -1,0 +1,57 @@
+//! How a model is taught to write calls.
+
+use clap::Args;
+use plaincall_config::{Model, Syntax};
+
+use crate::status::Failure;
+
+/// How a model is taught to write calls.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct TeachingOptions {
+    /// The syntax that the model is taught. Default: that of its settings, else `block`.
+    #[arg(long, value_name = "SYNTAX")]
+    pub(crate) syntax: Option<Syntax>,
+
+    /// The start marker of the block syntax.
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) start_prefix: Option<String>,
+
+    /// The end marker of the block syntax.
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) end_prefix: Option<String>,
+
+    /// The argument marker of the block syntax.
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) arg_prefix: Option<String>,
+
+    /// Put a random key into the markers of each conversation, so that no text from outside can hold a call.
+    #[arg(long)]
+    pub(crate) keyed: bool,
+}
+
+impl TeachingOptions {
+    /// This model, taught as the options say.
+    ///
+    /// # Errors
+    /// It cannot be taught so.
+    pub(crate) fn over(&self, model: &Model) -> Result<Model, Failure> {
+        let options = Model {
+            syntax: self.syntax,
+            start_prefix: self.start_prefix.clone(),
+            end_prefix: self.end_prefix.clone(),
+            arg_prefix: self.arg_prefix.clone(),
+            keyed: self.keyed.then_some(true),
+            ..Model::default()
+        };
+        let taught = options.over(model);
+        match taught.teaching_problem() {
+            None => Ok(taught),
+            Some((key, message)) => {
+                let option = format!("`--{}`", key.replace('_', "-"));
+                let message = message.replace(&format!("`{key}`"), &option);
+                Err(Failure::Usage(message))
+            }
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The parts of an agent that the settings name: its tools, its rules and its limits.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use plaincall::call::{did_you_mean, nearest_name};
+use plaincall::{Pattern, Policy, Rule, Rules, Tool, Toolbox, Verdict};
+use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
+use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
+use plaincall_agent::{AgentLimits, WithoutCall};
+use plaincall_config::{self as config, FilePath, Model, child, dotted};
+use serde_json::{Value, json};
+
+use crate::commands::mcp::show_mistakes;
+use crate::environment::Environment;
+use crate::settings::Configuration;
+use crate::settings::model::http;
+use crate::status::{Failure, remark};
+use crate::talk::Person;
+use crate::tools_file::{self, Tools};
+
+/// The tools of an agent.
+pub(crate) struct Equipment {
+    pub(crate) toolbox: Toolbox,
+    /// The rules: those of the configuration, then those that the tools files have for their own tools.
+    pub(crate) rules: Rules,
+    pub(crate) policy: Policy,
+    /// The servers behind some of the tools; they end when it is dropped.
+    pub(crate) servers: Option<McpServers>,
+}
+
+impl Configuration {
+    /// The tools that the configuration names, and the rules about them. `person` is whom the model can ask.
+    ///
+    /// # Errors
+    /// A file has mistakes, which are shown; two tools have one name; a rule is about a tool that is probably misspelled.
+    pub(crate) async fn equipment(
+        &self,
+        environment: &Environment,
+        person: Option<Person>,
+    ) -> Result<Equipment, Failure> {
+        let mut toolbox = Toolbox::default();
+        let mut rules: Rules = self.settings.rules.iter().map(rule).collect();
+        let mut policy = None;
+        for tool in self.builtin_tools(person)? {
+            add(&mut toolbox, tool)?;
+        }
+        for FilePath(file) in &self.settings.tools {
+            let (name, text) = self.text(file)?;
+            let tools = tools_file::load_text(&name, &text, file)?;
+            if self.is_of_project("/tools") {
+                refuse_variables(&name, &tools)?;
+            }
+            for tool in tools.toolbox() {
+                add(&mut toolbox, tool.clone())?;
+            }
+            for rule in own_rules(&tools) {
+                rules.push(rule);
+            }
+            policy.get_or_insert(tools.policy);
+        }
+        let servers = self.servers(environment).await?;
+        if let Some(servers) = &servers {
+            for tool in servers.tools_for(&toolbox) {
+                add(&mut toolbox, tool)?;
+            }
+        }
+        self.refuse_misspelled(&toolbox)?;
+        if !toolbox.is_empty() {
+            // It is refused if there is one of this name.
+            let _ = toolbox.add(Tool::read_result());
+        }
+        let mut policy = policy.unwrap_or_default();
+        if let Some(count) = self.settings.limits.concurrent {
+            policy.concurrent = count;
+        }
+        Ok(Equipment {
+            toolbox,
+            rules,
+            policy,
+            servers,
+        })
+    }
+
+    /// The built-in tools, if there is a directory for them.
+    fn builtin_tools(&self, person: Option<Person>) -> Result<Vec<Tool>, Failure> {
+        let settings = &self.settings.builtin;
+        let Some(FilePath(directory)) = &settings.directory else {
+            return Ok(Vec::new());
+        };
+        let broken = |error: BuiltinError| Failure::Configuration(error.to_string());
+        let mut builtin = Builtin::in_directory(directory).map_err(broken)?;
+        if let Some(names) = &settings.tools {
+            let chosen = names
+                .iter()
+                .map(|name| BuiltinTool::from_name(name).ok_or_else(|| unknown_builtin(name)));
+            builtin = builtin.only(chosen.collect::<Result<Vec<_>, Failure>>()?);
+        }
+        if let Some(hosts) = &settings.fetch_hosts {
+            builtin = builtin.fetch_hosts(hosts);
+        }
+        if let Some(time) = settings.command_timeout {
+            builtin = builtin.command_timeout(time.0);
+        }
+        builtin = builtin.command_environment(&settings.command_environment);
+        if let Some(person) = person {
+            builtin = builtin.user(person);
+        }
+        builtin.tools().map_err(broken)
+    }
+
+    /// Connects to the MCP servers. Those that cannot be used are named, and the others work without them.
+    async fn servers(&self, environment: &Environment) -> Result<Option<McpServers>, Failure> {
+        let mut wanted = McpConfig::default();
+        let variable = |name: &str| environment.get_set(name)?.to_str().map(str::to_owned);
+        // Keys may be among the variables, and a project's file cannot pass them on.
+        let read = |pointer: &str, text: &str, path: &Path| {
+            let is_passed = !self.is_of_project(pointer);
+            McpConfig::read(text, path, |name| {
+                is_passed.then(|| variable(name)).flatten()
+            })
+        };
+        for FilePath(file) in &self.settings.mcp.files {
+            let (name, text) = self.text(file)?;
+            let read = read("/mcp/files", &text, file).map_err(|error| {
+                show_mistakes(&name, &text, &error);
+                Failure::Configuration(format!("{name} has mistakes, so nothing is done"))
+            })?;
+            wanted.servers.extend(read.servers);
+        }
+        for name in self.settings.mcp.servers.keys() {
+            let pointer = child("/mcp/servers", name);
+            let server = self
+                .tree
+                .get(&pointer)
+                .and_then(|node| node.read::<Value>().ok());
+            let text = json!({"mcpServers": {name: server}}).to_string();
+            let file = self
+                .folder(&pointer)
+                .unwrap_or_default()
+                .join("plaincall.toml");
+            let read = read(&pointer, &text, &file).map_err(|error| {
+                let messages: Vec<&str> = error
+                    .mistakes
+                    .iter()
+                    .map(|mistake| mistake.message.as_str())
+                    .collect();
+                Failure::Configuration(format!("`{}`: {}", dotted(&pointer), messages.join("; ")))
+            })?;
+            wanted.servers.retain(|known| known.name != *name);
+            wanted.servers.extend(read.servers);
+        }
+        if wanted.servers.is_empty() {
+            return Ok(None);
+        }
+        let mut options = McpOptions::default();
+        options.environment = environment.clone().into_variables();
+        options.http = http(environment);
+        let servers = McpServers::connect(wanted, options)
+            .await
+            .map_err(|error| Failure::Broken(error.to_string()))?;
+        for failure in servers.failures() {
+            remark(&format!("{failure}; its tools are missing"));
+        }
+        for skipped in servers.skipped() {
+            remark(&format!(
+                "the tool `{}` of the MCP server `{}` is not taken: {}",
+                skipped.tool, skipped.server, skipped.reason
+            ));
+        }
+        Ok(Some(servers))
+    }
+
+    /// A rule that forbids and whose tool is not there is fine, unless there is one with nearly that name: then it
+    /// would leave open what it should close.
+    fn refuse_misspelled(&self, toolbox: &Toolbox) -> Result<(), Failure> {
+        let names = || toolbox.iter().map(Tool::name);
+        for (index, rule) in self.settings.rules.iter().enumerate() {
+            for written in &rule.tools.0 {
+                let pattern = Pattern::new(written.as_str());
+                if written.contains(['*', '?']) || names().any(|name| pattern.matches(name)) {
+                    continue;
+                }
+                if let Some(near) = nearest_name(written, names()) {
+                    let pointer = format!("/rules/{index}");
+                    let message = format!(
+                        "a rule ({}) is about the tool `{written}`, which is not there; did you mean `{near}`?",
+                        self.origin(&pointer)
+                    );
+                    let is_trusted = self.project.as_ref().is_some_and(|it| it.is_trusted);
+                    // The author of a project cannot keep anybody from working.
+                    if self.is_of_project(&pointer) && !is_trusted {
+                        remark(&message);
+                        continue;
+                    }
+                    return Err(Failure::Configuration(message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How far an answer of this model may go.
+    pub(crate) fn limits(&self, model: &Model) -> AgentLimits {
+        let settings = &self.settings.limits;
+        let mut limits = AgentLimits::default();
+        let set = |place: &mut u32, value: Option<u32>| *place = value.unwrap_or(*place);
+        set(&mut limits.turns, settings.turns.map(NonZeroU32::get));
+        set(&mut limits.calls, settings.calls.map(NonZeroU32::get));
+        set(&mut limits.repairs, settings.repairs);
+        set(
+            &mut limits.same_failure,
+            settings.same_failure.map(NonZeroU32::get),
+        );
+        set(&mut limits.reminders, settings.reminders);
+        let tokens = |count: NonZeroU32| count.get().into();
+        limits.time = settings.time.map_or(limits.time, |time| time.0);
+        limits.tokens = settings.tokens.map(tokens);
+        limits.context = settings.context.map(tokens);
+        limits.reply_tokens = model.max_tokens.map(NonZeroU32::get);
+        limits
+    }
+
+    /// What a reply without a call means.
+    pub(crate) fn without_call(&self) -> WithoutCall {
+        match self.settings.limits.without_call {
+            None | Some(config::WithoutCall::Answer) => WithoutCall::Answer,
+            Some(config::WithoutCall::Ask) => WithoutCall::AskBack,
+            Some(config::WithoutCall::Remind) => WithoutCall::Remind,
+        }
+    }
+
+    /// The system prompt.
+    ///
+    /// # Errors
+    /// Its file cannot be read.
+    pub(crate) fn system(&self) -> Result<String, Failure> {
+        match &self.settings.system_file {
+            Some(FilePath(file)) => Ok(self.text(file)?.1),
+            None => Ok(self.settings.system.clone().unwrap_or_default()),
+        }
+    }
+}
+
+fn add(toolbox: &mut Toolbox, tool: Tool) -> Result<(), Failure> {
+    let added = toolbox.add(tool);
+    added.map_err(|error| Failure::Configuration(error.to_string()))
+}
+
+/// # Errors
+/// A file that a project names takes variables of the user's environment.
+fn refuse_variables(name: &str, tools: &Tools) -> Result<(), Failure> {
+    for tool in tools.toolbox() {
+        if let Some(variable) = tool.environment().first() {
+            return Err(Failure::Configuration(format!(
+                "{name}: the tool `{}` takes `{variable}` of your environment, and a project cannot pass on variables, since keys may be among them; name this file in your own configuration, or leave `environment` out",
+                tool.name()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The rules of a tools file, for its own tools alone: one that is about all of them is not about those of others.
+fn own_rules(tools: &Tools) -> impl Iterator<Item = Rule> {
+    let read_result = Tool::read_result();
+    tools.rules.iter().map(move |rule| {
+        let names = tools.toolbox().iter().map(Tool::name);
+        let about = names
+            .chain([read_result.name()])
+            .filter(|name| rule.tools.iter().any(|pattern| pattern.matches(name)));
+        Rule {
+            tools: about.map(Pattern::new).collect(),
+            ..rule.clone()
+        }
+    })
+}
+
+fn rule(entry: &config::Rule) -> Rule {
+    let patterns = entry.tools.0.iter();
+    let arguments = entry.arguments.iter();
+    Rule {
+        tools: patterns.map(|text| Pattern::new(text.as_str())).collect(),
+        effect: entry.effect,
+        arguments: arguments
+            .map(|(pointer, pattern)| (pointer.clone(), Pattern::new(pattern.as_str())))
+            .collect(),
+        verdict: match entry.verdict {
+            config::Verdict::Allow => Verdict::Allow,
+            config::Verdict::Ask => Verdict::Ask,
+            config::Verdict::Deny => Verdict::Deny {
+                reason: entry.reason.clone().unwrap_or_default(),
+            },
+        },
+    }
+}
+
+fn unknown_builtin(name: &str) -> Failure {
+    let names = BuiltinTool::ALL.map(BuiltinTool::name);
+    Failure::Configuration(format!(
+        "`builtin.tools`: unknown built-in tool `{name}`; they are {}{}",
+        names.join(", "),
+        did_you_mean(name, names)
+    ))
+}

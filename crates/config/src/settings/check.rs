@@ -1,0 +1,220 @@
+//! What has the right form and still cannot be meant.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::model::Model;
+use super::model_name::PROVIDERS;
+use super::paths::is_below;
+use super::{Rule, Settings, Verdict};
+use crate::node::last_key;
+use crate::{Document, FileError, Node, Place, Problem, child};
+
+/// Servers that have the API of `OpenAI`.
+const COMPATIBLE: [&str; 6] = [
+    "ollama",
+    "llama.cpp",
+    "llamacpp",
+    "lmstudio",
+    "vllm",
+    "gemini",
+];
+/// How long a pattern may be, in bytes.
+const LONGEST_PATTERN: usize = 1 << 10;
+
+/// What is wrong: the place, and what to do about it.
+pub(super) type Problems = Vec<(Place, String)>;
+
+/// Reads a file of settings: the layer that it is. For a project's file, `project` is its folder and the home.
+///
+/// # Errors
+/// All problems of the file.
+pub fn read_settings(
+    file: &str,
+    text: &str,
+    project: Option<(&Path, Option<&Path>)>,
+) -> Result<Node, FileError> {
+    let mut document = Document::toml(file, text);
+    let mut settings: Settings = document.read("").unwrap_or_default();
+    let mut problems = settings.problems();
+    if let Some((folder, home)) = project {
+        problems.extend(settings.project_problems(folder, home));
+    }
+    for (place, message) in problems {
+        document.problem(&place, message);
+    }
+    let layer = document.root().clone();
+    document.finish(layer).map_err(|mut error| {
+        error.problems.iter_mut().for_each(advise);
+        error
+    })
+}
+
+/// Says what to write in the place of what other programs have in the table of a model.
+fn advise(problem: &mut Problem) {
+    let Problem {
+        pointer, message, ..
+    } = problem;
+    let key = last_key(pointer);
+    match key.as_str() {
+        _ if !pointer.starts_with("/models/") => {}
+        "api_key" | "apiKey" | "key" | "token" => {
+            *message = format!(
+                "unknown key `{key}`: a configuration holds no secrets; write `key_env = \"VARIABLE\"` or `key_file = \"FILE\"`"
+            );
+        }
+        "num_ctx" | "context" | "context_length" => {
+            *message = format!(
+                "unknown key `{key}`: set how much the model can read at its server, and also as `context` in `[limits]`; docs/local-models.md says how"
+            );
+        }
+        "kind" => {
+            let small = message.to_ascii_lowercase();
+            let is_it = |server: &&str| small.contains(&format!("cannot be `{server}`"));
+            if let Some(server) = COMPATIBLE.into_iter().find(is_it) {
+                let _ = write!(message, "; {server} has the API `openai`");
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Settings {
+    /// All that cannot be meant.
+    pub fn problems(&self) -> Problems {
+        let mut problems = Vec::new();
+        if self.system.is_some() && self.system_file.is_some() {
+            let message = "`system` and `system_file` are the same in two ways; leave one out";
+            problems.push((Place::key("/system_file"), message.to_owned()));
+        }
+        let mut add = |pointer: &str, found: Option<(&str, String)>| {
+            problems.extend(found.map(|(key, message)| (Place::key(child(pointer, key)), message)));
+        };
+        for (name, entry) in &self.models {
+            add(&child("/models", name), model(name, entry));
+        }
+        for (index, entry) in self.rules.iter().enumerate() {
+            add(&format!("/rules/{index}"), rule(entry));
+        }
+        problems
+    }
+
+    /// What a project's file may not say.
+    fn project_problems(&mut self, folder: &Path, home: Option<&Path>) -> Problems {
+        let mut problems = Vec::new();
+        let mut own = Vec::new();
+        for (name, model) in &self.models {
+            let pointer = child("/models", name);
+            own.extend((model.key_env.iter()).map(|_| child(&pointer, "key_env")));
+            own.extend((model.key_file.iter()).map(|_| child(&pointer, "key_file")));
+        }
+        own.extend((self.sessions.iter()).map(|_| "/sessions".to_owned()));
+        if !self.builtin.command_environment.is_empty() {
+            own.push("/builtin/command_environment".to_owned());
+        }
+        for pointer in own {
+            let name = pointer.rsplit('/').next().unwrap_or_default();
+            let message = format!(
+                "a project's file may not set `{name}`, since it comes with the project and not from you: it belongs into your own file (`plaincall config` says which)"
+            );
+            problems.push((Place::key(pointer), message));
+        }
+        for (name, server) in &self.mcp.servers {
+            for (table, values) in [("env", &server.env), ("headers", &server.headers)] {
+                for (key, _) in values.iter().filter(|(_, value)| value.0.contains("${")) {
+                    let pointer = child(&child(&child("/mcp/servers", name), table), key);
+                    let message = "a project's file cannot pass on variables of your environment, since keys may be among them; put this server into your own file";
+                    problems.push((Place::key(pointer), message.to_owned()));
+                }
+            }
+        }
+        for (pointer, path) in self.paths() {
+            if !is_below(&path.resolve(folder, home), folder) {
+                let path = path.0.display();
+                let message = format!(
+                    "`{path}` lies outside the project, and a project's file reads nothing there; put it into your own file"
+                );
+                problems.push((Place::value(pointer), message));
+            }
+        }
+        problems
+    }
+}
+
+fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {
+    if PROVIDERS.contains(&name) || name.contains(':') {
+        return Some((
+            "url",
+            format!(
+                "a model cannot be called `{name}`: `openai:`, `anthropic:`, `ollama:` and `replay:` name models without a table; choose a name without a colon"
+            ),
+        ));
+    }
+    match (&model.url, &model.replay) {
+        (None, None) => {
+            let message = "this model has no `url`; it is the address of its server, such as \"http://localhost:11434/v1\"";
+            return Some(("url", message.to_owned()));
+        }
+        (Some(_), Some(_)) => {
+            let message =
+                "a model has either a `url` or recorded replies (`replay`); leave one out";
+            return Some(("replay", message.to_owned()));
+        }
+        (Some(url), None) if !(url.0.starts_with("http://") || url.0.starts_with("https://")) => {
+            let message = format!(
+                "`{url}` is not the address of a server: it begins with `http://` or `https://`"
+            );
+            return Some(("url", message));
+        }
+        _ => {}
+    }
+    if model.key_env.is_some() && model.key_file.is_some() {
+        let message = "the key comes from one place: `key_env` or `key_file`; leave one out";
+        return Some(("key_file", message.to_owned()));
+    }
+    if model
+        .temperature
+        .is_some_and(|it| !(0.0..=2.0).contains(&it))
+    {
+        let message = "`temperature` must be a number from 0 to 2";
+        return Some(("temperature", message.to_owned()));
+    }
+    let served = model.serving_keys().next();
+    if let Some(key) = served {
+        let message = format!("`{key}` is for the models of `plaincall serve --models FILE`");
+        return Some((key, message));
+    }
+    model.teaching_problem()
+}
+
+fn rule(rule: &Rule) -> Option<(&'static str, String)> {
+    let patterns = rule.tools.0.iter().chain(rule.arguments.values());
+    if patterns
+        .into_iter()
+        .any(|pattern| pattern.len() > LONGEST_PATTERN)
+    {
+        return Some((
+            "tools",
+            format!("a pattern has at most {LONGEST_PATTERN} bytes"),
+        ));
+    }
+    match (rule.verdict, &rule.reason) {
+        (Verdict::Deny, None) => {
+            let message = "a rule that denies needs a `reason`, in words for the model: it reads why, and what to do instead";
+            Some(("verdict", message.to_owned()))
+        }
+        (Verdict::Allow | Verdict::Ask, Some(_)) => {
+            let message = "only a rule that denies has a `reason`; nobody reads this one";
+            Some(("reason", message.to_owned()))
+        }
+        _ => {
+            let is_empty = |pointer: &&String| {
+                let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
+                pointer.split('/').any(str::is_empty)
+            };
+            let pointer = rule.arguments.keys().find(is_empty)?;
+            let message = format!("`{pointer}` leads to no argument: it has an empty part");
+            Some(("arguments", message))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Paths in a file, which are relative to its folder.
+
+use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::Settings;
+use crate::child;
+
+/// A path; an absolute one after [`Settings::resolve`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct FilePath(pub PathBuf);
+
+impl JsonSchema for FilePath {
+    fn schema_name() -> Cow<'static, str> {
+        "Path".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "path", "minLength": 1 })
+    }
+}
+
+impl FilePath {
+    /// The absolute path that is meant in a folder; `~` stands for the home.
+    pub fn resolve(&self, folder: &Path, home: Option<&Path>) -> PathBuf {
+        match self.0.strip_prefix("~").ok().zip(home) {
+            Some((rest, home)) => home.join(rest),
+            None => folder.join(&self.0),
+        }
+    }
+}
+
+impl Settings {
+    /// Makes all paths absolute: `folder` says what the value at a pointer is relative to.
+    pub fn resolve(&mut self, folder: impl Fn(&str) -> PathBuf, home: Option<&Path>) {
+        for (pointer, path) in self.paths() {
+            path.0 = path.resolve(&folder(&pointer), home);
+        }
+    }
+
+    /// All paths, each with its pointer.
+    pub fn paths(&mut self) -> Vec<(String, &mut FilePath)> {
+        let below = |table: &str, name: &str, key: &str| child(&child(table, name), key);
+        let list = |pointer: &'static str| move |index| format!("{pointer}/{index}");
+        let mut paths = Vec::new();
+        let single = |pointer: &str| pointer.to_owned();
+        paths.extend((self.system_file.iter_mut()).map(|path| (single("/system_file"), path)));
+        paths.extend((self.sessions.iter_mut()).map(|path| (single("/sessions"), path)));
+        let directory = self.builtin.directory.iter_mut();
+        paths.extend(directory.map(|path| (single("/builtin/directory"), path)));
+        paths.extend((0..).map(list("/tools")).zip(&mut self.tools));
+        paths.extend((0..).map(list("/mcp/files")).zip(&mut self.mcp.files));
+        for (name, server) in &mut self.mcp.servers {
+            let cwd = server.cwd.iter_mut();
+            paths.extend(cwd.map(|path| (below("/mcp/servers", name, "cwd"), path)));
+        }
+        for (name, model) in &mut self.models {
+            let keys = [
+                ("replay", &mut model.replay),
+                ("key_file", &mut model.key_file),
+            ];
+            for (key, path) in keys {
+                paths.extend((path.iter_mut()).map(|path| (below("/models", name, key), path)));
+            }
+        }
+        paths
+    }
+}
+
+/// Whether a path is below a folder, as it is written.
+pub(super) fn is_below(path: &Path, folder: &Path) -> bool {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(found.pop()),
+            Component::CurDir => {}
+            part => found.push(part),
+        }
+    }
+    found.starts_with(folder)
+}

@@ -1,0 +1,180 @@
+//! The JSON Schema of the settings, and their reference as Markdown, both made of the types and their comments.
+
+use std::fmt::Write as _;
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use super::Settings;
+use crate::node::child;
+
+/// The JSON Schema of a configuration file.
+pub fn schema() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<Settings>();
+    schema.insert("title".to_owned(), "The configuration of Plaincall".into());
+    let mut schema = schema.to_value();
+    tidy(&mut schema);
+    schema
+}
+
+/// Takes out what is true of the types and not of TOML: null, how wide a number is, and defaults that are nothing.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Array(list) => list.iter_mut().for_each(tidy),
+        Value::Object(object) => {
+            let is_null = |choice: &Value| choice == "null" || choice["type"] == "null";
+            for key in ["type", "anyOf"] {
+                let Some(Value::Array(choices)) = object.get_mut(key) else {
+                    continue;
+                };
+                choices.retain(|choice| !is_null(choice));
+                let [only] = choices.as_slice() else {
+                    continue;
+                };
+                match only.clone() {
+                    Value::Object(only) => {
+                        object.remove(key);
+                        for (key, value) in only {
+                            object.entry(key).or_insert(value);
+                        }
+                    }
+                    only => drop(object.insert(key.to_owned(), only)),
+                }
+            }
+            object.retain(|key, value| match key.as_str() {
+                "format" => value != "uint32" && value != "double",
+                "default" => false,
+                _ => true,
+            });
+            object.values_mut().for_each(tidy);
+        }
+        _ => {}
+    }
+}
+
+/// The pointers of the single values that a variable of the environment can set: at the top, and in tables of fixed keys.
+pub fn variables() -> Vec<String> {
+    let schema = schema();
+    let mut variables = Vec::new();
+    for (name, part) in properties(&schema) {
+        let pointer = child("", name);
+        variables.extend(is_single(part).then(|| pointer.clone()));
+        let inner = properties(part).filter(|(_, part)| is_single(part));
+        variables.extend(inner.map(|(key, _)| child(&pointer, key)));
+    }
+    variables
+}
+
+fn is_single(part: &Value) -> bool {
+    !matches!(part["type"].as_str(), Some("object" | "array"))
+}
+
+/// The reference: every key, what it means and what it may hold.
+pub fn reference() -> String {
+    let mut text = include_str!("reference.md").to_owned();
+    let schema = schema();
+    keys(&mut text, &schema);
+    for (name, part) in properties(&schema) {
+        table(&mut text, name, part);
+    }
+    text
+}
+
+fn properties(part: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let properties = part.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(Map::iter)
+}
+
+/// A table, tables by names, or a list of tables: how its heading is written, and what it holds.
+fn inside<'s>(name: &str, part: &'s Value) -> Option<(String, &'s Value)> {
+    let candidates = [
+        (format!("[{name}]"), part),
+        (format!("[{name}.NAME]"), &part["additionalProperties"]),
+        (format!("[[{name}]]"), &part["items"]),
+    ];
+    candidates
+        .into_iter()
+        .find(|(_, part)| part.get("properties").is_some())
+}
+
+fn table(text: &mut String, name: &str, part: &Value) {
+    let Some((heading, inner)) = inside(name, part) else {
+        return;
+    };
+    let _ = writeln!(text, "\n## `{heading}`\n");
+    for paragraph in description(part).split("\n\n") {
+        let _ = writeln!(text, "{}\n", one_line(paragraph));
+    }
+    keys(text, inner);
+    for (key, part) in properties(inner) {
+        table(text, &format!("{name}.{key}"), part);
+    }
+}
+
+/// The keys that hold no tables.
+fn keys(text: &mut String, part: &Value) {
+    for (name, part) in properties(part).filter(|(name, part)| inside(name, part).is_none()) {
+        let _ = writeln!(
+            text,
+            "- `{name}` ({}): {}",
+            kind(part),
+            one_line(description(part))
+        );
+        for word in part["oneOf"].as_array().into_iter().flatten() {
+            let _ = writeln!(
+                text,
+                "  - `{}`: {}",
+                word["const"],
+                one_line(description(word))
+            );
+        }
+    }
+}
+
+/// What a value is, in words.
+fn kind(part: &Value) -> String {
+    let number = |key: &str| part.get(key).map(Value::to_string);
+    let types = &part["type"];
+    match (part["format"].as_str(), types.as_str()) {
+        (Some("time"), _) => "a time".to_owned(),
+        (Some("path"), _) => "a path".to_owned(),
+        (_, Some("object")) if part["additionalProperties"].is_object() => {
+            "a table of texts".to_owned()
+        }
+        (_, Some("object")) => "a table".to_owned(),
+        (_, Some("array")) if part["maxItems"] == 2 => "a list of two texts".to_owned(),
+        (_, Some("array")) => format!(
+            "a list of {}s",
+            kind(&part["items"]).trim_start_matches("a ")
+        ),
+        (_, Some("integer")) => match (number("minimum"), number("maximum")) {
+            (least, Some(most)) => format!(
+                "a whole number from {} to {most}",
+                least.unwrap_or_default()
+            ),
+            (least, None) => format!("a whole number from {} on", least.unwrap_or_default()),
+        },
+        (_, Some("number")) => format!(
+            "a number from {} to {}",
+            number("minimum").unwrap_or_default(),
+            number("maximum").unwrap_or_default()
+        ),
+        (_, Some("boolean")) => "true or false".to_owned(),
+        _ if types.is_array() => "a text or a list of texts".to_owned(),
+        _ if part.get("oneOf").is_some() => "one of the words below".to_owned(),
+        _ if part["const"] == false => "false".to_owned(),
+        _ => match part["anyOf"].as_array() {
+            Some(choices) => choices.iter().map(kind).collect::<Vec<_>>().join(" or "),
+            None => "a text".to_owned(),
+        },
+    }
+}
+
+fn description(part: &Value) -> &str {
+    part["description"].as_str().unwrap_or_default()
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
