@@ -2,7 +2,6 @@
 //! until it answers.
 
 mod judging;
-mod mending;
 mod reading;
 mod request;
 mod turn;
@@ -230,7 +229,7 @@ impl<'c> Work<'c> {
         for result in &turned.results {
             self.progress.calls.add(result.status);
         }
-        self.progress.unclosed += self.unclosed(turned);
+        self.progress.unclosed += turned.unclosed();
         self.said.clone_from(&turned.said);
     }
 }

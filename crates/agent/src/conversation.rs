@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plaincall::call::{Collector, EchoGuard, Foreign, Limits, PassageBuilder};
+use plaincall::call::{EchoGuard, Foreign, PassageBuilder};
 use plaincall::syntax::{DialectError, mentions_call_format};
 use plaincall::{
     CallResult, CloseError, Dialect, Directories, RemovedFiles, Run, RunEvents, Teller, Toolbox,
@@ -52,8 +52,6 @@ pub struct Conversation {
     pub(crate) dialect: Dialect,
     pub(crate) run: Run,
     pub(crate) events: RunEvents,
-    /// Reads what the run reads, to know what was wrong with a call.
-    pub(crate) collector: Collector,
     pub(crate) history: History,
     /// What was written of the reply that is read.
     pub(crate) written: String,
@@ -89,7 +87,6 @@ impl Conversation {
             settings,
             events: run.events(),
             run,
-            collector: Collector::new(Limits::for_running()),
             history: History::new(dialect.clone(), system),
             dialect,
             attached: Vec::new(),

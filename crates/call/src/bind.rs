@@ -4,7 +4,7 @@ pub(crate) mod block;
 pub(crate) mod emoji;
 
 use std::collections::HashSet;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::mem;
 
 use plaincall_syntax::{Span, Syntax, is_blank};
@@ -14,53 +14,13 @@ use crate::arguments::Arguments;
 use crate::bind::block::bind_block;
 use crate::bind::emoji::bind_emoji;
 use crate::call::ToolCall;
+use crate::finding::Finding;
 use crate::nearest::nearest_name;
 use crate::pointer::{Pointer, escape, unescape};
 use crate::schema::Misfit;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
 use crate::validate::Violation;
-
-/// One thing that is wrong with a call for its tool.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Its stable code: that of the finding for an error of the text, else one of `spec/common.md` 11.1.
-    pub code: &'static str,
-    /// The pointer to the argument; empty for the call as a whole, or where no pointer could be read.
-    pub pointer: String,
-    /// Where it stands in the input; for what is missing, the header of the call.
-    pub span: Span,
-    /// One sentence that names the argument and says what is wrong.
-    pub message: String,
-}
-
-impl Problem {
-    /// The code of a call of a tool that is not there.
-    pub const UNKNOWN_TOOL: &'static str = "unknown_tool";
-
-    pub(crate) fn new(code: &'static str, pointer: &str, span: Span, message: String) -> Self {
-        Self {
-            code,
-            pointer: pointer.to_owned(),
-            span,
-            message,
-        }
-    }
-
-    pub(crate) fn wrong_type(pointer: &str, span: Span, misfit: &Misfit) -> Self {
-        let Misfit {
-            expected, found, ..
-        } = misfit;
-        let message = format!("`{pointer}`: expected {expected}, found {found}");
-        Self::new("wrong_type", pointer, span, message)
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message)
-    }
-}
 
 /// Holds a call against the definition of its tool, and returns its arguments as the tool is to get them.
 ///
@@ -92,23 +52,20 @@ impl fmt::Display for Problem {
 /// All problems at once, those of the text first, missing arguments last. Where not all that was written could be read,
 /// nothing is told of what is missing. Whether the call may run at all is another
 /// question: [`crate::ReplyCheck::may_run`].
-pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Problem>> {
+pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Finding>> {
     let mut problems = Problems::default();
     let arguments = bind_written(tool, call, &mut problems);
     problems.into_result(arguments)
 }
 
 /// What is wrong with a call before any definition is looked at.
-pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = Problem> {
+pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = Finding> {
     let spoiled = call.findings.iter().filter(|one| one.spoils_arguments());
     spoiled.map(|finding| {
         let pointer = call.arguments.misplaced_at(finding.span);
-        Problem::new(
-            finding.code,
-            before_blank(finding.code, pointer.unwrap_or_default()),
-            finding.span,
-            finding.message.clone(),
-        )
+        let pointer = before_blank(finding.code, pointer.unwrap_or_default());
+        let (code, message) = (finding.code, finding.message.clone());
+        Finding::of_argument(code, pointer, finding.span, message)
     })
 }
 
@@ -151,7 +108,7 @@ pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Prob
 /// # Errors
 /// All problems at once, missing arguments last. Their spans are those that the arguments have, and empty if they have
 /// none.
-pub fn bind_arguments(tool: &ToolSpec, arguments: &Arguments) -> Result<Arguments, Vec<Problem>> {
+pub fn bind_arguments(tool: &ToolSpec, arguments: &Arguments) -> Result<Arguments, Vec<Finding>> {
     let mut problems = Problems::default();
     let arguments = bind_block(tool, arguments, &mut problems);
     problems.complete(tool, Syntax::Block, Span::default(), &arguments);
@@ -161,22 +118,26 @@ pub fn bind_arguments(tool: &ToolSpec, arguments: &Arguments) -> Result<Argument
 /// What has been found so far.
 #[derive(Default)]
 pub(crate) struct Problems {
-    found: Vec<Problem>,
+    found: Vec<Finding>,
     /// Wrong parts of lists and objects that stand as JSON: what validates says it better.
-    inside: Vec<Problem>,
+    inside: Vec<Finding>,
     /// Lists and objects with more parts than there is room for: validation may say it too, but need not be there.
-    too_many: Vec<Problem>,
+    too_many: Vec<Finding>,
     /// Whether there is nothing that the rest of the checks could look at.
     is_hopeless: bool,
 }
 
 impl Problems {
-    pub(crate) fn push(&mut self, problem: Problem) {
+    pub(crate) fn push(&mut self, problem: Finding) {
         self.found.push(problem);
     }
 
     pub(crate) fn misfit(&mut self, pointer: &str, span: Span, misfit: &Misfit) {
-        let problem = Problem::wrong_type(pointer, span, misfit);
+        let Misfit {
+            expected, found, ..
+        } = misfit;
+        let message = format!("`{pointer}`: expected {expected}, found {found}");
+        let problem = Finding::of_argument("wrong_type", pointer, span, message);
         if misfit.is_inside {
             self.inside.push(problem);
         } else {
@@ -184,7 +145,7 @@ impl Problems {
         }
     }
 
-    pub(crate) fn too_many(&mut self, problem: Problem) {
+    pub(crate) fn too_many(&mut self, problem: Finding) {
         self.too_many.push(problem);
     }
 
@@ -194,12 +155,12 @@ impl Problems {
     }
 
     /// The first that is sure.
-    pub(crate) fn first(&self) -> Option<&Problem> {
+    pub(crate) fn first(&self) -> Option<&Finding> {
         self.found.first()
     }
 
     /// The arguments could not be read at all.
-    pub(crate) fn hopeless(&mut self, problem: Problem) {
+    pub(crate) fn hopeless(&mut self, problem: Finding) {
         self.found.push(problem);
         self.is_hopeless = true;
     }
@@ -225,7 +186,7 @@ impl Problems {
     }
 
     /// The arguments, if nothing is wrong with them.
-    fn into_result(self, arguments: Arguments) -> Result<Arguments, Vec<Problem>> {
+    fn into_result(self, arguments: Arguments) -> Result<Arguments, Vec<Finding>> {
         if self.found.is_empty() {
             Ok(arguments)
         } else {
@@ -251,12 +212,12 @@ impl Problems {
             .iter()
             .map(|problem| Pointer::beginning(&problem.pointer, 1))
             .collect();
-        let found: Vec<Problem> = missing
+        let found: Vec<Finding> = missing
             .map(|parameter| parameter.pointer())
             .filter(|pointer| !told.contains(&**pointer))
             .map(|pointer| {
                 let message = format!("`{pointer}` is missing: {}", needs(tool, syntax));
-                Problem::new("missing_argument", &pointer, header_span, message)
+                Finding::of_argument("missing_argument", &pointer, header_span, message)
             })
             .collect();
         self.found.extend(found);
@@ -278,13 +239,18 @@ impl Problems {
                     "{} cannot be called, since its schema cannot be used: {error}",
                     tool.name
                 );
-                self.push(Problem::new("unusable_schema", "", header_span, message));
+                self.push(Finding::of_argument(
+                    "unusable_schema",
+                    "",
+                    header_span,
+                    message,
+                ));
                 return;
             }
         };
         let told: HashSet<&str> = self.found.iter().map(|one| &*one.pointer).collect();
         let told_below: HashSet<&str> = told.iter().flat_map(|one| beginnings(one)).collect();
-        let found: Vec<Problem> = violations
+        let found: Vec<Finding> = violations
             .into_iter()
             .filter(|violation| {
                 let pointer = violation.pointer.as_str();
@@ -306,7 +272,7 @@ impl Problems {
                         (false, "") => ("wrong_value", message),
                         (false, pointer) => ("wrong_value", format!("`{pointer}`: {message}")),
                     };
-                    Problem::new(code, &pointer, span, message)
+                    Finding::of_argument(code, &pointer, span, message)
                 },
             )
             .collect();
@@ -353,7 +319,7 @@ impl<'s> Undeclared<'s> {
         Self { tool, count: 0 }
     }
 
-    pub(crate) fn problem(&mut self, pointer: &str, span: Span) -> Problem {
+    pub(crate) fn problem(&mut self, pointer: &str, span: Span) -> Finding {
         let mut message = format!("`{pointer}` is no parameter of {}", self.tool.name);
         let name = unescape(Pointer::beginning(pointer, 1));
         let names = self.tool.parameters().iter().map(|one| one.name.as_str());
@@ -367,7 +333,7 @@ impl<'s> Undeclared<'s> {
             message.push_str(&takes(self.tool));
         }
         self.count += 1;
-        Problem::new("undeclared_argument", pointer, span, message)
+        Finding::of_argument("undeclared_argument", pointer, span, message)
     }
 }
 

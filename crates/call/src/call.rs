@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plaincall_syntax::{Span, Syntax, Termination};
 
 use crate::arguments::{Arguments, Misplaced, Text};
-use crate::bind::{Problem, before_blank, problems_of_text};
+use crate::bind::{before_blank, problems_of_text};
 use crate::finding::Finding;
 use crate::limits::DEEPEST;
 use crate::pointer::PointerError;
@@ -86,9 +86,9 @@ impl ToolCall {
     }
 
     /// The arguments as far as they can be placed for a tool, and what is wrong with the text of the call.
-    pub(crate) fn placed_for(&self, tool: &ToolSpec) -> (Cow<'_, Arguments>, Vec<Problem>) {
-        let lasting = |problem: &Problem| self.arguments.unplaced_at(problem.span).is_none();
-        let mut problems: Vec<Problem> = problems_of_text(self).filter(lasting).collect();
+    pub(crate) fn placed_for(&self, tool: &ToolSpec) -> (Cow<'_, Arguments>, Vec<Finding>) {
+        let lasting = |problem: &Finding| self.arguments.unplaced_at(problem.span).is_none();
+        let mut problems: Vec<Finding> = problems_of_text(self).filter(lasting).collect();
         if problems.is_empty() && self.arguments.unplaced() == 0 {
             return (Cow::Borrowed(&self.arguments), problems);
         }
@@ -101,7 +101,7 @@ impl ToolCall {
                 error,
             } = one;
             let pointer = before_blank(error.code, &pointer);
-            Problem::new(error.code, pointer, span, error.message)
+            Finding::of_argument(error.code, pointer, span, error.message)
         }));
         problems.sort_by_key(|problem| problem.span.end);
         (Cow::Owned(placed), problems)

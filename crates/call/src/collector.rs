@@ -74,6 +74,8 @@ pub struct Started {
     pub is_duplicate: bool,
     /// The ids it depends on, each once, in the order written.
     pub dependencies: Vec<String>,
+    /// The rest of the line of an emoji call, as written.
+    pub raw_args: Option<String>,
     /// The start marker and the header.
     pub span: Span,
 }
@@ -85,7 +87,6 @@ struct Open {
     source: String,
     is_cut: bool,
     header_len: usize,
-    raw_args: Option<String>,
     raw_args_span: Span,
     arguments: Arguments,
     /// How many arguments have begun, wrong ones included.
@@ -210,6 +211,7 @@ impl Collector {
             is_id_automatic: is_automatic,
             is_duplicate,
             dependencies,
+            raw_args: header.raw_args().map(str::to_owned),
             span,
         };
         self.calls += 1;
@@ -235,7 +237,6 @@ impl Open {
             source: header.source().to_owned(),
             is_cut: false,
             header_len: header.source().len(),
-            raw_args: header.raw_args().map(str::to_owned),
             raw_args_span,
             arguments: Arguments::default(),
             begun: 0,
@@ -272,6 +273,7 @@ impl Open {
                             code: "leading_slash",
                             severity: Severity::Warning,
                             span: line,
+                            pointer: String::new(),
                             message: "a pointer begins without `/`; it is dropped".to_owned(),
                             section: Section::Pointer,
                         },
@@ -454,7 +456,7 @@ impl Open {
                 source,
                 is_cut: self.is_cut,
                 inside,
-                raw_args: self.raw_args,
+                raw_args: self.started.raw_args,
                 raw_args_span: self.raw_args_span,
                 body: self.body,
             },

@@ -1,11 +1,15 @@
 //! One form for what the parser and the assembly find.
 
+use std::fmt;
+
 use plaincall_syntax::{Diagnostic, Section, Severity, Span};
 use serde::{Serialize, Serializer};
 
-/// Something worth a remark in a text: a diagnostic of the parser, or an error of the assembly.
+/// Something found in a text or a call: a diagnostic of the parser, an error of the assembly, or what the definition of a
+/// tool finds wrong.
 ///
-/// It is written in JSON as `{"code", "severity", "span", "message"}` (`spec/common.md` 11).
+/// It is written in JSON as `{"code", "severity", "span", "pointer", "message"}`, without an empty `pointer`
+/// (`spec/common.md` 11).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Its stable code (`spec/common.md` 3, `spec/block.md` 7.9).
@@ -16,6 +20,10 @@ pub struct Finding {
     /// Where it stands, in bytes of the input.
     #[serde(serialize_with = "span_pair")]
     pub span: Span,
+    /// The pointer to the argument that a definition finds wrong; empty for the call as a whole, or where no pointer could be
+    /// read.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pointer: String,
     /// One sentence, or the text that the specification fixes.
     pub message: String,
     /// The section of the specification that it comes of.
@@ -30,13 +38,30 @@ impl Finding {
     /// The warning that a run takes a call for reasoning.
     pub const CALL_IN_REASONING: &'static str = "call_in_reasoning";
 
+    /// The code of a call of a tool that is not there.
+    pub const UNKNOWN_TOOL: &'static str = "unknown_tool";
+
     pub(crate) fn error(code: &'static str, section: Section, span: Span, message: String) -> Self {
         Self {
             code,
             severity: Severity::Error,
             span,
+            pointer: String::new(),
             message,
             section,
+        }
+    }
+
+    /// What is wrong with a call by the definition of its tool (`spec/common.md` 11.1).
+    pub(crate) fn of_argument(
+        code: &'static str,
+        pointer: &str,
+        span: Span,
+        message: String,
+    ) -> Self {
+        Self {
+            pointer: pointer.to_owned(),
+            ..Self::error(code, Section::Definitions, span, message)
         }
     }
 
@@ -63,9 +88,16 @@ impl From<&Diagnostic> for Finding {
             code: diagnostic.code.name(),
             severity: diagnostic.severity(),
             span: diagnostic.span,
+            pointer: String::new(),
             message: diagnostic.message(),
             section: diagnostic.section(),
         }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
     }
 }
 

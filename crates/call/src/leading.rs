@@ -47,6 +47,7 @@ impl LeadingReasoning {
                 code: Finding::CALL_IN_REASONING,
                 severity: Severity::Warning,
                 span: event.span,
+                pointer: String::new(),
                 message: format!(
                     "this call is in reasoning that `{open}` opens: a run does not run it"
                 ),

@@ -2,6 +2,7 @@
 //!
 //! The crate `plaincall-syntax` turns a model's text into events; this one turns the events into calls.
 //!
+//! - [`ReplyReader`]: a model's reply in, piece by piece; text, reasoning and validated calls out.
 //! - [`Collector`]: events in, [`ToolCall`]s out, while the text arrives. [`Document`] for a text that is there already.
 //! - [`Arguments`]: the text of every value, read as what is asked for.
 //! - [`ToolSpec`]: what a tool takes, with the [`Schema`] of its arguments; [`bind`] holds a call against it.
@@ -20,6 +21,7 @@ mod argument_error;
 mod arguments;
 mod bind;
 mod call;
+mod call_error;
 mod coerce;
 mod collector;
 mod decimal;
@@ -44,20 +46,24 @@ mod prompt;
 mod read;
 mod reading;
 mod repair;
+mod reply_reader;
 mod schema;
 mod spec_error;
 mod spell_emoji;
+mod stop;
+mod suspect_marker;
 mod tool;
 mod tree;
 mod validate;
 
 pub use argument_error::ArgumentError;
 pub use arguments::{Argument, Arguments};
-pub use bind::{Problem, bind, bind_arguments};
+pub use bind::{bind, bind_arguments};
 pub use call::ToolCall;
+pub use call_error::{CallError, MissingEnd};
 pub use coerce::{Coerced, coerce};
 pub use collector::{Collected, Collector, Started};
-pub use document::bound::{BoundCall, BoundDocument, Remark};
+pub use document::bound::{BoundCall, BoundDocument};
 pub use document::{Document, DocumentBuilder, Segment};
 pub use finding::Finding;
 pub use flatten::{FlattenError, flatten, flatten_call};
@@ -74,18 +80,22 @@ pub use json_stream::shape::{
 pub use json_stream::{JsonStream, NotClosed};
 pub use json_text::parse as parse_json;
 pub use limits::Limits;
-pub use may_run::{Completeness, MayRun, NotRun, ReplyCheck, SuspectMarker, Unclosed};
+pub use may_run::{Bound, ReplyCheck, Unclosed};
 pub use nearest::{did_you_mean, nearest_name, unknown_tool};
 pub use openai::{LeftOut, OpenAiCall, OpenAiCalls, OpenAiFunction, openai_calls};
 pub use plaincall_syntax::{Severity, Span, Syntax, Termination};
 pub use prompt::list::list_tool;
 pub use prompt::options::PromptOptions;
 pub use prompt::{Prompt, PromptPart, prompt};
-pub use repair::{Fault, repair, repair_reply};
+pub use repair::{repair, repair_reply};
+pub use reply_reader::{ReplyEnd, ReplyItem, ReplyItems, ReplyReader};
 pub use schema::Schema;
 pub use spec_error::SpecError;
 pub use spell_emoji::{EmojiText, spell_emoji};
+pub use stop::Stop;
+pub use suspect_marker::SuspectMarker;
 pub use tool::definitions::{DefinitionsError, read_tool_definitions};
+pub use tool::lookup::ToolLookup;
 pub use tool::set::ToolSet;
 pub use tool::usable::{ChangedTool, UsableTools, read_usable_tools};
 pub use tool::usage::{Usage, UsageBody, UsageItem};

@@ -1,6 +1,5 @@
 //! The rule for which calls may run (`spec/common.md` 10).
 
-use std::fmt;
 use std::sync::Arc;
 
 use plaincall_syntax::{
@@ -9,23 +8,14 @@ use plaincall_syntax::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::arguments::Arguments;
+use crate::bind::bind;
 use crate::call::ToolCall;
-use crate::nearest::shortened;
+use crate::call_error::{CallError, MissingEnd};
+use crate::stop::Stop;
+use crate::suspect_marker::SuspectMarker;
+use crate::tool::lookup::ToolLookup;
 use crate::tool::{Effect, ToolSpec};
-
-/// The longest suspect text that is kept, in bytes.
-const LONGEST_FOUND: usize = 120;
-
-/// What is known about the end of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Completeness {
-    /// The text is complete: a natural finish reason such as `stop`, or the user, says so.
-    Complete,
-    /// The text is a file that was read to its end. Whoever wrote the file may have stopped too early.
-    EndOfFile,
-    /// The text is truncated, or nothing says that it is not.
-    Truncated,
-}
 
 /// What happens to calls without an end marker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,7 +32,7 @@ pub enum Unclosed {
 /// Decides which calls of a reply may run (`spec/common.md` 10). It is asked about every call of the reply, in order.
 ///
 /// ```
-/// use plaincall_call::{Completeness, Document, MayRun, ReplyCheck, Unclosed};
+/// use plaincall_call::{Document, ReplyCheck, Stop, Unclosed};
 /// use plaincall_syntax::Dialect;
 ///
 /// let dialect = Dialect::block();
@@ -50,75 +40,39 @@ pub enum Unclosed {
 /// let reply = "!!!GADGET_START:save\n!!!ARG:text\nhello\n!!!GADGT_END\nDone.\n!!!GADGET_END";
 /// let document = Document::parse(reply, &dialect)?;
 /// let call = document.calls().next().expect("a call");
-/// let Ok(MayRun::Held(suspect)) = check.may_run(call, None, Completeness::Complete) else {
-///     panic!("a near miss of the end marker");
-/// };
+/// let suspect = check.may_run(call, None, Stop::Natural)?.expect("a near miss of the end marker");
 /// assert_eq!(
 ///     suspect.to_string(),
 ///     "line 4 of the call, in `text`: `!!!GADGT_END` looks like the end marker `!!!GADGET_END`"
 /// );
-/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReplyCheck {
     markers: Arc<OwnMarkers>,
     unclosed: Unclosed,
+    has_gate: bool,
+    has_ids: bool,
     /// Whether an earlier call of the reply has no end marker, so that later ones may be quotations in its last value.
     is_doubtful: bool,
 }
 
-/// The decision about a call that is not rejected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum MayRun {
-    /// It may run.
-    Yes,
-    /// It may run only if the gate allows this very call: it may have been meant to end earlier.
-    Held(SuspectMarker),
-}
-
-/// Text in a call that was probably meant to end it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct SuspectMarker {
-    /// The text; its beginning if it is long.
-    pub found: String,
-    /// The end marker that was probably meant. `None` for a start marker, in front of which the end marker is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub meant: Option<String>,
-    /// Its line, counted from the header of the call, which is line 1.
-    pub line: usize,
-    /// The pointer of the argument that contains it, in the block syntax.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pointer: Option<String>,
-}
-
-/// Why a call is rejected. [`sentence`](Self::sentence) explains it to people and models.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NotRun {
-    /// Its arguments are wrong; the first error.
-    Wrong(String),
-    /// An earlier call of the turn has the same id.
-    DuplicateId(String),
-    /// The text ended before its end marker, and is not known to be complete.
-    Truncated,
-    /// It has no end marker, which the emoji syntax always asks for.
-    NoEndMarker,
-    /// The next call began before its end marker.
-    EndedByNextCall,
-    /// An earlier call of the reply has no end marker, so this one may be a quotation in it.
-    AfterUnclosed,
-    /// It has no end marker, and a value contains a marker or a near miss of one.
-    MarkerInside,
-    /// It has an end marker, but a value contains what was probably meant as one.
-    Suspect(SuspectMarker),
-    /// This reasoning close marker is behind it, and nothing opened the reasoning (`spec/common.md` 5.2).
-    MaybeReasoning(String),
+/// A call that may run, with its arguments as its tool gets them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// The place of its tool ([`ToolLookup::find`]).
+    pub tool: usize,
+    /// Its arguments.
+    pub arguments: Arc<Arguments>,
+    /// Text that was probably meant to end the call earlier. Such a call runs only if the gate allows this very call.
+    pub held: Option<SuspectMarker>,
 }
 
 /// What is looked for in the values of a call.
 #[derive(Debug)]
 struct OwnMarkers {
+    /// The end markers of the block and of the emoji syntax.
+    ends: [String; 2],
     block: Option<NearMisses>,
     emoji: Option<EmojiMarkers>,
 }
@@ -149,10 +103,13 @@ impl ReplyCheck {
         });
         Ok(Self {
             markers: Arc::new(OwnMarkers {
+                ends: [Syntax::Block, Syntax::Emoji].map(|syntax| dialect.end_marker(syntax)),
                 block: block.transpose()?,
                 emoji: emoji.transpose()?,
             }),
             unclosed,
+            has_gate: true,
+            has_ids: true,
             is_doubtful: false,
         })
     }
@@ -164,38 +121,103 @@ impl ReplyCheck {
         self
     }
 
+    /// The same check where nobody can be asked about a held call: such calls are rejected.
+    #[must_use]
+    pub fn without_gate(mut self) -> Self {
+        self.has_gate = false;
+        self
+    }
+
+    /// The same check where calls have no ids that others could name: calls with dependencies are rejected.
+    #[must_use]
+    pub fn without_dependencies(mut self) -> Self {
+        self.has_ids = false;
+        self
+    }
+
     /// Begins the next reply.
     pub fn begin_reply(&mut self) {
         self.is_doubtful = false;
     }
 
-    /// Decides about the next call of the reply. `tool` is the tool that it names, if there is one; `end` is what is known
-    /// about the end of the text.
+    /// Validates the next call of the reply and binds its arguments. `stop` is how the reply ended, and
+    /// [`Stop::Broken`] while it still arrives.
     ///
     /// # Errors
-    /// Returns the reason if the call is rejected, whatever the gate says.
+    /// Returns why the call is rejected, whatever the gate decides.
+    pub fn bind(
+        &mut self,
+        call: &ToolCall,
+        tools: &(impl ToolLookup + ?Sized),
+        stop: Stop,
+    ) -> Result<Bound, CallError> {
+        let found = tools.find(&call.name);
+        let held = match self.may_run(call, found.map(|(_, tool)| tool), stop) {
+            // Binding finds everything that is wrong.
+            Err(CallError::Malformed(_)) => None,
+            decided => decided?,
+        };
+        let (place, tool) =
+            found.ok_or_else(|| CallError::UnknownTool(tools.unknown(&call.name)))?;
+        if !self.has_ids && !call.dependencies.is_empty() {
+            return Err(CallError::NoDependencies);
+        }
+        let arguments = bind(tool, call).map_err(CallError::Arguments)?;
+        Ok(Bound {
+            tool: place,
+            arguments: Arc::new(arguments),
+            held,
+        })
+    }
+
+    /// Decides whether the next call of the reply may run, whatever its arguments are. `tool` is the tool that it names, if
+    /// there is one. A call that may have been meant to end earlier is held: it runs only if the gate allows this very call.
+    ///
+    /// # Errors
+    /// Returns why the call is rejected, whatever the gate decides.
     pub fn may_run(
         &mut self,
         call: &ToolCall,
         tool: Option<&ToolSpec>,
-        end: Completeness,
-    ) -> Result<MayRun, NotRun> {
+        stop: Stop,
+    ) -> Result<Option<SuspectMarker>, CallError> {
         let is_read = tool.is_some_and(|tool| tool.effect == Effect::Read);
         let has_doubtful_start = self.is_doubtful && !is_read;
-        let ended = self.by_its_end(call, is_read, end);
+        let ended = self.by_its_end(call, is_read, stop);
         self.is_doubtful |= ended.is_err() && call.termination == Termination::NextCall;
-        let may_run = ended?;
+        let held = ended.map_err(|why| self.not_closed(why, call.syntax))?;
         if has_doubtful_start {
-            return Err(NotRun::AfterUnclosed);
+            return Err(self.not_closed(MissingEnd::AfterUnclosed, call.syntax));
         }
         let is_mended = || tool.is_some_and(|tool| call.mended(tool).is_some());
         if let Some(error) = call.parse_error.as_ref().filter(|_| !is_mended()) {
-            return Err(NotRun::Wrong(error.clone()));
+            return Err(CallError::Malformed(error.clone()));
         }
         if call.is_duplicate {
-            return Err(NotRun::DuplicateId(call.id.clone()));
+            return Err(CallError::DuplicateId(call.id.clone()));
         }
-        Ok(may_run)
+        match held {
+            Some(marker) if !self.has_gate => Err(CallError::SuspectEnd {
+                marker,
+                end_marker: self.end_marker(call.syntax),
+            }),
+            held => Ok(held),
+        }
+    }
+
+    fn end_marker(&self, syntax: Syntax) -> String {
+        let [block, emoji] = &self.markers.ends;
+        match syntax {
+            Syntax::Block => block.clone(),
+            Syntax::Emoji => emoji.clone(),
+        }
+    }
+
+    fn not_closed(&self, why: MissingEnd, syntax: Syntax) -> CallError {
+        CallError::NotClosed {
+            why,
+            end_marker: self.end_marker(syntax),
+        }
     }
 
     /// The table of `spec/common.md` 10.
@@ -203,39 +225,35 @@ impl ReplyCheck {
         &self,
         call: &ToolCall,
         is_read: bool,
-        end: Completeness,
-    ) -> Result<MayRun, NotRun> {
+        stop: Stop,
+    ) -> Result<Option<SuspectMarker>, MissingEnd> {
         if call.termination == Termination::Explicit {
-            return Ok(self.suspect(call).map_or(MayRun::Yes, MayRun::Held));
+            return Ok(self.suspect(call));
         }
         if call.marker_in_value || self.near_misses(call).next().is_some() {
-            return Err(NotRun::MarkerInside);
+            return Err(MissingEnd::MarkerInside);
         }
         let is_lifted = self.unclosed == Unclosed::Run;
         let (is_enough, reason) = match (call.termination, call.syntax) {
-            (Termination::NextCall, _) => (is_read || is_lifted, NotRun::EndedByNextCall),
+            (Termination::NextCall, _) => (is_read || is_lifted, MissingEnd::EndedByNextCall),
             (_, Syntax::Emoji) => (
-                is_lifted && end != Completeness::Truncated,
+                is_lifted && !stop.is_truncated(),
                 if is_lifted {
-                    NotRun::Truncated
+                    MissingEnd::Truncated
                 } else {
-                    NotRun::NoEndMarker
+                    MissingEnd::NoEndMarker
                 },
             ),
             (_, Syntax::Block) => (
-                match end {
-                    Completeness::Complete => true,
-                    Completeness::EndOfFile => is_read || is_lifted,
-                    Completeness::Truncated => false,
+                match stop {
+                    Stop::Natural => true,
+                    Stop::EndOfFile => is_read || is_lifted,
+                    Stop::Length | Stop::Broken => false,
                 },
-                NotRun::Truncated,
+                MissingEnd::Truncated,
             ),
         };
-        if is_enough {
-            Ok(MayRun::Yes)
-        } else {
-            Err(reason)
-        }
+        if is_enough { Ok(None) } else { Err(reason) }
     }
 
     /// What was probably meant to end a call that ended later.
@@ -267,104 +285,5 @@ impl ReplyCheck {
         patterns
             .into_iter()
             .flat_map(|patterns| patterns.find_in_first_column(call.raw()))
-    }
-}
-
-impl MayRun {
-    /// The decision where there is no gate that a held call could wait for.
-    ///
-    /// # Errors
-    /// Rejects a held call.
-    pub fn unless_held(self) -> Result<(), NotRun> {
-        match self {
-            Self::Yes => Ok(()),
-            Self::Held(suspect) => Err(NotRun::Suspect(suspect)),
-        }
-    }
-}
-
-impl SuspectMarker {
-    /// The text at this place behind the header of a call.
-    fn new(call: &ToolCall, place: std::ops::Range<usize>, meant: Option<String>) -> Self {
-        let raw = call.raw();
-        let before = raw.get(..place.start).unwrap_or_default();
-        let found = raw.get(place).unwrap_or_default();
-        // Where bytes that are not UTF-8 were replaced, places inside the call are not known.
-        let is_exact = call.source().map(str::len) == Some(call.span.len());
-        let at = call.header_span.end + before.len();
-        let mut arguments = call.arguments.iter();
-        let argument = arguments.find(|one| is_exact && one.span.range().contains(&at));
-        Self {
-            found: shortened(found.trim_end(), LONGEST_FOUND).into_owned(),
-            meant,
-            line: before.matches('\n').count() + if call.syntax == Syntax::Block { 2 } else { 1 },
-            pointer: argument.map(|one| one.pointer.to_owned()),
-        }
-    }
-}
-
-/// One sentence without a full stop, for people: what was found, where, and what was meant.
-impl fmt::Display for SuspectMarker {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "line {} of the call", self.line)?;
-        if let Some(pointer) = &self.pointer {
-            write!(formatter, ", in `{pointer}`")?;
-        }
-        match &self.meant {
-            Some(meant) => write!(
-                formatter,
-                ": `{}` looks like the end marker `{meant}`",
-                self.found
-            ),
-            None => write!(
-                formatter,
-                ": `{}` begins a call, so the end marker before it may be missing",
-                self.found
-            ),
-        }
-    }
-}
-
-impl NotRun {
-    /// One sentence that says what is wrong and what to do. `end_marker` is the end marker in force.
-    pub fn sentence(&self, end_marker: &str) -> String {
-        match self {
-            Self::Wrong(error) => error.clone(),
-            Self::DuplicateId(id) => {
-                format!(
-                    "an earlier call of this reply has the id `{id}` too: give every call an id of its own"
-                )
-            }
-            Self::Truncated => format!(
-                "the text ended before this call was closed: write the whole call again and close it with `{end_marker}`"
-            ),
-            Self::NoEndMarker => {
-                format!("this call is not closed: close every call with `{end_marker}`")
-            }
-            Self::EndedByNextCall => format!(
-                "this call is not closed, the next call began inside it: close every call with `{end_marker}` before you begin another one"
-            ),
-            Self::AfterUnclosed => format!(
-                "an earlier call of this reply is not closed, so this call may be part of its text: close every call with `{end_marker}`, and write this one again only if it is a call of its own"
-            ),
-            Self::MarkerInside => format!(
-                "this call is not closed and a value contains a marker or text like one, so it may contain other calls: close every call with `{end_marker}`"
-            ),
-            Self::Suspect(SuspectMarker { meant: Some(_), .. }) => format!(
-                "a line of a value looks like the end marker, so this call may have ended there: write it again, close it with exactly `{end_marker}`, and begin no line of a value like that"
-            ),
-            Self::MaybeReasoning(close) => format!(
-                "`{close}` is behind this call and nothing before it opened reasoning, so this call may be part of the reasoning: if it was meant, write it again"
-            ),
-            Self::Suspect(SuspectMarker { meant: None, .. }) => format!(
-                "the body contains the start of another call, so this call may have ended before it: write both again and close every call with `{end_marker}`"
-            ),
-        }
-    }
-}
-
-impl fmt::Display for NotRun {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.sentence("the end marker"))
     }
 }

@@ -3,9 +3,10 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::call::ToolCall;
+use crate::call_error::CallError;
 use crate::document::Document;
-use crate::may_run::{Completeness, MayRun, NotRun, ReplyCheck};
+use crate::may_run::ReplyCheck;
+use crate::stop::Stop;
 use crate::tool::set::ToolSet;
 
 /// A document's calls in the form of the `OpenAI` API.
@@ -49,8 +50,8 @@ pub struct LeftOut {
     pub id: String,
     /// Why it is left out, one sentence each; at least one.
     pub reasons: Vec<String>,
-    /// The reason, if it may not be run whatever its tool says.
-    pub not_run: Option<NotRun>,
+    /// The same as an error.
+    pub error: CallError,
 }
 
 /// The good calls of a document as the `tool_calls` of the `OpenAI` API, and those that are left out with the reasons.
@@ -60,14 +61,14 @@ pub struct LeftOut {
 /// are its `raw_args` and `body`.
 ///
 /// ```
-/// use plaincall_call::{Completeness, Document, ReplyCheck, Unclosed, openai_calls};
+/// use plaincall_call::{Document, ReplyCheck, Stop, Unclosed, openai_calls};
 /// use plaincall_syntax::Dialect;
 ///
 /// let text = "!!!GADGET_START:Add\n!!!ARG:a\n5\n!!!GADGET_END\n!!!GADGET_START:Add\n!!!ARG:a\n1\n!!!ARG:a\n2\n!!!GADGET_END";
 /// let dialect = Dialect::block();
 /// let document = Document::parse(text, &dialect)?;
 /// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-/// let calls = openai_calls(&document, check, Completeness::Complete, None);
+/// let calls = openai_calls(&document, check, Stop::Natural, None);
 /// assert_eq!(
 ///     serde_json::to_string(&calls.tool_calls)?,
 ///     r#"[{"id":"gadget_1","type":"function","function":{"name":"Add","arguments":"{\"a\":5}"}}]"#
@@ -77,21 +78,29 @@ pub struct LeftOut {
 /// ```
 pub fn openai_calls(
     document: &Document,
-    mut check: ReplyCheck,
-    completeness: Completeness,
+    check: ReplyCheck,
+    stop: Stop,
     tools: Option<&ToolSet>,
 ) -> OpenAiCalls {
     let mut calls = OpenAiCalls {
         tool_calls: Vec::new(),
         left_out: Vec::new(),
     };
+    let mut check = check.without_gate();
     check.begin_reply();
     for call in document.calls() {
-        let tool = tools.and_then(|tools| tools.get(&call.name));
-        let may_run = check.may_run(call, tool, completeness);
-        let arguments = match may_run.and_then(MayRun::unless_held) {
-            Ok(()) => arguments(call, tools).map_err(|reasons| (reasons, None)),
-            Err(reason) => Err((vec![reason.to_string()], Some(reason))),
+        let arguments = match tools {
+            Some(tools) => check
+                .bind(call, tools, stop)
+                .map(|bound| bound.arguments.to_value()),
+            None => check
+                .may_run(call, None, stop)
+                .map(|_| match call.raw_args() {
+                    Some(raw_args) => {
+                        json!({"raw_args": raw_args, "body": call.body().unwrap_or_default()})
+                    }
+                    None => call.arguments.to_value(),
+                }),
         };
         match arguments {
             Ok(arguments) => calls.tool_calls.push(OpenAiCall {
@@ -99,36 +108,23 @@ pub fn openai_calls(
                 kind: "function",
                 function: OpenAiFunction {
                     name: call.name.clone(),
-                    arguments,
+                    arguments: arguments.to_string(),
                 },
             }),
-            Err((reasons, not_run)) => calls.left_out.push(LeftOut {
+            Err(error) => calls.left_out.push(LeftOut {
                 index: call.index,
                 name: call.name.clone(),
                 id: call.id.clone(),
-                reasons,
-                not_run,
+                reasons: match &error {
+                    CallError::Arguments(problems) => {
+                        let messages = problems.iter().map(|problem| problem.message.clone());
+                        messages.collect()
+                    }
+                    other => vec![other.to_string()],
+                },
+                error,
             }),
         }
     }
     calls
-}
-
-fn arguments(call: &ToolCall, tools: Option<&ToolSet>) -> Result<String, Vec<String>> {
-    let value = match (tools, call.raw_args()) {
-        (Some(tools), _) => match tools.bind(call) {
-            Ok(arguments) => arguments.to_value(),
-            Err(problems) => {
-                return Err(problems
-                    .into_iter()
-                    .map(|problem| problem.message)
-                    .collect());
-            }
-        },
-        (None, Some(raw_args)) => {
-            json!({"raw_args": raw_args, "body": call.body().unwrap_or_default()})
-        }
-        (None, None) => call.arguments.to_value(),
-    };
-    Ok(value.to_string())
 }

@@ -11,93 +11,112 @@ use plaincall_syntax::{
     CallFormat, Dialect, DialectError, NearMiss, Syntax, Termination, near_misses,
 };
 
-use crate::bind::{Problem, bind};
+use crate::bind::bind;
 use crate::call::ToolCall;
+use crate::call_error::{CallError, MissingEnd};
 use crate::document::Document;
+use crate::finding::Finding;
 use crate::foreign::passage::Passage;
 use crate::foreign::{Foreign, ModelText};
-use crate::may_run::NotRun;
-use crate::nearest::unknown_tool;
 use crate::repair::example::{Example, Wrong};
 use crate::repair::told::Message;
 use crate::tool::ToolSpec;
+use crate::tool::lookup::ToolLookup;
 
-/// Why a call was not run.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Fault<'f> {
-    /// No tool has its name.
-    UnknownTool,
-    /// Its arguments do not fit its tool: what [`bind`](crate::bind) found.
-    Arguments(&'f [Problem]),
-    /// Something is wrong with its text or its end, or with its id: the reason that
-    /// [`ReplyCheck::may_run`](crate::ReplyCheck::may_run) returns.
-    NotRun(&'f NotRun),
-    /// It depends on itself, on an unknown id or on calls that wait for it: the sentence that says so.
-    Dependencies(&'f str),
-}
+/// How many wrong calls are described; of more, only that there are more.
+const CALLS: usize = 5;
 
-/// A short message for the model about a call that was not run: what was written, everything that is wrong, and the
-/// call as it would look right (`spec/repair.md`).
+/// A short message for the model about calls that were rejected, five at most: what was written, everything that is wrong,
+/// and the call as it would look right (`spec/repair.md`). It is empty if there is none.
 ///
 /// The call that it shows keeps what was right and has a placeholder, `<a whole number>`, for what was wrong or is
 /// missing; it is written in the dialect and is read as one call of the tool. Nothing is run: the model has to write it.
-/// However long the call is and however much is wrong with it, the message is short.
+/// However long the calls are and however much is wrong with them, the message is short.
 ///
 /// ```
-/// use plaincall_call::{Document, Fault, Parameter, ParameterKind, ToolSpec, bind, repair};
+/// use plaincall_call::{Document, Parameter, ParameterKind, ReplyCheck, Stop, ToolSet, ToolSpec, Unclosed, repair};
 /// use plaincall_syntax::Dialect;
 ///
 /// let wait = ToolSpec::new("wait")
 ///     .parameter(Parameter::new("for", ParameterKind::String))
 ///     .parameter(Parameter::new("seconds", ParameterKind::Integer));
+/// let tools = ToolSet::new([wait])?;
 /// let dialect = Dialect::block();
 /// let reply = "!!!GADGET_START:wait:w\n!!!ARG:for\nthe mail\n!!!ARG:seconds\nten\n!!!GADGET_END";
 /// let document = Document::parse(reply, &dialect)?;
 /// let call = document.calls().next().expect("a call");
-/// let problems = bind(&wait, call).unwrap_err();
-/// let message = repair(call, Fault::Arguments(&problems), &[&wait], &dialect)?;
+/// let mut check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
+/// let error = check.bind(call, &tools, Stop::Natural).unwrap_err();
+/// let message = repair([(call, &error)], &tools, &dialect)?;
 /// assert!(message.text().contains("- `seconds`: expected a whole number, found `ten`\n"));
 /// assert!(message.text().contains(
 ///     "!!!GADGET_START:wait:w\n!!!ARG:for\nthe mail\n!!!ARG:seconds\n<a whole number>\n!!!GADGET_END\n"
 /// ));
-/// # Ok::<(), plaincall_syntax::DialectError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// Refuses a dialect that cannot work; never a call.
-pub fn repair(
-    call: &ToolCall,
-    fault: Fault<'_>,
-    tools: &[&ToolSpec],
+pub fn repair<'c>(
+    rejected: impl IntoIterator<Item = (&'c ToolCall, &'c CallError)>,
+    tools: &(impl ToolLookup + ?Sized),
     dialect: &Dialect,
 ) -> Result<Passage, DialectError> {
-    let wrong = Wrong::of(fault);
     let mut message = Message::new(dialect)?;
+    for (place, (call, error)) in rejected.into_iter().enumerate() {
+        if place == CALLS {
+            message.more_calls();
+            break;
+        }
+        message.begin_call(place > 0);
+        describe(&mut message, call, error, tools, dialect)?;
+    }
+    Ok(message.finish())
+}
+
+/// Describes one call that was rejected.
+fn describe(
+    message: &mut Message,
+    call: &ToolCall,
+    error: &CallError,
+    tools: &(impl ToolLookup + ?Sized),
+    dialect: &Dialect,
+) -> Result<(), DialectError> {
+    let wrong = Wrong::of(error);
     message.heading(&call.name, &call.id);
     message.written(call);
-    let tool = tools.iter().find(|tool| tool.name == call.name);
-    let names = || tools.iter().map(|tool| tool.name.as_str());
-    match fault {
-        Fault::UnknownTool => {}
-        Fault::Dependencies(reason) => message.problem("", reason),
-        Fault::Arguments(problems) => message.problems(call, problems),
-        Fault::NotRun(NotRun::Wrong(first)) => message.findings(call, first),
-        Fault::NotRun(reason @ NotRun::DuplicateId(_)) => message.problem("", &reason.to_string()),
+    let tool = tools.find(&call.name).map(|(_, tool)| tool);
+    // Whether nothing is known yet of the arguments.
+    let mut is_unread = false;
+    match error {
+        CallError::UnknownTool(_) => {
+            if let Some(first) = &call.parse_error {
+                message.findings(call, first);
+            }
+        }
+        CallError::Arguments(problems) => message.problems(call, problems),
+        CallError::Malformed(first) => message.findings(call, first),
+        CallError::Dependencies(sentence) | CallError::UnknownIds(sentence) => {
+            message.problem("", sentence);
+        }
+        CallError::NoDependencies => message.own_problem(&error.to_string()),
+        CallError::DuplicateId(_) => {
+            message.problem("", &error.to_string());
+            is_unread = true;
+        }
         // These sentences hold nothing but the end marker, which is meant.
-        Fault::NotRun(reason) => {
-            message.own_problem(&reason.sentence(&dialect.end_marker(call.syntax)));
+        _ => {
+            message.own_problem(&error.to_string());
+            is_unread = true;
         }
     }
-    match (tool, fault) {
-        (None, _) => message.problem("", &unknown_tool(&call.name, names())),
-        (Some(tool), Fault::NotRun(reason)) if !matches!(reason, NotRun::Wrong(_)) => {
-            message.problems(call, &also_wrong(tool, call, wrong));
-        }
-        (Some(_), _) => {}
+    match tool {
+        None => message.problem("", &tools.unknown(&call.name)),
+        Some(tool) if is_unread => message.problems(call, &also_wrong(tool, call, wrong)),
+        Some(_) => {}
     }
     let mut meant = None;
-    if looks_odd(call, fault) {
+    if looks_odd(call, error) {
         let source = call.source().unwrap_or_default();
         let mut near = near_misses(source, dialect)?;
         // In a call that was closed they are content.
@@ -107,22 +126,29 @@ pub fn repair(
             tool.is_some_and(|tool| meant.is_closed() && bind(tool, meant).is_ok())
         });
     }
+    let is_quotable = matches!(
+        error,
+        CallError::NotClosed {
+            why: MissingEnd::AfterUnclosed,
+            ..
+        }
+    );
     let shown = match (tool, &meant) {
         // It may be a quotation, so the model is not asked for it.
-        (_, _) if matches!(fault, Fault::NotRun(NotRun::AfterUnclosed)) => None,
+        _ if is_quotable => None,
         // Its header is wrong, and what was meant is not known.
-        (_, _) if matches!(fault, Fault::Dependencies(_)) => None,
+        _ if matches!(error, CallError::Dependencies(_) | CallError::UnknownIds(_)) => None,
         (None, _) => None,
         (Some(tool), Some(meant)) => Example::of(tool, meant, Wrong::default(), dialect),
         (Some(tool), None) => Example::of(tool, call, wrong, dialect),
     };
     message.example(shown.as_ref());
-    Ok(message.finish())
+    Ok(())
 }
 
 /// What is wrong in a call besides its end or its id. Of a call whose end is not known, its last value may have gone on,
 /// and what is missing may have followed.
-fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<Problem> {
+fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<Finding> {
     let Err(mut problems) = bind(tool, call) else {
         return Vec::new();
     };
@@ -133,25 +159,30 @@ fn also_wrong(tool: &ToolSpec, call: &ToolCall, wrong: Wrong) -> Vec<Problem> {
         };
         let whole_until = whole_until.unwrap_or_default();
         let is_known =
-            |one: &Problem| one.code != "missing_argument" && one.span.end <= whole_until;
+            |one: &Finding| one.code != "missing_argument" && one.span.end <= whole_until;
         problems.retain(is_known);
     }
     problems
 }
 
 /// Whether a marker that was misspelled may be the cause.
-fn looks_odd(call: &ToolCall, fault: Fault<'_>) -> bool {
-    match fault {
-        Fault::UnknownTool
-        | Fault::Dependencies(_)
-        | Fault::NotRun(NotRun::DuplicateId(_) | NotRun::MaybeReasoning(_)) => false,
-        Fault::NotRun(_) => true,
-        Fault::Arguments(problems) => {
-            let is_structural = |one: &Problem| {
+fn looks_odd(call: &ToolCall, error: &CallError) -> bool {
+    match error {
+        CallError::UnknownTool(_)
+        | CallError::Dependencies(_)
+        | CallError::UnknownIds(_)
+        | CallError::NoDependencies
+        | CallError::DuplicateId(_)
+        | CallError::MaybeReasoning(_) => false,
+        CallError::Arguments(problems) => {
+            let is_structural = |one: &Finding| {
                 call.syntax == Syntax::Emoji && one.pointer.is_empty()
                     || matches!(one.code, "missing_argument" | "text_without_argument")
             };
-            problems.iter().any(is_structural)
+            call.parse_error.is_some() || problems.iter().any(is_structural)
+        }
+        CallError::Malformed(_) | CallError::NotClosed { .. } | CallError::SuspectEnd { .. } => {
+            true
         }
     }
 }
@@ -165,10 +196,10 @@ fn looks_odd(call: &ToolCall, fault: Fault<'_>) -> bool {
 ///
 /// let read = ToolSpec::new("read").parameter(Parameter::new("path", ParameterKind::String));
 /// let reply = ModelText::new("!!!gadget_start:read\n!!!arg:path\na.txt\n!!!gadget_end\n");
-/// let message = repair_reply(&reply, &[&read], &Dialect::block())?.expect("near misses");
+/// let message = repair_reply(&reply, &[&read][..], &Dialect::block())?.expect("near misses");
 /// assert!(message.text().contains("- line 1: unknown marker `!!!gadget_start:`; did you mean `!!!GADGET_START:`?\n"));
 /// assert!(message.text().contains("!!!GADGET_START:read\n!!!ARG:path\na.txt\n!!!GADGET_END\n"));
-/// assert!(repair_reply(&ModelText::new("Hello."), &[&read], &Dialect::block())?.is_none());
+/// assert!(repair_reply(&ModelText::new("Hello."), &[&read][..], &Dialect::block())?.is_none());
 /// # Ok::<(), plaincall_syntax::DialectError>(())
 /// ```
 ///
@@ -176,7 +207,7 @@ fn looks_odd(call: &ToolCall, fault: Fault<'_>) -> bool {
 /// Refuses a dialect that cannot work.
 pub fn repair_reply(
     reply: &ModelText<'_>,
-    tools: &[&ToolSpec],
+    tools: &(impl ToolLookup + ?Sized),
     dialect: &Dialect,
 ) -> Result<Option<Passage>, DialectError> {
     let text = reply.as_str();
@@ -186,7 +217,7 @@ pub fn repair_reply(
     }
     let mut near = document.near_misses(text, dialect)?;
     // JSON about something else has such keys too.
-    let names_tool = tools.iter().any(|tool| text.contains(&*tool.name));
+    let names_tool = tools.specs().any(|tool| text.contains(&*tool.name));
     near.retain(|miss| miss.format != Some(CallFormat::Json) || names_tool);
     if near.is_empty() {
         return Ok(None);
@@ -196,31 +227,28 @@ pub fn repair_reply(
     message.near_misses(text, &near);
     // What the reply would be with the markers that were probably meant.
     let meant = Document::parse(&with_markers(text, &near), dialect)?;
-    let known = |call: &&ToolCall| tools.iter().any(|tool| tool.name == call.name);
-    let call = meant.calls().find(known);
+    let call = meant
+        .calls()
+        .find_map(|call| Some((call, tools.find(&call.name)?.1)));
     let shown = match call {
-        Some(call) => tools
-            .iter()
-            .find(|tool| tool.name == call.name)
-            .and_then(|tool| {
-                let wrong = Wrong {
-                    is_cut: !call.is_closed(),
-                    ..Wrong::default()
-                };
-                Example::of(tool, call, wrong, dialect)
-            }),
+        Some((call, tool)) => {
+            let wrong = Wrong {
+                is_cut: !call.is_closed(),
+                ..Wrong::default()
+            };
+            Example::of(tool, call, wrong, dialect)
+        }
         // A call in another format names its tool.
         None => near
             .iter()
             .any(|miss| miss.format.is_some())
-            .then(|| tools.iter().find(|tool| text.contains(&*tool.name)))
+            .then(|| tools.specs().find(|tool| text.contains(&*tool.name)))
             .flatten()
-            .or_else(|| tools.first())
+            .or_else(|| tools.specs().next())
             .and_then(|tool| Example::blank(tool, syntax_of(dialect, &meant), dialect)),
     };
     if let (None, Some(wrong)) = (call, meant.calls().next()) {
-        let names = tools.iter().map(|tool| tool.name.as_str());
-        message.problem("", &unknown_tool(&wrong.name, names));
+        message.problem("", &tools.unknown(&wrong.name));
     }
     message.example(shown.as_ref());
     Ok(Some(message.finish()))

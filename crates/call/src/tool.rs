@@ -5,6 +5,7 @@ mod by_schema;
 mod by_type;
 pub(crate) mod check;
 pub(crate) mod definitions;
+pub(crate) mod lookup;
 pub(crate) mod set;
 mod untrusted;
 pub(crate) mod usable;

@@ -3,8 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 use plaincall_call::{
-    Collected, Collector, Completeness, Document, Finding, Limits, OpenAiCalls, Parameter,
-    ParameterKind, ReplyCheck, Syntax, ToolSet, ToolSpec, Unclosed, openai_calls,
+    Collected, Collector, Document, Finding, Limits, OpenAiCalls, Parameter, ParameterKind,
+    ReplyCheck, Stop, Syntax, ToolSet, ToolSpec, Unclosed, openai_calls,
 };
 use plaincall_syntax::{ByteParser, Dialect, Parser, parse};
 use serde_json::json;
@@ -218,7 +218,7 @@ fn openai_form() {
     let OpenAiCalls {
         tool_calls,
         left_out,
-    } = openai_calls(&document(text), check(), Completeness::Complete, Some(&set));
+    } = openai_calls(&document(text), check(), Stop::Natural, Some(&set));
     assert_eq!(
         serde_json::to_value(&tool_calls).expect("JSON"),
         json!([{"id": "a", "type": "function", "function": {"name": "A", "arguments": "{\"zip\":\"02134\",\"n\":\"5\"}"}}])
@@ -234,7 +234,7 @@ fn openai_form() {
     assert_eq!(left_out[2].reasons, ["Pointer line cut off: x"]);
 
     let emoji = document("🛠️[a b]\nc🛠️[/end]");
-    let calls = openai_calls(&emoji, check(), Completeness::Complete, None);
+    let calls = openai_calls(&emoji, check(), Stop::Natural, None);
     assert_eq!(
         calls.tool_calls[0].function.arguments,
         r#"{"raw_args":"b","body":"c"}"#

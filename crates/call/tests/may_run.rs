@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use plaincall_call::{
-    Completeness, Document, Effect, MayRun, NotRun, ReplyCheck, ToolSpec, Unclosed,
+    CallError, Document, Effect, MissingEnd, ReplyCheck, Stop, SuspectMarker, ToolSpec, Unclosed,
 };
 use plaincall_syntax::Dialect;
 
@@ -121,24 +121,27 @@ fn dialect(syntax: &str) -> Dialect {
     }
 }
 
-fn name(decision: &Result<MayRun, NotRun>) -> &'static str {
-    match decision {
-        Ok(MayRun::Yes) => "yes",
-        Ok(MayRun::Held(_)) => "held",
-        Err(NotRun::Truncated) => "truncated",
-        Err(NotRun::NoEndMarker) => "no-end-marker",
-        Err(NotRun::EndedByNextCall) => "ended-by-next-call",
-        Err(NotRun::AfterUnclosed) => "after-unclosed",
-        Err(NotRun::MarkerInside) => "marker-inside",
-        Err(_) => "wrong",
+fn name(decision: &Result<Option<SuspectMarker>, CallError>) -> &'static str {
+    let why = match decision {
+        Ok(None) => return "yes",
+        Ok(Some(_)) => return "held",
+        Err(CallError::NotClosed { why, .. }) => why,
+        Err(_) => return "wrong",
+    };
+    match why {
+        MissingEnd::Truncated => "truncated",
+        MissingEnd::NoEndMarker => "no-end-marker",
+        MissingEnd::EndedByNextCall => "ended-by-next-call",
+        MissingEnd::AfterUnclosed => "after-unclosed",
+        MissingEnd::MarkerInside => "marker-inside",
     }
 }
 
-fn completeness(text: &str) -> Completeness {
+fn stop(text: &str) -> Stop {
     match text {
-        "complete" => Completeness::Complete,
-        "file" => Completeness::EndOfFile,
-        _ => Completeness::Truncated,
+        "complete" => Stop::Natural,
+        "file" => Stop::EndOfFile,
+        _ => Stop::Broken,
     }
 }
 
@@ -186,8 +189,7 @@ fn which_calls_may_run() {
                         for lifted in UNCLOSED {
                             let mut check = ReplyCheck::new(&dialect, unclosed(lifted))
                                 .expect("a dialect that works");
-                            let decision =
-                                check.may_run(call, tool(effect).as_ref(), completeness(state));
+                            let decision = check.may_run(call, tool(effect).as_ref(), stop(state));
                             let case = [syntax, end, holds, effect, state, lifted];
                             let (row, expected) = expected(&rows, case);
                             assert_eq!(name(&decision), expected, "{case:?}\n{text}");
@@ -227,7 +229,7 @@ fn calls_behind_one_without_an_end_marker() {
                         .iter()
                         .position(|name| *name == call.name);
                     let tool = at.and_then(|at| tools.get(at));
-                    name(&reply.may_run(call, tool, Completeness::Complete))
+                    name(&reply.may_run(call, tool, Stop::Natural))
                 })
                 .collect();
             assert_eq!(found, expected, "{text}");
@@ -277,16 +279,16 @@ fn calls_behind_one_without_an_end_marker() {
 /// What is wrong with the text or the id rejects a call whatever its end.
 #[test]
 fn other_errors() {
-    let check = |text: &str, at: usize, expected: &NotRun| {
+    let check = |text: &str, at: usize, expected: &CallError| {
         let dialect = Dialect::auto();
         let document = Document::parse(text, &dialect).expect("a dialect that works");
         let mut reply = ReplyCheck::new(&dialect, Unclosed::Run).expect("a dialect that works");
         let mut decisions = document
             .calls()
-            .map(|call| reply.may_run(call, None, Completeness::Complete));
+            .map(|call| reply.may_run(call, None, Stop::Natural));
         assert_eq!(decisions.nth(at), Some(Err(expected.clone())), "{text}");
     };
-    let wrong = |text: &str| NotRun::Wrong(text.to_owned());
+    let wrong = |text: &str| CallError::Malformed(text.to_owned());
     let call = "!!!GADGET_START:A:a\n!!!ARG:x\n1\n";
     check(
         &format!("{call}!!!ARG:y"),
@@ -301,9 +303,8 @@ fn other_errors() {
     check(
         &format!("{call}!!!GADGET_START:B:a\n!!!GADGET_END"),
         1,
-        &NotRun::DuplicateId("a".to_owned()),
+        &CallError::DuplicateId("a".to_owned()),
     );
-    assert!(NotRun::Truncated.sentence("<<END").contains("`<<END`"));
 }
 
 /// What the gate is told about a held call.
@@ -314,8 +315,8 @@ fn what_is_suspect() {
         let document = Document::parse(text, &dialect).expect("a dialect that works");
         let call = document.calls().next().expect("a call");
         let mut reply = ReplyCheck::new(&dialect, Unclosed::Reject).expect("a dialect that works");
-        match reply.may_run(call, None, Completeness::Truncated) {
-            Ok(MayRun::Held(suspect)) => assert_eq!(suspect.to_string(), expected, "{text}"),
+        match reply.may_run(call, None, Stop::Broken) {
+            Ok(Some(suspect)) => assert_eq!(suspect.to_string(), expected, "{text}"),
             other => panic!("{other:?}: {text}"),
         }
     };

@@ -19,8 +19,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plaincall_call::{
-    Completeness, Document, Fault, MayRun, ModelText, NotRun, Passage, Problem, ReplyCheck,
-    Termination, ToolCall, ToolSpec, Unclosed, bind, repair, repair_reply,
+    CallError, Document, Finding, ModelText, Passage, ReplyCheck, Stop, Termination, ToolCall,
+    ToolSpec, Unclosed, bind, repair, repair_reply,
 };
 use plaincall_syntax::Dialect;
 use proptest::prelude::*;
@@ -47,55 +47,30 @@ fn dialect(folder: &str) -> Dialect {
     }
 }
 
-/// What is wrong with a call.
-enum Found {
-    Unknown,
-    Problems(Vec<Problem>),
-    NotRun(NotRun),
-}
-
-fn judge(
-    call: &ToolCall,
-    tools: &[&ToolSpec],
-    check: &mut ReplyCheck,
-    completeness: Completeness,
-) -> Option<Found> {
-    let tool = tools.iter().find(|tool| tool.name == call.name);
-    let may_run = check.may_run(call, tool.copied(), completeness);
-    match (may_run.and_then(MayRun::unless_held), tool) {
-        (Err(reason), _) => Some(Found::NotRun(reason)),
-        (Ok(()), None) => Some(Found::Unknown),
-        (Ok(()), Some(tool)) => bind(tool, call).err().map(Found::Problems),
-    }
-}
-
 /// The message about the first call that is wrong, or about a reply without calls; with the call and its problems.
 fn message(
     reply: &str,
-    completeness: Completeness,
+    stop: Stop,
     dialect: &Dialect,
-) -> Option<(Passage, Option<ToolCall>, Vec<Problem>)> {
+) -> Option<(Passage, Option<ToolCall>, Vec<Finding>)> {
     let tools = tools();
     let tools: Vec<&ToolSpec> = tools.iter().collect();
     let document = Document::parse(reply, dialect).expect("a dialect that works");
-    let mut check = ReplyCheck::new(dialect, Unclosed::Reject).expect("a dialect that works");
+    let check = ReplyCheck::new(dialect, Unclosed::Reject).expect("a dialect that works");
+    let mut check = check.without_gate();
     for call in document.calls() {
-        let Some(found) = judge(call, &tools, &mut check, completeness) else {
+        let Err(error) = check.bind(call, &tools[..], stop) else {
             continue;
         };
-        let fault = match &found {
-            Found::Unknown => Fault::UnknownTool,
-            Found::Problems(problems) => Fault::Arguments(problems),
-            Found::NotRun(reason) => Fault::NotRun(reason),
-        };
-        let passage = repair(call, fault, &tools, dialect).expect("a dialect that works");
-        let problems = match found {
-            Found::Problems(problems) => problems,
+        let passage = repair([(call, &error)], &tools[..], dialect);
+        let problems = match error {
+            CallError::Arguments(problems) => problems,
             _ => Vec::new(),
         };
+        let passage = passage.expect("a dialect that works");
         return Some((passage, Some(call.clone()), problems));
     }
-    let passage = repair_reply(&ModelText::new(reply), &tools, dialect);
+    let passage = repair_reply(&ModelText::new(reply), &tools[..], dialect);
     Some((passage.expect("a dialect that works")?, None, Vec::new()))
 }
 
@@ -103,7 +78,7 @@ fn message(
 fn check(
     message: &Passage,
     call: Option<&ToolCall>,
-    problems: &[Problem],
+    problems: &[Finding],
     dialect: &Dialect,
 ) -> bool {
     let text = message.text();
@@ -171,12 +146,12 @@ fn messages_are_as_they_were() {
             let (reply, expected) = rest
                 .split_once("\n=== message\n")
                 .unwrap_or((rest.trim_end_matches('\n'), ""));
-            let completeness = match head {
-                "complete" => Completeness::Complete,
-                "cut off" => Completeness::Truncated,
+            let stop = match head {
+                "complete" => Stop::Natural,
+                "cut off" => Stop::Broken,
                 other => panic!("{name}: what is {other:?}?"),
             };
-            let found = message(reply, completeness, &dialect);
+            let found = message(reply, stop, &dialect);
             let (passage, call, problems) =
                 found.unwrap_or_else(|| panic!("{name}: nothing is wrong"));
             check(&passage, call.as_ref(), &problems, &dialect);
@@ -310,12 +285,12 @@ fn any_wrong_call_gets_a_short_message_with_a_right_one() {
             ..ProptestConfig::default()
         })
         .run(&strategy, |(reply, is_whole)| {
-            let completeness = if is_whole {
-                Completeness::Complete
+            let stop = if is_whole {
+                Stop::Natural
             } else {
-                Completeness::Truncated
+                Stop::Broken
             };
-            if let Some((passage, call, problems)) = message(&reply, completeness, &dialect)
+            if let Some((passage, call, problems)) = message(&reply, stop, &dialect)
                 && check(&passage, call.as_ref(), &problems, &dialect)
             {
                 shown.set(shown.get() + 1);
@@ -338,7 +313,7 @@ fn messages_are_short_whatever_was_written() {
     let dialect = Dialect::block().escaped();
     let short = |reply: &str, words: &[&str]| {
         let (passage, call, problems) =
-            message(reply, Completeness::Complete, &dialect).expect("it is wrong");
+            message(reply, Stop::Natural, &dialect).expect("it is wrong");
         check(&passage, call.as_ref(), &problems, &dialect);
         for word in words {
             assert!(
@@ -407,9 +382,8 @@ fn dependencies_are_shown_all_or_the_call_is_not() {
             .expect("it");
         let problems = bind(tool, call).expect_err("a path is missing");
         let message = repair(
-            call,
-            Fault::Arguments(&problems),
-            &[tool],
+            [(call, &CallError::Arguments(problems))],
+            &[tool][..],
             &Dialect::block(),
         );
         let message = message.expect("a dialect that works").into_text();
@@ -430,7 +404,7 @@ fn messages_are_short_for_large_objects() {
         .map(|number| format!("\"x{number}\": \"y\", "))
         .collect();
     let reply = format!("🛠️[open]\n{{{members}\"path\": 5}}🛠️[/end]");
-    let found = message(&reply, Completeness::Complete, &dialect);
+    let found = message(&reply, Stop::Natural, &dialect);
     let (passage, call, problems) = found.expect("it is wrong");
     check(&passage, call.as_ref(), &problems, &dialect);
     let words = " 2968 arguments are not shown.\n";
@@ -463,7 +437,11 @@ fn markers_in_definitions_stay_out() {
         let document = Document::parse(reply, &dialect).expect("a dialect that works");
         let call = document.calls().next().expect("a call");
         let problems = bind(&tool, call).expect_err("it is wrong");
-        let message = repair(call, Fault::Arguments(&problems), &[&tool], &dialect);
+        let message = repair(
+            [(call, &CallError::Arguments(problems))],
+            &[&tool][..],
+            &dialect,
+        );
         let message = message.expect("a dialect that works").into_text();
         let told = message.replace(reply, "");
         assert!(!told.contains("🛠️[rm"), "{told}");

@@ -8,7 +8,7 @@
 )]
 
 use plaincall_call::{
-    Arguments, Document, Fault, Schema, ToolSpec, bind, bind_arguments, flatten,
+    Arguments, CallError, Document, Schema, ToolSpec, bind, bind_arguments, flatten,
     read_tool_definitions, repair,
 };
 use plaincall_syntax::Dialect;
@@ -290,7 +290,7 @@ proptest! {
         let Err(problems) = bind(&tool, call) else {
             return Ok(());
         };
-        let message = repair(call, Fault::Arguments(&problems), &[&tool], &dialect);
+        let message = repair([(call, &CallError::Arguments(problems))], &[&tool][..], &dialect);
         let message = message.expect("a dialect that works").into_text();
         prop_assert!(message.len() < 10_000, "{message}");
         if let Some((_, example)) = message.rsplit_once("\nA right call looks like this:\n") {

@@ -190,6 +190,12 @@ impl Offer {
     pub fn get(&self, name: &str) -> Option<&Arc<ToolSpec>> {
         self.tools.get(*self.places.get(name)?)
     }
+
+    /// The tool of this name, and its place.
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
+        let place = *self.places.get(name)?;
+        Some((place, self.tools.get(place)?))
+    }
 }
 
 fn too_much(limit: &str) -> Refusal {

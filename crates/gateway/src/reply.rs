@@ -18,7 +18,9 @@ mod text;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{Collected, Collector, Completeness, Limits, ReplyCheck, Started, ToolCall};
+use plaincall_call::{
+    CallError, Collected, Collector, Limits, ReplyCheck, Started, Stop, ToolCall,
+};
 use plaincall_syntax::{Code, Event, EventKind, Parser};
 use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, api_finish_reason,
@@ -30,7 +32,7 @@ use crate::key::{CallIds, Secret};
 use crate::offer::Choice;
 use crate::outlet::Outlet;
 use crate::refusal::Refusal;
-use crate::reply::check::{Complaint, Invalid, check, without_call};
+use crate::reply::check::{Complaint, cut_mark, without_call};
 use crate::reply::opened::Opened;
 use crate::reply::plan::ReplyPlan;
 use crate::reply::round::RepairRound;
@@ -87,7 +89,7 @@ pub struct Reply {
     sent: u64,
     /// The id of the last of them.
     last_id: String,
-    completeness: Completeness,
+    stop: Stop,
     /// Whether the reply has ended with a reason that says it is truncated.
     is_truncated: bool,
     round: u32,
@@ -170,7 +172,7 @@ enum Before {
     /// A second call where there may be one.
     Surplus,
     /// An invalid call.
-    Invalid(Box<ToolCall>, Invalid),
+    Invalid(Box<ToolCall>, CallError),
 }
 
 impl Reply {
@@ -188,7 +190,7 @@ impl Reply {
             begun: 0,
             sent: 0,
             last_id: String::new(),
-            completeness: Completeness::Truncated,
+            stop: Stop::Broken,
             is_truncated: false,
             round: 0,
             written: String::new(),
@@ -390,7 +392,7 @@ impl Reply {
         self.begun = 0;
         self.length = 0;
         self.late = 0;
-        self.completeness = Completeness::Truncated;
+        self.stop = Stop::Broken;
         self.is_truncated = false;
         self.written.clear();
         self.is_too_long = false;
@@ -552,17 +554,20 @@ impl Reply {
         if matches!(open, Opened::Unwanted) {
             return None;
         }
-        let checked = check(&call, &self.plan, &mut self.check, self.completeness);
-        let is_truncated = !call.is_closed() && self.completeness == Completeness::Truncated;
+        let checked = self.check.bind(&call, &self.plan, self.stop);
+        let is_truncated = !call.is_closed() && self.stop.is_truncated();
         let is_valid = match (open, &checked) {
             (Opened::Streamed(mut streamed), arguments) => {
-                let is_closed = streamed.close(&call, arguments.as_ref().ok());
+                let is_closed = streamed.close(
+                    &call,
+                    arguments.as_ref().ok().map(|bound| &*bound.arguments),
+                );
                 streamed.flush(out);
                 is_closed
             }
-            (_, Ok(arguments)) => {
+            (_, Ok(bound)) => {
                 let index = self.begin_sent(&call.name, out);
-                out.arguments(index, &arguments.to_value().to_string());
+                out.arguments(index, &bound.arguments.to_value().to_string());
                 for kept in [&mut self.written, &mut self.content, &mut self.answer] {
                     *kept = String::new();
                 }
@@ -628,7 +633,7 @@ impl Reply {
             }
             Before::Invalid(call, invalid) => {
                 if self.plan.guard().mentions(&call.name).is_none() {
-                    let mark = invalid.kind().mark(&self.plan.secret, &self.last_id);
+                    let mark = cut_mark(&call, &invalid).mark(&self.plan.secret, &self.last_id);
                     out.arguments(self.sent - 1, &mark);
                 }
             }
@@ -639,10 +644,10 @@ impl Reply {
     /// The model has ended its reply, with a reason or without one.
     fn finish(&mut self, reason: Option<&str>, out: &mut dyn Outlet) {
         let is_whole = reason.is_some_and(is_natural_end) && !self.plan.stops_anywhere;
-        self.completeness = if is_whole {
-            Completeness::Complete
+        self.stop = if is_whole {
+            Stop::Natural
         } else {
-            Completeness::Truncated
+            Stop::Broken
         };
         if let Some(parser) = self.parser.take() {
             self.is_truncated = reason.map_or(self.open.is_some(), |reason| {

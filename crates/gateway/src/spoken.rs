@@ -29,7 +29,9 @@ impl Spoken {
         Ok(Self {
             passage: PassageBuilder::new(std::slice::from_ref(&told))?,
             parser: Parser::new(&read)?,
-            check: ReplyCheck::new(&read, Unclosed::Reject)?,
+            check: ReplyCheck::new(&read, Unclosed::Reject)?
+                .without_gate()
+                .without_dependencies(),
             guard: EchoGuard::new(std::slice::from_ref(&told))?,
             escaper: Escaper::new(&read)?,
             told,

@@ -14,7 +14,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, Foreign, SuspectMarker};
+use plaincall_call::{
+    Arguments, Bound, CallError, Effect, Foreign, ReplyItem, Stop, SuspectMarker, Syntax,
+    ToolLookup as _,
+};
 use plaincall_plan::{
     Action, CallIndex, Limits, Order, Plan, RejectReason, Reply, State, ToolIndex,
 };
@@ -25,12 +28,10 @@ use crate::event::{
 };
 use crate::held::HeldReason;
 use crate::policy::{Policy, Writes};
-use crate::reader::Read;
 use crate::result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times};
 use crate::submit::{SubmittedArguments, id_of};
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
-use crate::turn::Stop;
 use crate::work::Ended;
 pub(crate) use ears::Ears;
 pub(crate) use input::Input;
@@ -99,6 +100,8 @@ pub(crate) struct Call {
     /// How often it was started.
     pub(crate) attempts: u32,
     note: Option<Arc<str>>,
+    /// What is wrong with it.
+    error: Option<Arc<CallError>>,
     /// What its tool has read from outside, until it has its result.
     untrusted: Option<Arc<Foreign<'static>>>,
     /// When its wait is over, if it backs off.
@@ -269,37 +272,42 @@ impl Conductor {
         }
     }
 
-    fn read(&mut self, read: Vec<Read>, at: Duration) {
-        for read in read {
-            match read {
-                Read::Begin(order) => self.begin(order),
-                Read::Appear {
-                    id,
-                    name,
-                    dependencies,
-                } => self.appear(id, name, dependencies, at),
-                Read::Complete {
-                    call,
-                    tool,
-                    arguments,
-                    written,
-                    suspect,
-                } => {
-                    let call = self.written(call);
-                    let echo = self.echo_of(|guard| guard.echo_of(&written));
-                    self.complete(call, tool, &arguments, echo, suspect, at);
+    fn read(&mut self, read: Vec<ReplyItem<'static>>, at: Duration) {
+        for item in read {
+            match item {
+                ReplyItem::CallStart(started) => {
+                    self.begin(match started.syntax {
+                        Syntax::Block => self.policy.block_order,
+                        Syntax::Emoji => self.policy.emoji_order,
+                    });
+                    let id = started.id.into();
+                    self.appear(id, started.name.into(), started.dependencies.into(), at);
                 }
-                Read::Wrong { call, reason } => {
-                    let call = self.written(call);
-                    let mention = self.mention_of(call).map(|text| text.not_repaired());
-                    let _ = self.plan.reject(call, mention.unwrap_or(reason));
-                }
-                Read::MaybeReasoning { from, reason } => {
-                    // From the last to the first, so that none is skipped because of another.
-                    for call in self.written.iter().skip(from as usize).rev() {
-                        let _ = self.plan.reject(*call, &*reason);
+                ReplyItem::Call { call, bound } => {
+                    let index = self.written(call.index);
+                    match bound {
+                        Ok(Bound {
+                            tool,
+                            arguments,
+                            held,
+                        }) => {
+                            let echo = self.echo_of(|guard| guard.echo_of(&call));
+                            self.complete(index, tool, &arguments, echo, held, at);
+                        }
+                        Err(error) => {
+                            let mention = self.mention_of(index).map(|text| text.not_repaired());
+                            self.turn_down(index, error.into(), mention);
+                        }
                     }
                 }
+                ReplyItem::MaybeReasoning { from, error } => {
+                    let error = Arc::new(error);
+                    // From the last to the first, so that none is skipped because of another.
+                    for place in (from..self.written.len()).rev() {
+                        self.turn_down(self.written(place), Arc::clone(&error), None);
+                    }
+                }
+                _ => {}
             }
             self.act(at);
         }
@@ -320,10 +328,19 @@ impl Conductor {
         }
     }
 
-    /// The call of the replies with this number.
-    fn written(&self, call: u32) -> CallIndex {
+    /// Rejects a call for what was written, in other words than those of the error if there are any.
+    fn turn_down(&mut self, call: CallIndex, error: Arc<CallError>, words: Option<String>) {
+        let words = words.unwrap_or_else(|| error.to_string());
+        if let Some(entry) = self.calls.get_mut(call.index()) {
+            entry.error = Some(error);
+        }
+        let _ = self.plan.reject(call, words);
+    }
+
+    /// The call at this place of the replies.
+    fn written(&self, place: usize) -> CallIndex {
         let none = CallIndex::new(u32::MAX);
-        self.written.get(call as usize).copied().unwrap_or(none)
+        self.written.get(place).copied().unwrap_or(none)
     }
 
     fn submit(
@@ -336,7 +353,7 @@ impl Conductor {
         let Ok(call) = self.plan.submit() else {
             return;
         };
-        let tool = self.toolbox.place(name);
+        let tool = self.toolbox.find(name).map(|(place, _)| place);
         let bound = match tool.and_then(|place| Some((place, self.toolbox.at(place)?))) {
             None => Err(self.toolbox.unknown(name)),
             Some((place, tool)) => {
@@ -397,6 +414,7 @@ impl Conductor {
             },
             attempts: 0,
             note: None,
+            error: None,
             untrusted: None,
             retry_at: Duration::ZERO,
             is_aside: false,
@@ -443,7 +461,7 @@ impl Conductor {
         });
     }
 
-    fn over(&mut self, stop: Stop, read: Vec<Read>, at: Duration) {
+    fn over(&mut self, stop: Stop, read: Vec<ReplyItem<'static>>, at: Duration) {
         let number = self.turns.len().saturating_sub(1);
         if self
             .turns
@@ -687,6 +705,17 @@ impl Conductor {
     }
 
     fn reject(&mut self, call: CallIndex, reason: &RejectReason, at: Duration) {
+        let error = match reason {
+            RejectReason::DuplicateId { id, .. } => Some(CallError::DuplicateId(id.to_string())),
+            RejectReason::SelfDependency { .. } | RejectReason::Cycle { .. } => {
+                Some(CallError::Dependencies(reason.to_string()))
+            }
+            RejectReason::UnknownIds { .. } => Some(CallError::UnknownIds(reason.to_string())),
+            _ => None,
+        };
+        if let Some((entry, error)) = self.calls.get_mut(call.index()).zip(error) {
+            entry.error = Some(error.into());
+        }
         self.unstarted(call, Status::Rejected, reason.to_string(), None, at);
     }
 
@@ -726,6 +755,7 @@ impl Conductor {
             output,
             whole_bytes: None,
             error,
+            call_error: entry.error.take().filter(|_| status == Status::Rejected),
             note: entry.note.clone(),
             untrusted: entry.untrusted.take(),
             because,

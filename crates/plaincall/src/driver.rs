@@ -15,7 +15,7 @@ use std::future::pending;
 use std::hash::RandomState;
 use std::sync::Arc;
 
-use plaincall_call::Foreign;
+use plaincall_call::{Foreign, ReplyItem, Stop};
 use plaincall_plan::CallIndex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -29,7 +29,6 @@ use crate::event::{RunBegin, RunEvent, Teller};
 use crate::events::{Listener, Listeners};
 use crate::gate::{Decision, Gate, Settlement};
 use crate::log::{Progress, Recorder};
-use crate::reader::Read;
 use crate::replay::Replayed;
 use crate::result::{CallResult, TurnResults};
 use crate::source::Source;
@@ -37,7 +36,6 @@ use crate::submit::SubmittedArguments;
 use crate::tool::BoxError;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
-use crate::turn::Stop;
 use crate::work::{Ended, Transform, in_words};
 
 /// What the driver is told.
@@ -63,7 +61,7 @@ pub(crate) enum Message {
     /// A piece of the reply has been read.
     Fed {
         source: Option<Source>,
-        read: Vec<Read>,
+        read: Vec<ReplyItem<'static>>,
     },
     /// A call is submitted. Its result is sent when it has ended.
     Submit {
@@ -82,7 +80,7 @@ pub(crate) enum Message {
     /// The reply is over. The results are sent when all its calls have ended.
     Over {
         stop: Stop,
-        read: Vec<Read>,
+        read: Vec<ReplyItem<'static>>,
         reply: oneshot::Sender<TurnResults>,
     },
     /// The results of the last turn are wanted, whose reply was over when the run was taken up again.

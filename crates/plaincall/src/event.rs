@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::Foreign;
+use plaincall_call::{Foreign, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::held::HeldReason;
@@ -14,7 +14,6 @@ use crate::rules::Rules;
 use crate::source::Source;
 use crate::submit::SubmittedArguments;
 use crate::tool_policy::ToolBegin;
-use crate::turn::Stop;
 
 /// Something that happened in a run (`spec/log.md`, "Events"). Times are counted from the beginning of the run; in the
 /// record they are `t_ms`, in whole milliseconds.

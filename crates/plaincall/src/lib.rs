@@ -59,7 +59,6 @@ mod policy;
 mod process;
 mod process_input;
 mod read_result;
-mod reader;
 mod replay;
 mod resident;
 mod result;
@@ -84,7 +83,9 @@ pub use plaincall_call as call;
 pub use plaincall_syntax as syntax;
 pub use schemars;
 
-pub use call::{Arguments, Effect, Limits, Parameter, ParameterKind, ToolSpec, Unclosed};
+pub use call::{
+    Arguments, CallError, Effect, Limits, Parameter, ParameterKind, Stop, ToolSpec, Unclosed,
+};
 #[doc(hidden)]
 pub use command::is_always_seen;
 pub use command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_OUTPUT_LIMIT};
@@ -124,7 +125,7 @@ pub use tool::{BoxError, Failure, Tool, ToolResult};
 pub use tool_policy::{DEFAULT_TIMEOUT, Dependents, Retry, ToolBegin, ToolPolicy};
 pub use toolbox::{Toolbox, ToolboxError};
 pub use tools_file::{ToolsFile, read_tools};
-pub use turn::{Stop, Turn};
+pub use turn::Turn;
 pub use typed::{ToolArguments, ToolFuture};
 
 /// The quick start of the README.

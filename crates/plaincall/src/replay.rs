@@ -9,17 +9,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect};
+use plaincall_call::{Arguments, Effect, ReplyItem, ReplyReader, Stop};
 use plaincall_plan::{CallIndex, Outcome, State, Status};
 
 use crate::conductor::{Conductor, Input};
 use crate::event::{Admission, Appeared, ArgumentTexts, RunBegin, RunEvent};
-use crate::reader::Reader;
 use crate::result::CallResult;
 use crate::submit::{SubmittedArguments, bind_pairs};
 use crate::tool_policy::ToolBegin;
 use crate::toolbox::Toolbox;
-use crate::turn::Stop;
+use crate::turn::is_for_run;
 use crate::work::Ended;
 
 /// The part of a reply that was read before the run was cut off.
@@ -125,7 +124,7 @@ fn is_same(now: &ToolBegin, recorded: &ToolBegin) -> bool {
 pub(crate) fn replay(
     history: &[RunEvent],
     conductor: &mut Conductor,
-    reader: &mut Reader,
+    reader: &mut ReplyReader<Arc<Toolbox>>,
 ) -> Result<Replayed, ResumeError> {
     let mut replay = Replay {
         conductor,
@@ -152,7 +151,7 @@ pub(crate) fn replay(
 
 struct Replay<'r> {
     conductor: &'r mut Conductor,
-    reader: &'r mut Reader,
+    reader: &'r mut ReplyReader<Arc<Toolbox>>,
     replayed: Replayed,
 }
 
@@ -184,7 +183,7 @@ impl Replay<'_> {
                 self.give(Input::Tell { by, text }, told.at);
             }
             RunEvent::Turn(turn) => {
-                self.reader.open();
+                self.reader.begin_reply();
                 self.replayed.last_turn = Some(Unfinished {
                     text: Vec::new(),
                     stop: None,
@@ -196,8 +195,8 @@ impl Replay<'_> {
             }
             RunEvent::Text(delta) => {
                 let bytes = delta.source.as_bytes();
-                let mut read = Vec::new();
-                self.reader.feed(bytes, None, &mut read);
+                let items = self.reader.feed(bytes).filter(is_for_run);
+                let read = items.map(ReplyItem::into_owned).collect();
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.text.extend_from_slice(bytes);
                 }
@@ -205,8 +204,7 @@ impl Replay<'_> {
                 self.give(Input::Text { source, read }, delta.at);
             }
             RunEvent::Over(over) => {
-                let mut read = Vec::new();
-                self.reader.finish(over.stop, None, &mut read);
+                let read = self.reader.finish(over.stop).items;
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.stop = Some(over.stop);
                 }

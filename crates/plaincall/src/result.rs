@@ -4,7 +4,7 @@ use std::ops::Index;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{CallStatus, Foreign, Passage, ToldResult, results};
+use plaincall_call::{CallError, CallStatus, Foreign, Passage, ToldResult, results};
 use plaincall_syntax::{Dialect, DialectError};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,10 @@ pub struct CallResult {
     /// What went wrong and what to do about it, in words for the model; absent if the status is `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
+    /// What was wrong with the call as it was written, if that is why it was rejected. The record has only its sentence,
+    /// [`error`](Self::error).
+    #[serde(skip)]
+    pub call_error: Option<Arc<CallError>>,
     /// What else the model has to know, for instance that somebody changed the arguments before the call ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Arc<str>>,

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use plaincall_call::{Collector, EchoGuard, Foreign, ReplyCheck, Unclosed};
+use plaincall_call::{EchoGuard, Foreign, ReplyCheck, ReplyReader, Unclosed};
 use plaincall_plan::Order;
-use plaincall_syntax::{ByteParser, Dialect};
+use plaincall_syntax::Dialect;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender, unbounded_channel};
@@ -29,7 +29,6 @@ use crate::events::{Listener, Observer, RunEvents, observe};
 use crate::gate::Gate;
 use crate::log::{LOG_VERSION, Log, Recorder};
 use crate::policy::{Echoes, Policy};
-use crate::reader::Reader;
 use crate::replay::{Replayed, Unfinished, beginning, check_tools, replay};
 use crate::result::{CallResult, TurnResults};
 use crate::rules::Rules;
@@ -74,7 +73,7 @@ pub struct Run {
     /// It has no bound of its own: what goes in is what the reply says, and the driver takes it whenever it gets its
     /// turn.
     pub(crate) inbox: UnboundedSender<Message>,
-    pub(crate) reader: Reader,
+    pub(crate) reader: ReplyReader<Arc<Toolbox>>,
     /// How many calls have appeared.
     pub(crate) appeared: u32,
     /// Whether anybody wants to know the text of the reply.
@@ -243,11 +242,6 @@ impl Run {
         Canceller {
             inbox: self.inbox.downgrade(),
         }
-    }
-
-    /// What decides which calls of a reply may run, for a reply that begins: for messages about calls that were rejected.
-    pub fn reply_check(&self) -> ReplyCheck {
-        self.reader.reply_check()
     }
 
     /// The tools.
@@ -481,7 +475,6 @@ impl RunBuilder {
     pub fn build(self) -> Result<Run, RunError> {
         let runtime = Handle::try_current().map_err(|_| RunError::NoRuntime)?;
         check_runtime(&self.toolbox)?;
-        let blank = ByteParser::new(&self.dialect)?;
         if nesting(&self.note, DEEPEST_NOTE) > DEEPEST_NOTE {
             return Err(RunError::Note);
         }
@@ -498,14 +491,8 @@ impl RunBuilder {
         let definitions = definitions(&toolbox, listening.as_ref(), history);
         let mut conductor = Conductor::new(Arc::clone(&toolbox), policy, ears);
         let check = ReplyCheck::new(&self.dialect, policy.unclosed)?;
-        let mut reader = Reader::new(
-            Arc::clone(&toolbox),
-            self.dialect,
-            blank,
-            Collector::new(policy.limits),
-            check,
-            &policy,
-        );
+        let tools = Arc::clone(&toolbox);
+        let mut reader = ReplyReader::new(&self.dialect, tools, check, policy.limits)?;
         let mut replayed = match recorded {
             Some(_) => Some(replay(history, &mut conductor, &mut reader)?),
             None => None,

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use plaincall_call::{Arguments, Limits, ToolSpec, bind_arguments, flatten_call};
+use plaincall_call::{Arguments, CallError, Limits, ToolSpec, bind_arguments, flatten_call};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc::WeakUnboundedSender;
@@ -12,7 +12,6 @@ use tokio::sync::oneshot;
 
 use crate::driver::Message;
 use crate::event::ArgumentTexts;
-use crate::reader::wrong_arguments;
 use crate::result::{CallResult, Status};
 use crate::turn::Turn;
 
@@ -87,7 +86,7 @@ pub(crate) fn bind_pairs(tool: &ToolSpec, pairs: &[(String, String)]) -> Result<
     let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
     let arguments =
         Arguments::from_pairs_for(tool, pairs).map_err(|error| wrong(&error.to_string()))?;
-    bind_arguments(tool, &arguments).map_err(|problems| wrong_arguments(&problems))
+    bind_arguments(tool, &arguments).map_err(|problems| CallError::Arguments(problems).to_string())
 }
 
 fn wrong(what: &str) -> String {
@@ -271,6 +270,7 @@ impl CallResult {
             whole_bytes: None,
             note: None,
             untrusted: None,
+            call_error: None,
             error: Some("the runtime went down, and nobody knows what became of the call".into()),
             because: None,
             times: crate::result::Times::default(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use plaincall_call::{Effect, unknown_tool};
+use plaincall_call::{Effect, ToolLookup, ToolSpec};
 
 use crate::tool::Tool;
 
@@ -62,7 +62,7 @@ impl Toolbox {
 
     /// The tool with exactly this name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
-        self.tools.get(self.place(name)?)
+        self.tools.get(*self.places.get(name)?)
     }
 
     /// The tools in the order in which they were added.
@@ -80,17 +80,19 @@ impl Toolbox {
         self.tools.is_empty()
     }
 
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
-        self.places.get(name).copied()
-    }
-
     pub(crate) fn at(&self, place: usize) -> Option<&Tool> {
         self.tools.get(place)
     }
+}
 
-    /// What a model hears that has called a tool which is not there.
-    pub(crate) fn unknown(&self, name: &str) -> String {
-        unknown_tool(name, self.iter().map(Tool::name))
+impl ToolLookup for Toolbox {
+    fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
+        let place = *self.places.get(name)?;
+        Some((place, &self.tools.get(place)?.spec))
+    }
+
+    fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.iter().map(Tool::spec)
     }
 }
 

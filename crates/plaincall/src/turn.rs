@@ -4,31 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use plaincall_call::Foreign;
-use plaincall_syntax::{Event, Syntax};
-use serde::{Deserialize, Serialize};
+use plaincall_call::{Foreign, ReplyItem, Stop, Syntax};
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::driver::Message;
-use crate::reader::{Read, Watch};
 use crate::result::{CallResult, TurnResults};
 use crate::run::Run;
 use crate::trace::Parent;
-
-/// How a reply ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stop {
-    /// The text is known to be complete: a finish reason such as `stop`, or the user, says so.
-    Natural,
-    /// The text is a file that was read to its end. It may have been truncated when it was written.
-    EndOfFile,
-    /// The model was cut off by a limit of length.
-    Length,
-    /// The stream broke off, or nothing is known about its end.
-    Broken,
-}
 
 /// One reply of the model, fed with pieces of text as they arrive.
 ///
@@ -49,14 +32,14 @@ pub struct Turn<'run> {
     resubmitted: Vec<(u32, Arc<str>)>,
 }
 
-type WatchBox<'run> = Box<dyn FnMut(&Event<'_>) + Send + 'run>;
+type WatchBox<'run> = Box<dyn FnMut(&ReplyItem<'_>) + Send + 'run>;
 
 impl<'run> Turn<'run> {
     pub(crate) fn begin(run: &'run mut Run, calls: Option<u32>) -> Self {
         if run.resumed.take().is_some_and(|last| !last.has_ended) {
             run.send(Message::Abandon);
         }
-        run.reader.open();
+        run.reader.begin_reply();
         run.send(Message::Open {
             parent: Parent::turn(),
             calls,
@@ -82,9 +65,9 @@ impl<'run> Turn<'run> {
         }
     }
 
-    /// Lets a function see every event of the parser before it has consequences: text between the calls, reasoning,
-    /// arguments while they are being written, diagnostics.
-    pub fn watch(mut self, watch: impl FnMut(&Event<'_>) + Send + 'run) -> Self {
+    /// Lets a function see all that is read, before it has consequences: text between the calls, reasoning, arguments while
+    /// they are being written.
+    pub fn watch(mut self, watch: impl FnMut(&ReplyItem<'_>) + Send + 'run) -> Self {
         self.watch = Some(Box::new(watch));
         self
     }
@@ -99,8 +82,14 @@ impl<'run> Turn<'run> {
             return;
         }
         let mut read = Vec::new();
-        let watch = self.watch.as_mut().map(|watch| watch as Watch<'_>);
-        self.run.reader.feed(chunk, watch, &mut read);
+        for item in self.run.reader.feed(chunk) {
+            if let Some(watch) = &mut self.watch {
+                watch(&item);
+            }
+            if is_for_run(&item) {
+                read.push(item.into_owned());
+            }
+        }
         let is_wanted = self.run.text_is_wanted.load(Ordering::Relaxed) && !chunk.is_empty();
         if is_wanted || !read.is_empty() {
             self.remember(&read);
@@ -135,9 +124,12 @@ impl<'run> Turn<'run> {
         if self.stop.is_some() {
             self.run.send(Message::Collect(reply));
         } else {
-            let mut read = Vec::new();
-            let watch = self.watch.as_mut().map(|watch| watch as Watch<'_>);
-            self.run.reader.finish(stop, watch, &mut read);
+            let read = self.run.reader.finish(stop).items;
+            for item in &read {
+                if let Some(watch) = &mut self.watch {
+                    watch(item);
+                }
+            }
             self.remember(&read);
             self.run.send(Message::Over { stop, read, reply });
         }
@@ -147,11 +139,12 @@ impl<'run> Turn<'run> {
         results.unwrap_or_else(|_| self.lost())
     }
 
-    fn remember(&mut self, read: &[Read]) {
-        for read in read {
-            if let Read::Appear { id, name, .. } = read {
+    fn remember(&mut self, read: &[ReplyItem<'_>]) {
+        for item in read {
+            if let ReplyItem::CallStart(started) = item {
                 let call = self.next_call();
-                self.calls.push((call, Arc::clone(id), Arc::clone(name)));
+                let (id, name) = (started.id.as_str(), started.name.as_str());
+                self.calls.push((call, id.into(), name.into()));
             }
         }
     }
@@ -220,4 +213,12 @@ impl fmt::Debug for Turn<'_> {
             .field("is_over", &self.is_over)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether the run does something with what was read.
+pub(crate) fn is_for_run(item: &ReplyItem<'_>) -> bool {
+    matches!(
+        item,
+        ReplyItem::CallStart(_) | ReplyItem::Call { .. } | ReplyItem::MaybeReasoning { .. }
+    )
 }

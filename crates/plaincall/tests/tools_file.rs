@@ -384,7 +384,7 @@ async fn calls_are_held_against_the_whole_schema() {
     );
     assert_eq!(
         results[2].error.as_deref(),
-        Some("Empty pointer segment: years/a//b")
+        Some("wrong arguments: Empty pointer segment: years/a//b")
     );
 }
 

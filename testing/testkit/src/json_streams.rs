@@ -1,7 +1,7 @@
 //! What must hold for the deltas of a call's JSON (`spec/json-stream.md`), whatever the tool, the call and the cuts.
 
 use plaincall_call::{
-    Arguments, Collected, Collector, JsonStream, Limits, Problem, Shape, ToolCall, ToolSpec, bind,
+    Arguments, Collected, Collector, Finding, JsonStream, Limits, Shape, ToolCall, ToolSpec, bind,
 };
 use plaincall_syntax::{Dialect, Event, Parser};
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub struct Streamed {
     /// The call.
     pub call: ToolCall,
     /// What binding says.
-    pub bound: Result<Arguments, Vec<Problem>>,
+    pub bound: Result<Arguments, Vec<Finding>>,
 }
 
 /// The calls of a text that comes in these chunks.

@@ -4,4 +4,5 @@ mod digits;
 mod foreign;
 mod history;
 mod json_streams;
+mod reply_reader;
 mod spec;

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use plaincall::call::{Foreign, ModelText, PassageBuilder, repair_reply};
+use plaincall::call::{
+    CallError, Foreign, ModelText, Passage, PassageBuilder, repair, repair_reply,
+};
 use plaincall::syntax::near_misses;
 use plaincall::{Effect, Status, Stop, Teller, Tool};
 use plaincall_wire::openai::is_natural_end;
@@ -209,10 +211,10 @@ impl Work<'_> {
     /// What is to be said about a reply that only looks as if it held a call. What an untrusted text mentions is not asked
     /// for: the reply may only quote it.
     fn near_miss(&self, turned: &Turned) -> Option<(String, NearMissOf)> {
-        let specs: Vec<_> = self.talk.run.toolbox().iter().map(Tool::spec).collect();
-        let names = specs.iter().map(|spec| spec.name.as_str());
+        let toolbox = self.talk.run.toolbox();
+        let names = toolbox.iter().map(Tool::name);
         let untrusted = &self.talk.untrusted;
-        if specs.is_empty() || untrusted.mentions_in(&turned.written, names).is_some() {
+        if toolbox.is_empty() || untrusted.mentions_in(&turned.written, names).is_some() {
             return None;
         }
         let near = near_misses(&turned.said, &self.talk.dialect).ok()?;
@@ -225,8 +227,22 @@ impl Work<'_> {
             return None;
         }
         let written = ModelText::new(turned.written.as_str());
-        let passage = repair_reply(&written, &specs, &self.talk.dialect);
+        let passage = repair_reply(&written, toolbox, &self.talk.dialect);
         Some((passage.ok().flatten()?.into_text(), of))
+    }
+
+    /// What is to be said about the calls that were rejected because of how they were written, if there are any.
+    fn complaints(&self, turned: &Turned) -> String {
+        let rejected = turned.results.iter().filter_map(|result| {
+            let error = result.call_error.as_deref()?;
+            let call = turned.call(result.call)?;
+            // A text from outside may want it to be made right. The result says that it is wrong.
+            let is_wanted = self.talk.untrusted.mentions(&call.name).is_none();
+            (is_wanted && !is_told_by_result(error)).then_some((call, error))
+        });
+        // A dialect that cannot work was refused when the agent was built.
+        let message = repair(rejected, self.talk.run.toolbox(), &self.talk.dialect);
+        message.map(Passage::into_text).unwrap_or_default()
     }
 
     /// Tells the model something that the program has to say.
@@ -244,4 +260,12 @@ impl Work<'_> {
             progress: self.progress,
         }
     }
+}
+
+/// Whether the model needs no more than the result's own words.
+fn is_told_by_result(error: &CallError) -> bool {
+    matches!(
+        error,
+        CallError::MaybeReasoning(_) | CallError::UnknownIds(_)
+    )
 }

@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use plaincall::call::ToolCall;
-use plaincall::{Canceller, RunEvent, RunEvents, Status, Stop, Toolbox, Turn, TurnResults};
+use plaincall::call::{CallError, MissingEnd, ToolCall};
+use plaincall::{
+    CallResult, Canceller, RunEvent, RunEvents, Status, Stop, Toolbox, Turn, TurnResults,
+};
 use tokio::select;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep_until};
@@ -34,7 +36,7 @@ pub(super) struct Turned {
     /// Its text outside of calls.
     pub(super) said: String,
     /// Its calls, in order of appearance.
-    pub(super) calls: Vec<ToolCall>,
+    pub(super) calls: Vec<Arc<ToolCall>>,
     /// How they ended.
     pub(super) results: TurnResults,
     /// The tool that has finished the work, and all that it returned.
@@ -51,7 +53,20 @@ impl Turned {
         let found = self
             .calls
             .binary_search_by_key(&(index as usize), |call| call.index);
-        self.calls.get(found.ok()?)
+        self.calls.get(found.ok()?).map(|call| &**call)
+    }
+
+    /// How many calls were rejected because they have no end marker.
+    pub(super) fn unclosed(&self) -> u32 {
+        let is_unclosed = |one: &&CallResult| {
+            let error = one.call_error.as_deref();
+            let Some(CallError::NotClosed { why, .. }) = error else {
+                return false;
+            };
+            matches!(why, MissingEnd::NoEndMarker | MissingEnd::EndedByNextCall)
+        };
+        let count = self.results.iter().filter(is_unclosed).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 }
 
@@ -80,7 +95,6 @@ impl Work<'_> {
         let Conversation {
             run,
             events,
-            collector,
             written,
             opened,
             settings,
@@ -88,7 +102,7 @@ impl Work<'_> {
         } = &mut *self.talk;
         *opened += 1;
         let canceller = run.canceller();
-        let reading = Mutex::new(Reading::new(collector));
+        let reading = Mutex::new(Reading::default());
         let mut telling = Telling {
             out: &self.out,
             reading: &reading,
@@ -97,7 +111,7 @@ impl Work<'_> {
             finished: None,
         };
         let turn = run.turn_of(calls_left);
-        let mut turn = turn.watch(|event| lock(&reading).take(event));
+        let mut turn = turn.watch(|item| lock(&reading).take(item));
         let mut usage = None;
         let ended = select! {
             biased;
@@ -118,7 +132,6 @@ impl Work<'_> {
         let results = ending
             .finish(turn, finish.stop, events, &mut end, &mut telling)
             .await;
-        lock(&reading).end_text();
         telling.take_read();
         while let Some(event) = events.try_next() {
             telling.take(event);
@@ -152,7 +165,7 @@ async fn read(
     events: &mut RunEvents,
     written: &mut String,
     usage: &mut Option<Usage>,
-    telling: &mut Telling<'_, '_>,
+    telling: &mut Telling<'_>,
 ) -> Result<Finish, AgentErrorKind> {
     let Begun { first, mut reply } = begun;
     let mut first = Some(Ok(first));
@@ -218,7 +231,7 @@ impl Ending<'_> {
         stop: Stop,
         events: &mut RunEvents,
         end: &mut Option<AgentErrorKind>,
-        telling: &mut Telling<'_, '_>,
+        telling: &mut Telling<'_>,
     ) -> TurnResults {
         let mut results = pin!(turn.finish(stop));
         let mut is_over = matches!(end, Some(AgentErrorKind::Cancelled | AgentErrorKind::Time));
@@ -241,16 +254,16 @@ impl Ending<'_> {
 }
 
 /// Tells what happens to whoever watches.
-struct Telling<'w, 'c> {
+struct Telling<'w> {
     out: &'w Sender<AgentEvent>,
-    reading: &'w Mutex<Reading<'c>>,
+    reading: &'w Mutex<Reading>,
     waiting: VecDeque<AgentEvent>,
     toolbox: &'w Toolbox,
     /// The tool that has finished the work, and its output before it was cut for the model.
     finished: Option<(Arc<str>, Arc<str>)>,
 }
 
-impl Telling<'_, '_> {
+impl Telling<'_> {
     /// Takes what was read. It comes before what came of it.
     fn take_read(&mut self) {
         let mut reading = lock(self.reading);
@@ -283,6 +296,6 @@ impl Telling<'_, '_> {
     }
 }
 
-fn lock<'m, 'c>(reading: &'m Mutex<Reading<'c>>) -> MutexGuard<'m, Reading<'c>> {
+fn lock(reading: &Mutex<Reading>) -> MutexGuard<'_, Reading> {
     reading.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,8 @@
 
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
-use crate::bind::{Problem, Problems, Undeclared, first_pointer};
+use crate::bind::{Problems, Undeclared, first_pointer};
+use crate::finding::Finding;
 use crate::pointer::escape;
 use crate::schema::{Kinds, Misfit, Place, SchemaReader};
 use crate::tool::ToolSpec;
@@ -136,7 +137,7 @@ impl<'s> Walk<'_, 's> {
             let (_, span) = first_pointer(&self.arguments, node);
             let message =
                 format!("`{pointer}`: expected at most {most} {what}, found {count} {what}");
-            let problem = Problem::new("wrong_value", pointer, span, message);
+            let problem = Finding::of_argument("wrong_value", pointer, span, message);
             self.problems.too_many(problem);
         }
     }
@@ -155,7 +156,11 @@ impl<'s> Walk<'_, 's> {
             format!("; what may stand there is {}", enumerated(&names))
         };
         let message = format!("`{pointer}` may not stand there{takes}");
-        self.problems
-            .push(Problem::new("undeclared_argument", pointer, span, message));
+        self.problems.push(Finding::of_argument(
+            "undeclared_argument",
+            pointer,
+            span,
+            message,
+        ));
     }
 }

@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 
 use crate::argument_error::quoted;
 use crate::arguments::{Arguments, Leaf, Text};
-use crate::bind::{Problem, Problems, Undeclared, takes};
+use crate::bind::{Problems, Undeclared, takes};
 use crate::call::ToolCall;
+use crate::finding::Finding;
 use crate::json_text;
 use crate::pointer::escape;
 use crate::reading::Reading;
@@ -37,7 +38,12 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
                 "{} stands on the line, which must be empty: the form of the call is `{usage}`",
                 quoted(line.text.trim_matches(is_blank))
             );
-            problems.push(Problem::new("line_not_empty", "", line.span, message));
+            problems.push(Finding::of_argument(
+                "line_not_empty",
+                "",
+                line.span,
+                message,
+            ));
         }
         let body = Line {
             text: body,
@@ -104,7 +110,7 @@ impl<'c> Line<'c> {
 }
 
 /// Gives the words of the line to the parameters; returns what is too much.
-fn positional(usage: &Usage<'_>, line: &Line<'_>, arguments: &mut Arguments) -> Option<Problem> {
+fn positional(usage: &Usage<'_>, line: &Line<'_>, arguments: &mut Arguments) -> Option<Finding> {
     let mut words = line.words();
     for item in &usage.line {
         let (at, word) = words.next()?;
@@ -128,7 +134,7 @@ fn positional(usage: &Usage<'_>, line: &Line<'_>, arguments: &mut Arguments) -> 
         quoted(surplus)
     );
     let span = line.span_of(at, surplus);
-    Some(Problem::new("surplus_on_line", "", span, message))
+    Some(Finding::of_argument("surplus_on_line", "", span, message))
 }
 
 /// Reads the words of the line as the schema asks, which may depend on the other arguments.
@@ -176,7 +182,7 @@ pub(crate) fn bind_line(tool: &ToolSpec, usage: &Usage<'_>, raw_args: &str) -> O
     is_right.then_some(arguments)
 }
 
-fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) -> Problem {
+fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) -> Finding {
     let name = usage.name;
     let message = if call.marker_in_value {
         format!(
@@ -188,7 +194,7 @@ fn body_not_blank(usage: &Usage<'_>, call: &ToolCall, body: &str, span: Span) ->
             "{name} takes no body, and the body begins with {begin}: close the call right behind its header; the form of the call is `{usage}`"
         )
     };
-    Problem::new("body_not_blank", "", span, message)
+    Finding::of_argument("body_not_blank", "", span, message)
 }
 
 fn place(arguments: &mut Arguments, name: &str, text: &str, span: Span, reading: Reading) -> bool {
@@ -253,7 +259,12 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
                 tool.name,
                 takes(tool)
             );
-            problems.hopeless(Problem::new("body_not_json", "", body.span, message));
+            problems.hopeless(Finding::of_argument(
+                "body_not_json",
+                "",
+                body.span,
+                message,
+            ));
             return;
         }
     };
@@ -298,7 +309,12 @@ fn json_body(tool: &ToolSpec, body: Line<'_>, arguments: &mut Arguments, problem
         };
         if !place(arguments, &name, text, span, spelling.reading) {
             let message = format!("`{pointer}` stands twice in the body");
-            problems.push(Problem::new("duplicate_pointer", &pointer, span, message));
+            problems.push(Finding::of_argument(
+                "duplicate_pointer",
+                &pointer,
+                span,
+                message,
+            ));
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use plaincall_syntax::{Severity, Span, Syntax};
+use plaincall_syntax::Syntax;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use crate::arguments::Arguments;
-use crate::bind::Problem;
 use crate::call::ToolCall;
 use crate::document::{Document, Pair, Segment};
 use crate::finding::Finding;
@@ -23,7 +22,7 @@ use crate::tool::set::ToolSet;
 /// let tools = ToolSet::new([zip])?;
 /// let document = Document::parse("!!!GADGET_START:find\n!!!ARG:zip\n02134\n!!!GADGET_END", &Dialect::block())?;
 /// let bound = document.bind(&tools);
-/// assert!(bound.remarks().next().is_none());
+/// assert!(bound.all_findings().next().is_none());
 /// assert!(serde_json::to_string(&bound)?.contains(r#""parameters":{"zip":"02134"}"#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -42,16 +41,7 @@ pub struct BoundCall<'d> {
     /// The call.
     pub call: &'d ToolCall,
     /// Its arguments as the tool is to get them, or all that is wrong.
-    pub arguments: Result<Arguments, Vec<Problem>>,
-}
-
-/// Something worth a remark: found in the text, or by a definition.
-#[derive(Clone, Copy, Debug)]
-pub enum Remark<'d> {
-    /// In the text.
-    Text(&'d Finding),
-    /// By the definition of the tool.
-    Definition(&'d Problem),
+    pub arguments: Result<Arguments, Vec<Finding>>,
 }
 
 impl Document {
@@ -91,11 +81,10 @@ impl<'d> BoundDocument<'d> {
 
     /// Everything that is found, in the order in which the spans end: what the text says and no definition mends, and
     /// what the definitions say.
-    pub fn remarks(&self) -> impl Iterator<Item = Remark<'_>> {
-        let text = self.findings.iter().map(|finding| Remark::Text(finding));
-        let definitions = self.calls.iter().flat_map(BoundCall::remarks);
-        let mut all: Vec<Remark<'_>> = text.chain(definitions).collect();
-        all.sort_by_key(|remark| remark.span().end);
+    pub fn all_findings(&self) -> impl Iterator<Item = &Finding> {
+        let definitions = self.calls.iter().flat_map(BoundCall::problems);
+        let mut all: Vec<&Finding> = self.findings().chain(definitions).collect();
+        all.sort_by_key(|finding| finding.span.end);
         all.into_iter()
     }
 }
@@ -117,80 +106,12 @@ impl<'d> BoundCall<'d> {
             && finding.span.end <= self.call.span.end
     }
 
-    /// What the definition finds and the text does not say already.
-    pub fn remarks(&self) -> impl Iterator<Item = Remark<'_>> {
+    /// What the definition finds wrong and the text does not say already.
+    pub fn problems(&self) -> impl Iterator<Item = &Finding> {
         let problems = self.arguments.as_ref().err().into_iter().flatten();
         let findings = self.call.findings.iter();
         let said: HashSet<_> = findings.map(|one| (one.code, one.span)).collect();
-        problems
-            .filter(move |problem| !said.contains(&(problem.code, problem.span)))
-            .map(Remark::Definition)
-    }
-}
-
-impl<'d> Remark<'d> {
-    /// Its stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Text(finding) => finding.code,
-            Self::Definition(problem) => problem.code,
-        }
-    }
-
-    /// How bad it is.
-    pub fn severity(&self) -> Severity {
-        match self {
-            Self::Text(finding) => finding.severity,
-            Self::Definition(_) => Severity::Error,
-        }
-    }
-
-    /// Where it stands in the input.
-    pub fn span(&self) -> Span {
-        match self {
-            Self::Text(finding) => finding.span,
-            Self::Definition(problem) => problem.span,
-        }
-    }
-
-    /// One sentence.
-    pub fn message(&self) -> &'d str {
-        match self {
-            Self::Text(finding) => &finding.message,
-            Self::Definition(problem) => &problem.message,
-        }
-    }
-
-    /// The pointer to the argument that a definition speaks of.
-    pub fn pointer(&self) -> Option<&'d str> {
-        match self {
-            Self::Definition(problem) => Some(&*problem.pointer).filter(|it| !it.is_empty()),
-            Self::Text(_) => None,
-        }
-    }
-}
-
-impl Serialize for Remark<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(finding) => finding.serialize(serializer),
-            Self::Definition(problem) => problem.serialize(serializer),
-        }
-    }
-}
-
-/// `{"code", "severity", "span", "pointer", "message"}`, without `pointer` for a call as a whole.
-impl Serialize for Problem {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_map(None)?;
-        fields.serialize_entry("code", self.code)?;
-        fields.serialize_entry("severity", Severity::Error.name())?;
-        fields.serialize_entry("span", &Pair(self.span))?;
-        if !self.pointer.is_empty() {
-            fields.serialize_entry("pointer", &self.pointer)?;
-        }
-        fields.serialize_entry("message", &self.message)?;
-        fields.end()
+        problems.filter(move |problem| !said.contains(&(problem.code, problem.span)))
     }
 }
 
@@ -208,11 +129,11 @@ impl Serialize for BoundDocument<'_> {
                 Segment::Text { .. } | Segment::Reasoning { .. } => BoundSegment::Other(segment),
             })
             .collect();
-        let remarks: Vec<Remark<'_>> = self.remarks().collect();
+        let findings: Vec<&Finding> = self.all_findings().collect();
         let mut fields = serializer.serialize_struct("Document", 3)?;
         fields.serialize_field("syntax", &self.document.syntax.map(Syntax::name))?;
         fields.serialize_field("segments", &segments)?;
-        fields.serialize_field("diagnostics", &remarks)?;
+        fields.serialize_field("diagnostics", &findings)?;
         fields.end()
     }
 }

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
-use crate::bind::{Problem, bind_arguments};
+use crate::bind::bind_arguments;
 use crate::call::ToolCall;
+use crate::finding::Finding;
 use crate::flatten::flatten;
 use crate::json_text;
 use crate::pointer::{Pointer, escape};
@@ -314,7 +315,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    fn missing(&mut self, problems: &[Problem]) {
+    fn missing(&mut self, problems: &[Finding]) {
         for problem in problems.iter().filter(|one| one.code == "missing_argument") {
             self.expected(&problem.pointer);
         }

@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use plaincall_syntax::{Call, Dialect, Escaper, Syntax, render};
 use serde_json::Value;
 
-use crate::bind::{Problem, bind};
+use crate::bind::bind;
 use crate::call::ToolCall;
+use crate::call_error::CallError;
 use crate::document::Document;
-use crate::may_run::NotRun;
+use crate::finding::Finding;
 use crate::pointer::{escape, unescape};
 use crate::repair::placeholder::{as_before, bytes, is_placeholder};
-use crate::repair::{Fault, block_example, emoji_example};
+use crate::repair::{block_example, emoji_example};
 use crate::schema::{Place, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
@@ -76,23 +77,10 @@ pub(super) enum Spelled {
 }
 
 impl Wrong {
-    pub(super) fn of(fault: Fault<'_>) -> Self {
-        let reason = match fault {
-            Fault::NotRun(reason) => Some(reason),
-            _ => None,
-        };
+    pub(super) fn of(error: &CallError) -> Self {
         Self {
-            is_cut: matches!(
-                reason,
-                Some(
-                    NotRun::Truncated
-                        | NotRun::MarkerInside
-                        | NotRun::NoEndMarker
-                        | NotRun::EndedByNextCall
-                        | NotRun::Suspect(_)
-                )
-            ),
-            has_taken_id: matches!(reason, Some(NotRun::DuplicateId(_))),
+            is_cut: error.is_about_its_end(),
+            has_taken_id: matches!(error, CallError::DuplicateId(_)),
         }
     }
 }
@@ -362,7 +350,7 @@ pub(super) fn is_in_union<'s>(reader: &SchemaReader<'s>, root: &Place<'s>, point
 }
 
 /// The pointers of problems, each once.
-pub(super) fn pointers_of(problems: &[Problem]) -> Vec<&str> {
+pub(super) fn pointers_of(problems: &[Finding]) -> Vec<&str> {
     let mut seen = HashSet::new();
     problems
         .iter()

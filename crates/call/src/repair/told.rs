@@ -6,8 +6,8 @@ use std::slice;
 
 use plaincall_syntax::{Dialect, DialectError, NearMiss};
 
-use crate::bind::Problem;
 use crate::call::ToolCall;
+use crate::finding::Finding;
 use crate::foreign::passage::{Passage, PassageBuilder};
 use crate::foreign::{ModelText, OwnText};
 use crate::history::results::{fence_around, fence_character, word_of};
@@ -42,6 +42,18 @@ impl Message {
             fence: fence_character(dialect)?,
             problems: 0,
         })
+    }
+
+    /// Begins the part about a call, which may follow another.
+    pub(super) fn begin_call(&mut self, follows: bool) {
+        if follows {
+            self.passage.own("\n");
+        }
+        self.problems = 0;
+    }
+
+    pub(super) fn more_calls(&mut self) {
+        self.passage.own("\nMore calls were wrong too.\n");
     }
 
     pub(super) fn heading(&mut self, name: &str, id: &str) {
@@ -117,7 +129,7 @@ impl Message {
         self.problems += 1;
     }
 
-    pub(super) fn problems(&mut self, call: &ToolCall, problems: &[Problem]) {
+    pub(super) fn problems(&mut self, call: &ToolCall, problems: &[Finding]) {
         for problem in problems.iter().take(PROBLEMS) {
             let pointer = match problem.pointer.as_str() {
                 "" => call.arguments.unplaced_at(problem.span).unwrap_or_default(),

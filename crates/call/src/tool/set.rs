@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use crate::arguments::Arguments;
-use crate::bind::{Problem, bind, problems_of_text};
+use crate::bind::{bind, problems_of_text};
 use crate::call::ToolCall;
-use crate::nearest::{nearest_name, unknown_tool};
+use crate::finding::Finding;
+use crate::nearest::nearest_name;
 use crate::spec_error::SpecError;
 use crate::tool::ToolSpec;
+use crate::tool::lookup::ToolLookup;
 
 /// Definitions of tools with different names. A name means the tool that has exactly this name, or none.
 ///
@@ -59,7 +61,7 @@ impl ToolSet {
 
     /// The tool with exactly this name.
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {
-        self.tools.get(*self.places.get(name)?)
+        Some(self.find(name)?.1)
     }
 
     /// The tools in the order in which they were added.
@@ -71,7 +73,7 @@ impl ToolSet {
     ///
     /// # Errors
     /// All problems at once; `unknown_tool` and those of the text if there is no such tool.
-    pub fn bind(&self, call: &ToolCall) -> Result<Arguments, Vec<Problem>> {
+    pub fn bind(&self, call: &ToolCall) -> Result<Arguments, Vec<Finding>> {
         if let Some(tool) = self.get(&call.name) {
             return bind(tool, call);
         }
@@ -84,19 +86,25 @@ impl ToolSet {
         self.get(nearest_name(name, self.names())?)
     }
 
-    /// What is to be said about a name that no tool has: what tools there are, and the nearest as a suggestion.
-    pub fn unknown(&self, name: &str) -> String {
-        unknown_tool(name, self.names())
-    }
-
     fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.name.as_str())
     }
 
     /// The problem of a call of a tool that is not there.
-    pub(crate) fn problem(&self, call: &ToolCall) -> Problem {
+    pub(crate) fn problem(&self, call: &ToolCall) -> Finding {
         let message = self.unknown(&call.name);
-        Problem::new(Problem::UNKNOWN_TOOL, "", call.header_span, message)
+        Finding::of_argument(Finding::UNKNOWN_TOOL, "", call.header_span, message)
+    }
+}
+
+impl ToolLookup for ToolSet {
+    fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
+        let place = *self.places.get(name)?;
+        Some((place, self.tools.get(place)?))
+    }
+
+    fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.iter()
     }
 }
 

@@ -251,7 +251,7 @@ impl Report {
                 span: (self.source.in_bytes(start), self.source.in_bytes(end)),
                 line,
                 column,
-                pointer: found.pointer.as_deref(),
+                pointer: Some(found.finding.pointer.as_str()).filter(|it| !it.is_empty()),
                 message: &found.finding.message,
                 help: found.help.as_deref(),
                 meant: found.meant.as_deref(),

@@ -4,9 +4,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plaincall_call::{
-    Completeness, Document, MayRun, ReplyCheck, Segment, Syntax, ToolCall, ToolSet, bind,
-};
+use plaincall_call::{Document, ReplyCheck, Segment, Stop, Syntax, ToolCall, ToolSet, bind};
 use plaincall_syntax::Dialect;
 
 use crate::options::SyntaxChoice;
@@ -80,9 +78,8 @@ pub(crate) fn convert(options: &ConvertOptions, output: &mut Output) -> Outcome 
     let input = Input::open(file)?;
     let bytes = input.into_bytes()?;
     let document = read_bytes(&bytes, &dialect, None)?;
-    let check = reply_check(&dialect)?;
+    let check = reply_check(&dialect)?.without_gate();
     let mut conversion = Conversion {
-        read: dialect,
         counter: Counter::new(&bytes),
         bytes: &bytes,
         syntax,
@@ -111,8 +108,6 @@ pub(crate) fn convert(options: &ConvertOptions, output: &mut Output) -> Outcome 
 }
 
 struct Conversion<'a> {
-    /// The dialect that is read.
-    read: Dialect,
     bytes: &'a [u8],
     counter: Counter<'a>,
     /// The syntax that is written.
@@ -146,14 +141,12 @@ impl Conversion<'_> {
                 },
                 Segment::Call(call) => {
                     let tool = self.tools.get(&call.name);
-                    let may_run = check.may_run(call, tool, Completeness::Complete);
+                    let may_run = check.may_run(call, tool, Stop::Natural);
                     if call.syntax == self.syntax {
                         draft.call(source);
                         continue;
                     }
-                    let may_run = may_run
-                        .and_then(MayRun::unless_held)
-                        .map_err(|reason| reason.sentence(&self.read.end_marker(call.syntax)));
+                    let may_run = may_run.map(drop).map_err(|error| error.to_string());
                     match self.rewritten(call, may_run) {
                         Ok(text) => draft.call(text.trim_end_matches('\n').as_bytes()),
                         Err(reason) => {

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plaincall_call::{
-    BoundCall, BoundDocument, Collected, Collector, Completeness, Document, Limits, OpenAiCall,
-    ReplyCheck, ToolSet, openai_calls,
+    BoundCall, BoundDocument, Collected, Collector, Document, Limits, OpenAiCall, ReplyCheck, Stop,
+    ToolSet, openai_calls,
 };
 use plaincall_syntax::{Dialect, Event};
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain};
 use crate::terminal::listing::{Detail, Listing};
-use crate::text::event_line::{BoundLine, EventLine, RemarkLine};
+use crate::text::event_line::{BoundLine, EventLine, ProblemLine};
 use crate::text::input::{Input, each};
 use crate::text::reading::{parser, read, read_bytes, reply_check};
 
@@ -177,9 +177,9 @@ impl Parse {
                 Ok(Status::Good)
             }
             Form::Openai => {
-                let completeness = input.completeness(self.is_complete);
+                let stop = input.stop(self.is_complete);
                 let document = read(input, &self.dialect, self.chunk)?;
-                let (tool_calls, status) = self.openai(&document, completeness, "");
+                let (tool_calls, status) = self.openai(&document, stop, "");
                 output.json_line(&tool_calls)?;
                 Ok(status)
             }
@@ -229,14 +229,14 @@ impl Parse {
             return Ok(());
         };
         let bound = BoundCall::new(&call, tools);
-        for remark in bound.remarks() {
-            output.json_line(&RemarkLine(remark))?;
+        for problem in bound.problems() {
+            output.json_line(&ProblemLine(problem))?;
         }
         output.json_line(&BoundLine(&bound))
     }
 
     fn lines(&self, input: Input, is_openai: bool, output: &mut Output) -> Outcome {
-        let completeness = input.completeness(self.is_complete);
+        let stop = input.stop(self.is_complete);
         let mut lines = input.into_lines();
         let mut line = Vec::new();
         let mut number = 0_u64;
@@ -249,7 +249,7 @@ impl Parse {
                     let id = record.id;
                     if is_openai {
                         let place = format!("line {number}: ");
-                        let (tool_calls, good) = self.openai(&document, completeness, &place);
+                        let (tool_calls, good) = self.openai(&document, stop, &place);
                         let body = ToolCallsBody {
                             tool_calls: &tool_calls,
                         };
@@ -282,23 +282,14 @@ impl Parse {
     }
 
     /// The `tool_calls`; what is left out is named, behind `place`.
-    fn openai(
-        &self,
-        document: &Document,
-        completeness: Completeness,
-        place: &str,
-    ) -> (Vec<OpenAiCall>, Status) {
+    fn openai(&self, document: &Document, stop: Stop, place: &str) -> (Vec<OpenAiCall>, Status) {
         let tools = self.tools.as_ref();
-        let calls = openai_calls(document, self.check.clone(), completeness, tools);
+        let calls = openai_calls(document, self.check.clone(), stop, tools);
         let mut status = Status::Good;
         for call in document.calls() {
             let lost = match calls.left_out.iter().find(|one| one.index == call.index) {
                 Some(left_out) => {
-                    let reasons = match &left_out.not_run {
-                        Some(reason) => reason.sentence(&self.dialect.end_marker(call.syntax)),
-                        None => left_out.reasons.join("; "),
-                    };
-                    format!("is left out: {reasons}")
+                    format!("is left out: {}", left_out.reasons.join("; "))
                 }
                 None if call.dependencies.is_empty() => continue,
                 None => format!(

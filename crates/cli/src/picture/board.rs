@@ -288,6 +288,7 @@ pub(crate) mod tests {
                     Status::Skipped
                 },
                 whole_bytes: None,
+                call_error: None,
                 note: None,
                 untrusted: None,
                 output: None,

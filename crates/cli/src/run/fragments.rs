@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use plaincall::syntax::{Event, EventKind};
+use plaincall::call::ReplyItem;
 use tokio::sync::mpsc::Sender;
 
 use crate::run::news::{Fragment, News};
@@ -15,18 +15,18 @@ pub(crate) struct Fragments {
 }
 
 impl Fragments {
-    /// Takes an event of the parser.
-    pub(crate) fn add(&self, event: &Event<'_>) {
-        let fragment = match &event.kind {
-            EventKind::Text(text) => Fragment::Text(text.to_string()),
-            EventKind::Reasoning(text) => Fragment::Reasoning(text.to_string()),
-            EventKind::CallStart(header) => Fragment::Call {
-                name: header.name().to_owned(),
-                id: header.id().map(str::to_owned),
-                dependencies: header.dependencies().map(str::to_owned).collect(),
-                line: header.raw_args().unwrap_or_default().to_owned(),
+    /// Takes what was read.
+    pub(crate) fn add(&self, item: &ReplyItem<'_>) {
+        let fragment = match item {
+            ReplyItem::Text(text) => Fragment::Text(text.to_string()),
+            ReplyItem::Reasoning(text) => Fragment::Reasoning(text.to_string()),
+            ReplyItem::CallStart(started) => Fragment::Call {
+                name: started.name.clone(),
+                id: (!started.is_id_automatic).then(|| started.id.clone()),
+                dependencies: started.dependencies.clone(),
+                line: started.raw_args.clone().unwrap_or_default(),
             },
-            EventKind::CallEnd(_) => Fragment::CallOver,
+            ReplyItem::Call { .. } => Fragment::CallOver,
             _ => return,
         };
         self.lock().push(fragment);

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plaincall::{CallResult, Run, Stop, Toolbox, TurnResults};
-use plaincall_call::{NotRun, Syntax};
-use plaincall_syntax::{ByteParser, Dialect};
+use plaincall_call::{CallError, Limits, MissingEnd, ReplyCheck, ReplyReader, ToolSet, Unclosed};
 use tokio::sync::mpsc::{Sender, unbounded_channel};
 
 use crate::environment::Environment;
@@ -231,7 +230,7 @@ impl Stage {
         let mut turn = run.go_on();
         if is_live {
             let fragments = Arc::clone(&fragments);
-            turn = turn.watch(move |event| fragments.add(event));
+            turn = turn.watch(move |item| fragments.add(item));
         }
         // Reading waits for whoever shows what happens, so that nothing is missed; the calls do not.
         let fed = async || {
@@ -311,7 +310,6 @@ fn tell_truncated(stop: Stop, beginning: &Beginning, results: &TurnResults) {
         Stop::EndOfFile => "is a file",
         _ => return,
     };
-    let was_cut_off = |result| was_cut_off(result, &beginning.dialect);
     if results.iter().any(was_cut_off) {
         remark(&format!(
             "the reply {origin} and may be truncated; if it is complete, `--complete` runs a call that the end of the text closes",
@@ -369,22 +367,29 @@ fn missed_events(count: u64) -> Option<Failure> {
     })
 }
 
-/// Whether a call was rejected because the text may have broken off inside it.
-fn was_cut_off(result: &CallResult, dialect: &Dialect) -> bool {
-    let is_reason = |syntax| {
-        let sentence = NotRun::Truncated.sentence(&dialect.end_marker(syntax));
-        result.error.as_deref() == Some(sentence.as_str())
-    };
-    result.status == plaincall::Status::Rejected
-        && (is_reason(Syntax::Block) || is_reason(Syntax::Emoji))
+/// Whether a call was rejected because the text may have been truncated inside it.
+fn was_cut_off(result: &CallResult) -> bool {
+    let error = result.call_error.as_deref();
+    matches!(
+        error,
+        Some(CallError::NotClosed {
+            why: MissingEnd::Truncated,
+            ..
+        })
+    )
 }
 
 /// Reads again what was read before the run was cut off, for people who see it.
 fn read_again(beginning: &Beginning, fragments: &Fragments) {
+    let dialect = &beginning.dialect;
     // The run has read it with the same dialect, so it can be read.
-    if let Ok(mut parser) = ByteParser::new(&beginning.dialect) {
-        for event in parser.feed(&beginning.past.text()) {
-            fragments.add(&event);
+    let check = ReplyCheck::new(dialect, Unclosed::Reject);
+    let reader = check.and_then(|check| {
+        ReplyReader::new(dialect, ToolSet::default(), check, Limits::for_running())
+    });
+    if let Ok(mut reader) = reader {
+        for item in reader.feed(&beginning.past.text()) {
+            fragments.add(&item);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use anstyle::{AnsiColor, Style};
 use plaincall_call::{
-    Arguments, BoundCall, Collected, Collector, Finding, Limits, Remark, Span, ToolCall, ToolSet,
+    Arguments, BoundCall, Collected, Collector, Finding, Limits, Span, ToolCall, ToolSet,
 };
 use plaincall_syntax::{
     ByteParser, Dialect, Event, EventKind, Severity, Slot, Syntax, Termination,
@@ -100,7 +100,7 @@ impl Parts<'_> {
             EventKind::Diagnostic(diagnostic) => {
                 let finding = Finding::from(diagnostic);
                 self.said.insert((finding.code, finding.span));
-                self.note(Remark::Text(&finding));
+                self.note(&finding);
                 return Ok(());
             }
             _ => ("", PLAIN),
@@ -124,14 +124,14 @@ impl Parts<'_> {
         Ok(())
     }
 
-    fn note(&mut self, remark: Remark<'_>) {
+    fn note(&mut self, finding: &Finding) {
         if self.detail == Detail::Findings {
-            let severity = remark.severity();
+            let severity = finding.severity;
             let style = match severity {
                 Severity::Error => WRONG,
                 Severity::Warning => ASKING,
             };
-            let (code, message) = (remark.code(), remark.message());
+            let (code, message) = (finding.code, &finding.message);
             self.rows
                 .note(style, &format!("{}[{code}]: {message}", severity.name()));
         }
@@ -143,11 +143,11 @@ impl Parts<'_> {
         for finding in &call.findings {
             let is_mended = bound.as_ref().is_some_and(|bound| bound.mends(finding));
             if !is_mended && !self.said.contains(&(finding.code, finding.span)) {
-                self.note(Remark::Text(finding));
+                self.note(finding);
             }
         }
-        for remark in bound.iter().flat_map(BoundCall::remarks) {
-            self.note(remark);
+        for problem in bound.iter().flat_map(BoundCall::problems) {
+            self.note(problem);
         }
         if call.is_id_automatic {
             self.rows.note(DIM, &format!("id {}", call.id));

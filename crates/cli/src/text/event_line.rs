@@ -1,6 +1,6 @@
 //! A parser's event as one line of JSON.
 
-use plaincall_call::{BoundCall, Finding, Remark};
+use plaincall_call::{BoundCall, Finding};
 use plaincall_syntax::{Event, EventKind, Slot, Syntax};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -51,21 +51,21 @@ impl Serialize for EventLine<'_> {
     }
 }
 
-/// What a definition says about a call, as `parse --events` prints it.
-pub(crate) struct RemarkLine<'a>(pub(crate) Remark<'a>);
+/// What a definition finds wrong with a call, as `parse --events` prints it.
+pub(crate) struct ProblemLine<'a>(pub(crate) &'a Finding);
 
-impl Serialize for RemarkLine<'_> {
+impl Serialize for ProblemLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(remark) = self;
+        let Self(problem) = self;
         let mut fields = serializer.serialize_map(None)?;
         fields.serialize_entry("type", "diagnostic")?;
-        fields.serialize_entry("span", &(remark.span().start, remark.span().end))?;
-        if let Some(pointer) = remark.pointer() {
-            fields.serialize_entry("pointer", pointer)?;
+        fields.serialize_entry("span", &(problem.span.start, problem.span.end))?;
+        if !problem.pointer.is_empty() {
+            fields.serialize_entry("pointer", &problem.pointer)?;
         }
-        fields.serialize_entry("code", remark.code())?;
-        fields.serialize_entry("severity", remark.severity().name())?;
-        fields.serialize_entry("message", remark.message())?;
+        fields.serialize_entry("code", problem.code)?;
+        fields.serialize_entry("severity", problem.severity.name())?;
+        fields.serialize_entry("message", &problem.message)?;
         fields.end()
     }
 }

@@ -1,6 +1,6 @@
 //! Everything that is found in a text, with what to do about it.
 
-use plaincall_call::{Document, Finding, Problem, Severity, Span, ToolSet};
+use plaincall_call::{Document, Finding, Severity, Span, ToolSet};
 use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
 
 use crate::status::Failure;
@@ -29,8 +29,6 @@ pub(crate) struct Found {
     pub(crate) help: Option<String>,
     /// The marker or the name that was probably meant.
     pub(crate) meant: Option<String>,
-    /// The pointer to the argument that it is about, where a definition says it.
-    pub(crate) pointer: Option<String>,
 }
 
 impl Findings {
@@ -82,12 +80,12 @@ impl Findings {
                     code: NEAR_MISS,
                     severity: Severity::Warning,
                     span: near_miss.span,
+                    pointer: String::new(),
                     message,
                     section: Section::NearMiss,
                 },
                 help,
                 meant: Some(meant),
-                pointer: None,
             });
         }
         let rejections = Rejections::of(&document, run).map_err(|error| refused(&error))?;
@@ -124,7 +122,6 @@ impl Findings {
             }),
             finding,
             meant: None,
-            pointer: None,
         }));
         remarks.extend(problems);
         remarks.sort_by_key(|found| found.finding.span.start);
@@ -143,6 +140,7 @@ fn not_utf8(source: &Source) -> Option<Finding> {
             start: first.start,
             end: first.end,
         },
+        pointer: String::new(),
         message: format!(
             "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
         ),
@@ -217,20 +215,13 @@ fn held(document: &Document, tools: &ToolSet) -> (Vec<Finding>, Vec<Found>) {
     let findings = bound.findings().cloned().collect();
     let mut problems = Vec::new();
     for call in bound.calls() {
-        for remark in call.remarks() {
-            let name = (remark.code() == Problem::UNKNOWN_TOOL).then_some(&call.call.name);
+        for problem in call.problems() {
+            let name = (problem.code == Finding::UNKNOWN_TOOL).then_some(&call.call.name);
             let nearest = name.and_then(|name| tools.nearest(name));
             problems.push(Found {
-                help: advice(remark.code(), Some(call.call.syntax), ""),
+                help: advice(problem.code, Some(call.call.syntax), ""),
                 meant: nearest.map(|tool| tool.name.clone()),
-                pointer: remark.pointer().map(str::to_owned),
-                finding: Finding {
-                    code: remark.code(),
-                    severity: remark.severity(),
-                    span: remark.span(),
-                    message: remark.message().to_owned(),
-                    section: Section::Definitions,
-                },
+                finding: problem.clone(),
             });
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, ErrorKind, IsTerminal as _, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use plaincall_call::{Completeness, nearest_name};
+use plaincall_call::{Stop, nearest_name};
 
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain, remark};
@@ -53,14 +53,14 @@ impl Input {
         }
     }
 
-    /// What is known about the end of the text.
-    pub(crate) fn completeness(&self, is_said_to_be_complete: bool) -> Completeness {
+    /// How the text ends, as far as it is known.
+    pub(crate) fn stop(&self, is_said_to_be_complete: bool) -> Stop {
         if is_said_to_be_complete {
-            Completeness::Complete
+            Stop::Natural
         } else if self.is_file {
-            Completeness::EndOfFile
+            Stop::EndOfFile
         } else {
-            Completeness::Truncated
+            Stop::Broken
         }
     }
 

@@ -2,8 +2,8 @@
 
 use plaincall::{Declared, RejectReason, dependency_faults};
 use plaincall_call::{
-    Completeness, Document, Effect, Finding, MayRun, NotRun, ReplyCheck, Severity, Span,
-    Termination, ToolCall, ToolSet, ToolSpec, Unclosed,
+    CallError, Document, Effect, Finding, MissingEnd, ReplyCheck, Severity, Span, Stop,
+    SuspectMarker, Termination, ToolCall, ToolSet, ToolSpec, Unclosed,
 };
 use plaincall_syntax::{Code, Dialect, DialectError, Section};
 
@@ -47,8 +47,8 @@ impl Rejections {
         let mut declared = Vec::new();
         for call in document.calls() {
             let tool = run.tools.and_then(|tools| tools.get(&call.name));
-            let decision = check.may_run(call, tool, Completeness::EndOfFile);
-            let at_best = lenient.may_run(call, Some(&reads), Completeness::EndOfFile);
+            let decision = check.may_run(call, tool, Stop::EndOfFile);
+            let at_best = lenient.may_run(call, Some(&reads), Stop::EndOfFile);
             let is_wrong = run.tools.is_some_and(|tools| match tool {
                 Some(_) => tools.bind(call).is_err(),
                 None => true,
@@ -67,22 +67,16 @@ impl Rejections {
                 is_rejected: is_sure || is_wrong || is_doubtful,
             });
             if is_doubtful && let Some([_, close]) = run.dialect.reasoning_markers() {
-                let reason = NotRun::MaybeReasoning(close.to_owned());
+                let reason = CallError::MaybeReasoning(close.to_owned());
                 let (severity, section) = (Severity::Error, Section::StrayReasoning);
-                found.push(
-                    MAYBE_REASONING,
-                    severity,
-                    call,
-                    section,
-                    reason.sentence(""),
-                );
+                found.push(MAYBE_REASONING, severity, call, section, reason.to_string());
             }
-            let end_marker = run.dialect.end_marker(call.syntax);
             let severity = match (&decision, run.tools) {
-                (Err(NotRun::MarkerInside), _) | (Err(_), Some(_)) => Severity::Error,
+                (Err(error), _) if is_why(error, MissingEnd::MarkerInside) => Severity::Error,
+                (Err(_), Some(_)) => Severity::Error,
                 _ => Severity::Warning,
             };
-            found.decided(call, decision, severity, &end_marker);
+            found.decided(call, decision, severity);
         }
         let calls: Vec<&ToolCall> = document.calls().collect();
         for (place, reason) in dependency_faults(declared) {
@@ -106,34 +100,33 @@ impl Rejections {
     fn decided(
         &mut self,
         call: &ToolCall,
-        decision: Result<MayRun, NotRun>,
+        decision: Result<Option<SuspectMarker>, CallError>,
         severity: Severity,
-        end_marker: &str,
     ) {
         let is_closed = call.termination == Termination::Explicit;
         if !is_closed {
             self.unclosed.push(call.span.start);
         }
         let (code, severity, message) = match decision {
-            Err(reason @ NotRun::AfterUnclosed) => {
-                (AFTER_UNCLOSED, severity, reason.sentence(end_marker))
+            Err(error) if is_why(&error, MissingEnd::AfterUnclosed) => {
+                (AFTER_UNCLOSED, severity, error.to_string())
             }
-            Ok(MayRun::Held(suspect)) => {
+            Ok(Some(suspect)) => {
                 let message = format!("{suspect}: a run asks for approval of this very call");
                 (HELD, Severity::Warning, message)
             }
             // The document and the definitions report what is wrong besides the end.
-            Ok(MayRun::Yes) | Err(NotRun::Wrong(_) | NotRun::DuplicateId(_)) if is_closed => {
+            Ok(None) | Err(CallError::Malformed(_) | CallError::DuplicateId(_)) if is_closed => {
                 return;
             }
-            Ok(MayRun::Yes) | Err(NotRun::Wrong(_) | NotRun::DuplicateId(_)) => {
+            Ok(None) | Err(CallError::Malformed(_) | CallError::DuplicateId(_)) => {
                 let message = match call.termination {
                     Termination::NextCall => "the next call begins before this call is closed",
                     _ => "the text ends before this call is closed",
                 };
                 (NOT_CLOSED, Severity::Warning, message.to_owned())
             }
-            Err(reason) => (NOT_CLOSED, severity, reason.sentence(end_marker)),
+            Err(error) => (NOT_CLOSED, severity, error.to_string()),
         };
         self.push(code, severity, call, Section::Complete, message);
     }
@@ -150,10 +143,16 @@ impl Rejections {
             code,
             severity,
             span: call.header_span,
+            pointer: String::new(),
             message,
             section,
         });
     }
+}
+
+/// Whether this is why a call is not run without its end marker.
+fn is_why(error: &CallError, which: MissingEnd) -> bool {
+    matches!(error, CallError::NotClosed { why, .. } if *why == which)
 }
 
 /// Where calls begin that a stray close marker makes doubtful (`spec/common.md` 5.2).

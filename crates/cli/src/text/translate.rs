@@ -137,7 +137,7 @@ pub(crate) fn read_back(
 }
 
 /// Problems, in one line.
-pub(crate) fn sentences(problems: &[plaincall_call::Problem]) -> String {
+pub(crate) fn sentences(problems: &[plaincall_call::Finding]) -> String {
     let messages: Vec<&str> = problems
         .iter()
         .map(|problem| problem.message.as_str())

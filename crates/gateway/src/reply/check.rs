@@ -1,54 +1,18 @@
 //! Whether a call may be sent, and what the model is told if not.
 
-use plaincall_call::{
-    Arguments, Completeness, Fault, MayRun, ModelText, NotRun, Passage, Problem, ReplyCheck,
-    ToolCall, bind, repair, repair_reply,
-};
+use plaincall_call::{CallError, ModelText, Passage, ToolCall, repair, repair_reply};
 
 use crate::cut_mark::CutMark;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 
-/// Why a call is invalid.
-#[derive(Debug)]
-pub(super) enum Invalid {
-    /// No allowed tool has its name.
-    UnknownTool,
-    /// It must not run, whatever its arguments are.
-    NotRun(NotRun),
-    /// Its arguments do not fit its tool.
-    Arguments(Vec<Problem>),
-}
-
-impl Invalid {
-    pub(super) fn kind(&self) -> CutMark {
-        match self {
-            Self::UnknownTool => CutMark::UnknownTool,
-            Self::NotRun(_) => CutMark::Form,
-            Self::Arguments(_) => CutMark::Arguments,
-        }
+/// What is told of a call that ended a reply.
+pub(super) fn cut_mark(call: &ToolCall, error: &CallError) -> CutMark {
+    match error {
+        CallError::UnknownTool(_) => CutMark::UnknownTool,
+        CallError::Arguments(_) if call.parse_error.is_none() => CutMark::Arguments,
+        _ => CutMark::Form,
     }
-}
-
-/// Checks a call that has ended: may it run, and do its arguments fit? (`spec/gateway.md` 4)
-pub(super) fn check(
-    call: &ToolCall,
-    plan: &ReplyPlan,
-    reply: &mut ReplyCheck,
-    completeness: Completeness,
-) -> Result<Arguments, Invalid> {
-    let tool = plan.offer.get(&call.name);
-    let tool = tool.filter(|tool| plan.choice.allows(&tool.name));
-    let may_run = reply.may_run(call, tool.map(|tool| &**tool), completeness);
-    let tool = tool.ok_or(Invalid::UnknownTool)?;
-    // There is no gate that a held call could wait for.
-    let may_run = may_run.and_then(MayRun::unless_held);
-    may_run.map_err(Invalid::NotRun)?;
-    if !call.dependencies.is_empty() {
-        let message = "it names calls to wait for, and no such calls are known: leave them out";
-        return Err(Invalid::NotRun(NotRun::Wrong(message.to_owned())));
-    }
-    bind(tool, call).map_err(Invalid::Arguments)
 }
 
 /// Why the model is asked again.
@@ -65,14 +29,9 @@ pub(super) struct Complaint {
 
 impl Complaint {
     /// An invalid call, before which none has been sent.
-    pub(super) fn of_call(call: &ToolCall, invalid: &Invalid, plan: &ReplyPlan) -> Self {
-        let fault = match invalid {
-            Invalid::UnknownTool => Fault::UnknownTool,
-            Invalid::NotRun(reason) => Fault::NotRun(reason),
-            Invalid::Arguments(problems) => Fault::Arguments(problems),
-        };
+    pub(super) fn of_call(call: &ToolCall, error: &CallError, plan: &ReplyPlan) -> Self {
         // A dialect that could not work was refused when the reply began.
-        let message = repair(call, fault, &plan.allowed(), &plan.spoken.told);
+        let message = repair([(call, error)], plan, &plan.spoken.told);
         let message = message.map(Passage::into_text).unwrap_or_default();
         let is_quoted = plan.guard().mentions(&call.name).is_some();
         let error = match (is_quoted, plan.repair_rounds) {
@@ -95,8 +54,7 @@ impl Complaint {
 /// What is wrong with a reply without a call, if anything is: near misses, or that a call is required.
 pub(super) fn without_call(written: &str, plan: &ReplyPlan) -> Option<Complaint> {
     let is_missing = plan.choice.is_required();
-    let allowed = plan.allowed();
-    let near = repair_reply(&ModelText::new(written), &allowed, &plan.spoken.told);
+    let near = repair_reply(&ModelText::new(written), plan, &plan.spoken.told);
     let near = near.ok().flatten();
     let near = near.filter(|_| !plan.is_quotation(written));
     let near = near.map(Passage::into_text);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{EchoGuard, Foreign, ToolSpec, Unclosed};
+use plaincall_call::{EchoGuard, Foreign, ToolLookup, ToolSpec, Unclosed};
 use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
 
 use crate::key::Secret;
@@ -47,16 +47,6 @@ impl ReplyPlan {
         &self.offer
     }
 
-    /// The tools that may be called.
-    pub(crate) fn allowed(&self) -> Vec<&ToolSpec> {
-        let tool = |name: &String| self.offer.get(name).map(|tool| &**tool);
-        match &self.choice {
-            Choice::None => Vec::new(),
-            Choice::Auto | Choice::Required => self.offer.iter().collect(),
-            Choice::Only { names, .. } => names.iter().filter_map(tool).collect(),
-        }
-    }
-
     /// Knows the calls that untrusted texts mention, which the model must not be asked to write. It takes time to make,
     /// and most replies need none.
     pub(crate) fn guard(&self) -> EchoGuard {
@@ -75,8 +65,7 @@ impl ReplyPlan {
         if is_format && self.untrusted.iter().any(|text| mentions_call_format(text)) {
             return true;
         }
-        let allowed = self.allowed();
-        let names = allowed.iter().map(|tool| &*tool.name);
+        let names = self.specs().map(|tool| &*tool.name);
         self.guard().mentions_in(written, names).is_some()
     }
 
@@ -93,5 +82,17 @@ impl ReplyPlan {
     /// Whether the client wants to know at the end of a stream what the answer cost.
     pub fn includes_usage(&self) -> bool {
         self.includes_usage
+    }
+}
+
+/// The tools that may be called.
+impl ToolLookup for ReplyPlan {
+    fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
+        self.offer.find(name).filter(|_| self.choice.allows(name))
+    }
+
+    fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        let tools = self.offer.iter();
+        tools.filter(|tool| self.choice.allows(&tool.name))
     }
 }

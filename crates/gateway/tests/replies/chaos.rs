@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use plaincall_call::Completeness;
+use plaincall_call::Stop;
 use plaincall_gateway::axum::body::Body;
 use plaincall_gateway::axum::http::Request;
 use plaincall_gateway::{
@@ -512,11 +512,11 @@ impl Case {
             return;
         }
         let (text, reason) = said(&arrived.body());
-        let completeness = match reason.as_deref() {
-            None | Some("length" | "content_filter") => Completeness::Truncated,
-            Some(_) => Completeness::Complete,
+        let stop = match reason.as_deref() {
+            None | Some("length" | "content_filter") => Stop::Broken,
+            Some(_) => Stop::Natural,
         };
-        let calls = expected::calls(&text, plan.dialect(), completeness, tool_set());
+        let calls = expected::calls(&text, plan.dialect(), stop, tool_set());
         let calls: Vec<(String, String)> = calls.into_iter().flatten().collect();
         let is_auto = self
             .fields

@@ -1,6 +1,6 @@
 //! However a reply comes, the calls are those that reading the whole text finds.
 
-use plaincall_call::Completeness;
+use plaincall_call::Stop;
 use plaincall_gateway::{ModelSettings, ReplyPlan};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::cases::cases;
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::replies::expected;
 use crate::replies::model::{Stream, exchange, heard, plan, streaming, tool_set};
 
-fn check_calls(text: &str, heard: &Heard, plan: &ReplyPlan, completeness: Completeness) {
-    let calls = |text: &str| expected::calls(text, plan.dialect(), completeness, tool_set());
+fn check_calls(text: &str, heard: &Heard, plan: &ReplyPlan, stop: Stop) {
+    let calls = |text: &str| expected::calls(text, plan.dialect(), stop, tool_set());
     if plan.streams_arguments() {
         expected::check(heard, &calls(text), text);
     } else {
@@ -87,12 +87,9 @@ fn every_cut_of_emoji_calls_gives_the_same() {
 fn cut_everywhere(settings: &ModelSettings, replies: &[&str]) {
     let plan = plan(&json!({}), settings);
     for text in replies {
-        for (reason, completeness) in [
-            ("stop", Completeness::Complete),
-            ("length", Completeness::Truncated),
-        ] {
+        for (reason, stop) in [("stop", Stop::Natural), ("length", Stop::Broken)] {
             let whole = heard(&plan, &[text], reason).heard;
-            check_calls(text, &whole, &plan, completeness);
+            check_calls(text, &whole, &plan, stop);
             let edges: Vec<usize> = (1..text.len())
                 .filter(|&at| text.is_char_boundary(at))
                 .collect();
@@ -234,17 +231,17 @@ fn random_replies_give_the_calls_of_the_document() {
         let mut random = Random::new(seed);
         let with_escapes = random.one_in(2);
         let text = reply(&mut random, with_escapes);
-        let (reason, completeness) = if random.one_in(3) {
-            ("length", Completeness::Truncated)
+        let (reason, stop) = if random.one_in(3) {
+            ("length", Stop::Broken)
         } else {
-            ("stop", Completeness::Complete)
+            ("stop", Stop::Natural)
         };
         let whole = heard(&plan, &[&text], reason).heard;
-        check_calls(&text, &whole, &plan, completeness);
+        check_calls(&text, &whole, &plan, stop);
         closed += whole.readable().len() as u64;
         // What is checked has the same calls up to the first that is invalid, to the last digit.
         let sent = heard(&checked, &[&text], reason).heard;
-        check_calls(&text, &sent, &checked, completeness);
+        check_calls(&text, &sent, &checked, stop);
         let edges: Vec<usize> = (1..text.len())
             .filter(|&at| text.is_char_boundary(at))
             .collect();

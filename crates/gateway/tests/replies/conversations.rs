@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use plaincall_call::{
-    Completeness, Document, Foreign, PastCall, ToolSet, TurnPart, history, read_tool_definitions,
+    Document, Foreign, PastCall, Stop, ToolSet, TurnPart, history, read_tool_definitions,
 };
 use plaincall_gateway::{
     ArgumentMode, Caller, Markers, ModelSettings, Offers, ReasoningSpan, ReplyPlan, Secret,
@@ -450,10 +450,10 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
 /// One reply, and what the client gets of it.
 fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Tally) -> Heard {
     let dialect = plan.dialect();
-    let (reason, completeness) = match random.below(6) {
-        0 => ("length", Completeness::Truncated),
-        1 => ("tool_calls", Completeness::Complete),
-        _ => ("stop", Completeness::Complete),
+    let (reason, stop) = match random.below(6) {
+        0 => ("length", Stop::Broken),
+        1 => ("tool_calls", Stop::Natural),
+        _ => ("stop", Stop::Natural),
     };
     let texts: Vec<String> = (0..3).map(|_| reply(random, setting, dialect)).collect();
     let sizes: Vec<usize> = (0..=random.below(3))
@@ -475,7 +475,7 @@ fn turn(random: &mut Random, setting: &Setting, plan: &ReplyPlan, tally: &mut Ta
     let heard = outcome.heard;
     let text = &texts[outcome.rounds.len()];
     let expected = |text: &str| {
-        let mut calls = expected::calls(text, dialect, completeness, &setting.set);
+        let mut calls = expected::calls(text, dialect, stop, &setting.set);
         if setting.has_one_call {
             calls.truncate(1);
         }

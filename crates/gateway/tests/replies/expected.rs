@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use plaincall_call::{Completeness, Document, ReplyCheck, ToolSet, Unclosed, openai_calls};
+use plaincall_call::{Document, ReplyCheck, Stop, ToolSet, Unclosed, openai_calls};
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::Heard;
 
@@ -10,12 +10,12 @@ use plaincall_testkit::strict_client::Heard;
 pub(crate) fn calls(
     text: &str,
     dialect: &Dialect,
-    completeness: Completeness,
+    stop: Stop,
     tools: &ToolSet,
 ) -> Vec<Option<(String, String)>> {
     let document = Document::parse(text, dialect).unwrap();
     let check = ReplyCheck::new(dialect, Unclosed::Reject).unwrap();
-    let found = openai_calls(&document, check, completeness, Some(tools));
+    let found = openai_calls(&document, check, stop, Some(tools));
     let left_out: HashSet<usize> = found.left_out.iter().map(|call| call.index).collect();
     let mut right = found.tool_calls.into_iter();
     let mut ids = HashSet::new();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plaincall_call::{Completeness, Document, ToolSet, ToolSpec, Unclosed, read_tool_definitions};
+use plaincall_call::{Document, Stop, ToolSet, ToolSpec, Unclosed, read_tool_definitions};
 use plaincall_gateway::{ArgumentMode, ModelSettings};
 use plaincall_syntax::{Dialect, Syntax};
 use plaincall_testkit::examples::{Example, Operation, all, fences, folder};
@@ -119,11 +119,11 @@ fn reply(example: &Example, dialect: Dialect, parameters: &Value) -> usize {
     let set = ToolSet::new(read_tool_definitions(&tools.to_string()).unwrap()).unwrap();
     let plan = plan(&json!({"tools": tools}), &settings);
     let mut readable = 0;
-    for (reason, completeness, sizes) in [
-        ("stop", Completeness::Complete, [1]),
-        ("length", Completeness::Truncated, [usize::MAX]),
+    for (reason, stop, sizes) in [
+        ("stop", Stop::Natural, [1]),
+        ("length", Stop::Broken, [usize::MAX]),
     ] {
-        let calls = expected::calls(&example.input, plan.dialect(), completeness, &set);
+        let calls = expected::calls(&example.input, plan.dialect(), stop, &set);
         let heard = heard(&plan, &chunks(&example.input, &sizes), reason).heard;
         expected::check_rounds(&heard, [&*example.input], |_| calls.clone());
         readable = readable.max(calls.iter().flatten().count());

@@ -200,26 +200,24 @@ mod tests {
     use std::time::Duration;
 
     use plaincall_call::{
-        Arguments, Collector, EchoGuard, Effect, Foreign, Parameter, ParameterKind, ReplyCheck,
-        ToolSpec, Unclosed,
+        Arguments, EchoGuard, Effect, Foreign, Parameter, ParameterKind, ReplyCheck, ReplyItem,
+        ReplyReader, Stop, ToolSpec, Unclosed,
     };
     use plaincall_plan::{CallIndex, Outcome};
-    use plaincall_syntax::{ByteParser, Dialect};
+    use plaincall_syntax::Dialect;
 
     use super::Ears;
     use crate::conductor::{Conductor, Input};
     use crate::event::{AdmittedBy, RunEvent};
     use crate::held::HeldReason;
     use crate::policy::{Echoes, Policy};
-    use crate::reader::Reader;
     use crate::tool::Tool;
     use crate::toolbox::Toolbox;
-    use crate::turn::Stop;
     use crate::work::Ended;
 
     struct Play {
         conductor: Conductor,
-        reader: Reader,
+        reader: ReplyReader<Arc<Toolbox>>,
         guard: EchoGuard,
         is_emoji: bool,
     }
@@ -239,11 +237,9 @@ mod tests {
             let ears = Ears::new(guard.clone(), &policy);
             let mut conductor = Conductor::new(Arc::clone(&toolbox), policy, ears);
             conductor.is_heard = true;
-            let blank = ByteParser::new(&dialect).unwrap();
             let limits = plaincall_call::Limits::for_running();
-            let collector = Collector::new(limits);
             let check = ReplyCheck::new(&dialect, Unclosed::Reject).unwrap();
-            let reader = Reader::new(toolbox, dialect, blank, collector, check, &policy);
+            let reader = ReplyReader::new(&dialect, toolbox, check, limits).unwrap();
             Self {
                 conductor,
                 reader,
@@ -295,19 +291,20 @@ mod tests {
                     }
                 }
                 "turn" => {
-                    self.reader.open();
+                    self.reader.begin_reply();
                     Input::Open { calls: None }
                 }
                 "write" => {
-                    let mut read = Vec::new();
                     let text = self.text(rest);
-                    self.reader.feed(text.as_bytes(), None, &mut read);
+                    let read = self.reader.feed(&text).map(ReplyItem::into_owned).collect();
                     Input::Text { source: None, read }
                 }
                 "over" => {
-                    let (stop, mut read) = (Stop::Natural, Vec::new());
-                    self.reader.finish(stop, None, &mut read);
-                    Input::Over { stop, read }
+                    let end = self.reader.finish(Stop::Natural);
+                    Input::Over {
+                        stop: end.stop,
+                        read: end.items,
+                    }
                 }
                 "rule" => admit(AdmittedBy::Rule, None),
                 "always" => admit(AdmittedBy::Always, None),

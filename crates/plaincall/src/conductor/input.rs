@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Foreign};
+use plaincall_call::{Arguments, Foreign, ReplyItem, Stop};
 use plaincall_plan::CallIndex;
 
 use crate::event::{AdmittedBy, Teller};
-use crate::reader::Read;
 use crate::source::Source;
 use crate::submit::SubmittedArguments;
-use crate::turn::Stop;
 use crate::work::Ended;
 
 /// Something that happened outside.
@@ -30,10 +28,13 @@ pub(crate) enum Input {
     Text {
         /// `None` if nobody wants to know.
         source: Option<Source>,
-        read: Vec<Read>,
+        read: Vec<ReplyItem<'static>>,
     },
     /// The reply is over, and what its end says.
-    Over { stop: Stop, read: Vec<Read> },
+    Over {
+        stop: Stop,
+        read: Vec<ReplyItem<'static>>,
+    },
     /// A call was submitted, perhaps by the tool of another one.
     Submit {
         name: Arc<str>,

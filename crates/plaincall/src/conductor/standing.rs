@@ -227,6 +227,7 @@ impl Conductor {
         entry.times = times;
         entry.result = Some(CallResult {
             times,
+            call_error: entry.result.take().and_then(|result| result.call_error),
             ..recorded.clone()
         });
     }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, bind_arguments};
+use plaincall_call::{Arguments, CallError, Effect, bind_arguments};
 use plaincall_plan::{CallIndex, Outcome, State};
 use tokio::task::{self, JoinError};
 use tokio::time::{Instant, sleep, timeout};
@@ -16,7 +16,6 @@ use crate::conductor::Input;
 use crate::context::Context;
 use crate::event::{AdmittedBy, Resumed, RunEvent};
 use crate::gate::{Decision, ReadOnly, Request, Settlement};
-use crate::reader::wrong_arguments;
 use crate::replay::Replayed;
 use crate::rules::Verdict;
 use crate::tool::BoxError;
@@ -151,7 +150,7 @@ impl Driver {
                         call,
                         reason: format!(
                             "the arguments were changed before the call ran, and are not right now: {}",
-                            wrong_arguments(&problems)
+                            CallError::Arguments(problems)
                         ),
                     },
                     None => return,

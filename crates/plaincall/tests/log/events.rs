@@ -402,6 +402,7 @@ fn result(status: Status) -> CallResult {
         output: None,
         whole_bytes: None,
         error: None,
+        call_error: None,
         note: None,
         untrusted: None,
         because: None,

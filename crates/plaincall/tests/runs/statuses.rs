@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall::call::NotRun;
+use plaincall::call::{CallError, MissingEnd};
 use plaincall::{Command, Dialect, Run, RunBuilder, Stop, Tool, ToolSpec, Toolbox, Unclosed};
 
 use crate::runs::scene::{builder, check, check_errors, errors, play, shown, written};
@@ -166,8 +166,11 @@ async fn calls_that_the_text_ends() {
     let emoji = "🛠️[sleep 1]";
     let custom = Dialect::block().start("<<<").end(">>>").arg("@@");
     let keyed = Dialect::auto().keyed("k1");
-    let rejected = |reason: &NotRun, marker: &str| format!("rejected: {}", reason.sentence(marker));
-    let again = |marker: &str| rejected(&NotRun::Truncated, marker);
+    let rejected = |why: MissingEnd, marker: &str| {
+        let end_marker = marker.to_owned();
+        format!("rejected: {}", CallError::NotClosed { why, end_marker })
+    };
+    let again = |marker: &str| rejected(MissingEnd::Truncated, marker);
     let plain = |text, stop| Cut {
         builder: builder(),
         text,
@@ -184,7 +187,7 @@ async fn calls_that_the_text_ends() {
         ),
         &format!(
             "{} | {}",
-            rejected(&NotRun::EndedByNextCall, "!!!GADGET_END"),
+            rejected(MissingEnd::EndedByNextCall, "!!!GADGET_END"),
             again("!!!GADGET_END")
         ),
     )
@@ -207,7 +210,7 @@ async fn calls_that_the_text_ends() {
         &again("!!!GADGET_ENDk1"),
     )
     .await;
-    let not_closed = &rejected(&NotRun::NoEndMarker, "🛠️[/end]");
+    let not_closed = &rejected(MissingEnd::NoEndMarker, "🛠️[/end]");
     check(plain(emoji, Stop::Natural), not_closed).await;
     check(plain(emoji, Stop::Broken), not_closed).await;
     let unclosed = |text, stop| Cut {
@@ -222,7 +225,7 @@ async fn calls_that_the_text_ends() {
     // A pointer line that is cut, and a marker that may have swallowed another call.
     check(
         plain("!!!GADGET_START:sleep\n!!!ARG:m", Stop::Natural),
-        "rejected: Pointer line cut off: m",
+        "rejected: wrong arguments: Pointer line cut off: m",
     )
     .await;
     check(
@@ -230,7 +233,7 @@ async fn calls_that_the_text_ends() {
             "!!!GADGET_START:sleep\n!!!ARG:ms\n1 !!!GADGET_START:sleep\n",
             Stop::Natural,
         ),
-        &rejected(&NotRun::MarkerInside, "!!!GADGET_END"),
+        &rejected(MissingEnd::MarkerInside, "!!!GADGET_END"),
     )
     .await;
     check(plain("!!!GADGET_START:sleep", Stop::Natural), "").await;

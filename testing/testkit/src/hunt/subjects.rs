@@ -1,10 +1,10 @@
 //! What is held against a text: all that reads what a model, a user or a server wrote.
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Completeness, Document, EchoGuard, Foreign, JsonStream,
-    Limits, ModelText, PassageBuilder, ReplyCheck, ToolCall, ToolSet, ToolSpec, Unclosed,
-    UnknownShape, bind, bind_arguments, coerce, flatten, nearest_name, openai_calls, parse_json,
-    read_tool_definitions, repair_reply,
+    Arguments, Collected, Collector, Document, EchoGuard, Foreign, JsonStream, Limits, ModelText,
+    PassageBuilder, ReplyCheck, Stop, ToolCall, ToolSet, ToolSpec, Unclosed, UnknownShape, bind,
+    bind_arguments, coerce, flatten, nearest_name, openai_calls, parse_json, read_tool_definitions,
+    repair_reply,
 };
 use plaincall_syntax::{
     ByteParser, Call, Dialect, EscapeState, Escaper, Event, Parser, Syntax, near_misses, render,
@@ -147,7 +147,7 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
         }),
         subject("the repair of a reply", move |input| {
             let reply = ModelText::new(&*input.text);
-            drop(repair_reply(&reply, &[&known], &replied));
+            drop(repair_reply(&reply, &[&known][..], &replied));
         }),
     ];
     if let Some(syntax) = dialect.syntax() {
@@ -281,7 +281,7 @@ fn document(text: &str, dialect: &Dialect) {
         drop(openai_calls(
             &document,
             ReplyCheck::new(dialect, Unclosed::Run).expect(WORKS),
-            Completeness::Complete,
+            Stop::Natural,
             tools,
         ));
     }

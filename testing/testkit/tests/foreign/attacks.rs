@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use plaincall_call::{
-    Completeness, Document, Echo, EchoGuard, Effect, Foreign, MayRun, ModelText, NotRun, OwnText,
-    Passage, PassageBuilder, ReplyCheck, ToolCall, ToolSpec, Unclosed,
+    CallError, Document, Echo, EchoGuard, Effect, Foreign, ModelText, OwnText, Passage,
+    PassageBuilder, ReplyCheck, Stop, ToolCall, ToolSpec, Unclosed,
 };
 use plaincall_syntax::{Dialect, near_misses};
 use serde::Deserialize;
@@ -207,8 +207,8 @@ impl Attack {
             panic!("{}: {} calls in the reply", self.id, calls.len());
         };
         let mut check = ReplyCheck::new(dialect, Unclosed::Reject).expect(&self.id);
-        let verdict = check.may_run(call, None, Completeness::Complete);
-        assert_eq!(verdict, Ok(MayRun::Yes), "{}", self.id);
+        let verdict = check.may_run(call, None, Stop::Natural);
+        assert_eq!(verdict, Ok(None), "{}", self.id);
         (*call).clone()
     }
 
@@ -264,9 +264,9 @@ impl Attack {
                 let document = Document::parse(&self.reply, &dialect).expect(id);
                 let call = document.calls().next().expect(id);
                 let mut check = ReplyCheck::new(&dialect, Unclosed::Run).expect(id);
-                let verdict = check.may_run(call, None, Completeness::Complete);
+                let verdict = check.may_run(call, None, Stop::Natural);
                 assert!(
-                    matches!(verdict, Err(NotRun::Wrong(_))),
+                    matches!(verdict, Err(CallError::Malformed(_))),
                     "{id}: {verdict:?}"
                 );
                 let visible = self

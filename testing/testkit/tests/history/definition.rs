@@ -1,9 +1,8 @@
 //! The examples of `spec/history.md` and `spec/repair.md`.
 
 use plaincall_call::{
-    CallStatus, Completeness, Document, Fault, Foreign, MayRun, ModelText, PastCall, ReplyCheck,
-    ToldResult, ToolSpec, TurnPart, Unclosed, bind, history, read_tool_definitions, repair,
-    repair_reply, results,
+    CallStatus, Document, Foreign, ModelText, PastCall, ReplyCheck, Stop, ToldResult, ToolSpec,
+    TurnPart, Unclosed, history, read_tool_definitions, repair, repair_reply, results,
 };
 use plaincall_testkit::examples;
 use plaincall_testkit::foreign::{breach, dialect};
@@ -72,30 +71,21 @@ fn told(content: &str, words: &str) -> String {
 fn message(reply: &str, words: &str, tools: &[ToolSpec]) -> String {
     let is_cut = words.contains(" cut-off");
     let dialect = dialect(&words.replace(" cut-off", ""));
-    let completeness = if is_cut {
-        Completeness::Truncated
-    } else {
-        Completeness::Complete
-    };
+    let stop = if is_cut { Stop::Broken } else { Stop::Natural };
     let tools: Vec<&ToolSpec> = tools.iter().collect();
     let document = Document::parse(reply, &dialect).expect("a dialect that works");
-    let mut check = ReplyCheck::new(&dialect, Unclosed::Reject).expect("a dialect that works");
+    let check = ReplyCheck::new(&dialect, Unclosed::Reject).expect("a dialect that works");
+    let mut check = check.without_gate();
     for call in document.calls() {
-        let tool = tools.iter().find(|tool| tool.name == call.name);
-        let may_run = check.may_run(call, tool.copied(), completeness);
-        let may_run = may_run.and_then(MayRun::unless_held);
-        let problems = tool.and_then(|tool| bind(tool, call).err());
-        let fault = match (&may_run, tool, &problems) {
-            (Err(reason), ..) => Fault::NotRun(reason),
-            (Ok(()), None, _) => Fault::UnknownTool,
-            (Ok(()), Some(_), Some(problems)) => Fault::Arguments(problems),
-            (Ok(()), Some(_), None) => continue,
+        let Err(error) = check.bind(call, &tools[..], stop) else {
+            continue;
         };
-        let passage = repair(call, fault, &tools, &dialect).expect("a dialect that works");
+        let passage = repair([(call, &error)], &tools[..], &dialect);
+        let passage = passage.expect("a dialect that works");
         assert_eq!(breach(&passage, &dialect), None);
         return passage.into_text();
     }
-    let passage = repair_reply(&ModelText::new(reply), &tools, &dialect);
+    let passage = repair_reply(&ModelText::new(reply), &tools[..], &dialect);
     let passage = passage.expect("a dialect that works").expect("near misses");
     assert_eq!(breach(&passage, &dialect), None);
     passage.into_text()

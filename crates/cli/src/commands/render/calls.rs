@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plaincall_call::{Syntax, ToolSet, flatten, parse_json};
+use plaincall_call::{Syntax, ToolLookup as _, ToolSet, flatten, parse_json};
 use plaincall_syntax::{Call, Dialect};
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Completeness, JsonStream, Limits, MayRun, NotRun, ReplyCheck,
-    Shape, ToolCall, ToolSet, UnknownShape,
+    Arguments, CallError, Collected, Collector, JsonStream, Limits, ReplyCheck, Shape, Stop,
+    ToolCall, ToolSet, UnknownShape,
 };
 use plaincall_syntax::{Dialect, Event};
 use serde_json::json;
@@ -39,10 +39,9 @@ impl Stream {
         let input = Input::open(file)?;
         let mut parser = parser(&self.dialect)?;
         let mut run = Run {
-            dialect: &self.dialect,
             tools: self.tools.as_ref(),
-            completeness: input.completeness(self.is_complete),
-            check: reply_check(&self.dialect)?,
+            stop: input.stop(self.is_complete),
+            check: reply_check(&self.dialect)?.without_gate(),
             collector: Collector::new(Limits::for_reading()),
             open: None,
             count: 0,
@@ -65,9 +64,8 @@ impl Stream {
 
 /// One text.
 struct Run<'t> {
-    dialect: &'t Dialect,
     tools: Option<&'t ToolSet>,
-    completeness: Completeness,
+    stop: Stop,
     check: ReplyCheck,
     collector: Collector,
     open: Option<JsonStream<&'t dyn Shape>>,
@@ -137,15 +135,19 @@ impl Run<'_> {
     /// # Errors
     /// Says why the call would not be run.
     fn bound(&mut self, call: &ToolCall) -> Result<Arguments, String> {
-        let tool = self.tools.and_then(|tools| tools.get(&call.name));
-        let may_run = self.check.may_run(call, tool, self.completeness);
-        match (may_run.and_then(MayRun::unless_held), self.tools) {
-            // Binding finds everything that is wrong.
-            (Ok(()) | Err(NotRun::Wrong(_)), Some(tools)) => {
-                tools.bind(call).map_err(|problems| sentences(&problems))
+        let bound = match self.tools {
+            Some(tools) => {
+                let bound = self.check.bind(call, tools, self.stop);
+                bound.map(|bound| Arguments::clone(&bound.arguments))
             }
-            (Ok(()), None) => Ok(call.arguments.clone()),
-            (Err(reason), _) => Err(reason.sentence(&self.dialect.end_marker(call.syntax))),
-        }
+            None => {
+                let may_run = self.check.may_run(call, None, self.stop);
+                may_run.map(|_| call.arguments.clone())
+            }
+        };
+        bound.map_err(|error| match error {
+            CallError::Arguments(problems) => sentences(&problems),
+            other => other.to_string(),
+        })
     }
 }

@@ -3,10 +3,7 @@
 use std::path::Path;
 
 use plaincall::{Declared, RejectReason, dependency_faults};
-use plaincall_call::{
-    Completeness, Fault, MayRun, ModelText, NotRun, Problem, ReplyCheck, ToolCall, ToolSet,
-    ToolSpec, repair, repair_reply,
-};
+use plaincall_call::{CallError, ModelText, ToolSet, repair, repair_reply};
 use plaincall_syntax::Dialect;
 
 use crate::commands::render::RenderOptions;
@@ -37,87 +34,43 @@ impl Mender {
 
     pub(super) fn file(&self, file: &Path, sink: &mut Sink<'_>) -> Outcome {
         let input = Input::open(file)?;
-        let completeness = input.completeness(self.is_complete);
+        let stop = input.stop(self.is_complete);
         let bytes = input.into_bytes()?;
         let document = read_bytes(&bytes, &self.dialect, None)?;
-        let tools: Vec<&ToolSpec> = self.tools.iter().collect();
-        let mut check = reply_check(&self.dialect)?;
-        let mut judged: Vec<Result<(), Wrong>> = document
+        let mut check = reply_check(&self.dialect)?.without_gate();
+        let mut errors: Vec<Option<CallError>> = document
             .calls()
-            .map(|call| self.judge(call, &mut check, completeness))
+            .map(|call| check.bind(call, &self.tools, stop).err())
             .collect();
-        let declared = document
-            .calls()
-            .zip(&judged)
-            .map(|(call, judged)| Declared {
-                id: &call.id,
-                dependencies: &call.dependencies,
-                is_rejected: judged.is_err(),
-            });
+        let declared = document.calls().zip(&errors).map(|(call, error)| Declared {
+            id: &call.id,
+            dependencies: &call.dependencies,
+            is_rejected: error.is_some(),
+        });
         for (place, fault) in dependency_faults(declared) {
             // An unknown id may be one of an earlier reply.
-            if let Some(judged @ Ok(())) = judged.get_mut(place)
+            if let Some(error @ None) = errors.get_mut(place)
                 && !matches!(fault, RejectReason::UnknownIds { .. })
             {
-                *judged = Err(Wrong::Dependencies(fault.to_string()));
+                *error = Some(CallError::Dependencies(fault.to_string()));
             }
         }
         let mut status = Status::Good;
-        for (number, (call, judged)) in document.calls().zip(judged).enumerate() {
-            let Err(wrong) = judged else {
+        for (number, (call, error)) in document.calls().zip(&errors).enumerate() {
+            let Some(error) = error else {
                 continue;
             };
-            let fault = match &wrong {
-                Wrong::NotRun(reason) => Fault::NotRun(reason),
-                Wrong::Unknown => Fault::UnknownTool,
-                Wrong::Arguments(problems) => Fault::Arguments(problems),
-                Wrong::Dependencies(fault) => Fault::Dependencies(fault),
-            };
-            let told = repair(call, fault, &tools, &self.dialect);
-            let passage = told.map_err(|error| refused(&error))?;
+            let passage = repair([(call, error)], &self.tools, &self.dialect);
+            let passage = passage.map_err(|error| refused(&error))?;
             sink.piece(&format!("call {}", number + 1), passage.text().as_bytes())?;
             status = Status::Wrong;
         }
         let reply = String::from_utf8_lossy(&bytes);
-        let told = repair_reply(&ModelText::new(reply), &tools, &self.dialect);
+        let told = repair_reply(&ModelText::new(reply), &self.tools, &self.dialect);
         if let Some(passage) = told.map_err(|error| refused(&error))? {
             sink.piece("reply", passage.text().as_bytes())?;
             status = Status::Wrong;
         }
         Ok(status)
     }
-
-    /// Why the call would not be run.
-    fn judge(
-        &self,
-        call: &ToolCall,
-        check: &mut ReplyCheck,
-        completeness: Completeness,
-    ) -> Result<(), Wrong> {
-        let tool = self.tools.get(&call.name);
-        let may_run = check.may_run(call, tool, completeness);
-        let may_run = may_run.and_then(MayRun::unless_held);
-        if tool.is_none() {
-            return Err(match may_run {
-                Err(reason) => Wrong::NotRun(reason),
-                Ok(()) => Wrong::Unknown,
-            });
-        }
-        match may_run {
-            // Binding finds everything that is wrong.
-            Ok(()) | Err(NotRun::Wrong(_)) => {}
-            Err(reason) => return Err(Wrong::NotRun(reason)),
-        }
-        match self.tools.bind(call) {
-            Ok(_) => Ok(()),
-            Err(problems) => Err(Wrong::Arguments(problems)),
-        }
-    }
-}
-
-enum Wrong {
-    NotRun(NotRun),
-    Unknown,
-    Arguments(Vec<Problem>),
-    Dependencies(String),
 }

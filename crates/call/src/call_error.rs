@@ -1,0 +1,139 @@
+//! What is wrong with a call.
+
+use std::fmt;
+
+use crate::finding::Finding;
+use crate::suspect_marker::SuspectMarker;
+
+/// How many wrong arguments of a call its sentence names.
+const NAMED_IN_A_SENTENCE: usize = 8;
+
+/// Why a call is rejected because of what was written. Its `Display` is a sentence for the model, which says what is wrong
+/// and what to do; [`repair`](crate::repair()) is the whole message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallError {
+    /// No tool has its name; the sentence that names the tools there are.
+    UnknownTool(String),
+    /// Its arguments cannot be read; the first error of the text.
+    Malformed(String),
+    /// An earlier call of the reply has this id.
+    DuplicateId(String),
+    /// It has no end marker, or an earlier call has none.
+    NotClosed {
+        /// Why it is not run without one.
+        why: MissingEnd,
+        /// The end marker of its syntax.
+        end_marker: String,
+    },
+    /// It has an end marker, but a value contains what was probably meant as one, and nobody can be asked.
+    SuspectEnd {
+        /// What a value contains.
+        marker: SuspectMarker,
+        /// The end marker of its syntax.
+        end_marker: String,
+    },
+    /// This reasoning close marker follows it, and nothing opened the reasoning (`spec/common.md` 5.2).
+    MaybeReasoning(String),
+    /// Its arguments do not fit its tool: all that [`bind`](crate::bind) found.
+    Arguments(Vec<Finding>),
+    /// It names dependencies where there are no ids.
+    NoDependencies,
+    /// It depends on itself or on calls that wait for it: the sentence that says so.
+    Dependencies(String),
+    /// It depends on ids that no call has: the sentence that says so.
+    UnknownIds(String),
+}
+
+/// Why a call without an end marker is not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MissingEnd {
+    /// The text ended before its end marker, and is not known to be complete.
+    Truncated,
+    /// The emoji syntax always requires an end marker.
+    NoEndMarker,
+    /// The next call began before its end marker.
+    EndedByNextCall,
+    /// An earlier call of the reply has no end marker, so this one may be a quotation in it.
+    AfterUnclosed,
+    /// A value contains a marker or a near miss of one.
+    MarkerInside,
+}
+
+impl CallError {
+    /// Whether it is not known where the last value of the call ends.
+    pub(crate) fn is_about_its_end(&self) -> bool {
+        match self {
+            Self::NotClosed { why, .. } => *why != MissingEnd::AfterUnclosed,
+            Self::SuspectEnd { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownTool(sentence)
+            | Self::Malformed(sentence)
+            | Self::Dependencies(sentence)
+            | Self::UnknownIds(sentence) => formatter.write_str(sentence),
+            Self::DuplicateId(id) => write!(
+                formatter,
+                "an earlier call of this reply has the id `{id}` too: give every call an id of its own"
+            ),
+            Self::NotClosed { why, end_marker } => match why {
+                MissingEnd::Truncated => write!(
+                    formatter,
+                    "the text ended before this call was closed: write the whole call again and close it with `{end_marker}`"
+                ),
+                MissingEnd::NoEndMarker => write!(
+                    formatter,
+                    "this call is not closed: close every call with `{end_marker}`"
+                ),
+                MissingEnd::EndedByNextCall => write!(
+                    formatter,
+                    "this call is not closed, the next call began inside it: close every call with `{end_marker}` before you begin another one"
+                ),
+                MissingEnd::AfterUnclosed => write!(
+                    formatter,
+                    "an earlier call of this reply is not closed, so this call may be part of its text: close every call with `{end_marker}`, and write this one again only if it is a call of its own"
+                ),
+                MissingEnd::MarkerInside => write!(
+                    formatter,
+                    "this call is not closed and a value contains a marker or text like one, so it may contain other calls: close every call with `{end_marker}`"
+                ),
+            },
+            Self::SuspectEnd { marker, end_marker } => match marker.meant {
+                Some(_) => write!(
+                    formatter,
+                    "a line of a value looks like the end marker, so this call may have ended there: write it again, close it with exactly `{end_marker}`, and begin no line of a value like that"
+                ),
+                None => write!(
+                    formatter,
+                    "the body contains the start of another call, so this call may have ended before it: write both again and close every call with `{end_marker}`"
+                ),
+            },
+            Self::MaybeReasoning(close) => write!(
+                formatter,
+                "`{close}` is behind this call and nothing before it opened reasoning, so this call may be part of the reasoning: if it was meant, write it again"
+            ),
+            Self::Arguments(problems) => {
+                formatter.write_str("wrong arguments: ")?;
+                for (place, problem) in problems.iter().take(NAMED_IN_A_SENTENCE).enumerate() {
+                    let separator = if place == 0 { "" } else { "; " };
+                    write!(formatter, "{separator}{}", problem.message)?;
+                }
+                match problems.len().saturating_sub(NAMED_IN_A_SENTENCE) {
+                    0 => Ok(()),
+                    more => write!(formatter, "; and {more} more"),
+                }
+            }
+            Self::NoDependencies => formatter.write_str(
+                "it names calls to wait for, and no such calls are known: leave them out",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CallError {}

@@ -1,0 +1,388 @@
+//! A model's reply, piece by piece, as text, reasoning and validated calls.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use plaincall_syntax::{
+    ByteEvents, ByteParser, Code, Dialect, DialectError, Event, EventKind, Slot, Syntax,
+};
+
+use crate::call::ToolCall;
+use crate::call_error::CallError;
+use crate::collector::{Collected, Collector, Started};
+use crate::history::invented::InventedResults;
+use crate::limits::Limits;
+use crate::may_run::{Bound, ReplyCheck};
+use crate::stop::Stop;
+use crate::tool::lookup::ToolLookup;
+
+/// Reads the replies of one conversation: text or bytes in, [`ReplyItem`]s out, while the model still writes.
+///
+/// Each call is validated once, when it ends: whether it may run (`spec/common.md` 10) and whether its arguments fit its
+/// tool. The same bytes read the same however they are cut; neighbouring pieces of text and of arguments join.
+///
+/// ```
+/// use plaincall_call::{
+///     Limits, Parameter, ParameterKind, ReplyCheck, ReplyItem, ReplyReader, Stop, ToolSet, ToolSpec, Unclosed,
+/// };
+/// use plaincall_syntax::Dialect;
+///
+/// let wait = ToolSpec::new("wait").parameter(Parameter::new("seconds", ParameterKind::Integer));
+/// let dialect = Dialect::block();
+/// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
+/// let mut reader = ReplyReader::new(&dialect, ToolSet::new([wait])?, check, Limits::for_running())?;
+///
+/// let mut calls = Vec::new();
+/// for chunk in ["I wait.\n!!!GADGET_START:wait\n!!!AR", "G:seconds\n5\n!!!GADGET_END\n"] {
+///     for item in reader.feed(chunk) {
+///         if let ReplyItem::Call { call, bound } = item {
+///             calls.push(format!("{} {}", call.name, bound?.arguments.to_value()));
+///         }
+///     }
+/// }
+/// assert_eq!(calls, [r#"wait {"seconds":5}"#]);
+/// let end = reader.finish(Stop::Natural);
+/// assert!(end.items.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct ReplyReader<T> {
+    /// A parser that has read nothing.
+    blank: ByteParser,
+    /// The parser of the present reply; `None` when it is over.
+    parser: Option<ByteParser>,
+    state: State<T>,
+}
+
+/// Part of a reply.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ReplyItem<'c> {
+    /// Text outside calls, without results that the model invents (`spec/history.md` 5).
+    Text(Cow<'c, str>),
+    /// Reasoning of the model.
+    Reasoning(Cow<'c, str>),
+    /// A call begins: its header has been read.
+    CallStart(Started),
+    /// Part of a value of a call.
+    ArgumentDelta {
+        /// The call's place in the order of appearance.
+        call: usize,
+        /// The pointer of the argument, as written; `None` for a body.
+        pointer: Option<Arc<str>>,
+        /// The text.
+        text: Cow<'c, str>,
+    },
+    /// A call has ended.
+    Call {
+        /// The call as written.
+        call: Arc<ToolCall>,
+        /// What its tool gets, or why it is rejected.
+        bound: Result<Bound, CallError>,
+    },
+    /// A reasoning close marker that nothing opened: the calls from this place on may be part of the reasoning, so they are
+    /// rejected if they have not run (`spec/common.md` 5.2).
+    MaybeReasoning {
+        /// The place of the first of them.
+        from: usize,
+        /// Why.
+        error: CallError,
+    },
+    /// The event of the parser, behind the [`CallStart`](Self::CallStart) that it gives and before all else
+    /// ([`ReplyReader::with_events`]).
+    Event(Event<'c>),
+}
+
+impl ReplyItem<'_> {
+    /// The same item with text of its own.
+    pub fn into_owned(self) -> ReplyItem<'static> {
+        match self {
+            Self::Text(text) => ReplyItem::Text(Cow::Owned(text.into_owned())),
+            Self::Reasoning(text) => ReplyItem::Reasoning(Cow::Owned(text.into_owned())),
+            Self::CallStart(started) => ReplyItem::CallStart(started),
+            Self::ArgumentDelta {
+                call,
+                pointer,
+                text,
+            } => ReplyItem::ArgumentDelta {
+                call,
+                pointer,
+                text: Cow::Owned(text.into_owned()),
+            },
+            Self::Call { call, bound } => ReplyItem::Call { call, bound },
+            Self::MaybeReasoning { from, error } => ReplyItem::MaybeReasoning { from, error },
+            Self::Event(event) => ReplyItem::Event(event.into_owned()),
+        }
+    }
+}
+
+/// The end of a reply.
+#[derive(Clone, Debug)]
+pub struct ReplyEnd {
+    /// How it ended.
+    pub stop: Stop,
+    /// Its last items.
+    pub items: Vec<ReplyItem<'static>>,
+}
+
+impl<T: ToolLookup> ReplyReader<T> {
+    /// A reader for replies in `dialect`, at the beginning of the first.
+    ///
+    /// # Errors
+    /// Refuses a dialect that cannot work.
+    pub fn new(
+        dialect: &Dialect,
+        tools: T,
+        check: ReplyCheck,
+        limits: Limits,
+    ) -> Result<Self, DialectError> {
+        let blank = ByteParser::new(dialect)?;
+        let close = dialect
+            .reasoning_markers()
+            .map(|[_, close]| close.to_owned());
+        Ok(Self {
+            parser: Some(blank.clone()),
+            blank,
+            state: State {
+                tools,
+                check,
+                close,
+                collector: Collector::new(limits),
+                invented: Some(InventedResults::default()),
+                has_events: false,
+                call: 0,
+                pointer: None,
+                doubtful_from: 0,
+            },
+        })
+    }
+
+    /// Also returns the parser's events as items, and leaves invented results in the text: for who forwards a reply as it
+    /// was written.
+    #[must_use]
+    pub fn with_events(mut self) -> Self {
+        self.state.has_events = true;
+        self.state.invented = None;
+        self
+    }
+
+    /// The same reader, as it is, for other tools.
+    pub fn with_tools<U: ToolLookup>(&self, tools: U) -> ReplyReader<U> {
+        ReplyReader {
+            blank: self.blank.clone(),
+            parser: self.parser.clone(),
+            state: self.state.with_tools(tools),
+        }
+    }
+
+    /// Begins the next reply of the conversation: ids may be used again, numbering goes on.
+    pub fn begin_reply(&mut self) {
+        let state = &mut self.state;
+        state.collector.begin_turn();
+        state.check.begin_reply();
+        state.doubtful_from = state.collector.calls();
+        if let Some(invented) = &mut state.invented {
+            *invented = InventedResults::default();
+        }
+        self.parser = Some(self.blank.clone());
+    }
+
+    /// Takes the next piece of the reply: text, or bytes that may cut a character. What the iterator is not asked for is
+    /// read when it is dropped. Behind the end of a reply nothing is read.
+    pub fn feed<'r, 'c>(
+        &'r mut self,
+        chunk: &'c (impl AsRef<[u8]> + ?Sized),
+    ) -> ReplyItems<'r, 'c, T> {
+        let events = self.parser.as_mut();
+        ReplyItems {
+            events: events.map(|parser| parser.feed(chunk.as_ref())),
+            state: &mut self.state,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Ends the reply.
+    pub fn finish(&mut self, stop: Stop) -> ReplyEnd {
+        let mut waiting = VecDeque::new();
+        if let Some(parser) = self.parser.take() {
+            for event in parser.finish() {
+                self.state.take(event, stop, &mut waiting);
+            }
+            self.state.end_text(&mut waiting);
+        }
+        ReplyEnd {
+            stop,
+            items: waiting.into(),
+        }
+    }
+
+    /// The tools.
+    pub const fn tools(&self) -> &T {
+        &self.state.tools
+    }
+
+    /// How many calls have begun, over all replies.
+    pub fn calls(&self) -> usize {
+        self.state.collector.calls()
+    }
+
+    /// The syntax of the present reply, once its first call has been read.
+    pub fn syntax(&self) -> Option<Syntax> {
+        self.parser.as_ref().and_then(ByteParser::syntax)
+    }
+}
+
+impl<T> fmt::Debug for ReplyReader<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ReplyReader")
+            .field("calls", &self.state.collector.calls())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The items of one chunk. See [`ReplyReader::feed`].
+#[must_use = "reading ends when it is dropped, and the items are lost"]
+pub struct ReplyItems<'r, 'c, T: ToolLookup> {
+    events: Option<ByteEvents<'r, 'c>>,
+    state: &'r mut State<T>,
+    waiting: VecDeque<ReplyItem<'c>>,
+}
+
+impl<'c, T: ToolLookup> Iterator for ReplyItems<'_, 'c, T> {
+    type Item = ReplyItem<'c>;
+
+    fn next(&mut self) -> Option<ReplyItem<'c>> {
+        while self.waiting.is_empty() {
+            let event = self.events.as_mut()?.next()?;
+            // What ends while the text still arrives does not end with the text.
+            self.state.take(event, Stop::Broken, &mut self.waiting);
+        }
+        self.waiting.pop_front()
+    }
+}
+
+impl<T: ToolLookup> Drop for ReplyItems<'_, '_, T> {
+    fn drop(&mut self) {
+        while self.next().is_some() {}
+    }
+}
+
+impl<T: ToolLookup> fmt::Debug for ReplyItems<'_, '_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ReplyItems").finish_non_exhaustive()
+    }
+}
+
+/// All but the parser.
+#[derive(Clone)]
+struct State<T> {
+    tools: T,
+    check: ReplyCheck,
+    /// The reasoning close marker, if reasoning counts.
+    close: Option<String>,
+    collector: Collector,
+    /// `None` if invented results stay in the text.
+    invented: Option<InventedResults>,
+    has_events: bool,
+    /// The call that is being written.
+    call: usize,
+    /// The argument that is being written.
+    pointer: Option<Arc<str>>,
+    /// The first call that a stray close marker makes doubtful (`spec/common.md` 5.2).
+    doubtful_from: usize,
+}
+
+impl<T> State<T> {
+    fn with_tools<U>(&self, tools: U) -> State<U> {
+        State {
+            tools,
+            check: self.check.clone(),
+            close: self.close.clone(),
+            collector: self.collector.clone(),
+            invented: self.invented.clone(),
+            has_events: self.has_events,
+            call: self.call,
+            pointer: self.pointer.clone(),
+            doubtful_from: self.doubtful_from,
+        }
+    }
+
+    /// No more text comes before the next call or the end.
+    fn end_text(&mut self, items: &mut VecDeque<ReplyItem<'_>>) {
+        let rest = self.invented.as_mut().map(InventedResults::rest);
+        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+            items.push_back(ReplyItem::Text(Cow::Owned(rest)));
+        }
+    }
+
+    fn text<'c>(&mut self, text: Cow<'c, str>) -> Cow<'c, str> {
+        let Some(invented) = &mut self.invented else {
+            return text;
+        };
+        match invented.text(&text) {
+            Cow::Borrowed(left) if left.len() == text.len() => text,
+            left => Cow::Owned(left.into_owned()),
+        }
+    }
+
+    /// Notes a reasoning marker that does not count.
+    fn stray_marker(&mut self, code: Code, items: &mut VecDeque<ReplyItem<'_>>) {
+        if !matches!(code, Code::StrayReasoningOpen | Code::StrayReasoningClose) {
+            return;
+        }
+        let calls = self.collector.calls();
+        let is_close = code == Code::StrayReasoningClose && self.doubtful_from < calls;
+        if let Some(close) = self.close.as_ref().filter(|_| is_close) {
+            items.push_back(ReplyItem::MaybeReasoning {
+                from: self.doubtful_from,
+                error: CallError::MaybeReasoning(close.clone()),
+            });
+        }
+        self.doubtful_from = calls;
+    }
+}
+
+impl<T: ToolLookup> State<T> {
+    fn take<'c>(&mut self, event: Event<'c>, stop: Stop, items: &mut VecDeque<ReplyItem<'c>>) {
+        let collected = self.collector.push(&event);
+        if let Some(Collected::Started(started)) = &collected {
+            self.end_text(items);
+            if let Some(invented) = &mut self.invented {
+                invented.call(&started.name);
+            }
+            self.call = started.index;
+            items.push_back(ReplyItem::CallStart(started.clone()));
+        }
+        if self.has_events {
+            items.push_back(ReplyItem::Event(event.clone()));
+        }
+        match event.kind {
+            EventKind::Text(text) => {
+                let text = self.text(text.into_cow());
+                if !text.is_empty() {
+                    items.push_back(ReplyItem::Text(text));
+                }
+            }
+            EventKind::Reasoning(text) => items.push_back(ReplyItem::Reasoning(text.into_cow())),
+            EventKind::ValueStart(Slot::Argument(pointer)) => {
+                self.pointer = Some(pointer.as_str().into());
+            }
+            EventKind::ValueStart(Slot::Body) => self.pointer = None,
+            EventKind::ValueDelta(text) => items.push_back(ReplyItem::ArgumentDelta {
+                call: self.call,
+                pointer: self.pointer.clone(),
+                text: text.into_cow(),
+            }),
+            EventKind::Diagnostic(diagnostic) => self.stray_marker(diagnostic.code, items),
+            _ => {}
+        }
+        if let Some(Collected::Finished(call)) = collected {
+            let bound = self.check.bind(&call, &self.tools, stop);
+            let call = Arc::from(call);
+            items.push_back(ReplyItem::Call { call, bound });
+        }
+    }
+}

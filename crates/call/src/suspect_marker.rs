@@ -1,0 +1,70 @@
+//! Text in a call that was probably meant to end it.
+
+use std::fmt;
+use std::ops::Range;
+
+use plaincall_syntax::Syntax;
+use serde::{Deserialize, Serialize};
+
+use crate::call::ToolCall;
+use crate::nearest::shortened;
+
+/// The longest suspect text that is kept, in bytes.
+const LONGEST_FOUND: usize = 120;
+
+/// Text in a call that was probably meant to end it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SuspectMarker {
+    /// The text; its beginning if it is long.
+    pub found: String,
+    /// The end marker that was probably meant. `None` for a start marker, in front of which the end marker is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meant: Option<String>,
+    /// Its line, counted from the header of the call, which is line 1.
+    pub line: usize,
+    /// The pointer of the argument that contains it, in the block syntax.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
+}
+
+impl SuspectMarker {
+    /// The text at this place behind the header of a call.
+    pub(crate) fn new(call: &ToolCall, place: Range<usize>, meant: Option<String>) -> Self {
+        let raw = call.raw();
+        let before = raw.get(..place.start).unwrap_or_default();
+        let found = raw.get(place).unwrap_or_default();
+        // Where bytes that are not UTF-8 were replaced, places inside the call are not known.
+        let is_exact = call.source().map(str::len) == Some(call.span.len());
+        let at = call.header_span.end + before.len();
+        let mut arguments = call.arguments.iter();
+        let argument = arguments.find(|one| is_exact && one.span.range().contains(&at));
+        Self {
+            found: shortened(found.trim_end(), LONGEST_FOUND).into_owned(),
+            meant,
+            line: before.matches('\n').count() + if call.syntax == Syntax::Block { 2 } else { 1 },
+            pointer: argument.map(|one| one.pointer.to_owned()),
+        }
+    }
+}
+
+/// One sentence without a full stop, for people: what was found, where, and what was meant.
+impl fmt::Display for SuspectMarker {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {} of the call", self.line)?;
+        if let Some(pointer) = &self.pointer {
+            write!(formatter, ", in `{pointer}`")?;
+        }
+        match &self.meant {
+            Some(meant) => write!(
+                formatter,
+                ": `{}` looks like the end marker `{meant}`",
+                self.found
+            ),
+            None => write!(
+                formatter,
+                ": `{}` begins a call, so the end marker before it may be missing",
+                self.found
+            ),
+        }
+    }
+}

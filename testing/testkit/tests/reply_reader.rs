@@ -1,0 +1,174 @@
+//! The reader of replies: how a reply is cut makes no difference, and its calls are those of the whole text.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
+
+use std::collections::BTreeMap;
+
+use plaincall_call::{
+    Bound, CallError, Document, Effect, Limits, Parameter, ParameterKind, ReplyCheck, ReplyItem,
+    ReplyReader, Stop, ToolSet, ToolSpec, Unclosed,
+};
+use plaincall_oracle::captures;
+use plaincall_syntax::Dialect;
+
+const WORKS: &str = "a dialect that works";
+const STOPS: [Stop; 3] = [Stop::Natural, Stop::EndOfFile, Stop::Broken];
+
+/// Tools for some of the calls of a document, which take some of their arguments.
+fn tools(document: &Document) -> ToolSet {
+    let mut specs: BTreeMap<String, ToolSpec> = BTreeMap::new();
+    for call in document.calls().filter(|call| call.name.len() % 5 > 0) {
+        let spec = specs.entry(call.name.clone()).or_insert_with(|| {
+            let names = call.arguments.iter().map(|one| one.pointer);
+            let names = names.filter(|name| !name.contains(['/', '~']) && name.len() % 4 > 0);
+            let parameters =
+                names.map(|name| Parameter::new(name, ParameterKind::String).optional());
+            parameters.fold(ToolSpec::new(&*call.name), ToolSpec::parameter)
+        });
+        if call.index % 2 == 0 {
+            *spec = spec.clone().effect(Effect::Read);
+        }
+    }
+    ToolSet::new(specs.into_values()).expect("names that differ")
+}
+
+/// A call as a line.
+fn call_line(index: usize, bound: Result<&Bound, &CallError>) -> String {
+    let bound = bound.map(|bound| (bound.tool, bound.arguments.to_value(), &bound.held));
+    format!("call: {index} {bound:?}")
+}
+
+/// The items as lines; neighbouring text and deltas join. The parser's events are left out.
+fn lines<'i>(items: impl Iterator<Item = ReplyItem<'i>>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut last = String::new();
+    for item in items {
+        let (kind, text) = match &item {
+            ReplyItem::Text(text) => ("text".to_owned(), text),
+            ReplyItem::Reasoning(text) => ("reasoning".to_owned(), text),
+            ReplyItem::ArgumentDelta {
+                call,
+                pointer,
+                text,
+            } => (format!("{call} {pointer:?}"), text),
+            ReplyItem::Event(_) => continue,
+            ReplyItem::Call { call, bound } => {
+                lines.push(call_line(call.index, bound.as_ref()));
+                last.clear();
+                continue;
+            }
+            other => {
+                lines.push(format!("{other:?}"));
+                last.clear();
+                continue;
+            }
+        };
+        match lines.last_mut().filter(|_| last == kind) {
+            Some(line) => line.push_str(text),
+            None if text.is_empty() => continue,
+            None => lines.push(format!("{kind}: {text}")),
+        }
+        last = kind;
+    }
+    lines
+}
+
+fn read(reader: &ReplyReader<ToolSet>, chunks: &[&[u8]], stop: Stop) -> Vec<String> {
+    let mut reader = reader.clone();
+    let mut items: Vec<ReplyItem<'static>> = Vec::new();
+    for chunk in chunks {
+        items.extend(reader.feed(chunk).map(ReplyItem::into_owned));
+    }
+    items.extend(reader.finish(stop).items);
+    lines(items.into_iter())
+}
+
+/// Compares cuts of a text, and its calls with those of the document.
+fn check(text: &str, dialect: &Dialect) {
+    let document = Document::parse(text, dialect).expect(WORKS);
+    let tools = tools(&document);
+    let rule = ReplyCheck::new(dialect, Unclosed::Reject).expect(WORKS);
+    let limits = Limits::for_reading();
+    let reader = ReplyReader::new(dialect, tools.clone(), rule.clone(), limits).expect(WORKS);
+    for stop in STOPS {
+        let whole = read(&reader, &[text.as_bytes()], stop);
+        let mut rule = rule.clone();
+        let calls: Vec<String> = document
+            .calls()
+            .map(|call| call_line(call.index, rule.bind(call, &tools, stop).as_ref()))
+            .collect();
+        let is_call = |line: &&String| line.starts_with("call: ");
+        let read_calls: Vec<&String> = whole.iter().filter(is_call).collect();
+        if calls.iter().all(|call| whole.contains(call)) {
+            assert!(read_calls.len() >= calls.len(), "{text}");
+        } else {
+            panic!("{text}\n{calls:#?}\n{whole:#?}");
+        }
+        let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+        assert_eq!(read(&reader, &bytes, stop), whole, "{text}");
+        let with_events = read(&reader.clone().with_events(), &bytes, stop);
+        let only = |lines: &[String]| -> Vec<String> {
+            let not_text = |line: &&String| !line.starts_with("text: ");
+            lines.iter().filter(not_text).cloned().collect()
+        };
+        assert_eq!(only(&with_events), only(&whole), "{text}");
+        if stop == Stop::Natural {
+            let step = text.len() / 40 + 1;
+            for cut in (0..text.len()).step_by(step) {
+                let (left, right) = text.as_bytes().split_at(cut);
+                assert_eq!(read(&reader, &[left, right], stop), whole, "{cut} {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn cuts_make_no_difference() {
+    let captures = captures::of_the_specification();
+    for capture in captures.iter().chain(&captures::transcripts()) {
+        for dialect in &capture.dialects {
+            check(&capture.text, dialect);
+            let with_reasoning = dialect.clone().reasoning("<think>", "</think>");
+            check(&capture.text, &with_reasoning);
+        }
+    }
+    for text in [
+        "<think>a</think>b!!!GADGET_START:A\n!!!GADGET_END</think>c<think>",
+        "!!!GADGET_START:add\n!!!GADGET_END\nResult 1 of 1: tool add\nOutput: 5\n!!!GADGET_START:add\n!!!GADGET_END\nResult",
+        "a\u{1F6E0}\u{FE0F}[x y]\nz\u{1F6E0}\u{FE0F}[/end]b",
+    ] {
+        check(text, &Dialect::auto().reasoning("<think>", "</think>"));
+    }
+}
+
+/// Bytes that are no UTF-8 become the same text, and the second reply of a conversation goes on with the numbers.
+#[test]
+fn bytes_and_replies() {
+    let dialect = Dialect::block();
+    let rule = ReplyCheck::new(&dialect, Unclosed::Reject).expect(WORKS);
+    let mut reader =
+        ReplyReader::new(&dialect, ToolSet::default(), rule, Limits::for_running()).expect(WORKS);
+    let text = b"caf\xE9 \xF0\x9F\n!!!GADGET_START:A:a\n!!!GADGET_END\n\xC3";
+    let whole = read(&reader, &[text], Stop::Natural);
+    let bytes: Vec<&[u8]> = text.chunks(1).collect();
+    assert_eq!(read(&reader, &bytes, Stop::Natural), whole);
+    assert_eq!(whole.first().expect("text"), "text: caf\u{FFFD} \u{FFFD}\n");
+
+    // Items that nobody asks for are read all the same.
+    drop(reader.feed(text));
+    assert_eq!(reader.calls(), 1);
+    reader.finish(Stop::Natural);
+    assert_eq!(reader.feed(text).count(), 0, "the reply is over");
+    reader.begin_reply();
+    let second = lines(reader.feed(text));
+    assert!(
+        second.iter().any(|line| line.contains("index: 1")),
+        "{second:?}"
+    );
+    let is_duplicate = |line: &String| line.contains("is_duplicate: true");
+    assert!(!second.iter().any(is_duplicate), "ids may be used again");
+}
