@@ -1,5 +1,7 @@
 //! What of a body is changed on its way to the client: the gateway's key, finish reasons and line separators.
 
+use std::borrow::Cow;
+
 use plaincall_wire::openai::api_finish_reason;
 
 /// The shortest key that is looked for in texts, in bytes. Shorter ones are words that stand everywhere, and keep nobody
@@ -46,7 +48,7 @@ enum Look {
     /// More must come before that is known.
     Begun,
     /// So many bytes go, and these come in their place.
-    Replace(usize, &'static [u8]),
+    Replace(usize, Cow<'static, [u8]>),
 }
 
 impl BodyFilter {
@@ -107,7 +109,7 @@ impl BodyFilter {
                     1
                 }
                 Look::Replace(len, text) => {
-                    out.extend_from_slice(text);
+                    out.extend_from_slice(&text);
                     len
                 }
             };
@@ -151,7 +153,7 @@ impl BodyFilter {
 fn as_it_is(bytes: &[u8], key: &[u8]) -> Look {
     match bytes.strip_prefix(key) {
         _ if key.is_empty() => Look::Nothing,
-        Some(_) => Look::Replace(key.len(), CONCEALED.as_bytes()),
+        Some(_) => Look::Replace(key.len(), CONCEALED.as_bytes().into()),
         None if key.starts_with(bytes) => Look::Begun,
         None => Look::Nothing,
     }
@@ -186,13 +188,13 @@ fn in_json(bytes: &[u8], key: &[u8]) -> Look {
             _ => return Look::Nothing,
         };
     }
-    Look::Replace(at, CONCEALED.as_bytes())
+    Look::Replace(at, CONCEALED.as_bytes().into())
 }
 
 fn separator(bytes: &[u8]) -> Look {
     for (character, escape) in SEPARATORS {
         if bytes.starts_with(character) {
-            return Look::Replace(character.len(), escape);
+            return Look::Replace(character.len(), escape.into());
         }
         if character.starts_with(bytes) {
             return Look::Begun;
@@ -241,18 +243,9 @@ fn finish_reason(bytes: &[u8]) -> Look {
         mapped => {
             let mapped = mapped.map_or("length", |(_, mapped)| mapped);
             let len = FINISH_REASON.len() + rest.len() - reason.len() + end;
-            Look::Replace(len, written(mapped))
+            let field = format!("\"finish_reason\":\"{mapped}");
+            Look::Replace(len, field.into_bytes().into())
         }
-    }
-}
-
-fn written(reason: &str) -> &'static [u8] {
-    match reason {
-        "stop" => b"\"finish_reason\":\"stop",
-        "tool_calls" => b"\"finish_reason\":\"tool_calls",
-        "function_call" => b"\"finish_reason\":\"function_call",
-        "content_filter" => b"\"finish_reason\":\"content_filter",
-        _ => b"\"finish_reason\":\"length",
     }
 }
 

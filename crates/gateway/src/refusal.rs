@@ -23,9 +23,7 @@ pub struct Refusal {
     pub status: u16,
     /// What is said about it.
     pub error: Box<ErrorObject<'static>>,
-    /// When to try again, as the header `Retry-After` says it.
-    pub retry_after: Option<String>,
-    /// Other headers that the model's server has said it with, such as how much may still be asked.
+    /// Headers of the answer, such as when to try again.
     pub headers: Vec<(String, String)>,
     /// What may stand in a log, if that is not the message.
     log: Option<String>,
@@ -39,7 +37,6 @@ impl Refusal {
         Self {
             status,
             error: Box::new(error),
-            retry_after: None,
             headers: Vec::new(),
             log: None,
             is_final: false,

@@ -45,8 +45,8 @@ pub use crate::server::config::{ConfigError, GatewayConfig, Retries, ServerLimit
 pub use crate::server::local::{Answered, LocalModel};
 use crate::server::metrics::Metrics;
 pub use crate::server::report::{Contents, Observe, Report};
-use crate::server::upstream::Connection;
 pub use crate::server::upstream::Upstream;
+use crate::server::upstream::{Connection, HttpServer};
 
 /// How many long bodies are dealt with at one time. What is made of one may take a hundred megabytes.
 const LONG_BODIES: usize = 2;
@@ -110,8 +110,6 @@ const WRONG_ADDRESS: &str = "there is no such path or method";
 pub struct Gateway {
     shared: Arc<Shared>,
     router: Router,
-    /// These, and an answer to all other paths.
-    all_paths: Router,
 }
 
 impl Gateway {
@@ -144,31 +142,24 @@ impl Gateway {
             .route("/ready", get(ready))
             .route("/metrics", get(metrics))
             .method_not_allowed_fallback(no_such_method)
+            .fallback(no_such_route)
             .with_state(Arc::clone(&shared));
-        let of_no_path = Arc::clone(&shared);
-        let all_paths = router
-            .clone()
-            .fallback(|request| no_such_route(of_no_path, request));
         // Pages in browsers can read only what says so, errors too.
-        let with_origins = |router: Router| match origins::layer(&shared.config.origins) {
+        let router = match origins::layer(&shared.config.origins) {
             Some(layer) => router.layer(layer),
             None => router,
         };
-        Ok(Self {
-            router: with_origins(router),
-            all_paths: with_origins(all_paths),
-            shared,
-        })
+        Ok(Self { shared, router })
     }
 
-    /// What answers its paths, `/v1/chat/completions` and the others, for a program that serves other paths too.
+    /// Answers its paths, `/v1/chat/completions` and the others, below a path of a program that serves others too.
     pub fn router(&self) -> Router {
         self.router.clone()
     }
 
     /// Answers one request, on a runtime of tokio. When the answer's body is dropped, what was asked for it is dropped too.
     pub async fn answer(&self, request: Request<Body>) -> Response {
-        let answered = TowerToHyperService::new(self.all_paths.clone()).call(request);
+        let answered = TowerToHyperService::new(self.router.clone()).call(request);
         let Ok(response) = answered.await;
         response
     }
@@ -206,7 +197,7 @@ impl Gateway {
     ) -> io::Result<usize> {
         let is_safe = self.shared.config.check_address(listener.local_addr()?);
         is_safe.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
-        let paths = TowerToHyperService::new(self.all_paths.clone());
+        let paths = TowerToHyperService::new(self.router.clone());
         Ok(listening::serve(&self, paths, listener, shutdown).await)
     }
 }
@@ -237,11 +228,11 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
-    let retries = shared.connection.retries();
+    let retries = shared.connection.server().map_or(0, HttpServer::retried);
     answer::metrics(&shared.metrics.text(shared.active(), retries))
 }
 
-async fn no_such_route(shared: Arc<Shared>, request: Request<Body>) -> Response {
+async fn no_such_route(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
     let (method, path) = (request.method(), request.uri().path());
     let mut message = format!("there is no {method} {path}");
     if let Some(meant) = nearest(path) {

@@ -53,24 +53,7 @@ pub struct Caller<'c> {
 /// `tool_choice`, stands at the very end, so that all before it is the same from request to request and need not be
 /// read again.
 ///
-/// ```
-/// use plaincall_gateway::{Caller, ModelSettings, Offers, Secret, Translation, translate};
-/// use plaincall_wire::openai::ChatCompletionRequest;
-///
-/// let body = br#"{"model":"m","messages":[{"role":"user","content":"What time is it?"}],
-///     "tools":[{"type":"function","function":{"name":"now","description":"The time."}}],"seed":7}"#;
-/// let request: ChatCompletionRequest = plaincall_wire::read(body)?;
-/// let caller = Caller { secret: &Secret::new("secret"), key: "" };
-/// let translated = translate(request, &ModelSettings::default(), caller, &Offers::new());
-/// let Ok(Translation::Changed { upstream, .. }) = translated else {
-///     panic!("it offers a tool");
-/// };
-/// assert!(upstream.tools.is_none());
-/// assert_eq!(upstream.messages[0].role(), "system");
-/// assert!(upstream.messages[0].content.as_ref().unwrap().text().contains("## now\n// The time.\n"));
-/// assert_eq!(upstream.unknown.get("seed").unwrap().text(), "7");
-/// # Ok::<(), plaincall_wire::ReadError>(())
-/// ```
+/// [`Reply`](crate::Reply) has an example.
 ///
 /// # Errors
 /// Refuses tools and choices that cannot be used, more than one answer, and settings that cannot work.
@@ -84,6 +67,17 @@ pub fn translate<'r>(
     if request.unknown.get("functions").is_some_and(has_words) {
         let message = "`functions` is what `tools` was before: offer `tools` in its place";
         return Err(Refusal::request(message, Some("functions")));
+    }
+    let is_old = |message: &Message<'_>| {
+        let call = message.unknown.get("function_call");
+        message.role() == "function" || call.is_some_and(|call| !call.is_null())
+    };
+    if let Some(place) = request.messages.iter().position(is_old) {
+        let message = "`function_call` and the role `function` are what `tool_calls` and the role `tool` were before: use these";
+        return Err(Refusal::request(
+            message,
+            Some(&format!("messages[{place}]")),
+        ));
     }
     let offer = offers.read(&request)?;
     let offers_nothing = offer.is_empty() && offer.changed().is_empty();
@@ -214,23 +208,33 @@ fn add_to_system(messages: &mut Vec<Message<'_>>, text: &str) {
 
 /// Puts a text behind the content of a message, with an empty line between.
 fn append(message: &mut Message<'_>, text: &str) {
-    let content = match message.content.take() {
-        None => Content::from(text.to_owned()),
-        Some(Content::Text(before)) if before.is_empty() => Content::from(text.to_owned()),
-        Some(Content::Text(before)) => Content::from([&*before, "\n\n", text].concat()),
-        Some(Content::Parts(mut parts)) => {
-            parts.push(text_part(format!("\n\n{text}")));
-            Content::Parts(parts)
-        }
-    };
-    message.content = Some(content);
+    let is_empty =
+        |content: &Content<'_>| matches!(content, Content::Text(text) if text.is_empty());
+    let before = message.content.take().filter(|content| !is_empty(content));
+    let line = if before.is_some() { "\n\n" } else { "" };
+    message.content = joined(before, Some([line, text].concat().into()));
 }
 
-fn text_part<'t>(text: String) -> ContentPart<'t> {
-    ContentPart {
-        kind: Some("text".into()),
-        text: Some(text.into()),
-        ..ContentPart::default()
+/// One content behind another.
+fn joined<'t>(before: Option<Content<'t>>, after: Option<Content<'t>>) -> Option<Content<'t>> {
+    let parts = |content| match content {
+        Content::Parts(parts) => parts,
+        Content::Text(text) => vec![ContentPart {
+            kind: Some("text".into()),
+            text: Some(text),
+            ..ContentPart::default()
+        }],
+    };
+    match (before, after) {
+        (Some(Content::Text(before)), Some(Content::Text(after))) => {
+            Some((before.into_owned() + &after).into())
+        }
+        (Some(before), Some(after)) => {
+            let (mut all, after) = (parts(before), parts(after));
+            all.extend(after);
+            Some(Content::Parts(all))
+        }
+        (before, after) => before.or(after),
     }
 }
 

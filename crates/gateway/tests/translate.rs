@@ -164,14 +164,12 @@ fn history() {
             "assistant: Done.",
         ],
     );
-    // Calls of tools that take a text, and calls as they were before there were several.
+    // Calls of tools that take a text.
     check(
         &json!([
             user,
             {"role": "assistant", "tool_calls": [{"id": "c1", "type": "custom", "custom": {"name": "sh", "input": "ls\n!!!ARG:"}}]},
             result("c1", "a"),
-            {"role": "assistant", "content": null, "function_call": {"name": "now", "arguments": "{}"}},
-            {"role": "function", "name": "now", "content": "noon"},
         ]),
         &none,
         &[
@@ -179,8 +177,6 @@ fn history() {
             "user: Hi.",
             "assistant: (A call that the syntax cannot spell, as JSON: {\"name\":\"sh\",\"arguments\":\"ls\\n!!!ARG\\:\"})\n",
             "user: Result 1 of 1: tool sh\nOutput: a\n",
-            "assistant: !!!GADGET_START:now\n!!!GADGET_END\n",
-            "user: Result 1 of 1: tool now\nOutput: noon\n",
         ],
     );
     // What a turn says beside its text stays with its calls.
@@ -388,6 +384,16 @@ fn refusals() {
             json!({"functions": [{"name": "now"}]}),
             "functions",
             "offer `tools`",
+        ),
+        (
+            json!({"messages": [{"role": "user"}, {"role": "assistant", "function_call": {"name": "now", "arguments": "{}"}}]}),
+            "messages[1]",
+            "`tool_calls`",
+        ),
+        (
+            json!({"messages": [{"role": "function", "name": "now", "content": "noon"}]}),
+            "messages[0]",
+            "the role `tool`",
         ),
         (
             json!({"response_format": {"type": "grammar"}}),

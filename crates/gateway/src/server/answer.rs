@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use plaincall_call::ChangedTool;
@@ -80,10 +80,6 @@ pub(super) fn json(status: u16, json: String) -> Response {
 pub(super) fn refused(refusal: &Refusal) -> Response {
     let body = ErrorBody::new((*refusal.error).clone());
     let mut response = json(refusal.status, plaincall_wire::write(&body));
-    let retry_after = refusal.retry_after.as_deref();
-    if let Some(value) = retry_after.and_then(|value| HeaderValue::from_str(value).ok()) {
-        response.headers_mut().insert(RETRY_AFTER, value);
-    }
     if refusal.is_final() {
         let no = HeaderValue::from_static("false");
         response.headers_mut().insert(SHOULD_RETRY, no);

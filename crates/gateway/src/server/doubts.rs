@@ -12,7 +12,7 @@ impl Shared {
     /// Asks the model's server for its models, and says what is wrong with the answer.
     pub(super) async fn doubts(&self) -> Option<String> {
         // A model in this process has no address that could be wrong.
-        let base = self.connection.base()?;
+        let base = self.connection.server()?.base();
         match tokio::time::timeout(PATIENCE, self.ask_for_models("/models")).await {
             Ok(Ok(())) => None,
             Ok(Err(refusal)) if refusal.status == 404 => {

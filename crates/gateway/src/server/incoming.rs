@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::http::header::{CONNECTION, EXPECT};
+use axum::http::header::{CONNECTION, EXPECT, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Request};
 use axum::response::Response;
@@ -109,7 +109,9 @@ async fn let_in(
 
 pub(super) fn overloaded(message: &'static str) -> Refusal {
     let mut refusal = Refusal::new(503, ErrorObject::new("overloaded_error", message));
-    refusal.retry_after = Some("1".to_owned());
+    refusal
+        .headers
+        .push((RETRY_AFTER.to_string(), "1".to_owned()));
     refusal
 }
 
@@ -194,65 +196,30 @@ async fn read_body(
         refusal.status = 413;
         refusal
     };
-    let least = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if least > limit {
+    if body.size_hint().lower() > limit as u64 {
         return Err(too_long());
     }
-    // Without an announced length it may be as long as the limit.
-    let most = body.size_hint().exact().map_or(limit, |_| least);
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|_| Refusal::request("the body of the request broke off", None))?;
-        if let Ok(piece) = frame.into_data() {
-            let length = read.len() + piece.len();
-            if length > limit {
-                return Err(too_long());
-            }
-            if let Some(more) = growth(read.capacity(), length, most) {
-                let permits = u32::try_from(more).unwrap_or(u32::MAX);
-                let more_room = Arc::clone(&shared.room).try_acquire_many_owned(permits);
-                let more_room = more_room.map_err(|_| {
-                    overloaded("the gateway holds as much of requests as it may: try again soon")
-                })?;
-                match room {
-                    Some(room) => room.merge(more_room),
-                    None => *room = Some(more_room),
-                }
-                read.reserve_exact(read.capacity() + more - read.len());
-            }
-            read.extend_from_slice(&piece);
+        let Ok(piece) = frame.into_data() else {
+            continue;
+        };
+        if read.len() + piece.len() > limit {
+            return Err(too_long());
         }
+        // Room is taken for what has come, and not for what is announced, which costs a client nothing.
+        let permits = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        let more = Arc::clone(&shared.room).try_acquire_many_owned(permits);
+        let more = more.map_err(|_| {
+            overloaded("the gateway holds as much of requests as it may: try again soon")
+        })?;
+        match room {
+            Some(room) => room.merge(more),
+            None => *room = Some(more),
+        }
+        read.extend_from_slice(&piece);
     }
     Ok(read)
-}
-
-/// By how many bytes the memory for a body grows when so many have come; `None` if there is enough.
-///
-/// Memory grows with what has come, and not with what is announced, which costs a client nothing. It doubles, but never
-/// beyond the most that the body can have, so a body whose length is known takes no more than its length in the end.
-fn growth(capacity: usize, length: usize, most: usize) -> Option<usize> {
-    let doubled = capacity.saturating_mul(2).min(most);
-    let wanted = doubled.max(length);
-    (length > capacity).then(|| wanted - capacity)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::growth;
-
-    #[test]
-    fn memory_grows_with_what_has_come() {
-        for (capacity, length, most, expected) in [
-            (0, 0, 1 << 20, None),
-            (0, 1, 1 << 20, Some(1)),
-            (10, 10, 100, None),
-            (10, 11, 100, Some(10)),
-            (60, 61, 100, Some(40)),
-            (10, 50, 100, Some(40)),
-            (100, 100, 100, None),
-        ] {
-            assert_eq!(growth(capacity, length, most), expected);
-        }
-    }
 }

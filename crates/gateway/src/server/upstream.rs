@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use plaincall_http::{HttpError, HttpErrorKind, HttpResponse, Waits};
 use plaincall_wire::openai::{ErrorObject, read_error};
@@ -19,7 +19,7 @@ use crate::server::answer::JSON;
 use crate::server::config::{ConfigError, GatewayConfig, Timeouts};
 use crate::server::headers::for_client;
 use crate::server::local::LocalModel;
-use crate::server::upstream::http::HttpServer;
+pub(super) use crate::server::upstream::http::HttpServer;
 
 /// How many bytes of an answer are taken at once.
 pub(super) const READ: usize = 2 << 10;
@@ -63,18 +63,6 @@ impl Upstream {
         match self {
             Self::Http { key, .. } => key.as_deref(),
             Self::Local(_) => None,
-        }
-    }
-}
-
-impl fmt::Debug for Upstream {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Http { url, .. } => formatter
-                .debug_struct("Http")
-                .field("url", url)
-                .finish_non_exhaustive(),
-            Self::Local(_) => formatter.debug_tuple("Local").finish_non_exhaustive(),
         }
     }
 }
@@ -132,18 +120,10 @@ impl Connection {
         self.pass(Method::POST, path, headers, body).await
     }
 
-    /// How often a request has been sent again.
-    pub(super) fn retries(&self) -> u64 {
+    /// The model's server, unless the model is in this process.
+    pub(super) fn server(&self) -> Option<&HttpServer> {
         match &self.way {
-            Way::Http(server) => server.retried(),
-            Way::Local(_) => 0,
-        }
-    }
-
-    /// The beginning of the addresses of the model's server, if it is one.
-    pub(super) fn base(&self) -> Option<&str> {
-        match &self.way {
-            Way::Http(server) => Some(server.base()),
+            Way::Http(server) => Some(server),
             Way::Local(_) => None,
         }
     }
@@ -204,7 +184,7 @@ impl Connection {
         // What is encoded could not be read: neither an answer nor why there is none.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let wait = self.timeouts.first_byte;
-        let asked = tokio::time::timeout(wait, self.head(&method, path, headers, body));
+        let asked = tokio::time::timeout(wait, self.head(method, path, headers, body));
         let asked = tokio::select! {
             asked = asked => asked,
             () = over(&self.is_over) => return Err(Refusal::shutting_down()),
@@ -241,10 +221,8 @@ impl Connection {
             );
         }
         let mut refusal = Refusal::of_upstream(status, error);
-        let retry_after = answer.headers.remove(RETRY_AFTER);
-        refusal.retry_after = retry_after.and_then(|value| value.to_str().ok().map(str::to_owned));
-        let limits = answer.headers.iter();
-        refusal.headers = limits
+        let headers = answer.headers.iter();
+        refusal.headers = headers
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
             .collect();
         // Only errors are told as such.
@@ -256,7 +234,7 @@ impl Connection {
 
     async fn head(
         &self,
-        method: &Method,
+        method: Method,
         path: &str,
         headers: HeaderMap,
         body: Bytes,

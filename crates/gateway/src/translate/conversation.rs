@@ -8,18 +8,14 @@ use plaincall_call::{
 };
 use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
-use plaincall_wire::openai::{CallArguments, CalledFunction, Content, ContentPart, Message};
+use plaincall_wire::openai::{CallArguments, Content, ContentPart, Message};
 use serde_json::Value;
 
 use crate::cut_mark::CutMark;
 use crate::key::Secret;
 use crate::offer::Offer;
 use crate::spoken::Spoken;
-use crate::translate::text_part;
-
-/// What a result was, and the field of a call, before there were several calls in an answer.
-const OLD_RESULT: &str = "function";
-const OLD_CALL: &str = "function_call";
+use crate::translate::joined;
 
 const LABEL: &str = "\nThe user writes:\n\n";
 
@@ -64,7 +60,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
 
     pub(super) fn add(&mut self, mut message: Message<'r>) -> Result<(), DialectError> {
         match message.role() {
-            "tool" | OLD_RESULT => {
+            "tool" => {
                 self.result(message);
                 return Ok(());
             }
@@ -89,9 +85,12 @@ impl<'o, 'r> Conversation<'o, 'r> {
         }
         message.content = message.content.map(|content| self.escaped(content));
         match before {
+            // Both are of the user: one message.
             Some(results) if message.role() == "user" => {
                 let label = self.escaped_text(LABEL.into());
-                self.told.push(joined(results, &label, message));
+                let results = joined(results.content, Some(Content::Text(label)));
+                message.content = joined(results, message.content);
+                self.told.push(message);
             }
             before => {
                 self.told.extend(before);
@@ -146,7 +145,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
         let mut message = Message::new("user", text);
         let others = std::mem::take(&mut self.other_parts);
         if !others.is_empty() {
-            message.content = Some(Content::Parts(parts(message.content, others)));
+            message.content = joined(message.content, Some(Content::Parts(others)));
         }
         Ok(Some(message))
     }
@@ -187,15 +186,8 @@ impl<'o, 'r> Conversation<'o, 'r> {
             .into_iter()
             .map(|call| (Foreign::new(call.name), Foreign::new(call.id)))
             .collect();
-        let text = Content::from(text);
-        message.content = Some(if others.is_empty() {
-            text
-        } else {
-            Content::Parts(parts(
-                Some(Content::Parts(others)),
-                parts(Some(text), Vec::new()),
-            ))
-        });
+        let others = (!others.is_empty()).then_some(Content::Parts(others));
+        message.content = joined(others, Some(text.into()));
         Ok(message)
     }
 
@@ -277,72 +269,20 @@ pub(super) fn past_calls<'r>(message: &mut Message<'r>) -> Vec<Past<'r>> {
             });
             continue;
         };
-        past.push(past_call(function, id));
-    }
-    if let Some(function) = old_call(message) {
-        message.unknown.remove(OLD_CALL);
-        past.push(past_call(function, Cow::default()));
+        past.push(Past {
+            name: function.name.unwrap_or_default(),
+            id,
+            arguments: match function.arguments {
+                None => Cow::default(),
+                Some(CallArguments::Text(text)) => text,
+                Some(CallArguments::Json(json)) => Cow::Owned(json.text().to_owned()),
+            },
+        });
     }
     past
 }
 
-fn past_call<'r>(function: CalledFunction<'r>, id: Cow<'r, str>) -> Past<'r> {
-    Past {
-        name: function.name.unwrap_or_default(),
-        id,
-        arguments: match function.arguments {
-            None => Cow::default(),
-            Some(CallArguments::Text(text)) => text,
-            Some(CallArguments::Json(json)) => Cow::Owned(json.text().to_owned()),
-        },
-    }
-}
-
-fn old_call(message: &Message<'_>) -> Option<CalledFunction<'static>> {
-    let call = message.unknown.get(OLD_CALL)?;
-    let call: Option<CalledFunction<'_>> = call.read().ok()?;
-    call.map(CalledFunction::into_owned)
-}
-
 /// Whether a message is or holds something that a model without tools does not know.
 pub(super) fn tells_of_calls(message: &Message<'_>) -> bool {
-    matches!(message.role(), "tool" | OLD_RESULT)
-        || !message.calls().is_empty()
-        || old_call(message).is_some()
-}
-
-/// Results, and behind them what the user says: one message, since both are of the user.
-fn joined<'r>(results: Message<'r>, label: &str, mut message: Message<'r>) -> Message<'r> {
-    let content = match (results.content, message.content.take()) {
-        (Some(Content::Text(results)), Some(Content::Text(text))) => {
-            Content::from(results.into_owned() + label + &text)
-        }
-        (results, content) => {
-            let mut list = parts(results, Vec::new());
-            list.push(text_part(label.to_owned()));
-            Content::Parts(match content {
-                Some(Content::Parts(more)) => {
-                    list.extend(more);
-                    list
-                }
-                Some(Content::Text(text)) => {
-                    list.push(text_part(text.into_owned()));
-                    list
-                }
-                None => list,
-            })
-        }
-    };
-    message.content = Some(content);
-    message
-}
-
-fn parts<'r>(content: Option<Content<'r>>, more: Vec<ContentPart<'r>>) -> Vec<ContentPart<'r>> {
-    let mut parts = match content {
-        None => Vec::new(),
-        Some(Content::Text(text)) => vec![text_part(text.into_owned())],
-        Some(Content::Parts(parts)) => parts,
-    };
-    parts.extend(more);
-    parts
+    message.role() == "tool" || !message.calls().is_empty()
 }

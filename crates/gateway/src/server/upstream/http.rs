@@ -21,7 +21,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// answer must fit in it too.
 const CONNECTION_BUFFER: usize = 8 << 10;
 /// A server that speaks the `OpenAI` API.
-pub(super) struct HttpServer {
+pub(crate) struct HttpServer {
     client: HttpClient,
     /// The beginning of its addresses, without a slash at the end.
     base: String,
@@ -32,7 +32,7 @@ pub(super) struct HttpServer {
 }
 
 impl HttpServer {
-    pub(super) fn new(
+    pub(in crate::server) fn new(
         url: &str,
         key: Option<&str>,
         config: &GatewayConfig,
@@ -67,11 +67,11 @@ impl HttpServer {
     }
 
     /// How often a request was sent again.
-    pub(super) fn retried(&self) -> u64 {
+    pub(in crate::server) fn retried(&self) -> u64 {
         self.retried.load(Ordering::Relaxed)
     }
 
-    pub(super) fn base(&self) -> &str {
+    pub(in crate::server) fn base(&self) -> &str {
         &self.base
     }
 
@@ -80,9 +80,9 @@ impl HttpServer {
     /// What the server has not taken up is sent again: if no connection came about, and if it has said that it is busy
     /// and when to come again. `hyper` does the same with a connection that was closed before anything was written to it.
     /// A request that has been sent is not sent again, since the server may be working on it.
-    pub(super) async fn ask(
+    pub(in crate::server) async fn ask(
         &self,
-        method: &Method,
+        method: Method,
         path: &str,
         mut headers: HeaderMap,
         body: Bytes,
@@ -95,12 +95,12 @@ impl HttpServer {
             .map_err(|_| Refusal::request("the path of the request cannot be an address", None))?;
         let mut pause = FIRST_PAUSE;
         let mut left = self.retries.most;
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = address;
+        *request.headers_mut() = headers;
         loop {
-            let mut request = Request::new(body.clone());
-            *request.method_mut() = method.clone();
-            *request.uri_mut() = address.clone();
-            *request.headers_mut() = headers.clone();
-            let wait = match self.client.request(request).await {
+            let wait = match self.client.request(request.clone()).await {
                 Ok(response) => match self.retries.wait_for(&response) {
                     Some(wait) if left > 0 => wait,
                     _ => return Ok(response),
