@@ -3,7 +3,6 @@
 mod in_json;
 pub(crate) mod invented;
 pub(crate) mod results;
-pub(crate) mod spelled;
 
 use std::borrow::Cow;
 use std::slice;
@@ -14,8 +13,8 @@ use serde_json::{Map, Value};
 use crate::foreign::passage::{Passage, PassageBuilder};
 use crate::foreign::{Foreign, ModelText, OwnText};
 use crate::history::in_json::in_json;
-use crate::history::spelled::{CallToSpell, spelled};
 use crate::json_text;
+use crate::render_call::{JsonCall, render_call};
 use crate::tool::ToolSpec;
 
 /// A part of an earlier turn of the model.
@@ -160,13 +159,13 @@ fn tell(
 ) {
     let object = call.arguments.object();
     let text = object.as_deref().and_then(|arguments| {
-        let call = CallToSpell {
+        let call = JsonCall {
             name: call.name.raw(),
             id: call.id.as_ref().map(Foreign::raw),
             dependencies: call.dependencies.iter().map(Foreign::raw).collect(),
             arguments,
         };
-        let text = spelled(&call, tool, dialect)?;
+        let text = render_call(&call, tool, dialect).ok()?;
         let is_free = other.is_none_or(|other| other.escape(&text) == text);
         is_free.then_some(text)
     });

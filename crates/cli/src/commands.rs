@@ -13,7 +13,6 @@
 mod ask;
 mod check;
 mod config;
-mod convert;
 pub(crate) mod mcp;
 mod parse;
 mod probe;
@@ -70,7 +69,6 @@ pub(crate) enum Command {
     Parse(parse::ParseOptions),
     Check(check::CheckOptions),
     Render(render::RenderOptions),
-    Convert(convert::ConvertOptions),
     Run(run::RunOptions),
     Serve(serve::ServeOptions),
     Show(show::ShowOptions),
@@ -90,7 +88,6 @@ impl Command {
             Self::Parse(_) => "parse",
             Self::Check(_) => "check",
             Self::Render(_) => "render",
-            Self::Convert(_) => "convert",
             Self::Run(_) => "run",
             Self::Serve(_) => "serve",
             Self::Show(_) => "show",
@@ -130,7 +127,7 @@ pub fn main() -> ExitCode {
 }
 
 /// What a required option takes, for a message that it is missing.
-const TIPS: [(&str, &str); 3] = [
+const TIPS: [(&str, &str); 2] = [
     (
         "--tools",
         "the file says which tools there are and what each runs (TOML: `[tools.NAME]` with `command` or `shell`)",
@@ -139,7 +136,6 @@ const TIPS: [(&str, &str); 3] = [
         "--upstream",
         "the address of the model server up to `/v1`, such as http://localhost:11434/v1 for Ollama",
     ),
-    ("--to ", "the syntax is `block` or `emoji`"),
 ];
 
 /// Adds a tip to the message that a required option is missing.
@@ -178,7 +174,6 @@ fn start(cli: Cli) -> Outcome {
         Command::Parse(options) => parse::parse(&options, &mut output(color)),
         Command::Check(options) => check::check(&options, &mut output(color)),
         Command::Render(options) => render::render(&options, &mut output(color)),
-        Command::Convert(options) => convert::convert(&options, &mut output(color)),
         Command::Show(options) => show::show(&options, &mut output(color)),
         // It writes on threads of its own, and heeds signals in its own way.
         Command::Ask(options) => ask::ask(&options, color),

@@ -1,7 +1,6 @@
 //! Texts: where they come from, how they are read, and what is found in them.
 
 pub(crate) mod advice;
-pub(crate) mod draft;
 pub(crate) mod event_line;
 pub(crate) mod findings;
 pub(crate) mod input;
@@ -9,4 +8,3 @@ pub(crate) mod json_place;
 pub(crate) mod reading;
 pub(crate) mod rejections;
 pub(crate) mod source;
-pub(crate) mod translate;

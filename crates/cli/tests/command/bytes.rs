@@ -49,19 +49,10 @@ fn any_bytes_are_read() {
             &["check"],
             &["check", "--format", "json", "--escaped"],
             &["render"],
-            &["convert", "--to", "block"],
         ] {
             let ran = run(Path::new(HERE), arguments, bytes);
             assert!(matches!(ran.status, Some(0 | 1)), "{arguments:?}");
             assert!(!ran.stderr().contains("panicked"), "{}", ran.stderr());
         }
-    }
-}
-
-#[test]
-fn text_of_a_document_without_calls_comes_back() {
-    for bytes in [&b"\xFF\xFE\x00"[..], b"a\r\n\xE2\x82", b""] {
-        let ran = run(Path::new(HERE), &["convert", "--to", "emoji"], bytes);
-        assert_eq!((ran.status, ran.stdout.as_slice()), (Some(0), bytes));
     }
 }

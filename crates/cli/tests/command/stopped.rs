@@ -28,12 +28,7 @@ fn assert_said_nothing(child: &mut Child, arguments: &[&str]) {
 
 #[test]
 fn interrupted() {
-    for arguments in [
-        &["parse", "--events"][..],
-        &["parse"],
-        &["check"],
-        &["convert", "--to", "block"],
-    ] {
+    for arguments in [&["parse", "--events"][..], &["parse"], &["check"]] {
         let mut child = started(arguments);
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(b"text").unwrap();
@@ -93,7 +88,6 @@ fn closed_pipe() {
         (&["parse", "--format", "text"], 0),
         (&["check"], 0),
         (&["check", "--deny-warnings"], 1),
-        (&["convert", "--to", "block"], 0),
     ] {
         let mut child = started(arguments);
         let mut stdin = child.stdin.take().unwrap();

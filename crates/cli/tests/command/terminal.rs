@@ -140,10 +140,11 @@ fn json_on_a_terminal() {
 #[test]
 fn rendered_text_does_nothing_to_a_terminal() {
     let text = r#"[{"role":"a\u001b[2J","content":"b\u001b]0;c\u0007\u202ed"}]"#;
-    let arguments = ["render", "--as", "history", "--syntax", "block"];
+    let arguments = ["render", "--as", "messages", "--syntax", "block"];
     let (shown, status) = shown(plaincall().args(arguments), text);
     assert_eq!(status, Some(0));
-    assert_eq!(shown, "--- a\u{241b}[2J\nb\u{241b}]0;c\u{2407}\\u{202e}d\n");
+    let expected = r#"{"role":"a\u001b[2J","content":"b\u001b]0;c\u0007\u202ed"}"#;
+    assert_eq!(shown, format!("{expected}\n"));
 }
 
 #[test]

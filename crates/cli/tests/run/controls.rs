@@ -132,8 +132,6 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
         "check --format json",
         "check --explain",
         "check --every-split",
-        "convert --to emoji",
-        "render --as results",
     ] {
         let mut command: Vec<&str> = format.split(' ').collect();
         command.push(&reply);
@@ -142,7 +140,6 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
     for command in [
         "parse",
         "check",
-        "convert --to emoji",
         "render",
         "show",
         "run --tools tools.toml",
@@ -163,10 +160,9 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
         "check --schema tools.json reply.txt",
         "parse --schema tools.json --json reply.txt",
         "render calls.json",
-        "render --as history history.json",
+        "render --as messages history.json",
         "render --as prompt --schema tools.json",
         "render --as prompt --schema tools.toml --syntax emoji",
-        "render --as repair reply.txt --schema tools.toml",
         "run reply.txt --tools tools.toml --yes",
         "run reply.txt --tools tools.toml --yes --json",
         "run reply.txt --tools tools.toml --yes --log log",

@@ -2,21 +2,23 @@
 
 use std::path::Path;
 
-use plaincall_call::{Syntax, ToolLookup as _, ToolSet, flatten, parse_json};
-use plaincall_syntax::{Call, Dialect};
-use serde_json::Value;
+use plaincall_call::{
+    Document, JsonCall, Span, Syntax, Termination, ToolLookup as _, ToolSet, ToolSpec, bind,
+    parse_json, render_call,
+};
+use plaincall_syntax::{Dialect, Escaper};
+use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::commands::render::RenderOptions;
-use crate::commands::render::forms::{Form, Item, NoCall, items};
-use crate::commands::render::sink::Sink;
 use crate::options::DialectOptions;
+use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain};
-use crate::text::draft::Draft;
 use crate::text::input::{Input, without_mark};
 use crate::text::json_place::no_json;
-use crate::text::reading::escaper;
-use crate::text::translate::{object_in_emoji, read_back};
+use crate::text::reading::{escaper, read_bytes};
+use crate::text::source::Counter;
 
 pub(super) struct Writer {
     /// The dialect, for text that begins outside reasoning.
@@ -29,6 +31,61 @@ pub(super) struct Writer {
     is_complete: bool,
     /// How many calls there have been.
     count: usize,
+}
+
+/// A call, whatever form it came in.
+struct Given {
+    name: String,
+    id: Option<String>,
+    dependencies: Vec<String>,
+    arguments: Map<String, Value>,
+    /// The syntax that it was written in, if it is known.
+    syntax: Option<Syntax>,
+}
+
+/// A block call as `parse` prints it.
+#[derive(Deserialize)]
+struct BlockCall {
+    #[serde(rename = "gadgetName")]
+    name: String,
+    #[serde(rename = "invocationId")]
+    id: Option<String>,
+    #[serde(default)]
+    dependencies: Vec<String>,
+    parameters: Option<Map<String, Value>>,
+    #[serde(rename = "parseError")]
+    error: Option<String>,
+}
+
+/// An emoji call as `parse` prints it.
+#[derive(Deserialize)]
+struct EmojiCall {
+    tool_name: String,
+    #[serde(default)]
+    raw_args: String,
+    #[serde(default)]
+    body: String,
+}
+
+/// An OpenAI tool call.
+#[derive(Deserialize)]
+struct OpenAiCall {
+    id: Option<String>,
+    function: Function,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+/// A text that is being put together.
+#[derive(Default)]
+struct Draft {
+    bytes: Vec<u8>,
+    calls: Vec<Span>,
 }
 
 impl Writer {
@@ -44,7 +101,7 @@ impl Writer {
         })
     }
 
-    pub(super) fn file(&mut self, file: &Path, sink: &mut Sink<'_>) -> Outcome {
+    pub(super) fn file(&mut self, file: &Path, output: &mut Output) -> Outcome {
         let input = Input::open(file)?;
         let name = input.name.clone();
         let bytes = input.into_bytes()?;
@@ -54,9 +111,8 @@ impl Writer {
             serde_json::Deserializer::from_slice(without_mark(&bytes)).into_iter::<&RawValue>()
         {
             let text = value.map_err(|error| {
-                // What does not even begin as JSON is probably a text with calls.
                 let hint = if count == 0 {
-                    "; render reads JSON, and to rewrite a text there is `plaincall convert`"
+                    "; render reads JSON, as `plaincall parse` prints it"
                 } else {
                     ""
                 };
@@ -64,7 +120,7 @@ impl Writer {
             })?;
             count += 1;
             match parse_json(text.get()) {
-                Ok(value) => status = status.and(self.value(&name, value, sink)?),
+                Ok(value) => status = status.and(self.value(value, output)?),
                 Err(reason) => {
                     status = Status::Wrong;
                     complain(&format!("{name}, value {count} is not written: {reason}"));
@@ -80,26 +136,22 @@ impl Writer {
     }
 
     /// Writes one JSON value: a document as a whole, or the calls in it, each on lines of its own.
-    fn value(&mut self, name: &str, value: Value, sink: &mut Sink<'_>) -> Outcome {
-        let (items, is_document) = items(value);
+    fn value(&mut self, value: Value, output: &mut Output) -> Outcome {
         let escaper = escaper(&self.dialect)?;
+        let (items, is_document) = items(value);
         let mut draft = Draft::default();
         let mut status = Status::Good;
         let mut is_behind_call = false;
         for (index, item) in items.into_iter().enumerate() {
-            let is_call = matches!(item, Item::Call { .. });
-            match item {
-                Item::Text(text) => match &escaper {
-                    Some(escaper) => draft.text(escaper.escape(&text).as_bytes()),
-                    None => draft.text(text.as_bytes()),
-                },
-                Item::Reasoning(text) => {
+            let kind = item.get("type").and_then(Value::as_str);
+            let text = item.get("text").and_then(Value::as_str);
+            match (kind.filter(|_| is_document), text) {
+                (Some("text"), Some(text)) => draft.text(&escaped(escaper.as_ref(), text)),
+                (Some("reasoning"), Some(text)) => {
                     if let Some([open, close]) = self.options.reasoning.as_deref() {
                         let is_begun = index == 0 && self.options.in_reasoning;
                         let open = if is_begun { "" } else { open.as_str() };
-                        for part in [open, &text, close] {
-                            draft.text(part.as_bytes());
-                        }
+                        draft.text(&[open, text, close].concat());
                     } else {
                         status = Status::Wrong;
                         complain(
@@ -107,26 +159,22 @@ impl Writer {
                         );
                     }
                 }
-                Item::Call { call, is_unclosed } => {
+                _ => {
                     self.count += 1;
-                    let text = call.and_then(|form| {
-                        self.is_whole(&form, is_unclosed)?;
-                        self.call(&form)
-                    });
-                    match text {
+                    let name = named(&item).map(|name| format!(" ({})", name.escape_debug()));
+                    match self.call(item) {
                         Ok(text) => {
                             if is_behind_call {
                                 // Nothing stands between two calls where one was ended by the start of the next.
-                                draft.text(b"\n");
+                                draft.text("\n");
                             }
-                            draft.call(text.trim_end_matches('\n').as_bytes());
+                            draft.call(text.trim_end_matches('\n'));
                             if !is_document {
-                                draft.text(b"\n");
+                                draft.text("\n");
                             }
                         }
-                        Err(NoCall { name, reason }) => {
+                        Err(reason) => {
                             status = Status::Wrong;
-                            let name = name.map(|name| format!(" ({})", name.escape_debug()));
                             let name = name.unwrap_or_default();
                             complain(&format!(
                                 "call {}{name} is not written: {reason}",
@@ -134,9 +182,11 @@ impl Writer {
                             ));
                         }
                     }
+                    is_behind_call = is_document;
+                    continue;
                 }
             }
-            is_behind_call = is_call && is_document;
+            is_behind_call = false;
         }
         let dialect = match self.syntax {
             Some(syntax) => self.dialect.for_syntax(syntax),
@@ -148,115 +198,204 @@ impl Writer {
                 "a document is not written: line {line}, column {column} of it would be read as something else than it is; `--escaped` can write it"
             ));
         } else {
-            sink.piece(name, &draft.bytes)?;
+            output.bytes(&draft.bytes)?;
         }
         Ok(status)
     }
 
-    /// Refuses a call that would be closed here and may be half a call.
-    fn is_whole(&self, form: &Form, is_unclosed: bool) -> Result<(), NoCall> {
-        let reason = match form {
-            _ if !is_unclosed => return Ok(()),
-            Form::Block { .. } if self.is_complete => return Ok(()),
-            Form::Block { .. } => {
-                "it was cut off or not closed, and an end marker would make it look whole; if its text is known to be whole, say so with `--complete`"
-            }
-            Form::Emoji { .. } | Form::OpenAi { .. } => {
-                "it was cut off or not closed, and an end marker would make it look whole"
-            }
-        };
-        Err(NoCall {
-            name: Some(form.name().to_owned()),
-            reason: reason.to_owned(),
-        })
-    }
-
     /// The text of a call.
-    fn call(&mut self, form: &Form) -> Result<String, NoCall> {
-        let wrong = |reason: String| NoCall {
-            name: Some(form.name().to_owned()),
-            reason,
-        };
-        let own = match form {
-            Form::Block { .. } => Some(Syntax::Block),
-            Form::Emoji { .. } => Some(Syntax::Emoji),
-            Form::OpenAi { .. } => None,
-        };
-        let syntax = *self.syntax.get_or_insert(own.unwrap_or(Syntax::Block));
-        let dialect = self.dialect.for_syntax(syntax);
-        if own.is_some_and(|own| own != syntax) {
-            return Err(wrong(format!(
-                "it is a call of the other syntax, and the text is written in the {} syntax: write the text in its own syntax and rewrite that with `plaincall convert`",
+    fn call(&mut self, mut item: Value) -> Result<String, String> {
+        let mut is_unclosed = false;
+        if item.get("type").is_some_and(|kind| kind == "call")
+            && let Some(call) = item.get_mut("call").map(Value::take)
+        {
+            let end = item.get("termination").and_then(Value::as_str);
+            is_unclosed = end == Some(Termination::EndOfStream.name());
+            item = call;
+        }
+        let given = given(item)?;
+        if is_unclosed && !(self.is_complete && given.syntax == Some(Syntax::Block)) {
+            let hint = match given.syntax {
+                Some(Syntax::Block) => {
+                    "; if its text is known to be whole, say so with `--complete`"
+                }
+                _ => "",
+            };
+            return Err(format!(
+                "it was cut off or not closed, and an end marker would make it look whole{hint}"
+            ));
+        }
+        let own = given.syntax.unwrap_or(Syntax::Block);
+        let syntax = *self.syntax.get_or_insert(own);
+        if given.syntax.is_some_and(|own| own != syntax) {
+            return Err(format!(
+                "it is a call of the other syntax, and the text is written in the {} syntax",
                 syntax.name()
-            )));
+            ));
         }
         let tool = match &self.tools {
             None => None,
             Some(tools) => {
-                let tool = tools.get(form.name());
-                Some(tool.ok_or_else(|| wrong(tools.unknown(form.name())))?)
+                let tool = tools.get(&given.name);
+                Some(tool.ok_or_else(|| tools.unknown(&given.name))?)
             }
         };
-        match form {
-            Form::Emoji {
-                name,
-                raw_args,
-                body,
-            } => {
-                let call = Call::Emoji {
-                    name,
-                    raw_args,
-                    body,
-                };
-                let text = plaincall_syntax::render(&call, &dialect)
-                    .map_err(|error| wrong(error.to_string()))?;
-                if let Some(tool) = tool {
-                    read_back(tool, None, &text, &dialect).map_err(wrong)?;
-                }
-                Ok(text)
-            }
-            Form::OpenAi { arguments, .. } if syntax == Syntax::Emoji => {
-                let Some(tool) = tool else {
-                    return Err(wrong(
-                        "the emoji syntax has no named arguments: the definition of the tool says how they are written, and `--schema` gives it"
-                            .to_owned(),
-                    ));
-                };
-                object_in_emoji(tool, arguments, &dialect).map_err(wrong)
-            }
-            Form::Block {
-                name,
-                id,
-                arguments,
-                ..
-            }
-            | Form::OpenAi {
-                id,
-                name,
-                arguments,
-            } => {
-                let pairs = flatten(arguments, tool).map_err(|error| wrong(error.to_string()))?;
-                let dependencies = match form {
-                    Form::Block { dependencies, .. } => dependencies.as_slice(),
-                    _ => &[],
-                };
-                let call = Call::Block {
-                    name,
-                    id: id.as_deref(),
-                    dependencies: dependencies.iter().map(String::as_str).collect(),
-                    arguments: pairs
-                        .iter()
-                        .map(|(pointer, text)| (pointer.as_str(), text.as_str()))
-                        .collect(),
-                };
-                let text = plaincall_syntax::render(&call, &dialect)
-                    .map_err(|error| wrong(error.to_string()))?;
-                if let Some(tool) = tool {
-                    let values = Value::Object(arguments.clone());
-                    read_back(tool, Some(&values), &text, &dialect).map_err(wrong)?;
-                }
-                Ok(text)
-            }
+        let call = JsonCall {
+            name: &given.name,
+            id: given.id.as_deref(),
+            dependencies: given.dependencies.iter().map(String::as_str).collect(),
+            arguments: &given.arguments,
+        };
+        let dialect = self.dialect.for_syntax(syntax);
+        // What stands on the line and in the body of an emoji call is known already.
+        let is_emoji = given.syntax == Some(Syntax::Emoji);
+        let text = render_call(&call, tool.filter(|_| !is_emoji), &dialect);
+        let text = text.map_err(|error| error.to_string())?;
+        if let Some(tool) = tool {
+            let values = (!is_emoji).then_some(&given.arguments);
+            read_back(tool, values, &text, &dialect)?;
         }
+        Ok(text)
+    }
+}
+
+/// Whether what was written fits the tool, and says to it what the values say, if they are known.
+fn read_back(
+    tool: &ToolSpec,
+    values: Option<&Map<String, Value>>,
+    text: &str,
+    dialect: &Dialect,
+) -> Result<(), String> {
+    const DIFFERENT: &str = "what would be written means something else to the tool";
+    let document = Document::parse(text, dialect).map_err(|error| error.to_string())?;
+    let call = document.calls().next().ok_or(DIFFERENT)?;
+    let arguments = bind(tool, call).map_err(|problems| {
+        let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        messages.join("; ")
+    })?;
+    if values.is_none_or(|values| arguments.to_value().as_object() == Some(values)) {
+        Ok(())
+    } else {
+        Err(DIFFERENT.to_owned())
+    }
+}
+
+/// The parts of a JSON value: calls, or the segments of a whole document.
+fn items(mut value: Value) -> (Vec<Value>, bool) {
+    if let Some(Value::Array(segments)) = value.get_mut("segments").map(Value::take) {
+        return (segments, true);
+    }
+    for place in ["/tool_calls", "/message/tool_calls"] {
+        if let Some(Value::Array(calls)) = value.pointer_mut(place).map(Value::take) {
+            return (calls, false);
+        }
+    }
+    match value {
+        Value::Array(calls) => (calls, false),
+        other => (vec![other], false),
+    }
+}
+
+/// The name of the tool, for messages.
+fn named(item: &Value) -> Option<String> {
+    let call = item.get("call").unwrap_or(item);
+    let mut places = ["/gadgetName", "/tool_name", "/function/name"].into_iter();
+    let name = places.find_map(|place| call.pointer(place)?.as_str());
+    name.map(str::to_owned)
+}
+
+/// Reads a call in any of its forms.
+fn given(value: Value) -> Result<Given, String> {
+    fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    }
+    if value.get("gadgetName").is_some() {
+        let call: BlockCall = read(value)?;
+        let arguments = match (call.parameters, call.error) {
+            (Some(parameters), _) => parameters,
+            (None, Some(error)) => return Err(format!("it was read with an error: {error}")),
+            (None, None) => return Err("it has no `parameters`".to_owned()),
+        };
+        return Ok(Given {
+            name: call.name,
+            id: call.id,
+            dependencies: call.dependencies,
+            arguments,
+            syntax: Some(Syntax::Block),
+        });
+    }
+    if value.get("tool_name").is_some() {
+        let call: EmojiCall = read(value)?;
+        let texts = [("raw_args", call.raw_args), ("body", call.body)];
+        let texts = texts.map(|(key, text)| (key.to_owned(), text.into()));
+        return Ok(Given {
+            name: call.tool_name,
+            id: None,
+            dependencies: Vec::new(),
+            arguments: texts.into_iter().collect(),
+            syntax: Some(Syntax::Emoji),
+        });
+    }
+    if value.get("function").is_none() {
+        return Err(match value.get("error").and_then(Value::as_str) {
+            Some(error) => format!("it was not read: {error}"),
+            None if value.get("messages").is_some() => {
+                "it is a conversation: `--as messages` writes it".to_owned()
+            }
+            None => "it has none of the keys `gadgetName`, `tool_name`, `function`, `tool_calls` and `segments`".to_owned(),
+        });
+    }
+    let call: OpenAiCall = read(value)?;
+    let arguments = match call.function.arguments {
+        // A function without parameters may come with an empty text.
+        Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
+        Value::String(text) => parse_json(&text)
+            .map_err(|reason| format!("its `arguments` cannot be read as JSON: {reason}"))?,
+        Value::Null => Value::Object(Map::new()),
+        other => other,
+    };
+    let Value::Object(arguments) = arguments else {
+        return Err("its `arguments` are no JSON object".to_owned());
+    };
+    Ok(Given {
+        name: call.function.name,
+        id: call.id,
+        dependencies: Vec::new(),
+        arguments,
+        syntax: None,
+    })
+}
+
+fn escaped(escaper: Option<&Escaper>, text: &str) -> String {
+    escaper.map_or_else(
+        || text.to_owned(),
+        |escaper| escaper.escape(text).into_owned(),
+    )
+}
+
+impl Draft {
+    fn text(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Adds a call, without the line end behind it.
+    fn call(&mut self, text: &str) {
+        let start = self.bytes.len();
+        self.text(text);
+        self.calls.push(Span::new(start, self.bytes.len()));
+    }
+
+    /// Line and column of the first place that would be read as something else than what was put there.
+    fn misread(&self, dialect: &Dialect) -> Result<Option<(usize, usize)>, Failure> {
+        let document = read_bytes(&self.bytes, dialect, None)?;
+        let read: Vec<Span> = document.calls().map(|call| call.span).collect();
+        let same = read
+            .iter()
+            .zip(&self.calls)
+            .take_while(|(a, b)| a == b)
+            .count();
+        let starts = [read.get(same), self.calls.get(same)];
+        let first = starts.into_iter().flatten().map(|span| span.start).min();
+        Ok(first.map(|place| Counter::new(&self.bytes).position(place)))
     }
 }

@@ -8,21 +8,77 @@ use plaincall_call::{
     results,
 };
 use plaincall_syntax::Dialect;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::commands::render::RenderOptions;
-use crate::commands::render::conversation::{self, Message};
-use crate::commands::render::sink::Sink;
-use crate::commands::render::written_dialect;
+use crate::output::Output;
 use crate::status::{Failure, Outcome, Status};
 use crate::text::input::{Input, without_mark};
+use crate::text::json_place::no_json;
 use crate::text::reading::refused;
+
+/// A message as OpenAI writes it. Its calls and the id of a result are written as text, not as they are.
+#[derive(Deserialize, Serialize)]
+struct Message {
+    role: String,
+    #[serde(default, skip_serializing)]
+    tool_calls: Option<Vec<ToolCall>>,
+    #[serde(default, skip_serializing)]
+    tool_call_id: Option<String>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall {
+    #[serde(default)]
+    id: Option<String>,
+    function: Function,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: String,
+    /// A text, which may be no JSON, or the object itself.
+    #[serde(default)]
+    arguments: Value,
+}
+
+impl Message {
+    /// The key of what it says: without content, of the words of a refusal.
+    fn said(&self) -> &'static str {
+        match self.rest.get("content") {
+            None | Some(Value::Null) => "refusal",
+            Some(_) => "content",
+        }
+    }
+
+    /// The text of its content; of one in parts, that of its parts.
+    fn text(&self) -> String {
+        match self.rest.get(self.said()) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(parts)) => {
+                let text = |part: &Value| match part.get("text").and_then(Value::as_str) {
+                    Some(text) => text.to_owned(),
+                    None => part.to_string(),
+                };
+                let texts: Vec<String> = parts.iter().map(text).collect();
+                texts.join("\n")
+            }
+            Some(other) => other.to_string(),
+        }
+    }
+
+    fn set_text(&mut self, text: String) {
+        self.rest.insert("content".to_owned(), text.into());
+    }
+}
 
 /// Tells conversations again.
 pub(super) struct Teller {
     dialect: Dialect,
     tools: ToolSet,
-    is_json: bool,
 }
 
 /// What has not been told yet of the calls of the last message that made some.
@@ -34,75 +90,79 @@ struct Untold {
 }
 
 impl Teller {
-    pub(super) fn new(options: &RenderOptions) -> Result<Self, Failure> {
-        Ok(Self {
-            dialect: written_dialect(options)?,
-            tools: options.schema.load(&options.files)?.unwrap_or_default(),
-            is_json: options.json,
-        })
+    pub(super) fn new(dialect: Dialect, tools: Option<ToolSet>) -> Self {
+        let tools = tools.unwrap_or_default();
+        Self { dialect, tools }
     }
 
-    pub(super) fn file(&self, file: &Path, sink: &mut Sink<'_>) -> Outcome {
+    pub(super) fn file(&self, file: &Path, output: &mut Output) -> Outcome {
         let input = Input::open(file)?;
         let name = input.name.clone();
-        let messages = conversation::read(without_mark(&input.into_bytes()?))
+        let messages = read(without_mark(&input.into_bytes()?))
             .map_err(|reason| Failure::Broken(format!("{name}: {reason}")))?;
         let mut untold = Untold::default();
         for mut message in messages {
             if message.role == "tool" {
-                let id = message.result_of.take().unwrap_or_default();
+                let id = message.tool_call_id.take().unwrap_or_default();
                 let result = ToldResult::new(Foreign::new(""), Foreign::new(id));
                 let output = Foreign::new(message.text());
                 untold.results.push(result.output(output));
                 continue;
             }
-            self.results(std::mem::take(&mut untold), sink)?;
-            if !message.calls.is_empty() {
-                message.set_text(self.turn(&message)?);
-                let named = message.calls.drain(..).map(|call| (call.name, call.id));
+            self.results(std::mem::take(&mut untold), output)?;
+            let calls = message.tool_calls.take().unwrap_or_default();
+            if !calls.is_empty() {
+                let text = self.turn(&message.text(), &calls)?;
+                message.set_text(text);
+                let named = calls.into_iter();
+                let named = named.map(|call| (call.function.name, call.id.unwrap_or_default()));
                 untold.calls = named.collect();
             } else if !matches!(message.role.as_str(), "system" | "developer") {
                 self.escape(&mut message)?;
             }
-            self.message(&message, sink)?;
+            output.json_line(&message)?;
         }
-        self.results(untold, sink)?;
+        self.results(untold, output)?;
         Ok(Status::Good)
     }
 
     /// The text of a message with calls.
-    fn turn(&self, message: &Message) -> Result<String, Failure> {
-        let said = message.text();
+    fn turn(&self, said: &str, calls: &[ToolCall]) -> Result<String, Failure> {
         let mut parts = Vec::new();
         if !said.is_empty() {
             parts.push(TurnPart::Said(Foreign::new(said)));
         }
-        for call in &message.calls {
-            let name = Foreign::new(&call.name);
-            let past = match &call.arguments {
+        for ToolCall { id, function } in calls {
+            let name = Foreign::new(&function.name);
+            let past = match &function.arguments {
                 Value::Null => PastCall::from_text(name, Foreign::new("")),
                 Value::String(text) => PastCall::from_text(name, Foreign::new(text)),
                 Value::Object(object) => PastCall::new(name, object),
                 other => PastCall::from_text(name, Foreign::new(other.to_string())),
             };
-            parts.push(TurnPart::Called(if call.id.is_empty() {
-                past
-            } else {
-                past.id(Foreign::new(&call.id))
+            let id = id.as_ref().filter(|id| !id.is_empty());
+            parts.push(TurnPart::Called(match id {
+                Some(id) => past.id(Foreign::new(id)),
+                None => past,
             }));
         }
         let passage = history(&parts, &self.dialect, |name| self.tools.get(name));
         Ok(passage.map_err(|error| refused(&error))?.into_text())
     }
 
-    /// Escapes the content of a message: what comes from outside holds no marker that is meant.
+    /// Escapes what a message says: what comes from outside holds no marker that is meant.
     fn escape(&self, message: &mut Message) -> Result<(), Failure> {
-        if self.is_json {
-            for text in message.texts() {
-                *text = self.escaped(std::mem::take(text))?;
+        let said = message.said();
+        match message.rest.get_mut(said) {
+            Some(Value::String(text)) => *text = self.escaped(std::mem::take(text))?,
+            Some(Value::Array(parts)) => {
+                for part in parts {
+                    if let Some(Value::String(text)) = part.get_mut("text") {
+                        *text = self.escaped(std::mem::take(text))?;
+                    }
+                }
             }
-        } else {
-            message.set_text(self.escaped(message.text())?);
+            _ => {}
         }
         Ok(())
     }
@@ -115,30 +175,47 @@ impl Teller {
     }
 
     /// Tells the results of the last calls, if there are any.
-    fn results(&self, untold: Untold, sink: &mut Sink<'_>) -> Result<(), Failure> {
+    fn results(&self, untold: Untold, output: &mut Output) -> Result<(), Failure> {
         if untold.calls.is_empty() && untold.results.is_empty() {
             return Ok(());
         }
-        let named = untold
-            .calls
-            .into_iter()
-            .map(|(name, id)| (Foreign::new(name), Foreign::new(id)));
+        let named = untold.calls.into_iter();
+        let named = named.map(|(name, id)| (Foreign::new(name), Foreign::new(id)));
         let ordered = in_call_order(named, untold.results);
         let passage = results(&ordered, &self.dialect).map_err(|error| refused(&error))?;
-        self.message(&Message::of_user(passage.into_text()), sink)
+        let mut message = Message {
+            role: "user".to_owned(),
+            tool_calls: None,
+            tool_call_id: None,
+            rest: Map::new(),
+        };
+        message.set_text(passage.into_text());
+        output.json_line(&message)
     }
+}
 
-    fn message(&self, message: &Message, sink: &mut Sink<'_>) -> Result<(), Failure> {
-        let text = message.text();
-        if self.is_json {
-            return sink.json_piece(&message.role, &message.members, &text);
+/// The messages of a text: of a list, or of a request that holds one.
+fn read(bytes: &[u8]) -> Result<Vec<Message>, String> {
+    let value =
+        serde_json::from_slice(bytes).map_err(|error| format!("not JSON: {}", no_json(&error)))?;
+    let messages = match value {
+        Value::Array(list) => Some(Value::Array(list)),
+        Value::Object(mut object) => object.remove("messages"),
+        _ => None,
+    };
+    let Some(Value::Array(messages)) = messages else {
+        return Err("there are no messages in it: what is read is a list of messages as OpenAI writes them, or an object that holds it as `messages`".to_owned());
+    };
+    let read = |(index, value)| {
+        let message: Message = serde_json::from_value(value)
+            .map_err(|error| format!("message {}: {error}", index + 1))?;
+        match message.rest.get("function_call") {
+            None | Some(Value::Null) => Ok(message),
+            Some(_) => Err(format!(
+                "message {}: its `function_call` is the older form of a call: write it as one of `tool_calls`, and its result as a message with the role `tool`",
+                index + 1
+            )),
         }
-        sink.heading(&message.role)?;
-        sink.piece(&message.role, text.as_bytes())?;
-        if text.ends_with('\n') {
-            Ok(())
-        } else {
-            sink.end_line()
-        }
-    }
+    };
+    messages.into_iter().enumerate().map(read).collect()
 }

@@ -1,0 +1,164 @@
+//! A call whose arguments are JSON, in the syntax of a dialect (`spec/history.md` 2).
+
+use std::fmt;
+
+use plaincall_syntax::{Call, Dialect, Syntax, render};
+use serde_json::{Map, Value};
+
+use crate::arguments::Arguments;
+use crate::bind::Problems;
+use crate::bind::block::bind_block;
+use crate::bind::emoji::bind_emoji;
+use crate::document::Document;
+use crate::flatten::flatten;
+use crate::invisible::in_name;
+use crate::spell_emoji::{EmojiText, spell_emoji};
+use crate::tool::ToolSpec;
+use crate::tool::usage::UsageBody;
+
+/// A call to be written, with its arguments as JSON.
+///
+/// Of a tool without a definition, those of an emoji call are its line and body, as `raw_args` and `body`
+/// ([`openai_calls`](crate::openai_calls) tells them so).
+#[derive(Clone, Debug)]
+pub struct JsonCall<'c> {
+    /// The tool.
+    pub name: &'c str,
+    /// The id, which the emoji syntax has no room for.
+    pub id: Option<&'c str>,
+    /// The ids that it depends on; the same holds for them.
+    pub dependencies: Vec<&'c str>,
+    /// The arguments.
+    pub arguments: &'c Map<String, Value>,
+}
+
+/// Why a call cannot be written, in a phrase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderCallError(String);
+
+impl fmt::Display for RenderCallError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RenderCallError {}
+
+/// The text of a call, its last line end included. A dialect that leaves the syntax open writes the block syntax.
+///
+/// ```
+/// use plaincall_call::{JsonCall, render_call};
+/// use plaincall_syntax::Dialect;
+///
+/// let arguments = serde_json::json!({"words": 50});
+/// let arguments = arguments.as_object().expect("an object");
+/// let call = JsonCall { name: "Sum", id: Some("s"), dependencies: vec!["r"], arguments };
+/// let text = render_call(&call, None, &Dialect::block())?;
+/// assert_eq!(text, "!!!GADGET_START:Sum:s:r\n!!!ARG:words\n50\n!!!GADGET_END\n");
+/// # Ok::<(), plaincall_call::RenderCallError>(())
+/// ```
+///
+/// # Errors
+/// What is read of it would be something else, or the syntax cannot express it.
+pub fn render_call(
+    call: &JsonCall<'_>,
+    tool: Option<&ToolSpec>,
+    dialect: &Dialect,
+) -> Result<String, RenderCallError> {
+    let mut names = [call.name]
+        .into_iter()
+        .chain(call.id)
+        .chain(call.dependencies.iter().copied());
+    if names.any(|name| in_name(name).is_some()) {
+        return Err(refused(
+            "a name or an id holds a character that nobody sees",
+        ));
+    }
+    let text = match dialect.syntax().unwrap_or(Syntax::Block) {
+        Syntax::Block => {
+            // Flattening reads back what the pairs mean, rendering what the text says.
+            let pairs = flatten(call.arguments, tool).map_err(refused)?;
+            let call = Call::Block {
+                name: call.name,
+                id: call.id.filter(|id| !id.is_empty()),
+                dependencies: call.dependencies.clone(),
+                arguments: borrowed(&pairs),
+            };
+            render(&call, &dialect.for_syntax(Syntax::Block))
+        }
+        Syntax::Emoji => {
+            let text = match tool {
+                Some(tool) => emoji_text(tool, call.arguments)?,
+                None => unknown_emoji_text(call.arguments)?,
+            };
+            let call = Call::Emoji {
+                name: call.name,
+                raw_args: &text.raw_args,
+                body: &text.body,
+            };
+            render(&call, dialect)
+        }
+    };
+    let text = text.map_err(refused)?;
+    match (dialect.syntax(), tool) {
+        (Some(Syntax::Emoji), Some(tool)) if !is_read_as(&text, tool, call.arguments, dialect) => {
+            Err(refused(
+                "what would be written means something else to the tool",
+            ))
+        }
+        _ => Ok(text),
+    }
+}
+
+fn refused(reason: impl fmt::Display) -> RenderCallError {
+    RenderCallError(reason.to_string())
+}
+
+/// Only reading it shows what the line and the body mean to the tool.
+fn is_read_as(text: &str, tool: &ToolSpec, object: &Map<String, Value>, dialect: &Dialect) -> bool {
+    let document = Document::parse(text, dialect);
+    document.is_ok_and(|document| {
+        document.calls().next().is_some_and(|call| {
+            let mut problems = Problems::default();
+            let back = bind_emoji(tool, call, &mut problems).to_value();
+            problems.is_empty() && back.as_object() == Some(object)
+        })
+    })
+}
+
+/// The line and the body for a tool.
+fn emoji_text(tool: &ToolSpec, object: &Map<String, Value>) -> Result<EmojiText, RenderCallError> {
+    if tool.usage().body == UsageBody::Json {
+        let body = Value::Object(object.clone()).to_string();
+        let raw_args = String::new();
+        return Ok(EmojiText { raw_args, body });
+    }
+    let pairs = flatten(object, Some(tool)).map_err(refused)?;
+    let written = Arguments::from_pairs_for(tool, borrowed(&pairs)).map_err(refused)?;
+    let mut problems = Problems::default();
+    let bound = bind_block(tool, &written, &mut problems);
+    let form = |error| {
+        refused(format!(
+            "{error}; the form of the call is `{}`",
+            tool.usage()
+        ))
+    };
+    spell_emoji(tool, &bound).map_err(form)
+}
+
+fn unknown_emoji_text(object: &Map<String, Value>) -> Result<EmojiText, RenderCallError> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).map(str::to_owned);
+    match (text("raw_args"), text("body"), object.len()) {
+        (Some(raw_args), Some(body), 2) => Ok(EmojiText { raw_args, body }),
+        _ => Err(refused(
+            "the emoji syntax has no named arguments: the definition of the tool says how they are written",
+        )),
+    }
+}
+
+fn borrowed(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
+    pairs
+        .iter()
+        .map(|(pointer, text)| (pointer.as_str(), text.as_str()))
+        .collect()
+}
