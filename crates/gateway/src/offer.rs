@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use plaincall_call::{
-    ChangedTool, Foreign, PromptOptions, SpecError, ToolSpec, list_tool, prompt, read_usable_tools,
+    ChangedTool, Foreign, PromptOptions, SpecError, ToolSpec, Unclosed, list_tool, prompt,
+    read_usable_tools,
 };
 use plaincall_syntax::{Dialect, DialectError, Syntax};
 use plaincall_wire::Json;
@@ -103,11 +104,16 @@ impl Offer {
         &self,
         told: Dialect,
         read: Dialect,
+        unclosed: Unclosed,
         one_call: bool,
     ) -> Result<Taught, DialectError> {
         let taught = || self.taught.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |one: &&Taught| {
-            one.one_call == one_call && one.spoken.read == read && one.spoken.told == told
+            let spoken = &one.spoken;
+            one.one_call == one_call
+                && spoken.unclosed == unclosed
+                && spoken.read == read
+                && spoken.told == told
         };
         if let Some(known) = taught().iter().find(is_same) {
             return Ok(known.clone());
@@ -115,7 +121,7 @@ impl Offer {
         // Others need not wait for this one.
         let new = Taught {
             prompt: self.prompt(&told, one_call)?.into(),
-            spoken: Arc::new(Spoken::new(told, read)?),
+            spoken: Arc::new(Spoken::new(told, read, unclosed)?),
             one_call,
         };
         let mut taught = taught();

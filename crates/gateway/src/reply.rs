@@ -18,13 +18,11 @@ mod text;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{
-    CallError, Collected, Collector, Limits, ReplyCheck, Started, Stop, ToolCall,
-};
-use plaincall_syntax::{Code, Event, EventKind, Parser};
+use plaincall_call::{Bound, CallError, ReplyItem, ReplyReader, Started, Stop, ToolCall};
+use plaincall_syntax::{Code, Event, EventKind};
 use plaincall_wire::openai::{
-    ChatCompletion, ChatCompletionChunk, ReasoningField, Usage, api_finish_reason,
-    is_cut_by_length, is_natural_end, read_error,
+    ChatCompletion, ChatCompletionChunk, ChunkChoice, Delta, ReasoningField, Usage,
+    api_finish_reason, is_cut_by_length, is_natural_end, read_error,
 };
 
 use crate::counts::Counts;
@@ -73,44 +71,44 @@ use crate::reply::text::Text;
 /// ```
 #[derive(Debug)]
 pub struct Reply {
-    plan: ReplyPlan,
+    plan: Arc<ReplyPlan>,
+    reader: ReplyReader<Arc<ReplyPlan>>,
     ids: CallIds,
-    parser: Option<Parser>,
-    collector: Collector,
-    check: ReplyCheck,
-    text: Text,
-    /// The call that is being written.
-    open: Option<Opened>,
-    /// The ids that the model has given to calls of this round.
-    given_ids: HashSet<String>,
-    /// How many calls have begun in this round, those that were unwanted not counted.
-    begun: u64,
-    /// How many calls have been sent.
+    round: Round,
+    /// How many rounds of repair there were.
+    repairs: u32,
+    /// How many calls have been sent, and the id of the last of them.
     sent: u64,
-    /// The id of the last of them.
     last_id: String,
-    stop: Stop,
-    /// Whether the reply has ended with a reason that says it is truncated.
-    is_truncated: bool,
-    round: u32,
-    /// While a repair is possible: what the model has written in this round, without its reasoning.
-    written: String,
-    /// Whether that was too long to be kept.
-    is_too_long: bool,
     /// While a repair is possible: the text that has been sent.
     content: String,
-    /// The text of a round of repair.
-    answer: String,
-    /// How many bytes of text have come in this round.
-    length: usize,
-    /// How many chunks have come in this round behind its end.
-    late: u32,
     reasoning_name: ReasoningField,
     /// What earlier rounds cost, and what this one has cost so far.
     spent: Option<Usage<'static>>,
     usage: Option<Usage<'static>>,
-    settled: Option<Settled>,
+    settled: Option<Next>,
     counts: Counts,
+}
+
+/// One answer of the model: the first, or that of a round of repair.
+#[derive(Debug)]
+struct Round {
+    text: Text,
+    /// The call that is being written.
+    open: Option<Opened>,
+    /// The ids that the model has given to calls.
+    given_ids: HashSet<String>,
+    /// How many calls have begun, those that were unwanted not counted.
+    begun: u64,
+    stop: Stop,
+    /// While a repair is possible: what the model has written, without its reasoning. `None` if that is too long.
+    written: Option<String>,
+    /// The text of a round of repair.
+    answer: String,
+    /// How many bytes of text have come.
+    length: usize,
+    /// How many chunks have come behind the end.
+    late: u32,
 }
 
 /// A call, as servers wrote it before there were several in an answer.
@@ -156,14 +154,6 @@ pub enum Next {
     Failed(Refusal),
 }
 
-/// What has become of a round.
-#[derive(Clone, Debug)]
-enum Settled {
-    Done,
-    Again(RepairRound),
-    Failed(Refusal),
-}
-
 /// A call that must not be in this reply, so that the reply ends before it.
 #[derive(Debug)]
 enum Before {
@@ -172,33 +162,38 @@ enum Before {
     /// A second call where there may be one.
     Surplus,
     /// An invalid call.
-    Invalid(Box<ToolCall>, CallError),
+    Invalid(Arc<ToolCall>, CallError),
+}
+
+impl Round {
+    fn new(plan: &ReplyPlan) -> Self {
+        Self {
+            text: Text::new(Arc::clone(&plan.spoken)),
+            open: None,
+            given_ids: HashSet::new(),
+            begun: 0,
+            stop: Stop::Broken,
+            written: Some(String::new()),
+            answer: String::new(),
+            length: 0,
+            late: 0,
+        }
+    }
 }
 
 impl Reply {
     /// A reply that is read by this plan. The seed is for the ids of its calls: random, and used for nothing else.
     pub fn new(mut plan: ReplyPlan, seed: Secret) -> Self {
         let taken = std::mem::take(&mut plan.taken);
+        let plan = Arc::new(plan);
         Self {
+            reader: plan.spoken.reader.with_tools(Arc::clone(&plan)),
             ids: CallIds::new(seed, taken),
-            parser: Some(plan.spoken.parser.clone()),
-            collector: Collector::new(Limits::for_running()),
-            check: plan.spoken.check.clone().unclosed(plan.unclosed),
-            text: Text::new(Arc::clone(&plan.spoken)),
-            open: None,
-            given_ids: HashSet::new(),
-            begun: 0,
+            round: Round::new(&plan),
+            repairs: 0,
             sent: 0,
             last_id: String::new(),
-            stop: Stop::Broken,
-            is_truncated: false,
-            round: 0,
-            written: String::new(),
-            is_too_long: false,
             content: String::new(),
-            answer: String::new(),
-            length: 0,
-            late: 0,
             reasoning_name: ReasoningField::ReasoningContent,
             spent: None,
             usage: None,
@@ -224,23 +219,20 @@ impl Reply {
         if let Some(usage) = chunk.usage.take() {
             self.usage = Some(usage.into_owned());
         }
-        if self.settled.is_some() {
-            if matches!(self.settled, Some(Settled::Done)) && chunk.choices().is_empty() {
+        if let Some(settled) = &self.settled {
+            if *settled == Next::Done && chunk.choices().is_empty() {
                 // What stands beside the usage goes with it.
                 out.carry(&chunk);
             }
-            self.late += 1;
-            return if self.late < MOST_LATE {
-                Flow::Late
-            } else {
-                Flow::Over
-            };
+            self.round.late += 1;
+            let is_over = self.round.late >= MOST_LATE;
+            return if is_over { Flow::Over } else { Flow::Late };
         }
         for choice in chunk.choices.iter_mut().flatten() {
             // They tell the model's text, markers and all.
             choice.logprobs = None;
         }
-        if self.round == 0 {
+        if self.repairs == 0 {
             out.begin(&chunk);
             out.carry(&chunk);
         }
@@ -257,8 +249,8 @@ impl Reply {
             self.think(&choice.thought(), out);
             self.refuse(delta.and_then(|delta| delta.refusal.as_deref()), out);
             let content = choice.content();
-            self.length += content.len();
-            if self.length > MOST_TEXT {
+            self.round.length += content.len();
+            if self.round.length > MOST_TEXT {
                 let message = format!("the model's reply has more than {MOST_TEXT} bytes");
                 return self.fail_here(Refusal::upstream(message));
             }
@@ -280,9 +272,12 @@ impl Reply {
     /// Whether the model may still be asked again, or will be, so that its request is needed.
     pub(crate) fn may_ask_again(&self) -> bool {
         match self.settled {
-            Some(Settled::Again(_)) => true,
+            Some(Next::Again(_)) => true,
             Some(_) => false,
-            None => self.may_repair() && !self.is_too_long && self.round < self.plan.repair_rounds,
+            None => {
+                let is_known = self.round.written.is_some();
+                self.may_repair() && is_known && self.repairs < self.plan.repair_rounds
+            }
         }
     }
 
@@ -295,7 +290,7 @@ impl Reply {
     /// Whether something is held back from the client: a call, or a round of repair.
     #[cfg(feature = "server")]
     pub(crate) fn is_holding(&self) -> bool {
-        !self.is_settled() && (matches!(self.open, Some(Opened::Held)) || self.round > 0)
+        !self.is_settled() && (matches!(self.round.open, Some(Opened::Held)) || self.repairs > 0)
     }
 
     /// Whether it is known what becomes of the round, so that only its usage may still come.
@@ -305,8 +300,8 @@ impl Reply {
 
     /// Takes a whole answer of the model's server.
     pub fn whole(&mut self, completion: &ChatCompletion<'_>, out: &mut dyn Outlet) -> Next {
-        self.usage = completion.usage.clone().map(Usage::into_owned);
         let Some(choice) = completion.choices().first() else {
+            self.usage = completion.usage.clone().map(Usage::into_owned);
             let error = completion.unknown.get("error");
             let refusal = match error.filter(|error| !error.is_null()) {
                 Some(error) => Refusal::of_upstream(502, read_error(error.text().as_bytes())),
@@ -314,31 +309,26 @@ impl Reply {
             };
             return self.end(End::Broken(refusal), out);
         };
-        if let Some(message) = &choice.message {
-            let old = message.unknown.get(OLD_CALL);
-            if !message.calls().is_empty() || old.is_some_and(|call| !call.is_null()) {
-                return self.end(End::Broken(native_call()), out);
-            }
-            if message.reasoning.is_some() && message.reasoning_content.is_none() {
-                self.reasoning_name = ReasoningField::Reasoning;
-            }
-            self.think(message.thought().unwrap_or_default(), out);
-            if let Some(content) = &message.content {
-                for thought in content.thinking() {
-                    self.think(&thought, out);
-                }
-            }
-            self.refuse(message.refusal.as_deref(), out);
-            let content = message.content.as_ref();
-            let content = content.map(plaincall_wire::openai::Content::text);
-            if let Some(before) = self.read(&content.unwrap_or_default(), out) {
-                self.end_before(before, out);
-            }
-        }
-        if self.settled.is_none() {
-            let reason = choice.finish_reason.as_deref();
-            self.finish(reason.filter(|reason| !reason.is_empty()), out);
-        }
+        let message = choice.message.clone().unwrap_or_default();
+        let delta = Delta {
+            content: message.content,
+            refusal: message.refusal,
+            reasoning_content: message.reasoning_content,
+            reasoning: message.reasoning,
+            tool_calls: message.tool_calls,
+            unknown: message.unknown,
+            ..Delta::default()
+        };
+        let chunk = ChatCompletionChunk {
+            choices: Some(vec![ChunkChoice {
+                delta: Some(delta),
+                finish_reason: choice.finish_reason.clone(),
+                ..ChunkChoice::default()
+            }]),
+            usage: completion.usage.clone(),
+            ..ChatCompletionChunk::default()
+        };
+        self.push(chunk, out);
         self.end(End::Done, out)
     }
 
@@ -346,7 +336,7 @@ impl Reply {
     pub fn end(&mut self, end: End, out: &mut dyn Outlet) -> Next {
         match (&self.settled, end) {
             (None, End::Done) => self.finish(None, out),
-            (None, End::Broken(refusal)) => self.settled = Some(Settled::Failed(refusal)),
+            (None, End::Broken(refusal)) => self.settled = Some(Next::Failed(refusal)),
             (Some(_), _) => {}
         }
         if let Some(usage) = self.usage.take() {
@@ -355,48 +345,30 @@ impl Reply {
                 None => self.spent = Some(usage),
             }
         }
-        match self.settled.take() {
-            Some(Settled::Again(round)) => {
-                self.begin_round();
-                Next::Again(round)
+        let next = self.settled.take().unwrap_or(Next::Done);
+        match &next {
+            Next::Again(_) => {
+                self.repairs += 1;
+                self.counts.repair_rounds += 1;
+                self.reader.begin_reply();
+                self.round = Round::new(&self.plan);
+                return next;
             }
-            Some(Settled::Failed(refusal)) => {
-                self.settled = Some(Settled::Failed(refusal.clone()));
-                Next::Failed(refusal)
-            }
-            Some(Settled::Done) | None => {
-                self.settled = Some(Settled::Done);
+            Next::Done => {
                 if let Some(spent) = self.spent.take() {
                     out.usage(&spent);
                 }
-                Next::Done
             }
+            Next::Failed(_) => {}
         }
+        self.settled = Some(next.clone());
+        next
     }
 
     /// The reply fails here, unless it is complete already.
     fn fail_here(&mut self, refusal: Refusal) -> Flow {
-        self.settled.get_or_insert(Settled::Failed(refusal));
+        self.settled.get_or_insert(Next::Failed(refusal));
         Flow::Over
-    }
-
-    fn begin_round(&mut self) {
-        self.round += 1;
-        self.counts.repair_rounds += 1;
-        self.parser = Some(self.plan.spoken.parser.clone());
-        self.collector = Collector::new(Limits::for_running());
-        self.text = Text::new(Arc::clone(&self.plan.spoken));
-        self.open = None;
-        self.check.begin_reply();
-        self.given_ids.clear();
-        self.begun = 0;
-        self.length = 0;
-        self.late = 0;
-        self.stop = Stop::Broken;
-        self.is_truncated = false;
-        self.written.clear();
-        self.is_too_long = false;
-        self.answer.clear();
     }
 
     /// Whether an invalid call leads to a repair, and not to the end of the reply.
@@ -405,9 +377,9 @@ impl Reply {
     }
 
     fn think(&mut self, thought: &str, out: &mut dyn Outlet) {
-        if !thought.is_empty() && self.round == 0 {
+        if !thought.is_empty() && self.repairs == 0 {
             self.flush(out);
-            self.text.gap();
+            self.round.text.gap();
             out.reasoning(self.reasoning_name, thought);
         }
     }
@@ -421,111 +393,94 @@ impl Reply {
 
     /// Reads a piece of the model's text. If a call comes that must not be there, the reply ends before it.
     fn read(&mut self, text: &str, out: &mut dyn Outlet) -> Option<Before> {
-        if text.is_empty() {
-            return None;
-        }
-        let mut parser = self.parser.take()?;
-        for event in parser.feed(text) {
-            let before = self.event(&event, out);
+        let items: Vec<_> = self.reader.feed(text).collect();
+        for item in items {
+            let before = self.take(item, out);
             if before.is_some() {
                 return before;
             }
         }
-        self.parser = Some(parser);
         self.flush(out);
         None
     }
 
-    fn event(&mut self, event: &Event<'_>, out: &mut dyn Outlet) -> Option<Before> {
-        if self.may_repair() {
-            self.note(event);
-        }
-        let collected = self.collector.push(event);
-        match &event.kind {
-            EventKind::Text(text) => self.text.add(text),
-            EventKind::Reasoning(thought) => self.think(thought, out),
-            // The markers of reasoning, of which there may be nothing between.
-            EventKind::Ignored(ignored) if self.open.is_none() && **ignored != *"\\" => {
-                self.text.gap();
-            }
-            EventKind::Diagnostic(diagnostic) if self.open.is_none() => {
-                let is_stray = matches!(
-                    diagnostic.code,
-                    Code::StrayMarker
-                        | Code::NotAHeader
-                        | Code::HeaderTooLong
-                        | Code::HeaderCutOff
-                        | Code::StrayReasoningOpen
-                        | Code::StrayReasoningClose
-                );
-                if is_stray {
-                    self.text.strike(diagnostic.span.len());
-                    self.counts.stray_markers += 1;
-                }
-            }
+    fn take(&mut self, item: ReplyItem<'_>, out: &mut dyn Outlet) -> Option<Before> {
+        match item {
+            ReplyItem::CallStart(started) => return self.begin_call(&started, out),
+            ReplyItem::Event(event) => self.event(&event),
+            ReplyItem::Text(text) => self.round.text.add(&text),
+            ReplyItem::Reasoning(thought) => self.think(&thought, out),
+            ReplyItem::Call { call, bound } => return self.end_call(call, bound, out),
             _ => {}
-        }
-        match collected {
-            Some(Collected::Started(started)) => return self.begin_call(&started, event, out),
-            Some(Collected::Finished(call)) => {
-                self.push_to_call(event);
-                return self.end_call(call, out);
-            }
-            None => self.push_to_call(event),
         }
         None
     }
 
-    /// Keeps what the model has written, less its reasoning.
-    fn note(&mut self, event: &Event<'_>) {
-        match &event.kind {
-            EventKind::Reasoning(_) => {}
-            // The markers of reasoning.
-            EventKind::Ignored(text) if self.open.is_none() && **text != *"\\" => {}
-            _ if self.is_too_long => {}
-            _ => {
-                self.written.push_str(event.source());
-                if self.written.len() > MOST_KEPT {
-                    self.is_too_long = true;
-                    self.written = String::new();
-                    if self.round == 0 {
-                        self.content = String::new();
-                    }
-                }
-            }
+    fn event(&mut self, event: &Event<'_>) {
+        let is_outside = self.round.open.is_none();
+        // The markers of reasoning, of which there may be nothing between.
+        let is_marker =
+            is_outside && matches!(&event.kind, EventKind::Ignored(ignored) if **ignored != *"\\");
+        let is_reasoning = is_marker || matches!(&event.kind, EventKind::Reasoning(_));
+        if is_marker {
+            self.round.text.gap();
         }
-    }
-
-    fn push_to_call(&mut self, event: &Event<'_>) {
-        if let Some(Opened::Streamed(call)) = &mut self.open {
+        if !is_reasoning && self.may_repair() {
+            self.note(event.source());
+        }
+        if let EventKind::Diagnostic(diagnostic) = &event.kind
+            && is_outside
+            && matches!(
+                diagnostic.code,
+                Code::StrayMarker
+                    | Code::NotAHeader
+                    | Code::HeaderTooLong
+                    | Code::HeaderCutOff
+                    | Code::StrayReasoningOpen
+                    | Code::StrayReasoningClose
+            )
+        {
+            self.round.text.strike(diagnostic.span.len());
+            self.counts.stray_markers += 1;
+        }
+        if let Some(Opened::Streamed(call)) = &mut self.round.open {
             call.push(event);
         }
     }
 
-    fn begin_call(
-        &mut self,
-        started: &Started,
-        event: &Event<'_>,
-        out: &mut dyn Outlet,
-    ) -> Option<Before> {
+    /// Keeps what the model has written, less its reasoning.
+    fn note(&mut self, source: &str) {
+        let Some(written) = &mut self.round.written else {
+            return;
+        };
+        written.push_str(source);
+        if written.len() > MOST_KEPT {
+            self.round.written = None;
+            if self.repairs == 0 {
+                self.content = String::new();
+            }
+        }
+    }
+
+    fn begin_call(&mut self, started: &Started, out: &mut dyn Outlet) -> Option<Before> {
         self.end_text(out);
-        self.text.call(&started.name);
+        self.round.text.call(&started.name);
         if self.plan.choice == Choice::None {
             self.counts.unwanted_calls += 1;
-            self.open = Some(Opened::Unwanted);
+            self.round.open = Some(Opened::Unwanted);
             return None;
         }
-        if self.plan.one_call && self.begun > 0 {
+        if self.plan.one_call && self.round.begun > 0 {
             return Some(Before::Surplus);
         }
-        let of_this_reply = |id: &String| self.given_ids.contains(id) && *id != started.id;
+        let of_this_reply = |id: &String| self.round.given_ids.contains(id) && *id != started.id;
         if started.dependencies.iter().any(of_this_reply) {
             return Some(Before::Dependent);
         }
-        self.given_ids.insert(started.id.clone());
-        self.begun += 1;
+        self.round.given_ids.insert(started.id.clone());
+        self.round.begun += 1;
         if !self.plan.streams_arguments() {
-            self.open = Some(Opened::Held);
+            self.round.open = Some(Opened::Held);
             return None;
         }
         let index = self.begin_sent(&started.name, out);
@@ -533,9 +488,8 @@ impl Reply {
         let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
         // Without ids in the conversation there is nothing that could be waited for.
         let is_right = started.dependencies.is_empty() && !started.is_duplicate;
-        let mut call = opened::Streamed::new(index, tool.filter(|_| is_right).cloned());
-        call.push(event);
-        self.open = Some(Opened::Streamed(Box::new(call)));
+        let call = opened::Streamed::new(index, tool.filter(|_| is_right).cloned());
+        self.round.open = Some(Opened::Streamed(Box::new(call)));
         None
     }
 
@@ -548,53 +502,47 @@ impl Reply {
         index
     }
 
-    fn end_call(&mut self, call: Box<ToolCall>, out: &mut dyn Outlet) -> Option<Before> {
-        self.text.edge();
-        let open = self.open.take()?;
-        if matches!(open, Opened::Unwanted) {
-            return None;
-        }
-        let checked = self.check.bind(&call, &self.plan, self.stop);
-        let is_truncated = !call.is_closed() && self.stop.is_truncated();
-        let is_valid = match (open, &checked) {
-            (Opened::Streamed(mut streamed), arguments) => {
-                let is_closed = streamed.close(
-                    &call,
-                    arguments.as_ref().ok().map(|bound| &*bound.arguments),
-                );
+    fn end_call(
+        &mut self,
+        call: Arc<ToolCall>,
+        bound: Result<Bound, CallError>,
+        out: &mut dyn Outlet,
+    ) -> Option<Before> {
+        self.round.text.edge();
+        let is_truncated = !call.is_closed() && self.round.stop.is_truncated();
+        let is_valid = match (self.round.open.take()?, &bound) {
+            (Opened::Unwanted, _) => return None,
+            (Opened::Streamed(mut streamed), bound) => {
+                let arguments = bound.as_ref().ok().map(|bound| &*bound.arguments);
+                let is_closed = streamed.close(&call, arguments);
                 streamed.flush(out);
                 is_closed
             }
-            (_, Ok(bound)) => {
+            (Opened::Held, Ok(bound)) => {
                 let index = self.begin_sent(&call.name, out);
                 out.arguments(index, &bound.arguments.to_value().to_string());
-                for kept in [&mut self.written, &mut self.content, &mut self.answer] {
-                    *kept = String::new();
-                }
+                self.content = String::new();
                 true
             }
-            (_, Err(_)) => false,
+            (Opened::Held, Err(_)) => false,
         };
         match (is_valid, is_truncated) {
             (true, _) => self.counts.calls += 1,
             (false, true) => self.counts.cut_calls += 1,
             (false, false) => self.counts.wrong_calls += 1,
         }
-        match checked {
-            // A reply that is truncated is not repaired: the call is left out.
-            Err(invalid) if !self.plan.streams_arguments() && !self.is_truncated => {
-                Some(Before::Invalid(call, invalid))
-            }
-            _ => None,
-        }
+        // A reply that is truncated is not repaired: the call is left out.
+        let is_repaired = !self.plan.streams_arguments() && self.round.stop != Stop::Length;
+        let error = bound.err().filter(|_| is_repaired)?;
+        Some(Before::Invalid(call, error))
     }
 
     /// Gives out what has been gathered.
     fn flush(&mut self, out: &mut dyn Outlet) {
-        if let Some(Opened::Streamed(call)) = &mut self.open {
+        if let Some(Opened::Streamed(call)) = &mut self.round.open {
             call.flush(out);
         }
-        if let Some(text) = self.text.take() {
+        if let Some(text) = self.round.text.take() {
             self.say(&text, out);
         }
     }
@@ -602,28 +550,25 @@ impl Reply {
     /// Gives out the text in which nothing more comes before the next call or the end.
     fn end_text(&mut self, out: &mut dyn Outlet) {
         self.flush(out);
-        if let Some(text) = self.text.take_rest() {
+        if let Some(text) = self.round.text.take_rest() {
             self.say(&text, out);
         }
     }
 
     fn say(&mut self, text: &str, out: &mut dyn Outlet) {
-        if self.round == 0 {
+        if self.repairs == 0 {
             out.content(text);
         }
         // Nobody sees what a model says about its mistakes, unless it is all that it says.
-        if self.may_repair() {
-            match self.round {
-                0 if self.is_too_long => {}
-                0 => self.content.push_str(text),
-                _ => self.answer.push_str(text),
-            }
+        if self.may_repair() && self.repairs > 0 {
+            self.round.answer.push_str(text);
+        } else if self.may_repair() && self.round.written.is_some() {
+            self.content.push_str(text);
         }
     }
 
     /// The reply ends before a call that must not be there.
     fn end_before(&mut self, before: Before, out: &mut dyn Outlet) {
-        self.parser = None;
         match before {
             Before::Dependent => self.counts.dependent_calls += 1,
             Before::Surplus => self.counts.surplus_calls += 1,
@@ -643,71 +588,71 @@ impl Reply {
 
     /// The model has ended its reply, with a reason or without one.
     fn finish(&mut self, reason: Option<&str>, out: &mut dyn Outlet) {
-        let is_whole = reason.is_some_and(is_natural_end) && !self.plan.stops_anywhere;
-        self.stop = if is_whole {
-            Stop::Natural
-        } else {
-            Stop::Broken
+        let is_cut = reason.map_or(self.round.open.is_some(), |reason| {
+            is_cut_by_length(reason) || api_finish_reason(reason) == "content_filter"
+        });
+        self.round.stop = match reason {
+            _ if is_cut => Stop::Length,
+            Some(reason) if is_natural_end(reason) && !self.plan.stops_anywhere => Stop::Natural,
+            _ => Stop::Broken,
         };
-        if let Some(parser) = self.parser.take() {
-            self.is_truncated = reason.map_or(self.open.is_some(), |reason| {
-                is_cut_by_length(reason) || api_finish_reason(reason) == "content_filter"
-            });
-            let reason = match reason {
-                Some(reason) => api_finish_reason(reason),
-                None if self.is_truncated => "length",
-                None => "stop",
-            };
-            for event in parser.finish() {
-                if let Some(before) = self.event(&event, out) {
-                    return self.end_before(before, out);
-                }
+        let reason = match reason {
+            Some(reason) => api_finish_reason(reason),
+            None if is_cut => "length",
+            None => "stop",
+        };
+        for item in self.reader.finish(self.round.stop).items {
+            if let Some(before) = self.take(item, out) {
+                return self.end_before(before, out);
             }
-            self.flush(out);
-            self.settle(reason, out);
         }
+        self.flush(out);
+        self.settle(reason, out);
     }
 
     /// Decides what becomes of the round.
     fn settle(&mut self, reason: &str, out: &mut dyn Outlet) {
         self.end_text(out);
-        self.counts.invented_results += self.text.invented();
-        if self.begun == 0
+        let round = &mut self.round;
+        self.counts.invented_results += round.text.invented();
+        let is_truncated = round.stop == Stop::Length;
+        if round.begun == 0
             && self.counts.unwanted_calls == 0
-            && let Some(blank) = self.text.take_blank()
+            && let Some(blank) = round.text.take_blank()
         {
             self.say(&blank, out);
         }
         if self.may_repair() {
-            let complaint = without_call(&self.written, &self.plan);
-            if let Some(complaint) = complaint.filter(|_| !self.is_truncated) {
+            let written = self.round.written.as_deref().unwrap_or_default();
+            let complaint = without_call(written, &self.plan);
+            if let Some(complaint) = complaint.filter(|_| !is_truncated) {
                 return self.ask_again(complaint);
             }
             self.give_answer(out);
         }
         self.counts.missing_calls += u64::from(self.plan.choice.is_required() && self.sent == 0);
         out.finish(match reason {
-            _ if self.is_truncated => reason,
+            _ if is_truncated => reason,
             _ if self.sent > 0 => "tool_calls",
             "tool_calls" | "function_call" => "stop",
             other => other,
         });
-        self.settled = Some(Settled::Done);
+        self.settled = Some(Next::Done);
     }
 
     /// Asks the model again, or fails if that has been done often enough.
     fn ask_again(&mut self, complaint: Complaint) {
         self.counts.missing_calls += u64::from(complaint.is_missing);
-        self.settled = Some(if complaint.can_be_asked && self.may_ask_again() {
-            Settled::Again(RepairRound::new(&self.written, complaint.text))
-        } else {
-            Settled::Failed(complaint.refusal)
+        let may_ask = complaint.can_be_asked && self.may_ask_again();
+        self.settled = Some(match &self.round.written {
+            Some(written) if may_ask => Next::Again(RepairRound::new(written, complaint.text)),
+            _ => Next::Failed(complaint.refusal),
         });
     }
 
     /// Sends the text of a round of repair without a call, less what has been sent already.
     fn give_answer(&mut self, out: &mut dyn Outlet) {
-        let answer = std::mem::take(&mut self.answer);
+        let answer = std::mem::take(&mut self.round.answer);
         let sent = self.content.trim();
         if let Some(rest) = answer
             .trim_start()

@@ -113,7 +113,7 @@ pub fn translate<'r>(
     let one_call = request.parallel_tool_calls == Some(false);
     let told = settings.told_dialect(key.as_deref());
     let read = settings.read_dialect(key.as_deref());
-    let taught = offer.teach(told, read, one_call);
+    let taught = offer.teach(told, read, settings.unclosed, one_call);
     let taught = taught.map_err(|error| Refusal::settings(&error))?;
     let taken = ids(&request);
     let arguments = if request.is_streamed() && !offer.is_strict() {
@@ -143,7 +143,6 @@ pub fn translate<'r>(
         offer,
         choice,
         one_call,
-        unclosed: settings.unclosed,
         arguments,
         repair_rounds: settings.repair_rounds,
         // Servers know others beside `stop`.

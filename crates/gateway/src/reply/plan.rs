@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use plaincall_call::{EchoGuard, Foreign, ToolLookup, ToolSpec, Unclosed};
+use plaincall_call::{EchoGuard, Foreign, ToolLookup, ToolSpec};
 use plaincall_syntax::{Dialect, mentions_call_format, near_misses};
 
 use crate::key::Secret;
@@ -24,8 +24,6 @@ pub struct ReplyPlan {
     pub(crate) choice: Choice,
     /// Whether a reply holds at most one call.
     pub(crate) one_call: bool,
-    /// What happens to calls without an end marker.
-    pub(crate) unclosed: Unclosed,
     /// When arguments are sent.
     pub(crate) arguments: ArgumentMode,
     pub(crate) repair_rounds: u32,
