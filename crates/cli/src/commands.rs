@@ -11,12 +11,15 @@
 )]
 
 mod ask;
+mod chat;
 mod check;
 mod config;
+mod conversation;
 pub(crate) mod mcp;
 mod parse;
 mod probe;
 mod render;
+pub(crate) mod run;
 mod serve;
 mod sessions;
 mod show;
@@ -27,10 +30,8 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::chat;
 use crate::options::Color;
 use crate::output::{Output, say};
-use crate::run;
 use crate::status::{Outcome, WRONG_USAGE, end_when_interrupted, exit_status};
 use crate::visible::{harmless, is_invisible};
 

@@ -2,22 +2,19 @@
 //!
 //! This library exists for the binary of the same package and for its tests; its items are no interface to build on.
 
-mod chat;
 mod commands;
 mod definitions;
 mod environment;
+mod history;
 mod keys;
 mod options;
 mod output;
-mod picture;
 mod reference;
 mod report;
-mod run;
 mod runtime;
 mod session;
 mod settings;
 mod status;
-mod talk;
 mod terminal;
 mod text;
 mod tools_file;

@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use plaincall::{Log, LogError};
 
+use crate::history::{History, what_became_of};
 use crate::options::SessionOptions;
-use crate::run::past::{Past, what_became_of};
 use crate::settings::Configuration;
 use crate::status::{Failure, remark};
 
@@ -26,7 +26,7 @@ const LONGEST_NAME: usize = 100;
 pub(crate) struct Session {
     pub(crate) log: Log,
     /// What its log says; nothing if it begins.
-    pub(crate) past: Past,
+    pub(crate) past: History,
     /// What it was begun with.
     pub(crate) note: Option<Note>,
 }
@@ -80,7 +80,7 @@ impl Session {
                 what_became_of(torn)
             ));
         }
-        let past = Past {
+        let past = History {
             events: log.history().to_vec(),
         };
         let note = match past.begin() {

@@ -1,5 +1,37 @@
-//! What people see on a terminal.
+//! What people see on a terminal, and what they are asked there.
+//!
+//! `run`, `ask` and `chat` tell a [displays](displays) what happens, as [events](event::UiEvent). A display shows it: one that
+//! [draws in place](live), or one [in lines](plain); both write the same [transcript](transcript) from the same
+//! [table of calls](call_table).
 
+mod address;
+mod answer;
+pub(crate) mod approval;
+pub(crate) mod call_line;
+pub(crate) mod call_table;
+pub(crate) mod critical;
+pub(crate) mod displays;
+pub(crate) mod event;
 pub(crate) mod excerpt;
+pub(crate) mod glyphs;
+pub(crate) mod interrupts;
+pub(crate) mod line;
 pub(crate) mod listing;
+mod live;
+mod pages;
+pub(crate) mod palette;
+pub(crate) mod person;
+mod plain;
+pub(crate) mod printer;
 pub(crate) mod problems;
+pub(crate) mod prompter;
+pub(crate) mod prose;
+mod question;
+mod record;
+mod replacement;
+mod screen;
+pub(crate) mod summary;
+mod timeline;
+mod transcript;
+pub(crate) mod tty;
+pub(crate) mod words;

@@ -8,15 +8,16 @@ use plaincall_agent::{AgentError, AgentErrorKind, Answer};
 use rustix::fs::{FileType, fstat};
 use serde_json::json;
 
+use crate::commands::conversation::{Built, Ended, build, doubt, explained, kind, play, status};
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::JsonOutput;
-use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
 use crate::session::Session;
 use crate::settings::Configuration;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
-use crate::talk::{Built, Ended, Shown, Stage, build, doubt, explained, kind, play, status};
+use crate::terminal::displays::Displays;
+use crate::terminal::interrupts::Interrupts;
 use crate::text::input::Input;
 
 /// Ask a model a question, with tools.
@@ -89,8 +90,8 @@ pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
     }
     let answer = answer(options, color, &configuration, &environment, &given);
     let (status, leftover) = block_on(answer)?;
-    if let Some(stage) = leftover {
-        stage.leave();
+    if let Some(displays) = leftover {
+        displays.leave();
     }
     Ok(status)
 }
@@ -101,19 +102,14 @@ async fn answer(
     configuration: &Configuration,
     environment: &Environment,
     given: &Given,
-) -> Result<(Status, Option<Stage>), Failure> {
+) -> Result<(Status, Option<Displays>), Failure> {
     let mut interrupts = Interrupts::new()
         .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
-    let shown = if options.json {
-        Shown::Record
-    } else {
-        Shown::Answer
-    };
     let session = Session::open(&options.session, configuration)?;
     let is_kept = session.is_some();
     let building = build(
         &options.agent,
-        shown,
+        options.json,
         options.verbose,
         color,
         configuration,
@@ -122,7 +118,7 @@ async fn answer(
     );
     let Built {
         mut talk,
-        stage,
+        mut displays,
         servers,
         model: _,
     } = tokio::select! {
@@ -134,14 +130,14 @@ async fn answer(
     for (name, text) in &given.documents {
         talk.attach(name, text);
     }
-    let ended = play(talk.stream(&given.question), &stage, &mut interrupts).await;
+    let ended = play(talk.stream(&given.question), &mut displays, &mut interrupts).await;
     let (ended, interrupt) = match ended {
         Ended::AtOnce(interrupt) => {
-            return Ok((Status::Interrupted(interrupt.status()), Some(stage)));
+            return Ok((Status::Interrupted(interrupt.status()), Some(displays)));
         }
         Ended::Settled(ended, interrupt) => (ended, interrupt),
     };
-    let written = stage.close().await;
+    let written = displays.close().await;
     let told = if options.json {
         last_line(&ended, configuration)
     } else {

@@ -198,7 +198,7 @@ impl Shown {
         let lines: Vec<(String, String)> = lines.collect();
         let width = lines.iter().map(|(line, _)| line.chars().count());
         let width = width.filter(|width| *width <= 60).max().unwrap_or(0);
-        let dim = crate::picture::palette::DIM;
+        let dim = crate::terminal::palette::DIM;
         let dim = if output.has_color {
             dim
         } else {

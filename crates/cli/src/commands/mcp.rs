@@ -17,9 +17,9 @@ use crate::commands::tools::effect_word;
 use crate::environment::Environment;
 use crate::options::Color;
 use crate::output::Output;
-use crate::run::interrupts::{Interrupts, until_interrupted};
 use crate::runtime::{LAST_TASKS, block_on};
 use crate::status::{Failure, Outcome, Status, complain, end_at_signals, remark};
+use crate::terminal::interrupts::{Interrupts, until_interrupted};
 use crate::tools_file;
 use crate::visible::harmless;
 

@@ -16,10 +16,10 @@ use crate::commands::probe::progress::Progress;
 use crate::environment::Environment;
 use crate::options::Color;
 use crate::output::Output;
-use crate::run::interrupts::{Interrupt, Interrupts};
 use crate::runtime::block_on;
 use crate::settings::Chosen;
 use crate::status::{Failure, Outcome, Status, complain};
+use crate::terminal::interrupts::{Interrupt, Interrupts};
 
 /// Measure how well a model writes calls, and in which syntax.
 ///

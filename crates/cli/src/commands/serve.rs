@@ -23,8 +23,8 @@ pub(crate) use crate::commands::serve::options::ServeOptions;
 use crate::environment::Environment;
 use crate::keys::Source;
 use crate::output::JsonOutput;
-use crate::run::interrupts::Interrupts;
 use crate::status::{Failure, Outcome, Status, remark};
+use crate::terminal::interrupts::Interrupts;
 use crate::terminal::problems;
 use crate::tools_file;
 

@@ -13,12 +13,12 @@ use crate::commands::show::{self, ShowOptions};
 use crate::environment::Environment;
 use crate::options::FileOptions;
 use crate::output::Output;
-use crate::picture::line::Line;
-use crate::picture::palette::{BOLD, DIM, PLAIN};
-use crate::picture::words::{self, count};
 use crate::session::{Known, Note, all};
 use crate::settings::Configuration;
 use crate::status::{Failure, Outcome, Status, remark};
+use crate::terminal::line::Line;
+use crate::terminal::palette::{BOLD, DIM, PLAIN};
+use crate::terminal::words::{self, count};
 
 /// How much of a question a list shows, in columns.
 const SHOWN: usize = 60;

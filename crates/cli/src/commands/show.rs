@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use plaincall::{Dialect, Record, RunEvent};
 
+use crate::commands::run::note::Note;
 use crate::environment::Environment;
 use crate::output::Output;
-use crate::picture::glyphs::{ASCII, UNICODE};
-use crate::picture::summary::Form;
 use crate::report::story::Story;
 use crate::report::{lines, page};
-use crate::run::Size;
-use crate::run::note::Note;
 use crate::session::Note as SessionNote;
 use crate::status::{Failure, Outcome, Status, complain, remark};
+use crate::terminal::glyphs::{ASCII, UNICODE};
+use crate::terminal::summary::Form;
+use crate::terminal::tty::Size;
 use crate::text::input::Input;
 
 /// How many rows of a text are shown.

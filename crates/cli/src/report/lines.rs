@@ -5,15 +5,15 @@ use std::time::Duration;
 use anstyle::Style;
 use plaincall::{Admission, AdmittedBy, ArgumentTexts, Because, Link, Status, Stop, Teller};
 
-use crate::picture::call_line::{Columns, ending};
-use crate::picture::glyphs::Glyphs;
-use crate::picture::line::Line;
-use crate::picture::palette::{self, ASKING, BOLD, CALL, CALL_NAME, DIM, PLAIN, REASONING};
-use crate::picture::prose::Prose;
-use crate::picture::summary::{Form, block, overview, without_line_end, wrapped};
-use crate::picture::words;
 use crate::report::story::{Attempt, Begin, Call, Story, Turn};
 use crate::report::transcript::Segment;
+use crate::terminal::call_line::ending;
+use crate::terminal::glyphs::Glyphs;
+use crate::terminal::line::Line;
+use crate::terminal::palette::{self, ASKING, BOLD, CALL, CALL_NAME, DIM, PLAIN, REASONING};
+use crate::terminal::prose::Prose;
+use crate::terminal::summary::{Columns, Form, block, overview, without_line_end, wrapped};
+use crate::terminal::words;
 
 /// Where what is said about a call begins, and where its text begins.
 const LABEL: usize = 4;
@@ -120,8 +120,8 @@ fn reply(story: &Story, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             Segment::Reasoning { text } => prose.text(text, REASONING, width),
             Segment::Call { call } => {
                 if let Some(call) = story.calls.get(*call as usize) {
-                    prose.call(place(call, glyphs).cut(width, glyphs.cut));
-                    prose.end_call();
+                    prose.line(place(call, glyphs).cut(width, glyphs.cut));
+                    prose.call();
                 }
             }
         }
@@ -168,26 +168,26 @@ fn place(call: &Call, glyphs: &Glyphs) -> Line {
 
 /// What became of the calls of a turn, and their timeline.
 fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
-    let board = &turn.board;
+    let table = &turn.table;
     // In a conversation it is usual.
-    if board.calls().is_empty() && story.turns.iter().any(|turn| !turn.told.is_empty()) {
+    if table.calls().is_empty() && story.turns.iter().any(|turn| !turn.told.is_empty()) {
         return Vec::new();
     }
-    if board.calls().is_empty() {
+    if table.calls().is_empty() {
         return wrapped(
             &Line::of(PLAIN, "There are no calls in the reply."),
             form.width,
         );
     }
-    let columns = Columns::of(board.calls(), form.picture_width());
+    let columns = Columns::of(table.calls(), form.picture_width());
     let mut lines = vec![Line::of(BOLD, "Calls")];
-    for (call, on_board) in story.calls_of(place).zip(board.calls()) {
+    for (call, in_table) in story.calls_of(place).zip(table.calls()) {
         let mark = match call.status {
             Some(status) => (palette::status(status), glyphs.status(status)),
             None => (ASKING, glyphs.cut),
         };
-        let mut line = columns.begin(mark, on_board, glyphs);
-        match (on_board.result(), &call.open) {
+        let mut line = columns.begin(mark, in_table, glyphs);
+        match (in_table.result(), &call.open) {
             (Some(result), _) => line.append(&ending(result)),
             (None, Some(open)) => {
                 line.push(ASKING, &format!("cut off {}", open.stage.sentence()));
@@ -198,7 +198,7 @@ fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) 
         lines.extend(about(call, form, glyphs));
     }
     lines.push(Line::new());
-    lines.extend(overview(board, form, glyphs));
+    lines.extend(overview(table, form, glyphs));
     lines
 }
 

@@ -11,9 +11,9 @@ use plaincall::{
 };
 use serde::{Serialize, Serializer};
 
-use crate::picture::board::Board;
-use crate::picture::critical::critical;
 use crate::report::transcript::{self, Segment};
+use crate::terminal::call_table::CallTable;
+use crate::terminal::critical::critical;
 
 /// All that a record tells.
 #[derive(Debug, Default, Serialize)]
@@ -68,7 +68,7 @@ pub(crate) struct Turn {
     /// Whether the calls stand where they were written; otherwise they stand where they were noticed.
     pub(crate) is_exact: bool,
     #[serde(skip)]
-    pub(crate) board: Board,
+    pub(crate) table: CallTable,
     #[serde(skip)]
     deltas: Vec<Delta>,
 }
@@ -287,7 +287,7 @@ impl Teller {
             _ => {}
         }
         let turn = self.turn();
-        turn.board.take(event);
+        turn.table.take_run_event(event);
         match event {
             RunEvent::Text(delta) => turn.deltas.push(Delta::Source(delta.source.clone())),
             RunEvent::Call(appeared) => {
@@ -329,7 +329,7 @@ impl Teller {
             first_call,
             segments: Vec::new(),
             is_exact: false,
-            board: Board::of_turn(opened, first_call),
+            table: CallTable::of_turn(opened, first_call),
             deltas: Vec::new(),
         });
     }
@@ -470,7 +470,7 @@ impl Teller {
                 call.source = call.arguments.is_none().then_some(source);
             }
             let calls = story.calls.iter_mut().skip(numbers.start);
-            for (call, is_critical) in calls.zip(critical(&turn.board)) {
+            for (call, is_critical) in calls.zip(critical(&turn.table)) {
                 call.is_critical = is_critical;
             }
         }

@@ -16,7 +16,7 @@ use crate::environment::Environment;
 use crate::settings::Configuration;
 use crate::settings::model::http;
 use crate::status::{Failure, remark};
-use crate::talk::Person;
+use crate::terminal::person::Person;
 use crate::tools_file::{self, Tools};
 
 /// The tools of an agent.

@@ -15,10 +15,10 @@ use plaincall_config::{not_shown, redacted, redacted_prose};
 use sha2::{Digest as _, Sha256};
 
 use crate::output::Output;
-use crate::run::terminal::Controlling;
 use crate::settings::texts::Texts;
 use crate::settings::{Configuration, Project};
 use crate::status::{Failure, Outcome, Status, remark};
+use crate::terminal::tty::Tty;
 use crate::visible::harmless;
 
 /// The SHA-256 of texts, each with its length, which keeps two apart.
@@ -157,7 +157,7 @@ fn show(project: &Project, texts: &Texts, output: &mut Output) -> Result<(), Fai
 
 /// Asks at the terminal.
 fn is_wanted(fingerprint: &str) -> Result<bool, Failure> {
-    let terminal = Controlling::open().map_err(|reason| {
+    let terminal = Tty::open().map_err(|reason| {
         Failure::Broken(format!(
             "nothing is trusted yet: {reason}; `plaincall config --trust={fingerprint}` trusts what is shown above, and nothing else"
         ))

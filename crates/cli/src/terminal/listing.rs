@@ -11,8 +11,8 @@ use plaincall_syntax::{
 };
 
 use crate::output::Output;
-use crate::picture::palette::{ASKING, CALL, CALL_NAME, DIM, PLAIN, REASONING};
 use crate::status::Failure;
+use crate::terminal::palette::{ASKING, CALL, CALL_NAME, DIM, PLAIN, REASONING};
 use crate::text::reading::parser;
 use crate::visible::harmless;
 

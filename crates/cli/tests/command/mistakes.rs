@@ -19,7 +19,7 @@ fn without_times(told: &str) -> String {
     let mut is_timeline = false;
     for line in told.split_inclusive('\n') {
         is_timeline = line == "Timeline\n" || (is_timeline && !line.starts_with("==="));
-        if !is_timeline && !line.starts_with("[ ") {
+        if !is_timeline {
             kept.push_str(line);
         }
     }

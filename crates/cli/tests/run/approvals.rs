@@ -10,13 +10,6 @@ fn deploy(host: &str) -> String {
     call("deploy:one", &[("host", host)])
 }
 
-/// A script for an editor, and what the variable has to say.
-fn editor(scene: &Scene, script: &str) -> String {
-    let path = scene.path("editor.sh");
-    fs::write(&path, script).unwrap();
-    format!("sh {}", path.display())
-}
-
 fn terminal(scene: &Scene, environment: &[(&str, &str)]) -> Terminal {
     let options = Options {
         rows: 40,
@@ -45,12 +38,8 @@ fn a_no_can_have_a_reason() {
     terminal.wait_for("not on fridaz");
     terminal.type_keys("\u{7f}y");
     terminal.wait_for("not on friday");
-    // Escape leads back, and the reason is gone.
-    terminal.type_keys("\u{1b}");
-    terminal.wait_for("[q]uit");
-    terminal.type_keys("n");
-    terminal.wait_for("Why not?");
-    terminal.type_keys("grüße\r");
+    // Ctrl-U clears the line.
+    terminal.type_keys("\u{15}grüße\r");
     let (status, all) = terminal.finish();
     assert_eq!(status, Some(1), "{all}");
     for part in [
@@ -112,95 +101,6 @@ fn an_answer_for_all_calls_of_a_tool_outlives_a_crash() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("deployed to second"), "{text}");
-}
-
-#[test]
-fn arguments_can_be_edited() {
-    let scene = Scene::new(deploy("first"));
-    let script = editor(
-        &scene,
-        "echo 'an editor is here'; sed 's/first/other/' \"$1\" > new; cat new > \"$1\"",
-    );
-    let terminal = terminal(&scene, &[("EDITOR", "false"), ("VISUAL", &script)]);
-    terminal.wait_for("[e]dit");
-    terminal.type_keys("e");
-    terminal.wait_for("with the arguments that you have changed:");
-    terminal.wait_for("[y]es / [n]o / [e]dit / [q]uit");
-    assert_screen(&terminal, &["host = other", "deployed to other"]);
-    assert!(terminal.raw().contains("an editor is here"));
-    terminal.type_keys("y");
-    let (status, all) = terminal.finish();
-    assert_eq!(status, Some(0), "{all}");
-    for part in [
-        "1 call: 1 ok",
-        "deployed to other",
-        "somebody changed the arguments",
-    ] {
-        assert!(all.contains(part), "{part:?} is not in\n{all}");
-    }
-}
-
-#[test]
-fn what_cannot_be_used_of_an_editor_is_said() {
-    for (script, part) in [
-        (Some("echo '{' > \"$1\""), "what was written is no JSON"),
-        (Some("echo '{}' > \"$1\""), "`host` is missing"),
-        (Some("true"), "the arguments are as they were"),
-        (Some("exit 3"), "failed (exit status: 3)"),
-        (
-            None,
-            "there is no editor: set the variable VISUAL or EDITOR",
-        ),
-    ] {
-        let scene = Scene::new(deploy("first"));
-        let script = script.map(|script| editor(&scene, script));
-        let environment: Vec<(&str, &str)> = script
-            .iter()
-            .map(|script| ("EDITOR", script.as_str()))
-            .collect();
-        let terminal = terminal(&scene, &environment);
-        terminal.wait_for("[e]dit");
-        terminal.type_keys("e");
-        terminal.wait_for(part);
-        terminal.wait_for("host = first");
-        terminal.wait_for("[a]ll of this tool");
-        terminal.type_keys("y");
-        let (status, all) = terminal.finish();
-        assert_eq!(status, Some(0), "{all}");
-        assert!(all.contains("deployed to first"), "{all}");
-        assert!(scene.is_clean(), "the editor's file is gone");
-    }
-}
-
-#[test]
-fn an_editor_has_the_terminal_for_itself() {
-    let reply = deploy("first") + &call("nap:other", &[("seconds", "1.0")]);
-    let scene = Scene::new(reply);
-    let script = editor(
-        &scene,
-        "echo begun > begun; read line; echo \"$line\" > typed",
-    );
-    let terminal = terminal(&scene, &[("EDITOR", &script)]);
-    terminal.wait_for("[e]dit");
-    terminal.type_keys("e");
-    wait_until("the editor is there", || scene.path("begun").exists());
-    // What was drawn before is on its way.
-    pause(Duration::from_millis(200));
-    let before = terminal.raw();
-    // The other call ends meanwhile, and nothing is drawn.
-    pause(Duration::from_secs(1));
-    assert_eq!(terminal.raw(), before);
-    assert!(terminal.is_in_order());
-    terminal.type_keys("y a word\r");
-    terminal.wait_for("the arguments are as they were");
-    terminal.wait_for("✓ other");
-    assert_eq!(
-        fs::read_to_string(scene.path("typed")).unwrap(),
-        "y a word\n"
-    );
-    terminal.wait_for("[q]uit");
-    terminal.type_keys("q");
-    assert_eq!(terminal.finish().0, Some(1));
 }
 
 #[test]
@@ -288,7 +188,7 @@ verdict = "ask"
     let scene = Scene::with_tools(&reply, tools);
     let terminal = terminal(&scene, &[]);
     terminal.wait_for("d wants to run look; a rule wants you to be asked");
-    terminal.wait_for("[y]es / [n]o / [e]dit / [q]uit");
+    terminal.wait_for("[y]es / [n]o / [q]uit");
     terminal.type_keys("y");
     let (_, all) = terminal.finish();
     for part in [

@@ -69,7 +69,7 @@ fn a_person_is_asked_about_this_very_call() {
         terminal.wait_for("copied wants to run say");
         terminal.wait_for(&format!("! {WHY}"));
         // No answer for all calls of the tool is offered.
-        terminal.wait_for("[y]es / [n]o / [e]dit / [q]uit");
+        terminal.wait_for("[y]es / [n]o / [q]uit");
         terminal.type_keys(key);
         let (found, all) = terminal.finish();
         assert_eq!(found, Some(status), "{all}");

@@ -249,7 +249,7 @@ fn at_a_terminal() {
         );
         terminal.wait_for("wants to run save");
         terminal.wait_for("! this call may have been meant to end earlier (line 6 of the call, in `text`: `!!!GADGT_END` looks like the end marker `!!!GADGET_END`)");
-        terminal.wait_for("[y]es / [n]o / [e]dit / [q]uit");
+        terminal.wait_for("[y]es / [n]o / [q]uit");
         terminal.type_keys(key);
         let (found, all) = terminal.finish();
         assert_eq!(found, Some(status), "{all}");

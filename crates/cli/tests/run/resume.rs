@@ -173,7 +173,7 @@ fn without_a_word_a_call_is_left_open_and_can_be_spoken_for_later() {
             &ended,
             1,
             &[
-                "the run was taken up again",
+                "the run was resumed",
                 "+ first   append  ok",
                 "? second  append  unknown",
                 "- third   append  skipped",
@@ -466,14 +466,13 @@ fn what_became_of_it_is_asked_on_the_terminal() {
         terminal.wait_for("What became of it?");
         for part in [
             "Text behind.",
-            "the run was taken up again",
+            "the run was resumed",
             "second was cut off while it ran append, which may have changed something",
             "It was started",
             "UTC",
             "text = two",
             "$ echo",
-            "✓ first   append  ok",
-            "what became of it?",
+            "✓ first  append  text=one  ok",
         ] {
             terminal.wait_for(part);
         }

@@ -1,5 +1,6 @@
 //! `plaincall tools call`: one tool, by hand.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -8,22 +9,19 @@ use plaincall::{CallResult, Canceller, Run, Stop, SubmittedArguments};
 use plaincall_call::{Document, Segment};
 use plaincall_syntax::Dialect;
 use serde_json::Value;
-use tokio::sync::mpsc::channel;
 
 use crate::commands::tools::SourceOptions;
 use crate::environment::Environment;
+use crate::history::History;
 use crate::options::Color;
 use crate::output::Output;
-use crate::run::approval::Approval;
-use crate::run::desk::Desk;
-use crate::run::interrupts::Interrupts;
 use crate::runtime::block_on;
 use crate::settings::Equipment;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, tell_removed};
+use crate::terminal::approval::Approval;
+use crate::terminal::interrupts::Interrupts;
+use crate::terminal::prompter::Prompter;
 use crate::text::input::Input;
-
-/// How many pieces of news wait to be passed over.
-const WAITING: usize = 16;
 
 /// Call one tool, as a model would.
 ///
@@ -100,17 +98,16 @@ async fn called(
         (Some(text), _) => Asked::Text(text),
         (None, name) => Asked::Call(name.clone().unwrap_or_default(), arguments(options)?),
     };
-    // Nothing is shown but what the desk asks, which it writes on the terminal itself.
-    let (news, mut passed_over) = channel(WAITING);
-    tokio::spawn(async move { while passed_over.recv().await.is_some() {} });
-    let desk = Arc::new(Desk::new(news, false, false, &environment));
-    desk.open();
-    let gate = Approval::of_talk(
+    // Nothing is shown but questions.
+    let prompter = Arc::new(Prompter::new(None, false));
+    prompter.open();
+    let gate = Approval::new(
         options.yes,
         rules.clone(),
         toolbox.clone(),
-        None,
-        Arc::clone(&desk),
+        &History::default(),
+        BTreeMap::new(),
+        Arc::clone(&prompter),
     );
     let mut run = Run::builder(toolbox)
         .rules(rules)
@@ -123,9 +120,9 @@ async fn called(
     gate.set_directories(run.directories());
     let canceller = run.canceller();
     let quit = run.canceller();
-    desk.set_quit(move || quit.cancel());
+    prompter.set_quit(move || quit.cancel());
     let ended = finished(&mut run, asked, &mut interrupts, &canceller).await;
-    desk.close();
+    prompter.close();
     let (result, first) = match ended {
         Ok(ended) => ended,
         Err(status) => return Ok(Err(status)),

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use crate::commands::tools::{SourceOptions, effect_word};
 use crate::environment::Environment;
 use crate::output::Output;
-use crate::run::interrupts::until_interrupted;
 use crate::runtime::block_on;
 use crate::status::{Outcome, Status, end_at_signals};
+use crate::terminal::interrupts::until_interrupted;
 use crate::visible::harmless;
 
 /// List tools: what each may do, how it is called, what it is for.

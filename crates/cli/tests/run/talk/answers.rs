@@ -38,7 +38,7 @@ fn the_answer_is_alone_on_the_standard_output() {
         "Apples\u{1b}[2J.\n",
         &[
             "I look into the notes.\n",
-            "+ read  name=apples  ok",
+            "+ a  read  name=apples  ok",
             "x read  name=missing  failed",
             "\n  the command ended with exit status 3\n",
             "2 turns - 2 calls (1 not ok) - about ",
@@ -212,7 +212,7 @@ fn what_tools_return_is_seen_if_it_is_wanted() {
         0,
         "Done.\n",
         &[
-            "+ read  name=apples  ok",
+            "+ a  read  name=apples  ok",
             "\n    note apples\n",
             "\n    20\n    (180 lines more)\n",
             "\n    gone\n",

@@ -16,7 +16,7 @@ fn each_line_is_a_question() {
         "there is no command `/tols`; did you mean `/tools`?",
         "write (write)  Writes a note.\n",
         "note: the model is replay:replies.jsonl",
-        "+ read  name=apples  ok",
+        "+ a  read  name=apples  ok",
         "note: saved to talk.txt",
     ] {
         assert!(

@@ -1,0 +1,336 @@
+//! `plaincall chat`: a conversation at the terminal.
+#![allow(
+    clippy::doc_markdown,
+    reason = "help has no markup that would be read, so a proper name stands in it as it is"
+)]
+
+mod command;
+mod lines;
+mod save;
+
+use std::pin::pin;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::time::sleep;
+
+use crate::commands::chat::command::{Command, HELP};
+use crate::commands::chat::lines::{Line, Lines};
+use crate::commands::conversation::{Built, Ended, build, chosen, doubt, explained, play};
+use crate::commands::tools::effect_word;
+use crate::environment::Environment;
+use crate::options::{AgentOptions, Color, SessionOptions};
+use crate::output::say;
+use crate::runtime::block_on;
+use crate::session::Session;
+use crate::settings::Configuration;
+use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
+use crate::terminal::call_line::verb;
+use crate::terminal::interrupts::{Interrupt, Interrupts};
+use crate::terminal::words::count;
+use crate::visible::harmless;
+
+/// How long the end may take before something is said of it.
+const SOON: Duration = Duration::from_millis(500);
+
+/// Talk with a model, with tools.
+///
+/// Each line is a question; a pasted text stays one, and a line that ends with a backslash goes on in the next. While the
+/// model answers, Ctrl-C stops the answer and not the program. At the prompt Ctrl-C twice, or Ctrl-D, ends it. `/help` lists
+/// the commands: `/tools`, `/model`, `/show`, `/save` and others.
+///
+/// Models, tools and rules come from the configuration and the options, as for `ask`. Lines may come through a pipe too: then
+/// each is a question, and the answers alone go to the standard output; there Ctrl-C ends the program.
+///
+/// Exit status: 0; 1 if a question that came through a pipe had no answer; 2 for wrong usage or configuration; 130 after
+/// Ctrl-C where lines come through a pipe, 143 after SIGTERM, 129 after a closed terminal.
+#[derive(Args, Debug)]
+pub(crate) struct ChatOptions {
+    /// Show what each tool returns, up to 20 lines of it.
+    #[arg(long, short)]
+    verbose: bool,
+
+    #[command(flatten)]
+    session: SessionOptions,
+
+    #[command(flatten)]
+    agent: AgentOptions,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What keeps it from beginning.
+pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
+    let environment = Environment::read();
+    let configuration = Configuration::of(&options.agent, &environment)?;
+    if let Some(doubt) = configuration.doubt() {
+        remark(&doubt);
+    }
+    block_on(talk(options, color, &configuration, &environment))
+}
+
+/// How one line of a conversation ended.
+enum Next {
+    /// The next line is asked for. `is_answered` is whether there was an answer, if it was a question.
+    Line { is_answered: bool },
+    /// The program ends.
+    End(Option<Interrupt>),
+}
+
+/// A conversation with all around it.
+struct Chat<'c> {
+    built: Built,
+    /// Whether the lines come from somebody who types them.
+    is_typed: bool,
+    options: &'c AgentOptions,
+    configuration: &'c Configuration,
+    environment: &'c Environment,
+}
+
+async fn talk(
+    options: &ChatOptions,
+    color: Color,
+    configuration: &Configuration,
+    environment: &Environment,
+) -> Outcome {
+    let mut interrupts = Interrupts::new()
+        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let session = Session::open(&options.session, configuration)?;
+    let building = build(
+        &options.agent,
+        false,
+        options.verbose,
+        color,
+        configuration,
+        environment,
+        session,
+    );
+    let built = tokio::select! {
+        built = building => built?,
+        interrupt = interrupts.next() => return Ok(Status::Interrupted(interrupt.status())),
+    };
+    let mut lines = Lines::open(configuration.state.as_deref())?;
+    let is_typed = lines.is_typed();
+    let mut chat = Chat {
+        built,
+        is_typed,
+        options: &options.agent,
+        configuration,
+        environment,
+    };
+    if is_typed {
+        chat.greet();
+    }
+    let mut status = Status::Good;
+    let interrupt = loop {
+        let line = {
+            // Until the line is there, nothing else writes on the terminal.
+            let _quiet = chat.built.displays.prompter.pause().await;
+            tokio::select! {
+                line = lines.next() => line?,
+                interrupt = interrupts.next() => {
+                    // Where keys are read one by one, Ctrl-C is one of them; here it comes from somebody else.
+                    if interrupt.is_typed() && is_typed {
+                        continue;
+                    }
+                    break Some(interrupt);
+                }
+            }
+        };
+        let next = match line {
+            Line::End => Next::End(None),
+            Line::Text(text) => chat.line(&text, &mut interrupts).await,
+        };
+        match next {
+            Next::Line { is_answered } if is_answered || is_typed => {}
+            Next::Line { .. } => status = Status::Wrong,
+            Next::End(interrupt) => break interrupt,
+        }
+    };
+    lines.close();
+    let ended = Box::pin(chat.end(&mut interrupts)).await;
+    match (interrupt, ended) {
+        (Some(interrupt), _) => Ok(Status::Interrupted(interrupt.status())),
+        (None, ended) => ended.map(|()| status),
+    }
+}
+
+impl Chat<'_> {
+    fn greet(&self) {
+        let Built { talk, model, .. } = &self.built;
+        let tools = count(talk.tools().len(), "tool");
+        let again = match talk.turns() {
+            0 => String::new(),
+            turns => format!(", going on after {}", count(turns as usize, "turn")),
+        };
+        remark(&format!(
+            "{model}, {tools}{again}; /help lists the commands, Ctrl-D ends"
+        ));
+    }
+
+    /// Does what a line says.
+    async fn line(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
+        let done = Next::Line { is_answered: true };
+        if text.trim().is_empty() {
+            return done;
+        }
+        match Command::read(text) {
+            None => return self.question(text, interrupts).await,
+            Some(Err(message)) => {
+                complain(&message);
+                return Next::Line { is_answered: false };
+            }
+            Some(Ok(Command::End)) => return Next::End(None),
+            Some(Ok(Command::Help)) => say(format_args!("{HELP}")),
+            Some(Ok(Command::Tools)) => self.tools(),
+            Some(Ok(Command::Model(None))) => self.models(),
+            Some(Ok(Command::Model(Some(name)))) => {
+                if let Err(failure) = self.set_model(&name) {
+                    complain(&failure.message());
+                    return Next::Line { is_answered: false };
+                }
+            }
+            Some(Ok(Command::Show(back))) => return self.show(back),
+            Some(Ok(Command::Save(path))) => match save::save(&path, &self.built.talk.messages()) {
+                Ok(()) => remark(&format!("saved to {}", path.display())),
+                Err(message) => {
+                    complain(&message);
+                    return Next::Line { is_answered: false };
+                }
+            },
+        }
+        done
+    }
+
+    async fn question(&mut self, text: &str, interrupts: &mut Interrupts) -> Next {
+        let is_typed = self.is_typed;
+        let Built { talk, displays, .. } = &mut self.built;
+        match play(talk.stream(text), displays, interrupts).await {
+            Ended::Settled(Ok(answer), _) => {
+                if let Some(doubt) = doubt(&answer) {
+                    let _quiet = displays.prompter.pause().await;
+                    remark(&doubt);
+                }
+                Next::Line { is_answered: true }
+            }
+            Ended::Settled(Err(error), interrupt) => {
+                // What is shown before comes first.
+                let _quiet = displays.prompter.pause().await;
+                match interrupt {
+                    // Who gives questions through a pipe has no prompt to come back to.
+                    Some(interrupt) if !interrupt.is_typed() || !is_typed => {
+                        Next::End(Some(interrupt))
+                    }
+                    Some(_) => {
+                        remark("stopped");
+                        Next::Line { is_answered: true }
+                    }
+                    None => {
+                        complain(&explained(&error, self.configuration));
+                        Next::Line { is_answered: false }
+                    }
+                }
+            }
+            Ended::AtOnce(interrupt)
+                if is_typed && interrupt.is_typed() && !interrupt.is_urgent() =>
+            {
+                let _quiet = displays.prompter.pause().await;
+                remark(
+                    "stopped; a tool that was running may still take the time that it has to end",
+                );
+                Next::Line { is_answered: true }
+            }
+            Ended::AtOnce(interrupt) => Next::End(Some(interrupt)),
+        }
+    }
+
+    /// Ends all that is left. A tool that takes its time is waited for, until somebody does not want to.
+    async fn end(self, interrupts: &mut Interrupts) -> Result<(), Failure> {
+        let Built {
+            talk,
+            mut displays,
+            servers,
+            model: _,
+        } = self.built;
+        let written = displays.close().await;
+        let closing = async {
+            tell_removed(talk.close().await, KEEP_FILES);
+            if let Some(servers) = servers {
+                servers.close().await;
+            }
+        };
+        let mut closing = pin!(closing);
+        tokio::select! {
+            () = &mut closing => {}
+            () = sleep(SOON) => {
+                remark("waiting for what was stopped to end; Ctrl-C ends it at once");
+                tokio::select! {
+                    () = closing => {}
+                    // With the runtime all that still runs is killed.
+                    _ = interrupts.next() => {}
+                }
+            }
+            _ = interrupts.next() => {}
+        }
+        written.map_or(Ok(()), Err)
+    }
+
+    fn tools(&self) {
+        let toolbox = self.built.talk.tools();
+        if toolbox.is_empty() {
+            remark("there are no tools; `--tools`, `--builtin` and `--mcp` offer some");
+            return;
+        }
+        for tool in toolbox {
+            let spec = tool.spec();
+            let about = spec.description.lines().next().unwrap_or_default();
+            let line = format!("{} ({})  {about}", tool.name(), effect_word(spec.effect));
+            say(format_args!("{}\n", harmless(line.trim_end())));
+        }
+    }
+
+    /// Shows a result whole.
+    fn show(&self, back: usize) -> Next {
+        let Some(result) = self.built.displays.result(back) else {
+            complain(
+                "there is no such result: `/show` shows the last, `/show 2` the one before it",
+            );
+            return Next::Line { is_answered: false };
+        };
+        say(format_args!(
+            "{}  {}\n",
+            harmless(&result.name),
+            verb(result)
+        ));
+        for text in [&result.output, &result.error, &result.note]
+            .into_iter()
+            .flatten()
+        {
+            say(format_args!("{}\n", harmless(text.trim_end_matches('\n'))));
+        }
+        Next::Line { is_answered: true }
+    }
+
+    fn models(&self) {
+        remark(&format!("the model is {}", self.built.model));
+        let names = self.configuration.model_names();
+        for name in names.filter(|name| *name != self.built.model) {
+            say(format_args!("{}\n", harmless(name)));
+        }
+    }
+
+    fn set_model(&mut self, name: &str) -> Result<(), Failure> {
+        let chosen = chosen(Some(name), None, self.options, self.configuration)?;
+        let ready = chosen.ready(self.environment)?;
+        self.built.talk.set_model(ready.model);
+        let limits = self.configuration.limits(&chosen.entry);
+        self.built.talk.set_limits(limits);
+        self.built.model = ready.name;
+        remark(&format!(
+            "from now on {} answers; the conversation stays in the syntax in which it began",
+            self.built.model
+        ));
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! An agent as the configuration and the options describe it, with everything around it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use plaincall_agent::mcp::McpServers;
+use plaincall_agent::{Agent, AgentError, AgentErrorKind, AgentLimits, Conversation};
+use plaincall_config::Origin;
+
+use crate::environment::Environment;
+use crate::history::History;
+use crate::options::{AgentOptions, Color};
+use crate::session::{Note, Session};
+use crate::settings::{Chosen, Configuration, Equipment, Ready};
+use crate::status::{Failure, Status, tell_directory};
+use crate::terminal::approval::Approval;
+use crate::terminal::displays::{Content, Displays};
+use crate::terminal::person::Person;
+use crate::terminal::words;
+
+/// A conversation with the agent, where its answers go, and what ends with it.
+pub(crate) struct Built {
+    pub(crate) talk: Conversation,
+    pub(crate) displays: Displays,
+    /// What the model is called.
+    pub(crate) model: String,
+    pub(crate) servers: Option<McpServers>,
+}
+
+/// Builds it.
+///
+/// # Errors
+/// What of the configuration cannot be.
+pub(crate) async fn build(
+    options: &AgentOptions,
+    is_record: bool,
+    is_verbose: bool,
+    color: Color,
+    configuration: &Configuration,
+    environment: &Environment,
+    session: Option<Session>,
+) -> Result<Built, Failure> {
+    let past = session.as_ref().and_then(|session| session.note.as_ref());
+    let chosen = chosen(None, past, options, configuration)?;
+    let note = Note::new(&chosen.name, &chosen.entry);
+    let Ready {
+        name,
+        model,
+        dialect,
+        is_keyed,
+    } = chosen.ready(environment)?;
+    let system = configuration.system()?;
+    let person = Person::at_terminal();
+    let Equipment {
+        toolbox,
+        rules,
+        mut policy,
+        servers,
+    } = configuration.equipment(environment, person.clone()).await?;
+    if let Some(unclosed) = chosen.entry.unclosed {
+        policy.unclosed = unclosed;
+    }
+    // A run goes on as it began.
+    if let Some(begin) = session.as_ref().and_then(|session| session.past.begin()) {
+        policy = begin.policy;
+    }
+    let content = Content::Answers {
+        is_record,
+        is_verbose,
+        has_tools: !toolbox.is_empty(),
+    };
+    let displays = Displays::new(content, Instant::now(), color, environment)?;
+    displays.prompter.open();
+    if let Some(person) = &person {
+        person.set_prompter(&displays.prompter);
+    }
+    let gate = Approval::new(
+        options.yes,
+        rules.clone(),
+        toolbox.clone(),
+        session
+            .as_ref()
+            .map_or(&History::default(), |session| &session.past),
+        BTreeMap::new(),
+        Arc::clone(&displays.prompter),
+    );
+    let mut builder = Agent::builder(model)
+        .tools(toolbox)
+        .dialect(dialect)
+        .system(system)
+        .rules(rules)
+        .gate(gate.clone())
+        .policy(policy)
+        .limits(configuration.limits(&chosen.entry))
+        .without_call(configuration.without_call())
+        .directory_in(environment.temporary_directory())
+        .environment(environment.clone().into_variables());
+    if let Some(person) = person {
+        builder = builder.user(person);
+    }
+    if is_keyed {
+        builder = builder.keyed();
+    }
+    let is_resumed = session
+        .as_ref()
+        .is_some_and(|session| session.past.begin().is_some());
+    let agent = builder.build().map_err(|error| failure(&error))?;
+    let talk = match session {
+        None => agent.conversation(),
+        Some(session) => {
+            let note = session.note.unwrap_or(note);
+            agent.session(session.log, note.to_json()).await
+        }
+    };
+    let talk = talk.map_err(|error| failure(&error))?;
+    if is_resumed {
+        tell_directory(&talk.directories());
+    }
+    gate.set_directories(talk.directories());
+    Ok(Built {
+        talk,
+        displays,
+        model: name,
+        servers,
+    })
+}
+
+/// The model of this name, or the one that the options, the session or the configuration name, and how it is taught.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn chosen(
+    name: Option<&str>,
+    past: Option<&Note>,
+    options: &AgentOptions,
+    configuration: &Configuration,
+) -> Result<Chosen, Failure> {
+    let origin = configuration.origin("/model");
+    let is_said = matches!(origin, Origin::Variable(_) | Origin::Option(_));
+    let noted = past.map(|past| past.model.as_str()).filter(|_| !is_said);
+    let mut chosen = match (name, &options.url) {
+        (None, Some(url)) => Chosen::given(url, options.model.as_deref(), options.kind),
+        _ => configuration.chosen(name.or(noted))?,
+    };
+    chosen.entry = options.teaching.over(&chosen.entry)?;
+    if let Some(past) = past {
+        chosen.entry = past.taught(chosen.entry);
+    }
+    Ok(chosen)
+}
+
+/// What keeps an agent from being built.
+pub(crate) fn failure(error: &AgentError) -> Failure {
+    let message = error.to_string();
+    match &error.kind {
+        AgentErrorKind::Dialect(_) => Failure::Configuration(message),
+        _ => Failure::Broken(message),
+    }
+}
+
+/// What the reason is called in the record.
+pub(crate) fn kind(kind: &AgentErrorKind) -> &'static str {
+    match kind {
+        AgentErrorKind::Model(_) => "model",
+        AgentErrorKind::Run(_) => "run",
+        AgentErrorKind::Dialect(_) => "dialect",
+        AgentErrorKind::Log(_) => "log",
+        AgentErrorKind::Random => "random",
+        AgentErrorKind::Cancelled => "cancelled",
+        AgentErrorKind::Time => "time",
+        AgentErrorKind::Turns => "turns",
+        AgentErrorKind::Calls => "calls",
+        AgentErrorKind::Tokens => "tokens",
+        AgentErrorKind::Length => "length",
+        AgentErrorKind::Repairs => "repairs",
+        AgentErrorKind::SameFailure { .. } => "same_failure",
+        AgentErrorKind::Empty => "empty",
+        AgentErrorKind::TooLong => "too_long",
+        AgentErrorKind::Ended(_) => "ended",
+        AgentErrorKind::Settings(_) => "settings",
+        AgentErrorKind::User(_) => "user",
+        _ => "other",
+    }
+}
+
+/// What is to be done about a reply that was too long.
+pub(crate) const LONGER: &str = "`max_tokens` in the table `[models.NAME]` of the configuration says how long a reply may be; reasoning counts too";
+
+/// Says what went wrong, and what of the configuration can help.
+pub(crate) fn explained(error: &AgentError, configuration: &Configuration) -> String {
+    match &error.kind {
+        AgentErrorKind::Time => {
+            let limit = configuration.settings.limits.time;
+            let time = words::time(limit.map_or(AgentLimits::default().time, |time| time.0));
+            let name = match configuration.origin("/limits/time") {
+                Origin::Option(_) => "`--timeout`",
+                _ => "`time` in the table `[limits]` of the configuration, or `--timeout`",
+            };
+            format!("stopped: the time ({time}, {name}) was over")
+        }
+        AgentErrorKind::Length => format!("{error}: {LONGER}"),
+        AgentErrorKind::TooLong => format!(
+            "{error}; `context` in the table `[limits]` of the configuration says how much the model can read"
+        ),
+        _ => error.to_string(),
+    }
+}
+
+/// How a command ends whose question has no answer.
+pub(crate) fn status(kind: &AgentErrorKind) -> Status {
+    match kind {
+        AgentErrorKind::Time => Status::TimedOut,
+        AgentErrorKind::Cancelled => Status::Interrupted(130),
+        _ => Status::Wrong,
+    }
+}

@@ -1,0 +1,175 @@
+//! One question, from its first event to its answer or to the signal that cancels it.
+
+use std::time::{Duration, Instant};
+
+use plaincall::Stop;
+use plaincall_agent::{AgentError, AgentEvent, Answer, Asking, Progress};
+
+use crate::commands::conversation::build::LONGER;
+use crate::terminal::displays::Displays;
+use crate::terminal::event::UiEvent;
+use crate::terminal::interrupts::{Interrupt, Interrupts};
+use crate::terminal::printer::post;
+use crate::terminal::words::{self, count};
+
+/// How many characters of what the model was told are shown.
+const SHOWN: usize = 160;
+
+/// How a question ended.
+pub(crate) enum Ended {
+    /// With an answer, or with the reason why there is none.
+    Settled(Result<Answer, AgentError>, Option<Interrupt>),
+    /// Somebody does not want to wait for anything any more.
+    AtOnce(Interrupt),
+}
+
+/// Plays a question. The first signal cancels it, the second ends it at once.
+pub(crate) async fn play(
+    mut asking: Asking<'_>,
+    displays: &mut Displays,
+    interrupts: &mut Interrupts,
+) -> Ended {
+    let begun = Instant::now();
+    let cancel = asking.cancellation();
+    let quit = cancel.clone();
+    displays.prompter.set_quit(move || quit.cancel());
+    displays.show(UiEvent::Begin).await;
+    let mut ticks = displays.ticks();
+    let mut first: Option<Interrupt> = None;
+    loop {
+        tokio::select! {
+            biased;
+            interrupt = interrupts.next() => {
+                if first.is_some() || interrupt.is_urgent() {
+                    displays.abandon();
+                    return Ended::AtOnce(interrupt);
+                }
+                first = Some(interrupt);
+                post(&displays.events, UiEvent::Stopping);
+                cancel.cancel();
+            }
+            event = asking.next() => match event {
+                Some(event) => if let Some(event) = shown(event) {
+                    displays.show(event).await;
+                },
+                None => break,
+            },
+            () = ticks.next() => displays.tick(),
+        }
+    }
+    let ended = asking.answer().await;
+    let progress = match &ended {
+        Ok(answer) => &answer.progress,
+        Err(error) => &*error.progress,
+    };
+    let mut totals = Some(UiEvent::Totals {
+        parts: totals(progress, begun.elapsed()),
+        is_answered: ended.is_ok(),
+    });
+    // Where both outputs go to one place, what is written has the order in which it happened.
+    if let Some(totals) = totals.take_if(|_| displays.draws_beside_the_answer()) {
+        displays.show(totals).await;
+    }
+    displays.caught_up().await;
+    if let Ok(answer) = &ended {
+        displays
+            .answer(&answer.text, answer.finished_by.is_some())
+            .await;
+        displays.caught_up().await;
+    }
+    if let Some(totals) = totals {
+        displays.show(totals).await;
+    }
+    Ended::Settled(ended, first)
+}
+
+/// An event as it is shown, if it is.
+fn shown(event: AgentEvent) -> Option<UiEvent> {
+    Some(match event {
+        AgentEvent::TurnBegin { turn } => UiEvent::TurnBegin(turn),
+        AgentEvent::Text(text) => UiEvent::Text(text),
+        AgentEvent::Reasoning(text) => UiEvent::Reasoning(text),
+        AgentEvent::Call { call, id, name } => UiEvent::Call { call, id, name },
+        AgentEvent::Value {
+            call,
+            pointer,
+            text,
+        } => UiEvent::Value {
+            call,
+            pointer,
+            text,
+        },
+        AgentEvent::Run(event) => UiEvent::Run(event),
+        AgentEvent::TurnEnd { .. } => UiEvent::TurnEnd,
+        AgentEvent::Retry(retry) => {
+            let again = format!(
+                "asked again in {} ({} of {})",
+                words::time(retry.pause),
+                retry.number,
+                retry.most
+            );
+            // The reason is said once, and again at the end if it stays so.
+            UiEvent::Remark(if retry.number == 1 {
+                let error = retry.error.to_string();
+                let sign = if error.ends_with('?') { "" } else { ";" };
+                format!("{error}{sign} {again}")
+            } else {
+                again
+            })
+        }
+        AgentEvent::Told { text } => {
+            let first = text.trim().lines().next().unwrap_or_default();
+            let first: String = first.chars().take(SHOWN).collect();
+            UiEvent::Remark(format!("the model is told: {first}"))
+        }
+        AgentEvent::Shortened { results, bytes } => UiEvent::Remark(format!(
+            "the conversation is long: {} shortened for the model, by {bytes} bytes",
+            if results == 1 {
+                "a result was".to_owned()
+            } else {
+                format!("{results} results were")
+            }
+        )),
+        _ => return None,
+    })
+}
+
+/// What an answer took: `2 turns`, `3 calls (1 not ok)`, `1204 tokens read, 56 written`, `3.4 s`.
+fn totals(progress: &Progress, time: Duration) -> Vec<String> {
+    let calls = progress.calls.total() as usize;
+    let not_ok = calls.saturating_sub(progress.calls.ok as usize);
+    let mut parts = vec![count(progress.turns as usize, "turn")];
+    parts.push(match not_ok {
+        0 => count(calls, "call"),
+        not_ok => format!("{} ({not_ok} not ok)", count(calls, "call")),
+    });
+    let usage = progress.usage;
+    if usage.total() > 0 {
+        let about = if progress.is_usage_estimated {
+            "about "
+        } else {
+            ""
+        };
+        parts.push(format!(
+            "{about}{} tokens read, {} written",
+            usage.input, usage.output
+        ));
+    }
+    parts.push(words::time(time));
+    parts
+}
+
+/// What is to be said about an answer whose reply had no natural end.
+pub(crate) fn doubt(answer: &Answer) -> Option<String> {
+    let how = match (answer.finish.stop, &answer.finish.reason) {
+        (Stop::Natural | Stop::EndOfFile, _) => return None,
+        (Stop::Length, _) => "was cut off by its limit of length".to_owned(),
+        (Stop::Broken, None) => "ended without a reason".to_owned(),
+        (Stop::Broken, Some(reason)) => format!("ended with the reason `{reason}`"),
+    };
+    let advice = match answer.finish.stop {
+        Stop::Length => format!("; {LONGER}"),
+        _ => String::new(),
+    };
+    Some(format!("the reply {how}, so it may not be whole{advice}"))
+}

@@ -1,0 +1,301 @@
+//! How a run begins: anew from what the command line says, or where its log ends.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plaincall::call::Foreign;
+use plaincall::{Log, LogError, Order, Policy, Run, Stop};
+use plaincall_syntax::Dialect;
+
+use crate::commands::run::note::{Note, Noted, NotedPath};
+use crate::commands::run::recovery;
+use crate::commands::run::{RunOptions, STANDARD_INPUT};
+use crate::history::{History, what_became_of};
+use crate::options::DialectOptions;
+use crate::status::{Failure, remark};
+use crate::terminal::approval::RecoveryAnswer;
+use crate::text::input::Input;
+use crate::tools_file::{self, Tools};
+
+/// How long a log may seem to be used by a run that is gone.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often that is looked at.
+const LOCK_STEP: Duration = Duration::from_millis(20);
+
+/// All that is settled before the reply is opened.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) tools: Tools,
+    pub(crate) dialect: Dialect,
+    pub(crate) policy: Policy,
+    /// Where the reply, or its rest, is read from; `None` if nothing is to be read.
+    pub(crate) reply: Option<PathBuf>,
+    /// Whether a pipe is taken for whole.
+    pub(crate) complete: bool,
+    pub(crate) yes: bool,
+    pub(crate) history: History,
+    /// The log that is taken up again.
+    pub(crate) log: Option<Log>,
+    /// What was said about the calls that were cut off.
+    pub(crate) answers: BTreeMap<u32, RecoveryAnswer>,
+    /// The texts that the model was given, with their names, as far as the log does not hold them.
+    pub(crate) heard: Vec<(String, Foreign<'static>)>,
+}
+
+/// What a log comes to.
+pub(crate) enum Again {
+    /// The run goes on.
+    On(Box<Beginning>),
+    /// It was over.
+    Over(History),
+}
+
+impl Beginning {
+    /// A run that begins anew.
+    pub(crate) fn anew(options: &RunOptions, tools: &Path) -> Result<Self, Failure> {
+        let reply = options.file.clone();
+        let reply = reply.unwrap_or_else(|| PathBuf::from(STANDARD_INPUT));
+        refuse_one_input_for_two(Some(&reply), tools)?;
+        if options.log.as_deref() == Some(Path::new(STANDARD_INPUT)) {
+            let message = "a log is a file; `--json` prints the record on the standard output";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let dialect = options.dialect.of_reply(options.no_reasoning)?;
+        let tools = tools_file::load(tools)?;
+        if let Some(directory) = options
+            .run_directory
+            .as_deref()
+            .filter(|path| path.is_file())
+        {
+            return Err(Failure::Broken(format!(
+                "the run's scratch directory cannot be {}: it is a file; name a directory",
+                directory.display()
+            )));
+        }
+        let policy = policy(tools.policy, options);
+        let heard = read_heard(&options.heard)?;
+        Ok(Self {
+            tools,
+            dialect,
+            policy,
+            reply: Some(reply),
+            complete: options.complete,
+            yes: options.yes,
+            history: History::default(),
+            log: None,
+            answers: BTreeMap::new(),
+            heard,
+        })
+    }
+
+    /// A run that is taken up again.
+    ///
+    /// # Errors
+    /// Why it cannot be; nothing has been run then.
+    pub(crate) fn again(options: &RunOptions, path: &Path) -> Result<Again, Failure> {
+        let name = path.display();
+        let log = open_again(path).map_err(|error| in_log(path, &error))?;
+        if let Some(torn) = log.torn() {
+            remark(&format!(
+                "{name}: the end is incomplete or damaged ({} bytes from line {}) and was {}",
+                torn.bytes,
+                torn.line,
+                what_became_of(torn)
+            ));
+        }
+        let history = History {
+            events: log.history().to_vec(),
+        };
+        let answers = recovery::answers(options, &history)?;
+        if history.end().is_some() {
+            return Ok(Again::Over(history));
+        }
+        let note = history.begin().map(|begin| &begin.note);
+        let note = Note::from_json(note.unwrap_or_default());
+        let broken = |what: String| Failure::Broken(format!("the log {name} {what}"));
+        let note = note.map_err(broken)?;
+        let dialect: DialectOptions = note.dialect().map_err(broken)?;
+        let dialect = dialect.of_reply(note.no_reasoning)?;
+        let reply = match (history.stop(), &options.file, &note.reply) {
+            (Some(_), Some(_), _) => {
+                remark("the reply was over when the run was cut off; nothing more is read of it");
+                None
+            }
+            (Some(_), None, _) => None,
+            (None, Some(file), _) => Some(file.clone()),
+            (None, None, Some(noted)) => Some(noted.to_path()),
+            (None, None, None) => {
+                remark(
+                    "the reply came through a pipe, and what was not read of it is lost: its last call is only run if it is closed; `-` takes the rest from the standard input",
+                );
+                None
+            }
+        };
+        let tools = tools_again(options, &note, reply.as_deref())?;
+        // A crash may have come before all of them were written down.
+        let missing = note.heard.iter().skip(history.untrusted());
+        let heard: Vec<PathBuf> = missing
+            .map(NotedPath::to_path)
+            .chain(options.heard.iter().cloned())
+            .collect();
+        let heard = read_heard(&heard)?;
+        // A text that was said to be whole is not, if only its beginning has come.
+        let complete = options.complete || (note.complete && reply.is_some());
+        Ok(Again::On(Box::new(Self {
+            policy: history.begin().map_or(tools.policy, |begin| begin.policy),
+            tools,
+            dialect,
+            reply,
+            complete,
+            yes: options.yes || note.yes,
+            history,
+            log: Some(log),
+            answers,
+            heard,
+        })))
+    }
+
+    /// Says what the model was given. Whoever listens to the run hears of it too, if they listen already.
+    pub(crate) fn tell_heard(&mut self, run: &mut Run) {
+        for (name, text) in take(&mut self.heard) {
+            run.hear(&name, &text);
+        }
+    }
+
+    /// Whether the reply is typed or piped in.
+    pub(crate) fn reads_standard_input(&self) -> bool {
+        self.reply.as_deref() == Some(Path::new(STANDARD_INPUT))
+    }
+
+    /// What the log of a new run says at its beginning. `is_file` is whether the reply is a file.
+    pub(crate) fn note(&self, options: &RunOptions, is_file: bool) -> Note {
+        let named = |path: &Path| path != Path::new(STANDARD_INPUT);
+        Note::new(Noted {
+            reply: self.reply.as_deref().filter(|path| is_file && named(path)),
+            tools: options.tools.as_deref().filter(|path| named(path)),
+            tools_crc32: self.tools.crc32,
+            syntax: &options.dialect,
+            complete: self.complete,
+            yes: self.yes,
+            no_reasoning: options.no_reasoning,
+            heard: &options.heard,
+        })
+    }
+
+    /// How the reply ended when it came to a clean end.
+    pub(crate) fn stop(&self, is_file: bool) -> Stop {
+        if self.complete {
+            Stop::Natural
+        } else if is_file {
+            Stop::EndOfFile
+        } else {
+            Stop::Broken
+        }
+    }
+}
+
+/// Makes the log of a new run. It waits for the disk.
+pub(crate) fn new_log(path: &Path) -> Result<Log, Failure> {
+    Log::create(path).map_err(|error| match error {
+        LogError::Exists { path } => {
+            let path = path.display();
+            Failure::Broken(format!(
+                "the file {path} already exists; `plaincall run --resume {path}` resumes an interrupted run from its log; for a new log, name a new file"
+            ))
+        }
+        error => Failure::Broken(error.to_string()),
+    })
+}
+
+/// Opens a log to be taken up again.
+///
+/// If its run was killed in the moment in which a tool's process was being made, that process holds the lock of the log
+/// for a moment more. So a log that seems to be used is tried again for a while.
+fn open_again(path: &Path) -> Result<Log, LogError> {
+    let begun = Instant::now();
+    loop {
+        match Log::resume(path) {
+            Err(LogError::InUse { .. }) if begun.elapsed() < LOCK_PATIENCE => {
+                // There is no runtime yet that this could hold up.
+                thread::park_timeout(LOCK_STEP);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// What the library says of a log, and which one it is.
+fn in_log(path: &Path, error: &LogError) -> Failure {
+    Failure::Broken(match error {
+        LogError::InUse { .. } | LogError::File { .. } => error.to_string(),
+        _ => format!("{}: {error}", path.display()),
+    })
+}
+
+/// What the tools file says about runs, and the options that come before it.
+fn policy(mut policy: Policy, options: &RunOptions) -> Policy {
+    if let Some(count) = options.concurrency {
+        policy.concurrent = count;
+    }
+    if let Some(choice) = options.unclosed {
+        policy.unclosed = choice.unclosed();
+    }
+    if options.parallel {
+        policy.emoji_order = Order::Graph;
+    } else if options.stop_on_error {
+        policy.emoji_order = Order::Sequential {
+            stop_on_error: true,
+        };
+    }
+    policy
+}
+
+/// The tools of a run that is taken up again: the same file, unchanged, or another that somebody names.
+fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Result<Tools, Failure> {
+    if let Some(path) = &options.tools {
+        refuse_one_input_for_two(reply, path)?;
+        return tools_file::load(path);
+    }
+    let Some(path) = &note.tools else {
+        let message = "the tools file of this run came through the standard input; name it with `--tools FILE`";
+        return Err(Failure::Usage(message.to_owned()));
+    };
+    let path = path.to_path();
+    let tools = tools_file::load(&path)?;
+    if note.has_tools(tools.crc32) {
+        return Ok(tools);
+    }
+    Err(Failure::Broken(format!(
+        "the tools file {path} has changed since the run began; put it back as it was, or, if its tools still do the same, say so with `--tools {path}`",
+        path = path.display()
+    )))
+}
+
+/// The texts of these files, with their names. What is no UTF-8 in them is nothing that a model could have copied.
+fn read_heard(paths: &[PathBuf]) -> Result<Vec<(String, Foreign<'static>)>, Failure> {
+    let texts = paths.iter().map(|path| {
+        if path == Path::new(STANDARD_INPUT) {
+            let message = "name files with `--heard`: a run that is taken up again may have to read them once more";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let input = Input::open(path)?;
+        let name = input.name.clone();
+        let bytes = input.into_bytes()?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok((name, Foreign::new(text)))
+    });
+    texts.collect()
+}
+
+fn refuse_one_input_for_two(reply: Option<&Path>, tools: &Path) -> Result<(), Failure> {
+    let standard = Path::new(STANDARD_INPUT);
+    if reply == Some(standard) && tools == standard {
+        let message = "the reply and the tools cannot both come from the standard input; name a file for one of them";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! What a person says about calls that were interrupted: `--again ID`, `--done ID`, `--not-done ID`.
+
+use std::collections::BTreeMap;
+
+use crate::commands::run::RunOptions;
+use crate::history::{History, Interrupted};
+use crate::status::Failure;
+use crate::terminal::approval::RecoveryAnswer;
+
+/// The answers of the command line, by the numbers of the calls.
+///
+/// # Errors
+/// One is about a call that needs none, or there are two about one call.
+pub(super) fn answers(
+    options: &RunOptions,
+    history: &History,
+) -> Result<BTreeMap<u32, RecoveryAnswer>, Failure> {
+    let interrupted = history.interrupted();
+    let all = [
+        (RecoveryAnswer::Again, &options.again),
+        (RecoveryAnswer::Done, &options.done),
+        (RecoveryAnswer::NotDone, &options.not_done),
+    ];
+    let mut answers = BTreeMap::new();
+    for (answer, ids) in all {
+        let option = option(answer);
+        for id in ids {
+            let Some((&call, _)) = interrupted.iter().find(|(_, call)| call.id == *id) else {
+                return Err(Failure::Usage(no_such_call(option, id, &interrupted)));
+            };
+            if answer == RecoveryAnswer::Again && history.was_cancelled() {
+                return Err(Failure::Usage(format!(
+                    "`--again {id}`: the run was called off, so nothing is started again; say `--done {id}` or `--not-done {id}`"
+                )));
+            }
+            if let Some(other) = answers.insert(call, answer)
+                && other != answer
+            {
+                return Err(Failure::Usage(format!(
+                    "`{} {id}` and `{option} {id}` contradict each other; say one of them",
+                    self::option(other)
+                )));
+            }
+        }
+    }
+    Ok(answers)
+}
+
+fn option(answer: RecoveryAnswer) -> &'static str {
+    match answer {
+        RecoveryAnswer::Again => "--again",
+        RecoveryAnswer::Done => "--done",
+        RecoveryAnswer::NotDone => "--not-done",
+    }
+}
+
+fn no_such_call(option: &str, id: &str, interrupted: &BTreeMap<u32, Interrupted>) -> String {
+    let calls: Vec<String> = interrupted.values().map(name).collect();
+    if calls.is_empty() {
+        return format!(
+            "`{option} {id}`: no call of this run that may have changed something was cut off, so there is nothing to say"
+        );
+    }
+    format!(
+        "`{option} {id}`: no such call was cut off; those that were and may have changed something: {}",
+        calls.join(", ")
+    )
+}
+
+/// A call with its tool, for a list.
+pub(super) fn name(call: &Interrupted) -> String {
+    format!("`{}` ({})", call.id, call.name)
+}

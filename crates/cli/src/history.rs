@@ -1,0 +1,137 @@
+//! What a log says of its run, for the command that resumes it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plaincall::{Effect, RunBegin, RunEvent, Stop, TornTail, TurnEnd};
+
+/// The events of a log; none for a run that begins anew.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct History {
+    pub(crate) events: Vec<RunEvent>,
+}
+
+/// A call of a tool that may change something, which was interrupted while it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Interrupted {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// When it was started, from the beginning of the run.
+    pub(crate) started: Duration,
+}
+
+impl History {
+    /// How the run began, if it has.
+    pub(crate) fn begin(&self) -> Option<&RunBegin> {
+        match self.events.first() {
+            Some(RunEvent::Run(begin)) => Some(begin),
+            _ => None,
+        }
+    }
+
+    /// When the last event happened.
+    pub(crate) fn at(&self) -> Duration {
+        let times = self.events.iter().map(RunEvent::at);
+        times.max().unwrap_or_default()
+    }
+
+    /// The events of the last turn.
+    fn last_turn(&self) -> &[RunEvent] {
+        let is_turn = |event: &RunEvent| matches!(event, RunEvent::Turn(_));
+        let first = self.events.iter().rposition(is_turn);
+        first
+            .and_then(|first| self.events.get(first..))
+            .unwrap_or_default()
+    }
+
+    /// What was read of the reply.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for event in self.last_turn() {
+            if let RunEvent::Text(delta) = event {
+                text.extend_from_slice(delta.source.as_bytes());
+            }
+        }
+        text
+    }
+
+    /// How many untrusted texts the model was given.
+    pub(crate) fn untrusted(&self) -> usize {
+        let is_untrusted = |event: &&RunEvent| matches!(event, RunEvent::Heard(_));
+        self.events.iter().filter(is_untrusted).count()
+    }
+
+    /// How the reply ended, if it was over.
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        self.last_turn().iter().find_map(|event| match event {
+            RunEvent::Over(over) => Some(over.stop),
+            _ => None,
+        })
+    }
+
+    /// The end of the run, if it had come to it.
+    pub(crate) fn end(&self) -> Option<&TurnEnd> {
+        self.last_turn().iter().find_map(|event| match event {
+            RunEvent::End(end) => Some(end),
+            _ => None,
+        })
+    }
+
+    /// Whether all calls had been cancelled. Nothing is started any more then.
+    pub(crate) fn was_cancelled(&self) -> bool {
+        self.last_turn()
+            .iter()
+            .any(|event| matches!(event, RunEvent::Cancel(_)))
+    }
+
+    /// The calls of which somebody has to say what became of them, by their places.
+    pub(crate) fn interrupted(&self) -> BTreeMap<u32, Interrupted> {
+        let tools = self.begin().map(|begin| &begin.tools);
+        let is_write = |name: &str| {
+            let tool = tools.and_then(|tools| tools.get(name));
+            tool.is_none_or(|tool| tool.effect == Effect::Write)
+        };
+        let call = |id: &str, name: &str, started| Interrupted {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            started,
+        };
+        let mut all = BTreeMap::new();
+        let mut may_start = BTreeMap::new();
+        for event in &self.events {
+            match event {
+                RunEvent::Admitted(admitted) if is_write(&admitted.name) => {
+                    let call = call(&admitted.id, &admitted.name, admitted.at);
+                    may_start.insert(admitted.call, call);
+                }
+                RunEvent::Start(started) if is_write(&started.name) => {
+                    may_start.remove(&started.call);
+                    let call = call(&started.id, &started.name, started.at);
+                    all.insert(started.call, call);
+                }
+                RunEvent::Result(result) => {
+                    may_start.remove(&result.call);
+                    all.remove(&result.call);
+                }
+                // It was to be started again, and was not.
+                RunEvent::Retry(moment) => {
+                    if let Some(call) = all.remove(&moment.call) {
+                        may_start.insert(moment.call, call);
+                    }
+                }
+                RunEvent::DamagedEnd(_) => all.append(&mut may_start),
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+/// What is done with the end of a log that is resumed.
+pub(crate) fn what_became_of(torn: &TornTail) -> &'static str {
+    if torn.may_be_start {
+        "kept as the possible start of a call that writes: such a call counts as started"
+    } else {
+        "removed"
+    }
+}

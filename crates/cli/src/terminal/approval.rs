@@ -1,0 +1,235 @@
+//! The gate of a run: whether a call may run about which no rule decides, and what became of a call that was interrupted.
+//!
+//! The effect of the tool, `--yes` or a person at the terminal decides. A call that also stands in untrusted text needs a
+//! person in any case.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::{Arc, OnceLock};
+
+use plaincall::{
+    BoxError, Decision, Directories, Effect, Gate, GateFuture, Request, Rules, Settlement,
+    SettlementFuture, Toolbox, Verdict,
+};
+
+use crate::history::{History, Interrupted};
+use crate::terminal::prompter::{Prompter, Question};
+use crate::terminal::question::{self, AGAIN, ALL, DONE, Details, LEAVE, NO, NOT_DONE, QUIT, YES};
+use crate::terminal::tty::{Size, Tty};
+
+/// The gate.
+#[derive(Clone, Debug)]
+pub(crate) struct Approval {
+    /// All may run, whatever they do.
+    yes: bool,
+    rules: Rules,
+    toolbox: Toolbox,
+    /// The calls that were interrupted, and what was said about them beforehand.
+    interrupted: Arc<BTreeMap<u32, Interrupted>>,
+    answers: BTreeMap<u32, RecoveryAnswer>,
+    /// Whether the run was cancelled before it was interrupted.
+    was_cancelled: bool,
+    /// When the run began, in milliseconds since 1970.
+    began: u64,
+    directories: Arc<OnceLock<Directories>>,
+    pub(crate) prompter: Arc<Prompter>,
+}
+
+/// What became of a call that was interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecoveryAnswer {
+    /// It is to be run again.
+    Again,
+    Done,
+    NotDone,
+}
+
+impl RecoveryAnswer {
+    /// For the run. `text` is what a person has added, if anything.
+    fn settlement(self, text: Option<String>) -> Settlement {
+        match self {
+            Self::Again => Settlement::RunAgain,
+            Self::Done => Settlement::Done {
+                output: text.unwrap_or_default(),
+            },
+            Self::NotDone => Settlement::NotDone {
+                reason: text.unwrap_or_else(|| {
+                    "the run was cut off before the call was done, and it was not run again"
+                        .to_owned()
+                }),
+            },
+        }
+    }
+}
+
+impl Gate for Approval {
+    fn decide<'a>(&'a self, request: &'a Request) -> GateFuture<'a> {
+        Box::pin(async move {
+            let is_ruled = self.rules.verdict(request) == Some(Verdict::Ask);
+            let is_free = self.yes || (request.effect != Effect::Write && !is_ruled);
+            // What was said beforehand was not said of a held call.
+            if is_free && request.held.is_none() {
+                return Ok(Decision::Allow);
+            }
+            self.ask(request, is_ruled).await
+        })
+    }
+
+    fn settle<'a>(&'a self, request: &'a Request) -> SettlementFuture<'a> {
+        Box::pin(async move {
+            match self.answers.get(&request.call) {
+                Some(answer) => Ok(answer.settlement(None)),
+                None => self.ask_what_became(request).await,
+            }
+        })
+    }
+}
+
+impl Approval {
+    /// `history` is what happened before the run was resumed, `answers` what is said about its interrupted calls.
+    pub(crate) fn new(
+        yes: bool,
+        rules: Rules,
+        toolbox: Toolbox,
+        history: &History,
+        answers: BTreeMap<u32, RecoveryAnswer>,
+        prompter: Arc<Prompter>,
+    ) -> Self {
+        Self {
+            yes,
+            rules,
+            toolbox,
+            interrupted: Arc::new(history.interrupted()),
+            answers,
+            was_cancelled: history.was_cancelled(),
+            began: history.begin().map_or(0, |begin| begin.began_unix_ms),
+            directories: Arc::default(),
+            prompter,
+        }
+    }
+
+    /// Says where tools work.
+    pub(crate) fn set_directories(&self, directories: Directories) {
+        // They are set once.
+        let _ = self.directories.set(directories);
+    }
+
+    /// Asks whether the call may run. `is_ruled` is whether a rule wants it.
+    async fn ask(&self, request: &Request, is_ruled: bool) -> Result<Decision, BoxError> {
+        // One question at a time.
+        let mut allowed = self.prompter.turn().await;
+        let is_single = is_ruled || request.held.is_some();
+        if !is_single && allowed.contains(&request.name) {
+            return Ok(Decision::Allow);
+        }
+        let terminal = match Tty::open() {
+            Ok(terminal) => terminal,
+            Err(reason) => return Ok(Decision::deny(nobody_to_ask(request, is_ruled, reason))),
+        };
+        let mut answers = vec![&YES, &NO, &ALL, &QUIT];
+        if is_single {
+            // What is asked about every time is answered for this call alone.
+            answers.retain(|answer| answer.key != ALL.key);
+        }
+        let question = Question {
+            id: Arc::clone(&request.id),
+            pages: question::pages(self.details(request, is_ruled, terminal.size())).await,
+            words: "May it run?",
+            answers,
+        };
+        let reply = self.prompter.ask(question, terminal).await?;
+        if reply.key == YES.key {
+            return Ok(Decision::Allow);
+        }
+        if reply.key == ALL.key {
+            allowed.insert(Arc::clone(&request.name));
+            return Ok(Decision::Always);
+        }
+        if reply.key == QUIT.key {
+            self.quit().await;
+            return Ok(Decision::deny("the run was called off"));
+        }
+        Ok(Decision::deny(match reply.text {
+            Some(reason) => format!("the user did not allow this call: {reason}"),
+            None => "the user did not allow this call".to_owned(),
+        }))
+    }
+
+    /// Asks what became of a call that was interrupted.
+    async fn ask_what_became(&self, request: &Request) -> Result<Settlement, BoxError> {
+        let _turn = self.prompter.turn().await;
+        let Ok(terminal) = Tty::open() else {
+            return Ok(Settlement::Unknown);
+        };
+        let mut answers = vec![&AGAIN, &DONE, &NOT_DONE, &LEAVE, &QUIT];
+        if self.was_cancelled {
+            answers.retain(|answer| answer.key != AGAIN.key);
+        }
+        let details = self.details(request, false, terminal.size());
+        let started = self.interrupted.get(&request.call);
+        let question = Question {
+            id: Arc::clone(&request.id),
+            pages: question::pages_of_interrupted(
+                details,
+                started.map(|call| call.started),
+                self.began,
+            ),
+            words: "What became of it?",
+            answers,
+        };
+        let reply = self.prompter.ask(question, terminal).await?;
+        let answer = match reply.key {
+            key if key == AGAIN.key => RecoveryAnswer::Again,
+            key if key == DONE.key => RecoveryAnswer::Done,
+            key if key == NOT_DONE.key => RecoveryAnswer::NotDone,
+            key => {
+                if key == QUIT.key {
+                    self.quit().await;
+                }
+                return Ok(Settlement::Unknown);
+            }
+        };
+        Ok(answer.settlement(reply.text))
+    }
+
+    /// Cancels all, if there is something to cancel: then the call ends as cancelled, and so do those whose questions wait
+    /// behind this one.
+    async fn quit(&self) {
+        if self.prompter.quit() {
+            pending::<()>().await;
+        }
+    }
+
+    fn details<'a>(&'a self, request: &'a Request, is_ruled: bool, size: Size) -> Details<'a> {
+        Details {
+            id: &request.id,
+            name: &request.name,
+            effect: request.effect,
+            is_ruled,
+            held: request.held.as_ref(),
+            arguments: &request.arguments,
+            tool: self.toolbox.get(&request.name),
+            directories: self.directories.get(),
+            size,
+        }
+    }
+}
+
+fn nobody_to_ask(request: &Request, is_ruled: bool, reason: &str) -> String {
+    let name = &request.name;
+    if let Some(held) = &request.held {
+        let advice = held.advice().map(|advice| format!(". Otherwise {advice}"));
+        format!(
+            "this call {held}. Such a call runs only if a person allows it, and {reason}; not even `--yes` does{}",
+            advice.unwrap_or_default()
+        )
+    } else if is_ruled {
+        format!(
+            "a rule wants somebody to be asked about this call of `{name}`, and {reason}; `--yes` lets such calls run without asking"
+        )
+    } else {
+        format!(
+            "the tool `{name}` may change something, and {reason}; `--yes` lets such tools run without asking"
+        )
+    }
+}

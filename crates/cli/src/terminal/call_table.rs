@@ -1,0 +1,340 @@
+//! The state of each call, from what a run has told.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plaincall::{CallResult, RunEvent, Times};
+
+use crate::terminal::event::UiEvent;
+
+/// How much of the arguments of a call is kept to be shown, in characters.
+const KEPT: usize = 400;
+
+/// All calls of a run, of one of its turns or of a question, in order of appearance.
+#[derive(Debug)]
+pub(crate) struct CallTable {
+    begun: Instant,
+    /// The number of the first call, if it is known; those before belong to earlier turns.
+    first_call: Option<u32>,
+    /// When what is shown begins, from the beginning of the run.
+    from: Duration,
+    /// The time of the last event, from the beginning of the run.
+    last: Duration,
+    calls: Vec<Call>,
+    /// The first call of each id: that is the one which a dependency means.
+    first: HashMap<Arc<str>, usize>,
+    /// When the reply was over, from the beginning of the run.
+    reply_end: Option<Duration>,
+}
+
+/// One call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: Arc<str>,
+    pub(crate) name: Arc<str>,
+    pub(crate) dependencies: Arc<[String]>,
+    pub(crate) state: State,
+    /// When it reached each state, as far as it did.
+    pub(crate) times: Times,
+    /// The arguments with their names, as far as they are shown; a body has no name.
+    pub(crate) arguments: Vec<(Option<Arc<str>>, String)>,
+}
+
+/// The state of a call.
+#[derive(Debug)]
+pub(crate) enum State {
+    /// Its text is still arriving.
+    Writing,
+    /// It waits for its dependencies or for its place in the order of writing.
+    Waiting,
+    /// It waits for a slot, or for an answer whether it may run.
+    Ready,
+    /// It has failed and will be started again.
+    BackingOff,
+    /// It runs since this time, from the beginning of the run.
+    Running(Duration),
+    /// It has ended.
+    Ended(Box<CallResult>),
+}
+
+impl CallTable {
+    /// An empty table for a run that began at this moment.
+    pub(crate) fn new(begun: Instant) -> Self {
+        Self {
+            begun,
+            first_call: None,
+            from: Duration::ZERO,
+            last: Duration::ZERO,
+            calls: Vec::new(),
+            first: HashMap::new(),
+            reply_end: None,
+        }
+    }
+
+    /// An empty table for a turn that was opened at this time from the beginning of the run, after so many calls of
+    /// earlier turns.
+    pub(crate) fn of_turn(from: Duration, first_call: u32) -> Self {
+        Self {
+            first_call: Some(first_call),
+            from,
+            ..Self::new(Instant::now())
+        }
+    }
+
+    /// Forgets all calls. The next one that appears is the first.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new(self.begun);
+    }
+
+    /// Takes note of an event that is about a call.
+    pub(crate) fn take(&mut self, event: &UiEvent) {
+        match event {
+            UiEvent::Call { call, id, name } => {
+                self.begin(*call, id, name);
+            }
+            UiEvent::Value {
+                call,
+                pointer,
+                text,
+            } => {
+                if let Some(call) = self.call_mut(*call) {
+                    call.add_value(pointer.as_ref(), text);
+                }
+            }
+            UiEvent::Run(event) => self.take_run_event(event),
+            UiEvent::TurnBegin(_) => self.reply_end = None,
+            _ => {}
+        }
+    }
+
+    /// The call of this number, which may be new.
+    fn begin(&mut self, call: u32, id: &Arc<str>, name: &Arc<str>) -> Option<&mut Call> {
+        self.first_call.get_or_insert(call);
+        if self.place(call) == self.calls.len() {
+            self.calls.push(Call {
+                id: Arc::clone(id),
+                name: Arc::clone(name),
+                dependencies: Vec::new().into(),
+                state: State::Writing,
+                times: Times::default(),
+                arguments: Vec::new(),
+            });
+        }
+        self.call_mut(call)
+    }
+
+    /// Takes note of an event of the run.
+    pub(crate) fn take_run_event(&mut self, event: &RunEvent) {
+        self.last = self.last.max(event.at());
+        if let RunEvent::Call(appeared) = event {
+            let id = &appeared.id;
+            if let Some(call) = self.begin(appeared.call, id, &appeared.name) {
+                // The text alone does not say which id a call without one gets.
+                call.id = Arc::clone(id);
+                call.dependencies = Arc::clone(&appeared.dependencies);
+                call.times.appeared = appeared.at;
+                let place = self.place(appeared.call);
+                self.first.entry(Arc::clone(id)).or_insert(place);
+            }
+        } else if let RunEvent::Over(over) = event {
+            self.reply_end = Some(over.at);
+        } else if let Some(call) = event.call().and_then(|call| self.call_mut(call)) {
+            call.take(event);
+        }
+    }
+
+    /// Where the call of this number stands in the table.
+    fn place(&self, call: u32) -> usize {
+        let place = self.first_call.and_then(|first| call.checked_sub(first));
+        place.map_or(usize::MAX, |place| place as usize)
+    }
+
+    fn call_mut(&mut self, call: u32) -> Option<&mut Call> {
+        let place = self.place(call);
+        self.calls.get_mut(place)
+    }
+
+    /// The call of this number.
+    pub(crate) fn call(&self, call: u32) -> Option<&Call> {
+        self.calls.get(self.place(call))
+    }
+
+    /// When what is shown begins, from the beginning of the run.
+    pub(crate) fn from(&self) -> Duration {
+        self.from
+    }
+
+    /// When what is shown ends: the last call, the reply, or what has been heard of last if a call never ended.
+    pub(crate) fn to(&self) -> Duration {
+        let ends = self.calls.iter().map(|call| match call.result() {
+            Some(result) => result.times.ended,
+            None => self.last,
+        });
+        let end = ends.chain(self.reply_end).max();
+        end.unwrap_or_default().max(self.from)
+    }
+
+    /// When the reply was over, from the beginning of the run.
+    pub(crate) fn reply_end(&self) -> Option<Duration> {
+        self.reply_end
+    }
+
+    pub(crate) fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// The time since the beginning of the run.
+    pub(crate) fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// The call that a dependency means, as far as it has appeared.
+    pub(crate) fn meant_by(&self, id: &str) -> Option<(usize, &Call)> {
+        let index = *self.first.get(id)?;
+        Some((index, self.calls.get(index)?))
+    }
+
+    /// The ids of the dependencies that have not ended.
+    pub(crate) fn open_dependencies<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = &'a str> {
+        let ids = call.dependencies.iter().map(String::as_str);
+        ids.filter(|id| {
+            let call = self.meant_by(id);
+            call.is_none_or(|(_, call)| call.result().is_none())
+        })
+    }
+
+    /// The calls that have not ended.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(|call| call.result().is_none())
+    }
+}
+
+impl Call {
+    /// How it ended, if it has.
+    pub(crate) fn result(&self) -> Option<&CallResult> {
+        match &self.state {
+            State::Ended(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Waiting(moment) => {
+                self.state = State::Waiting;
+                self.times.complete = Some(moment.at);
+            }
+            RunEvent::Ready(_) | RunEvent::Retry(_) => self.state = State::Ready,
+            RunEvent::Start(moment) => {
+                self.state = State::Running(moment.at);
+                self.times.started = Some(moment.at);
+            }
+            RunEvent::BackOff(_) => self.state = State::BackingOff,
+            RunEvent::Result(result) => {
+                // In a record only its end stands in the line of a result.
+                self.times = Times {
+                    appeared: self.times.appeared,
+                    complete: self.times.complete.or(result.times.complete),
+                    started: self.times.started.or(result.times.started),
+                    ended: result.times.ended,
+                };
+                self.state = State::Ended(Box::new(CallResult {
+                    times: self.times,
+                    ..result.clone()
+                }));
+            }
+            _ => {}
+        }
+    }
+
+    fn add_value(&mut self, pointer: Option<&Arc<str>>, text: &str) {
+        let kept: usize = self
+            .arguments
+            .iter()
+            .map(|(_, value)| value.chars().count())
+            .sum();
+        if kept >= KEPT {
+            return;
+        }
+        if self
+            .arguments
+            .last()
+            .is_none_or(|(last, _)| last.as_ref() != pointer)
+        {
+            self.arguments.push((pointer.cloned(), String::new()));
+        }
+        if let Some((_, value)) = self.arguments.last_mut() {
+            value.extend(text.chars().take(KEPT - kept));
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::{Duration, Instant};
+
+    use plaincall::{CallResult, RunEvent, Status, Times};
+
+    use super::CallTable;
+
+    /// A run that is over, from lines such as `b: a | 0 10 20 30`: the id, the dependencies, and when the call
+    /// appeared, was complete, started and ended, in milliseconds; `-` for what never happened.
+    pub(crate) fn table(text: &str, reply_end: u64) -> CallTable {
+        let mut table = CallTable::new(Instant::now());
+        for (call, line) in text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .enumerate()
+        {
+            let (head, times) = line.split_once('|').unwrap();
+            let (id, dependencies) = head.split_once(':').unwrap_or((head, ""));
+            let dependencies: Vec<String> =
+                dependencies.split_whitespace().map(str::to_owned).collect();
+            let mut times = times
+                .split_whitespace()
+                .map(|time| time.parse().ok().map(Duration::from_millis));
+            let appeared = times.next().flatten().unwrap();
+            let (complete, started) = (times.next().flatten(), times.next().flatten());
+            let result = CallResult {
+                call: u32::try_from(call).unwrap(),
+                id: id.trim().into(),
+                name: "tool".into(),
+                status: if started.is_some() {
+                    Status::Ok
+                } else {
+                    Status::Skipped
+                },
+                whole_bytes: None,
+                call_error: None,
+                note: None,
+                untrusted: None,
+                output: None,
+                error: None,
+                because: None,
+                times: Times {
+                    appeared,
+                    complete,
+                    started,
+                    ended: times.next().flatten().unwrap(),
+                },
+            };
+            table.take_run_event(&RunEvent::Call(plaincall::Appeared {
+                call: result.call,
+                id: result.id.clone(),
+                name: result.name.clone(),
+                dependencies: dependencies.into(),
+                submitted: None,
+                parent: None,
+                at: appeared,
+            }));
+            table.take_run_event(&RunEvent::Result(result));
+        }
+        table.take_run_event(&RunEvent::Over(plaincall::Over {
+            stop: plaincall::Stop::Natural,
+            at: Duration::from_millis(reply_end),
+        }));
+        table
+    }
+}

@@ -1,0 +1,326 @@
+//! What is shown where, and who is asked: the displays of a run or of a conversation, and the prompter.
+//!
+//! A run shows its calls and their results on the standard output. Of a conversation the answer alone goes to the standard
+//! output, all else to the standard error. What a reply will be is known at its end: text before calls is not the answer.
+//! So the text is held back until that is known, unless both are the same terminal, where people read along, or there are
+//! no tools, so that all text is the answer.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plaincall::{CallResult, RunEvent};
+use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::environment::Environment;
+use crate::options::Color;
+use crate::status::Failure;
+use crate::terminal::answer::AnswerText;
+use crate::terminal::event::{Display, UiEvent};
+use crate::terminal::glyphs::{ASCII, Glyphs, UNICODE};
+use crate::terminal::live::Live;
+use crate::terminal::plain::Plain;
+use crate::terminal::printer::{self, Printer, Target, post};
+use crate::terminal::prompter::Prompter;
+use crate::terminal::record::Record;
+use crate::terminal::transcript::{Look, TextShown};
+use crate::terminal::tty::Size;
+
+/// How often a display that draws is told that time has passed.
+const FRAME: Duration = Duration::from_millis(40);
+
+/// How often one that does not draw is told so on a terminal.
+const SELDOM: Duration = Duration::from_millis(500);
+
+/// How many rows of an output are shown: where a display draws, and in lines.
+const ROWS_LIVE: usize = 12;
+const ROWS_PLAIN: usize = 40;
+
+/// How many results are kept to be shown again.
+const KEPT: usize = 100;
+
+/// What is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content {
+    /// A run, or its record.
+    Run {
+        is_record: bool,
+        /// Whether outputs are shown whole.
+        is_full: bool,
+        /// Whether the reply is typed on the terminal: it is on the screen already, and typing and drawing would get in
+        /// each other's way.
+        is_typed: bool,
+    },
+    /// Answers, or the record in their place.
+    Answers {
+        is_record: bool,
+        /// Whether the beginnings of results are shown.
+        is_verbose: bool,
+        /// Whether the model can call anything.
+        has_tools: bool,
+    },
+}
+
+/// The displays and the prompter.
+#[derive(Debug)]
+pub(crate) struct Displays {
+    /// Shows everything but the answer.
+    pub(crate) events: Sender<UiEvent>,
+    printer: Printer,
+    /// Shows the answer or the record, if the other display does not.
+    output: Option<(Sender<UiEvent>, Printer)>,
+    pub(crate) prompter: Arc<Prompter>,
+    pub(crate) is_live: bool,
+    /// The last results, the newest at the end.
+    results: VecDeque<CallResult>,
+    frame: Option<Duration>,
+}
+
+impl Displays {
+    /// Starts the displays of a run or conversation that began at this moment.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub(crate) fn new(
+        content: Content,
+        begun: Instant,
+        color: Color,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        let (stdout, stderr) = (io::stdout(), io::stderr());
+        let is_shared = match content {
+            Content::Run { .. } => true,
+            Content::Answers { is_record, .. } => {
+                !is_record && stdout.is_terminal() && stderr.is_terminal()
+            }
+        };
+        let (target, is_terminal, measure): (_, _, fn() -> Size) = if is_shared {
+            let is_terminal = stdout.is_terminal();
+            (Target::Output, is_terminal, Size::of_standard_output)
+        } else {
+            let is_terminal = stderr.is_terminal();
+            (Target::Error, is_terminal, Size::of_standard_error)
+        };
+        let can_draw = match content {
+            Content::Run {
+                is_record,
+                is_typed,
+                ..
+            } => !is_record && !is_typed,
+            // What is written to a pipe may end up on the same terminal: while it is, nothing is drawn there.
+            Content::Answers {
+                is_record,
+                has_tools,
+                ..
+            } => is_shared || (!is_record && has_tools && !stdout.is_terminal()),
+        };
+        let is_capable = is_terminal && environment.has_capable_terminal();
+        // Whoever wants no colours wants no sequences at all.
+        let is_live = can_draw
+            && is_capable
+            && environment.get("NO_COLOR").is_none()
+            && color != Color::Never;
+        let has_color = match color.choice() {
+            anstream::ColorChoice::Auto if is_shared => {
+                anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never
+            }
+            anstream::ColorChoice::Auto => {
+                anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never
+            }
+            choice => choice != anstream::ColorChoice::Never,
+        };
+        let glyphs: &'static Glyphs = if is_capable && environment.has_unicode() {
+            &UNICODE
+        } else {
+            &ASCII
+        };
+        let mut look = Look {
+            glyphs,
+            has_color,
+            text: TextShown::WithoutAnswer,
+            is_verbose: false,
+            summary: None,
+        };
+        let mut is_run_record = false;
+        let mut output: Option<Box<dyn Display>> = None;
+        match content {
+            Content::Run {
+                is_record, is_full, ..
+            } => {
+                let rows = if is_live { ROWS_LIVE } else { ROWS_PLAIN };
+                look.summary = Some((!is_full).then_some(rows));
+                look.text = if is_live {
+                    TextShown::AtOnce
+                } else {
+                    TextShown::Nothing
+                };
+                is_run_record = is_record;
+            }
+            Content::Answers {
+                is_record,
+                is_verbose,
+                has_tools,
+            } => {
+                look.is_verbose = is_verbose;
+                let is_terminal = stdout.is_terminal();
+                if is_shared {
+                    look.text = TextShown::AtOnce;
+                } else if is_record {
+                    output = Some(Box::new(Record::new(is_terminal)));
+                } else {
+                    output = Some(Box::new(AnswerText::new(!has_tools, is_terminal)));
+                }
+            }
+        }
+        let display: Box<dyn Display> = if is_run_record {
+            Box::new(Record::new(is_terminal))
+        } else if is_live {
+            Box::new(Live::new(look, begun, measure))
+        } else {
+            Box::new(Plain::new(look, begun, is_terminal.then_some(measure)))
+        };
+        let (events, printer) = printer::start(display, target)?;
+        let output = output
+            .map(|display| printer::start(display, Target::Output))
+            .transpose()?;
+        let shown = is_terminal.then(|| events.clone());
+        Ok(Self {
+            events,
+            printer,
+            output,
+            prompter: Arc::new(Prompter::new(shown, is_live && has_color)),
+            is_live,
+            results: VecDeque::new(),
+            frame: match (is_live, is_terminal) {
+                (true, _) => Some(FRAME),
+                (false, true) => Some(SELDOM),
+                (false, false) => None,
+            },
+        })
+    }
+
+    /// Shows an event, and waits while it is not written fast enough.
+    pub(crate) async fn show(&mut self, event: UiEvent) {
+        if let UiEvent::Run(event) = &event
+            && let RunEvent::Result(result) = &**event
+        {
+            if self.results.len() == KEPT {
+                self.results.pop_front();
+            }
+            self.results.push_back(result.clone());
+        }
+        if let Some((output, _)) = &self.output {
+            let event = match &event {
+                UiEvent::Run(event) => Some(UiEvent::Run(event.clone())),
+                UiEvent::Text(text) => Some(UiEvent::Text(text.clone())),
+                _ => None,
+            };
+            if let Some(event) = event {
+                // One that has gone is no reason to stop.
+                let _ = output.send(event).await;
+            }
+        }
+        let _ = self.events.send(event).await;
+    }
+
+    /// A result that has come, counted from the last one, which is 1.
+    pub(crate) fn result(&self, back: usize) -> Option<&CallResult> {
+        let place = self.results.len().checked_sub(back)?;
+        self.results.get(place)
+    }
+
+    /// Whether what is drawn has to go before the answer is written elsewhere.
+    pub(crate) fn draws_beside_the_answer(&self) -> bool {
+        self.is_live && self.output.is_some()
+    }
+
+    /// Waits until all is written that was shown.
+    pub(crate) async fn caught_up(&self) {
+        let output = self.output.as_ref().map(|(output, _)| output);
+        for events in output.into_iter().chain([&self.events]) {
+            let (tell, is_written) = oneshot::channel();
+            if events.send(UiEvent::Flush(tell)).await.is_ok() {
+                let _ = is_written.await;
+            }
+        }
+    }
+
+    /// Writes the answer, if it is not seen already. `is_new` is whether it was no text of a reply.
+    pub(crate) async fn answer(&self, text: &str, is_new: bool) {
+        let display = match &self.output {
+            Some((output, _)) => output,
+            None if is_new => &self.events,
+            None => return,
+        };
+        let _ = display.send(UiEvent::Answer(text.to_owned())).await;
+    }
+
+    /// Says that nobody waits for the answer any more.
+    pub(crate) fn abandon(&self) {
+        post(&self.events, UiEvent::Abandoned);
+        if let Some((output, _)) = &self.output {
+            post(output, UiEvent::Abandoned);
+        }
+    }
+
+    /// The moments at which the display is to be told that time has passed.
+    pub(crate) fn ticks(&self) -> Ticks {
+        Ticks(self.frame.map(|frame| {
+            let mut ticks = interval(frame);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        }))
+    }
+
+    /// Tells the display that time has passed. One that is behind has no use for one more frame.
+    pub(crate) fn tick(&self) {
+        let _ = self.events.try_send(UiEvent::Tick);
+    }
+
+    /// Ends the displays and waits until all is written. Returns what went wrong with it.
+    pub(crate) async fn close(&mut self) -> Option<Failure> {
+        let _ = self.events.send(UiEvent::Over).await;
+        let shown = self.printer.finish().await;
+        self.prompter.close();
+        let written = match &mut self.output {
+            Some((output, printer)) => {
+                let _ = output.send(UiEvent::Over).await;
+                printer.finish().await
+            }
+            None => None,
+        };
+        written.or(shown)
+    }
+
+    /// Gives the terminal back as it was, a moment at most.
+    pub(crate) fn leave(self) {
+        self.prompter.close();
+        // The displays end when nobody can tell them anything any more.
+        drop(self.prompter);
+        drop(self.events);
+        self.printer.finish_soon();
+        if let Some((output, printer)) = self.output {
+            drop(output);
+            printer.finish_soon();
+        }
+    }
+}
+
+/// Moments at which something is drawn.
+pub(crate) struct Ticks(Option<Interval>);
+
+impl Ticks {
+    /// Waits for the next one, if there are any.
+    pub(crate) async fn next(&mut self) {
+        match &mut self.0 {
+            Some(ticks) => {
+                ticks.tick().await;
+            }
+            None => pending().await,
+        }
+    }
+}

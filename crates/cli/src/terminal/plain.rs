@@ -1,0 +1,167 @@
+//! A display in lines: for pipes and files, for terminals that cannot do more, and for people who want it so.
+
+use std::mem::take;
+use std::time::{Duration, Instant};
+
+use anstyle::Style;
+
+use crate::terminal::event::{Display, UiEvent};
+use crate::terminal::line::Line;
+use crate::terminal::palette::{ASKING, DIM, REASONING};
+use crate::terminal::transcript::{Look, Sheet, Transcript};
+use crate::terminal::tty::Size;
+use crate::visible::harmless;
+
+/// How long it is not said that the model is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The display.
+pub(crate) struct Plain {
+    transcript: Transcript<Lines>,
+    /// The size of the terminal that it is written on, where people wait.
+    measure: Option<fn() -> Size>,
+}
+
+/// Text and lines that have not been written.
+#[derive(Debug, Default)]
+struct Lines {
+    text: String,
+    has_color: bool,
+    is_in_row: bool,
+    /// Whether the line end that follows belongs to a call.
+    is_behind_call: bool,
+}
+
+impl Sheet for Lines {
+    fn text(&mut self, text: &str, style: Style) {
+        let text = match text.strip_prefix('\n') {
+            Some(rest) if self.is_behind_call => rest,
+            _ => text,
+        };
+        // Reasoning cannot be told from text without a style.
+        if text.is_empty() || style == REASONING {
+            return;
+        }
+        self.is_behind_call = false;
+        self.text.push_str(&harmless(text));
+        self.is_in_row = !text.ends_with('\n');
+    }
+
+    fn line(&mut self, line: Line) {
+        line.write(&mut self.text, self.has_color);
+        self.text.push('\n');
+    }
+
+    fn end_row(&mut self) {
+        if take(&mut self.is_in_row) {
+            self.text.push('\n');
+        }
+    }
+
+    fn is_in_row(&self) -> bool {
+        self.is_in_row
+    }
+
+    fn call(&mut self) {
+        self.is_behind_call = true;
+    }
+
+    fn width(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl Plain {
+    pub(crate) fn new(look: Look, begun: Instant, measure: Option<fn() -> Size>) -> Self {
+        let lines = Lines {
+            has_color: look.has_color,
+            ..Lines::default()
+        };
+        Self {
+            transcript: Transcript::new(lines, look, begun),
+            measure,
+        }
+    }
+
+    /// Says once that the model is waited for.
+    fn tick(&mut self, now: Instant) {
+        let is_long = |since: &mut Instant| now.saturating_duration_since(*since) >= PATIENCE;
+        if self.measure.is_some() && self.transcript.asked.take_if(is_long).is_some() {
+            self.transcript.flush();
+            let line = Line::of(DIM, "waiting for the model");
+            self.transcript.sheet.line(line);
+        }
+    }
+}
+
+impl Display for Plain {
+    fn take(&mut self, event: UiEvent, out: &mut String) {
+        self.transcript.take(&event);
+        match event {
+            UiEvent::Tick => self.tick(Instant::now()),
+            UiEvent::Stopping => {
+                self.transcript.asked = None;
+                self.transcript.flush();
+                self.transcript.sheet.line(Line::of(ASKING, "stopping"));
+            }
+            UiEvent::Over => {
+                let width = self.measure.map(|measure| measure().columns);
+                for line in self.transcript.summary(width) {
+                    self.transcript.sheet.line(line);
+                }
+            }
+            _ => {}
+        }
+        out.push_str(&take(&mut self.transcript.sheet.text));
+    }
+
+    fn pause(&mut self, out: &mut String) {
+        self.transcript.flush();
+        out.push_str(&take(&mut self.transcript.sheet.text));
+    }
+
+    fn abandon(&mut self, out: &mut String) {
+        self.pause(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::Plain;
+    use crate::terminal::event::{Display as _, UiEvent};
+    use crate::terminal::glyphs::ASCII;
+    use crate::terminal::transcript::{Look, TextShown};
+    use crate::terminal::tty::Size;
+
+    #[test]
+    fn waiting_for_the_model_is_said_once() {
+        let check = |is_on_terminal: bool, text: Option<&str>, expected: &str| {
+            let look = Look {
+                glyphs: &ASCII,
+                has_color: false,
+                text: TextShown::AtOnce,
+                is_verbose: false,
+                summary: None,
+            };
+            let measure: Option<fn() -> Size> = is_on_terminal.then_some(Size::of_standard_error);
+            let mut plain = Plain::new(look, Instant::now(), measure);
+            let mut out = String::new();
+            for event in [UiEvent::Begin, UiEvent::TurnBegin(0)] {
+                plain.take(event, &mut out);
+            }
+            if let Some(text) = text {
+                plain.take(UiEvent::Text(text.to_owned()), &mut out);
+            }
+            for seconds in [0, 2, 4] {
+                plain.tick(Instant::now() + Duration::from_secs(seconds));
+            }
+            plain.take(UiEvent::TurnEnd, &mut out);
+            assert_eq!(out, expected);
+        };
+        check(true, None, "waiting for the model\n");
+        check(true, Some("Hello"), "Hello\n");
+        check(false, None, "");
+    }
+}

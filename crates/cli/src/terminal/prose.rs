@@ -1,0 +1,144 @@
+//! The reply's text on a terminal: rows of a width, broken between words, with a short line where a call stands.
+
+use anstyle::Style;
+
+use crate::terminal::line::Line;
+
+/// Text that arrives in pieces and becomes rows.
+#[derive(Debug, Default)]
+pub(crate) struct Prose {
+    /// The row that is being written.
+    row: Line,
+    /// Rows that are complete and have not been taken.
+    complete: Vec<Line>,
+    /// Whether a carriage return has been read that a line feed may follow.
+    has_return: bool,
+    /// Whether the line end that follows belongs to the end marker of a call.
+    is_behind_call: bool,
+    /// Whether the row before was ended because it was full, by a blank that is not shown.
+    is_behind_full_row: bool,
+}
+
+impl Prose {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds text.
+    pub(crate) fn text(&mut self, text: &str, style: Style, width: usize) {
+        for c in text.chars() {
+            if std::mem::take(&mut self.has_return) && c != '\n' {
+                self.put('\r', style, width);
+            }
+            match c {
+                '\r' => self.has_return = true,
+                '\n' => {
+                    let ends_full_row =
+                        std::mem::take(&mut self.is_behind_full_row) && self.row.is_empty();
+                    if !std::mem::take(&mut self.is_behind_call) && !ends_full_row {
+                        self.end_row();
+                    }
+                }
+                c => self.put(c, style, width),
+            }
+        }
+    }
+
+    fn put(&mut self, c: char, style: Style, width: usize) {
+        self.is_behind_call = false;
+        self.is_behind_full_row = false;
+        self.row.push_character(style, c);
+        self.fit(width);
+    }
+
+    /// Breaks the row that is being written if the terminal has become too narrow for it.
+    pub(crate) fn fit(&mut self, width: usize) {
+        if self.row.width() > width {
+            let (mut rows, last) = self.row.rows(width);
+            self.is_behind_full_row = last.is_empty();
+            self.row = last;
+            self.complete.append(&mut rows);
+        }
+    }
+
+    /// A line of its own stands here. It changes nothing for the text around it.
+    pub(crate) fn line(&mut self, line: Line) {
+        self.end_started_row();
+        self.complete.push(line);
+    }
+
+    /// A call stands here: the line end that follows belongs to its end marker.
+    pub(crate) fn call(&mut self) {
+        self.is_behind_call = true;
+    }
+
+    /// Ends the row if something stands on it.
+    pub(crate) fn end_started_row(&mut self) {
+        if !self.row.is_empty() {
+            self.end_row();
+        }
+    }
+
+    fn end_row(&mut self) {
+        self.complete.push(std::mem::take(&mut self.row));
+    }
+
+    /// Takes the rows that are complete.
+    pub(crate) fn take_rows(&mut self) -> Vec<Line> {
+        std::mem::take(&mut self.complete)
+    }
+
+    /// How many rows wait to be taken.
+    pub(crate) fn waiting_rows(&self) -> usize {
+        self.complete.len()
+    }
+
+    /// The row that is being written.
+    pub(crate) fn row(&self) -> &Line {
+        &self.row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anstyle::Style;
+
+    use super::{Line, Prose};
+
+    /// `<` begins a call and `>` ends it; the rest is text. The rows must not depend on how the text is cut.
+    fn check(text: &str, expected: &[&str]) {
+        for size in [1, 3, 1000] {
+            let mut prose = Prose::new();
+            let characters: Vec<char> = text.chars().collect();
+            for piece in characters.chunks(size) {
+                for c in piece {
+                    match c {
+                        '<' => prose.line(Line::of(Style::new(), "CALL")),
+                        '>' => prose.call(),
+                        c => prose.text(&c.to_string(), Style::new(), 10),
+                    }
+                }
+            }
+            prose.end_started_row();
+            let rows: Vec<String> = prose.take_rows().iter().map(Line::to_plain).collect();
+            assert_eq!(rows, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn rows() {
+        check("", &[]);
+        check("one two three four", &["one two", "three four"]);
+        check("0123456789 \nx", &["0123456789", "x"]);
+        check("0123456789 \n\nx", &["0123456789", "", "x"]);
+        check("one 456789 a", &["one 456789", "a"]);
+        check("a\r\nb\n\nc\n", &["a", "b", "", "c"]);
+        check("a\rb", &["a␍b"]);
+        check("text\n<>\nmore", &["text", "CALL", "more"]);
+        check(
+            "text <>\n<>\n\nmore",
+            &["text ", "CALL", "CALL", "", "more"],
+        );
+        check("<> more", &["CALL", " more"]);
+    }
+}

@@ -1,0 +1,264 @@
+//! What a person has to know before they answer a question about a call, and what they can answer.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anstyle::Style;
+use plaincall::{Arguments, Directories, Effect, HeldReason, Tool};
+
+use crate::terminal::line::{Line, indented};
+use crate::terminal::pages::{self, Extent, PageText};
+use crate::terminal::palette::{ASKING, BOLD, CALL_NAME, DIM, PLAIN};
+use crate::terminal::tty::Size;
+use crate::terminal::words;
+use crate::terminal::{address, replacement};
+
+/// Of one text so many lines are shown even on a low terminal.
+const FEW: usize = 8;
+
+/// An answer to a question.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) key: u8,
+    /// The answer with its key in brackets.
+    label: &'static str,
+    /// What it means, behind the id of the call.
+    pub(crate) outcome: &'static str,
+    /// What can be typed to it.
+    pub(crate) asks: Option<&'static str>,
+    /// It is accepted only when everything has been shown.
+    pub(crate) needs_all: bool,
+}
+
+const fn answer(key: u8, label: &'static str, outcome: &'static str) -> Answer {
+    Answer {
+        key,
+        label,
+        outcome,
+        asks: None,
+        needs_all: false,
+    }
+}
+
+pub(crate) static YES: Answer = Answer {
+    needs_all: true,
+    ..answer(b'y', "[y]es", "may run")
+};
+pub(crate) static NO: Answer = Answer {
+    asks: Some("Why not? The model reads it; Enter alone gives no reason."),
+    ..answer(b'n', "[n]o", "may not run")
+};
+pub(crate) static ALL: Answer = Answer {
+    needs_all: true,
+    ..answer(
+        b'a',
+        "[a]ll of this tool",
+        "may run, like all calls of this tool",
+    )
+};
+pub(crate) static QUIT: Answer = answer(b'q', "[q]uit", "does not run; stopping");
+pub(crate) static AGAIN: Answer = Answer {
+    needs_all: true,
+    ..answer(b'r', "[r]un again", "is run again")
+};
+pub(crate) static DONE: Answer = Answer {
+    asks: Some("What did it return? The model reads it; Enter alone: nothing."),
+    ..answer(b'd', "[d]one", "was done")
+};
+pub(crate) static NOT_DONE: Answer = Answer {
+    asks: Some("What is the model to know about it? Enter alone: no more than that."),
+    ..answer(b'n', "[n]ot done", "was not done")
+};
+pub(crate) static LEAVE: Answer = answer(b'l', "[l]eave open", "is left open");
+
+/// What is typed at once, without a key before it.
+pub(crate) static ANSWER: Answer = Answer {
+    asks: Some("Your answer; Enter alone says nothing."),
+    ..answer(b'\r', "", "you answered")
+};
+
+/// The key for the next page.
+pub(crate) const MORE: u8 = b'm';
+
+/// The answers that are accepted on a page, from 0, of so many.
+pub(crate) fn accepted(
+    answers: &[&'static Answer],
+    page: usize,
+    pages: usize,
+) -> Vec<&'static Answer> {
+    let is_all_shown = page + 1 >= pages;
+    let accepted = answers.iter().copied();
+    accepted
+        .filter(|answer| is_all_shown || !answer.needs_all)
+        .collect()
+}
+
+/// The line with the answers that are accepted on a page.
+pub(crate) fn prompt(words: &str, answers: &[&'static Answer], page: usize, pages: usize) -> Line {
+    let mut labels = Vec::new();
+    if page + 1 < pages {
+        labels.push(format!("[m]ore: page {} of {pages}", page + 1));
+    }
+    let accepted = accepted(answers, page, pages);
+    labels.extend(accepted.iter().map(|answer| answer.label.to_owned()));
+    Line::of(ASKING, &format!("? {words}  {}", labels.join(" / ")))
+}
+
+/// A call that a question is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Details<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) effect: Effect,
+    /// Whether a rule wants somebody to be asked.
+    pub(crate) is_ruled: bool,
+    /// Why the call is held.
+    pub(crate) held: Option<&'a HeldReason>,
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) tool: Option<&'a Tool>,
+    /// Where the run's tools work; `None` before the run has begun.
+    pub(crate) directories: Option<&'a Directories>,
+    /// How large the terminal is.
+    pub(crate) size: Size,
+}
+
+impl Details<'_> {
+    /// Where the call would run.
+    pub(crate) fn directory(&self) -> Option<PathBuf> {
+        self.tool?.command_directory(self.directories?)
+    }
+
+    /// How many lines of one text are shown: a part of the height, so that what is asked about stays in sight.
+    pub(crate) fn share(&self) -> usize {
+        (self.size.rows / 3).max(FEW)
+    }
+}
+
+/// A call that wants to run: its arguments and what would be run, where that would be, what it would reach and replace.
+pub(crate) async fn pages(details: Details<'_>) -> Vec<Vec<Line>> {
+    let mut head = Line::of(ASKING, "? ");
+    head.push(BOLD, details.id);
+    head.push(PLAIN, " wants to run ");
+    head.push(CALL_NAME, details.name);
+    match details.effect {
+        Effect::Write => head.push(PLAIN, ", which may change something"),
+        Effect::Read | Effect::Idempotent => {}
+    }
+    if details.is_ruled {
+        head.push(PLAIN, "; a rule wants you to be asked");
+    }
+    let mut lines = vec![head];
+    if let Some(held) = details.held {
+        let copied = if held.is_echo() {
+            "; the model may only have copied it"
+        } else {
+            ""
+        };
+        let text = format!("! this call {held}{copied}");
+        lines.push(indented(ASKING, &text));
+    }
+    if let Some(tool) = details
+        .tool
+        .filter(|tool| !tool.spec().description.is_empty())
+    {
+        let mut about = PageText::default();
+        let description = [(DIM, tool.spec().description.replace('\n', " "))];
+        about.add(&description, Extent::Ends(1), "description");
+        lines.append(&mut about.lines);
+    }
+    let tail = replacement::lines(details).await;
+    on_pages(&lines, &tail, details)
+}
+
+/// The call between what is said before and behind it: on one page if it fits there, else on several, with an overview in
+/// front if that leaves something out.
+fn on_pages(head: &[Line], tail: &[Line], details: Details<'_>) -> Vec<Vec<Line>> {
+    let with_call = |extent| {
+        let mut listing = PageText {
+            lines: head.to_vec(),
+            is_cut: false,
+        };
+        add_call(&mut listing, details, extent);
+        listing.lines.extend_from_slice(tail);
+        listing
+    };
+    let ends = with_call(Extent::Ends(details.share()));
+    let whole = pages::pages(&with_call(Extent::Whole).lines, details.size);
+    if !ends.is_cut {
+        return whole;
+    }
+    let overview = pages::overview(&ends.lines, details.size);
+    std::iter::once(overview).chain(whole).collect()
+}
+
+/// A call that was cut off: what is known about it. `started` is when it was started, from the beginning of the run,
+/// which was at `began`, in milliseconds since 1970.
+pub(crate) fn pages_of_interrupted(
+    details: Details<'_>,
+    started: Option<Duration>,
+    began: u64,
+) -> Vec<Vec<Line>> {
+    let mut head = Line::of(ASKING, "? ");
+    head.push(BOLD, details.id);
+    head.push(PLAIN, " was cut off while it ran ");
+    head.push(CALL_NAME, details.name);
+    head.push(PLAIN, ", which may have changed something");
+    let mut lines = vec![head];
+    if let Some(started) = started {
+        let text = format!(
+            "It was started {} after the run began, which was at {}. It may even be at work still.",
+            words::time(started),
+            words::moment(began)
+        );
+        lines.push(indented(DIM, &text));
+    }
+    on_pages(&lines, &[], details)
+}
+
+/// The arguments, the command, its directory, and what it would reach.
+fn add_call(listing: &mut PageText, details: Details<'_>, extent: Extent) {
+    let command = details
+        .tool
+        .and_then(|tool| tool.command_text(details.arguments));
+    for argument in details.arguments.iter() {
+        if command.as_deref() == Some(argument.text.trim_end()) {
+            // It is the command, which stands below.
+            continue;
+        }
+        if argument.text.contains('\n') {
+            let name = [(PLAIN, format!("{}:", argument.pointer))];
+            listing.add(&name, extent, "name");
+            let text = argument.text.strip_suffix('\n').unwrap_or(argument.text);
+            let text: Vec<(Style, String)> = text
+                .split('\n')
+                .map(|line| (DIM, format!("  {line}")))
+                .collect();
+            listing.add(&text, extent, argument.pointer);
+        } else {
+            let text = [(PLAIN, format!("{} = {}", argument.pointer, argument.text))];
+            listing.add(&text, extent, argument.pointer);
+        }
+    }
+    if details.tool.is_none() {
+        return;
+    }
+    let command: Vec<(Style, String)> = command
+        .iter()
+        .flat_map(|text| text.split('\n'))
+        .enumerate()
+        .map(|(index, line)| {
+            let sign = if index == 0 { "$" } else { " " };
+            (DIM, format!("{sign} {line}"))
+        })
+        .collect();
+    listing.add(&command, extent, "command");
+    let current = details.directories.map(|directories| &directories.current);
+    if let Some(directory) = details
+        .directory()
+        .filter(|directory| Some(directory) != current)
+    {
+        let directory = [(DIM, format!("in {}", directory.display()))];
+        listing.add(&directory, extent, "directory");
+    }
+    listing.lines.extend(address::lines(details.arguments));
+}
