@@ -65,6 +65,42 @@ pub(crate) enum Content {
     },
 }
 
+impl Content {
+    fn look(
+        self,
+        glyphs: &'static Glyphs,
+        has_color: bool,
+        is_live: bool,
+        is_shared: bool,
+    ) -> Look {
+        let rows = if is_live { ROWS_LIVE } else { ROWS_PLAIN };
+        match self {
+            Self::Run { is_full, .. } => Look {
+                glyphs,
+                has_color,
+                text: if is_live {
+                    TextShown::AtOnce
+                } else {
+                    TextShown::Nothing
+                },
+                is_verbose: false,
+                summary: Some((!is_full).then_some(rows)),
+            },
+            Self::Answers { is_verbose, .. } => Look {
+                glyphs,
+                has_color,
+                text: if is_shared {
+                    TextShown::AtOnce
+                } else {
+                    TextShown::WithoutAnswer
+                },
+                is_verbose,
+                summary: None,
+            },
+        }
+    }
+}
+
 /// The displays and the prompter.
 #[derive(Debug)]
 pub(crate) struct Displays {
@@ -138,50 +174,29 @@ impl Displays {
         } else {
             &ASCII
         };
-        let mut look = Look {
-            glyphs,
-            has_color,
-            text: TextShown::WithoutAnswer,
-            is_verbose: false,
-            summary: None,
-        };
-        let mut is_run_record = false;
-        let mut output: Option<Box<dyn Display>> = None;
-        match content {
+        let look = content.look(glyphs, has_color, is_live, is_shared);
+        let is_run_record = matches!(
+            content,
             Content::Run {
-                is_record, is_full, ..
-            } => {
-                let rows = if is_live { ROWS_LIVE } else { ROWS_PLAIN };
-                look.summary = Some((!is_full).then_some(rows));
-                look.text = if is_live {
-                    TextShown::AtOnce
-                } else {
-                    TextShown::Nothing
-                };
-                is_run_record = is_record;
+                is_record: true,
+                ..
             }
-            Content::Answers {
-                is_record,
-                is_verbose,
-                has_tools,
-            } => {
-                look.is_verbose = is_verbose;
-                let is_terminal = stdout.is_terminal();
-                if is_shared {
-                    look.text = TextShown::AtOnce;
-                } else if is_record {
-                    output = Some(Box::new(Record::new(is_terminal)));
-                } else {
-                    output = Some(Box::new(AnswerText::new(!has_tools, is_terminal)));
-                }
-            }
-        }
+        );
         let display: Box<dyn Display> = if is_run_record {
             Box::new(Record::new(is_terminal))
         } else if is_live {
             Box::new(Live::new(look, begun, measure))
         } else {
             Box::new(Plain::new(look, begun, is_terminal.then_some(measure)))
+        };
+        let output: Option<Box<dyn Display>> = match content {
+            Content::Answers {
+                is_record: true, ..
+            } => Some(Box::new(Record::new(stdout.is_terminal()))),
+            Content::Answers { has_tools, .. } if !is_shared => {
+                Some(Box::new(AnswerText::new(!has_tools, stdout.is_terminal())))
+            }
+            _ => None,
         };
         let (events, printer) = printer::start(display, target)?;
         let output = output

@@ -191,7 +191,7 @@ impl<S: Sheet> Transcript<S> {
                 }
             }
             RunEvent::Resumed(_) if self.look.summary.is_some() => {
-                self.remark(ASKING, "the run was resumed")
+                self.remark(ASKING, "the run was resumed");
             }
             RunEvent::LogFailed(failed) => {
                 let text = format!(
