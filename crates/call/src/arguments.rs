@@ -4,16 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plaincall_syntax::Span;
-use serde::de::DeserializeOwned;
 use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::argument_error::ArgumentError;
 use crate::limits::Limits;
-use crate::pointer::{ListsInUnions, Pointer, PointerError, shown, unescape};
-use crate::read::Reader;
+use crate::pointer::{Pointer, PointerError, shown, unescape};
 use crate::reading::Reading;
-use crate::tool::ToolSpec;
 use crate::tree::{Node, NodeIndex, ROOT, Tree};
 
 /// The arguments of a call.
@@ -39,22 +36,13 @@ use crate::tree::{Node, NodeIndex, ROOT, Tree};
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
     /// The source text of the call, in which most values lie.
-    source: Arc<String>,
-    leaves: Vec<Leaf>,
-    tree: Tree,
+    pub(crate) source: Arc<String>,
+    pub(crate) leaves: Vec<Leaf>,
+    pub(crate) tree: Tree,
     /// Values whose places a schema may allow, each with the number of leaves before it.
-    unplaced: Vec<(usize, Leaf)>,
+    pub(crate) unplaced: Vec<(usize, Leaf)>,
     /// Where the pointers stand that no schema mends, and what they are.
-    refused: Vec<(Span, Box<str>)>,
-}
-
-/// A value that has no place.
-#[derive(Clone, Debug)]
-pub(crate) struct Misplaced {
-    pub(crate) pointer: Box<str>,
-    /// Where its pointer stands.
-    pub(crate) span: Span,
-    pub(crate) error: PointerError,
+    pub(crate) refused: Vec<(Span, Box<str>)>,
 }
 
 /// A value and its place.
@@ -69,7 +57,7 @@ pub(crate) struct Leaf {
 
 impl Leaf {
     /// A value that stands in no text.
-    fn own(pointer: &str, text: &str) -> Self {
+    pub(crate) fn own(pointer: &str, text: &str) -> Self {
         Self {
             pointer: pointer.into(),
             pointer_span: Span::default(),
@@ -122,31 +110,6 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// Arguments for a tool from pairs of pointer and text: where its schema asks for an object, a segment that looks
-    /// like an index is a key.
-    ///
-    /// # Errors
-    /// As [`from_pairs`](Self::from_pairs).
-    pub fn from_pairs_for<'t>(
-        tool: &ToolSpec,
-        pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
-    ) -> Result<Self, ArgumentError> {
-        let leaves = pairs
-            .into_iter()
-            .map(|(pointer, text)| (0, Leaf::own(shown(pointer).0, text)));
-        let unplaced = Self {
-            unplaced: leaves.collect(),
-            ..Self::default()
-        };
-        let (placed, misplaced) = unplaced.placed_for(tool, Limits::default().depth());
-        match misplaced.into_iter().next() {
-            None => Ok(placed),
-            Some(Misplaced { pointer, error, .. }) => {
-                Err(ArgumentError::at(&pointer, None, error.message))
-            }
-        }
-    }
-
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.leaves.is_empty()
@@ -175,21 +138,6 @@ impl Arguments {
     /// The arguments in the order in which they were written.
     pub fn iter(&self) -> impl Iterator<Item = Argument<'_>> {
         self.leaves.iter().map(|leaf| self.view(leaf))
-    }
-
-    /// Reads the arguments as a type: each value is parsed by what the type asks for.
-    ///
-    /// `"02134"` is itself for a `String` and 2134 for a `u32`. Numbers may have a leading `+`, leading zeros, a point at
-    /// either end (`.5`, `5.`) and an exponent, but no digit may be lost. Booleans may be `True` and `False`. Blank lines
-    /// after such a value do not count. The text `null` is `None` for an `Option`; if the arguments were bound to a
-    /// tool whose schema allows no string there, the text `None` is too. Lists and objects come from
-    /// pointers or from JSON text. Where a type takes whatever comes (`serde_json::Value`, untagged and internally
-    /// tagged enums, flattened fields), a value is what [`coerce`](crate::coerce) makes of it.
-    ///
-    /// # Errors
-    /// Says what does not fit, with the pointer and the span of the value.
-    pub fn to<T: DeserializeOwned>(&self) -> Result<T, ArgumentError> {
-        T::deserialize(Reader::root(self)).map_err(|error| error.or_at(|| ("", None)))
     }
 
     /// The arguments as one JSON object.
@@ -323,34 +271,8 @@ impl Arguments {
         self.unplaced_at(span).or_else(refused)
     }
 
-    /// The same values, placed as the schema of a tool says, and those that it does not place either.
-    pub(crate) fn placed_for(&self, tool: &ToolSpec, depth: usize) -> (Self, Vec<Misplaced>) {
-        let mut mended = Self {
-            source: Arc::clone(&self.source),
-            ..Self::default()
-        };
-        let mut misplaced = Vec::new();
-        let reader = tool.schema().reader();
-        let root = reader.root();
-        let pointers = self.in_order().map(|leaf| &*leaf.pointer);
-        let lists = ListsInUnions::of(pointers, &reader, &root);
-        for leaf in self.in_order() {
-            let placed = Pointer::by_schema(&leaf.pointer, depth, &reader, &root, &lists)
-                .and_then(|pointer| mended.tree.insert(&pointer, mended.leaves.len()));
-            match placed {
-                Ok(()) => mended.leaves.push(leaf.clone()),
-                Err(error) => misplaced.push(Misplaced {
-                    pointer: leaf.pointer.clone(),
-                    span: leaf.pointer_span,
-                    error,
-                }),
-            }
-        }
-        (mended, misplaced)
-    }
-
     /// All values, in the order in which they were written.
-    fn in_order(&self) -> impl Iterator<Item = &Leaf> {
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Leaf> {
         let mut unplaced = self.unplaced.iter().peekable();
         (0..=self.leaves.len()).flat_map(move |at| {
             let waiting = std::iter::from_fn(|| {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use plaincall_syntax::{Span, Syntax, Termination};
 
-use crate::arguments::{Arguments, Misplaced, Text};
+use crate::arguments::{Arguments, Text};
 use crate::bind::{before_blank, problems_of_text};
 use crate::finding::Finding;
 use crate::limits::DEEPEST;
+use crate::placing::Misplaced;
 use crate::pointer::PointerError;
 use crate::tool::ToolSpec;
 

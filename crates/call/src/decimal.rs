@@ -198,6 +198,19 @@ fn significant(whole: &str, fraction: &str) -> Option<(String, i64)> {
     Some((digits, exponent))
 }
 
+/// The text of a scalar: numbers without an exponent.
+pub(crate) fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Number(number) if number.is_f64() => {
+            Some(Decimal::parse(&number.to_string(), Notation::Free)?.plain_text())
+        }
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Decimal, Notation};

@@ -1,5 +1,7 @@
 //! A JSON object as arguments to write.
 
+mod for_tool;
+
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -8,8 +10,8 @@ use crate::argument_error::quoted;
 use crate::arguments::Arguments;
 use crate::bind::bind_arguments;
 use crate::coerce::coerce;
-use crate::decimal::{Decimal, Notation};
-use crate::flatten_for::for_tool;
+use crate::decimal::scalar_text;
+use crate::flatten::for_tool::for_tool;
 use crate::limits::Limits;
 use crate::pointer::{Pointer, escape, is_index};
 use crate::tool::ToolSpec;
@@ -206,18 +208,5 @@ pub(crate) fn check_key(key: &str, pointer: &str) -> Result<(), FlattenError> {
     match unusable_key(key) {
         Some(reason) => Err(refuse(pointer, format!("a key {reason}"))),
         None => Ok(()),
-    }
-}
-
-/// The text of a scalar: numbers without an exponent.
-pub(crate) fn scalar_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(value) => Some(value.to_string()),
-        Value::Number(number) if number.is_f64() => {
-            Some(Decimal::parse(&number.to_string(), Notation::Free)?.plain_text())
-        }
-        Value::Number(number) => Some(number.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }

@@ -15,10 +15,11 @@ use crate::argument_error::quoted;
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::json_stream::doubt::Doubt;
-use crate::json_stream::shape::{EmojiBody, EmojiShape, ExpectedParts, ExpectedValue, Shape};
+use crate::json_stream::shape::{EmojiBody, EmojiShape, Shape, placed};
 use crate::json_stream::write::{Rest, Written, write_escaped, write_key, write_node};
 use crate::limits::Limits;
-use crate::pointer::{Pointer, PointerError, is_index, shown};
+use crate::pointer::{PointerError, is_index, shown};
+use crate::schema::{ExpectedParts, ExpectedValue};
 use crate::tree::{ROOT, Tree};
 
 /// Turns the parser's events of one call into deltas of the JSON text of its arguments (`spec/json-stream.md`).
@@ -289,8 +290,7 @@ impl<S: Shape> JsonStream<S> {
         self.value_len = 0;
         self.pointer.clear();
         self.pointer.push_str(text);
-        let (pointer, way) =
-            Pointer::in_shape(text, self.limits.depth(), &self.shape).map_err(message)?;
+        let (pointer, way) = placed(text, self.limits.depth(), &self.shape).map_err(message)?;
         let (_, known) = self.tree.locate(&pointer).map_err(message)?;
         self.tree.insert(&pointer, self.begun).map_err(message)?;
         self.value = OpenValue::Unwritten;

@@ -1,12 +1,8 @@
 //! Pointers: where in the arguments a value goes.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use plaincall_syntax::{Section, is_blank};
-
-use crate::json_stream::shape::{ExpectedParts, Shape};
-use crate::schema::{Place, SchemaReader};
 
 /// A pointer that is well formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +11,7 @@ pub(crate) struct Pointer<'t> {
     pub(crate) text: &'t str,
     pub(crate) segments: Vec<Cow<'t, str>>,
     /// Which segments are keys whatever they look like; those behind the last are what they look like.
-    keys: Vec<bool>,
+    pub(crate) keys: Vec<bool>,
 }
 
 /// Why an argument cannot be placed; `Display` gives the fixed texts of `spec/block.md` 7.9.
@@ -74,7 +70,7 @@ impl PointerError {
         )
     }
 
-    fn value_on_line(pointer: &str) -> Self {
+    pub(crate) fn value_on_line(pointer: &str) -> Self {
         Self::new(
             "value_on_pointer_line",
             Section::ValueOnPointerLine,
@@ -142,69 +138,6 @@ impl<'t> Pointer<'t> {
         })
     }
 
-    /// As [`parse`](Self::parse), where a schema says which segments are keys. Where it leaves that open, they are
-    /// unless `lists` says that they count the items of a list.
-    pub(crate) fn by_schema<'s>(
-        text: &'t str,
-        depth: usize,
-        reader: &SchemaReader<'s>,
-        root: &Place<'s>,
-        lists: &ListsInUnions,
-    ) -> Result<Self, PointerError> {
-        let segments = segments(text, depth)?;
-        let mut keys = Vec::with_capacity(segments.len());
-        let mut place = Cow::Borrowed(root);
-        for (at, segment) in segments.iter().enumerate() {
-            let is_key = place.has_keys_only()
-                || (place.states_keys() && !lists.is_list(Self::beginning(text, at)));
-            if segment.contains(is_blank) && !place.spells(segment) {
-                return Err(PointerError::value_on_line(text));
-            }
-            if !is_key && is_bad_index(segment) {
-                return Err(PointerError::invalid_index(segment));
-            }
-            keys.push(is_key);
-            place = Cow::Owned(reader.under(&place, segment));
-        }
-        Ok(Self {
-            text,
-            segments,
-            keys,
-        })
-    }
-
-    /// As [`by_schema`](Self::by_schema), where a shape says it. Gives also what the pointer passes through.
-    pub(crate) fn in_shape(
-        text: &'t str,
-        depth: usize,
-        shape: &impl Shape,
-    ) -> Result<(Self, Vec<ExpectedParts>), PointerError> {
-        let segments = segments(text, depth)?;
-        let place: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
-        let way = shape.way(&place);
-        let mut keys = Vec::with_capacity(segments.len());
-        for (at, (segment, parts)) in place.iter().zip(&way).enumerate() {
-            let here = place.get(..=at).unwrap_or_default();
-            if segment.contains(is_blank) && !shape.spells(here) {
-                return Err(PointerError::value_on_line(text));
-            }
-            // Only what looks like an index makes a difference. What is not known yet is no error yet.
-            let is_digits = is_index(segment) || is_bad_index(segment);
-            let may_be_key = matches!(parts, ExpectedParts::Object { .. } | ExpectedParts::Later);
-            let is_key = is_digits && may_be_key;
-            if !is_key && is_bad_index(segment) {
-                return Err(PointerError::invalid_index(segment));
-            }
-            keys.push(is_key);
-        }
-        let pointer = Self {
-            text,
-            segments,
-            keys,
-        };
-        Ok((pointer, way))
-    }
-
     /// Whether the segment at a depth counts items.
     pub(crate) fn counts(&self, depth: usize) -> bool {
         let is_key = self.keys.get(depth).is_some_and(|is_key| *is_key);
@@ -248,56 +181,8 @@ impl<'t> Pointer<'t> {
     }
 }
 
-/// The places where a schema allows a list as well as an object, and what stands below looks like a list: its segments
-/// count from 0 on in the order in which they appear. Everywhere else there, segments are keys.
-#[derive(Debug, Default)]
-pub(crate) struct ListsInUnions {
-    /// How many items there are, by the pointer of the list; none where it is no list.
-    counts: HashMap<Box<str>, Option<usize>>,
-}
-
-impl ListsInUnions {
-    /// Looks at pointers that [`shown`] has prepared, in the order in which they were written.
-    pub(crate) fn of<'t, 's>(
-        pointers: impl Iterator<Item = &'t str>,
-        reader: &SchemaReader<'s>,
-        root: &Place<'s>,
-    ) -> Self {
-        let mut found = Self::default();
-        if root.alternatives.is_empty() {
-            return found;
-        }
-        for pointer in pointers {
-            let mut place = Cow::Borrowed(root);
-            for (at, segment) in pointer.split('/').map(unescape).enumerate() {
-                if at > 0 && place.states_keys() && !place.has_keys_only() {
-                    found.note(Pointer::beginning(pointer, at), &segment);
-                }
-                place = Cow::Owned(reader.under(&place, &segment));
-            }
-        }
-        found
-    }
-
-    fn note(&mut self, list: &str, segment: &str) {
-        let count = match self.counts.get_mut(list) {
-            Some(count) => count,
-            None => self.counts.entry(list.into()).or_insert(Some(0)),
-        };
-        *count = count.and_then(|count| match segment.parse::<usize>() {
-            Ok(index) if is_index(segment) && index < count => Some(count),
-            Ok(index) if is_index(segment) && index == count => Some(count + 1),
-            _ => None,
-        });
-    }
-
-    fn is_list(&self, pointer: &str) -> bool {
-        self.counts.get(pointer).is_some_and(Option::is_some)
-    }
-}
-
 /// The segments of a pointer, unescaped: none of them empty, and no more than `depth`.
-fn segments(text: &str, depth: usize) -> Result<Vec<Cow<'_, str>>, PointerError> {
+pub(crate) fn segments(text: &str, depth: usize) -> Result<Vec<Cow<'_, str>>, PointerError> {
     if text.split('/').any(str::is_empty) {
         return Err(PointerError::empty_segment(text));
     }

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use plaincall_syntax::Span;
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
@@ -21,6 +22,23 @@ use crate::reading::{Reading, boolean, decimal, is_null, is_null_or_none};
 use crate::tree::{Node, NodeIndex, ROOT};
 
 type Result<T> = std::result::Result<T, ArgumentError>;
+
+impl Arguments {
+    /// Reads the arguments as a type: each value is parsed by what the type asks for.
+    ///
+    /// `"02134"` is itself for a `String` and 2134 for a `u32`. Numbers may have a leading `+`, leading zeros, a point at
+    /// either end (`.5`, `5.`) and an exponent, but no digit may be lost. Booleans may be `True` and `False`. Blank lines
+    /// after such a value do not count. The text `null` is `None` for an `Option`; if the arguments were bound to a
+    /// tool whose schema allows no string there, the text `None` is too. Lists and objects come from
+    /// pointers or from JSON text. Where a type takes whatever comes (`serde_json::Value`, untagged and internally
+    /// tagged enums, flattened fields), a value is what [`coerce`](crate::coerce) makes of it.
+    ///
+    /// # Errors
+    /// Says what does not fit, with the pointer and the span of the value.
+    pub fn to<T: DeserializeOwned>(&self) -> Result<T> {
+        T::deserialize(Reader::root(self)).map_err(|error| error.or_at(|| ("", None)))
+    }
+}
 
 /// A place in the arguments that is being read.
 #[derive(Clone, Copy)]

@@ -4,8 +4,7 @@ use plaincall_syntax::is_blank;
 use serde_json::Value;
 
 use crate::coerce::coerce;
-use crate::decimal::{Decimal, Integer, Notation};
-use crate::flatten::scalar_text;
+use crate::decimal::{Decimal, Integer, Notation, scalar_text};
 use crate::json_text;
 
 /// What is known about the type of a value.

@@ -6,6 +6,7 @@ mod expected;
 mod fit;
 mod form;
 mod key_pattern;
+mod keywords;
 mod kinds;
 mod place;
 mod resolve;
@@ -21,6 +22,7 @@ use crate::pointer::unescape;
 use crate::spec_error::SpecError;
 
 pub(crate) use expected::Expected;
+pub use expected::{ExpectedParts, ExpectedValue};
 pub(crate) use kinds::Kinds;
 pub(crate) use place::{Place, SchemaReader};
 pub(crate) use spelling::Misfit;

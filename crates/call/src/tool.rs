@@ -12,14 +12,13 @@ pub(crate) mod usable;
 pub(crate) mod usage;
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::pointer::escape;
 use crate::schema::{Kinds, Place, Schema, SchemaReader};
-use crate::validate::{Validate, Validator};
+use crate::validate::Validator;
 
 /// The definition of a tool: what it is called, what it takes and what it may do.
 ///
@@ -242,12 +241,10 @@ impl ToolSpec {
         self
     }
 
-    /// Sets what validates the arguments when they have been read.
-    ///
-    /// Without it, and with the feature `jsonschema`, the whole schema is validated by the crate of that name; without
-    /// both only by what reading looks at.
-    pub fn validate_with(mut self, validate: Arc<dyn Validate>) -> Self {
-        self.validator = Validator::given(validate);
+    /// Holds arguments only against what reading looks at, as without the feature `jsonschema`. With it, the whole schema
+    /// is validated by the crate of that name.
+    pub fn without_validation(mut self) -> Self {
+        self.validator.is_off = true;
         self
     }
 

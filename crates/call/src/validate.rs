@@ -12,56 +12,43 @@ use crate::schema::Schema;
 use crate::spec_error::SpecError;
 
 /// Says what is wrong with a value for a schema.
-///
-/// A tool's schema is compiled once, when it is first needed or by [`ToolSpec::check`](crate::ToolSpec::check). With
-/// the feature `jsonschema` every tool has one; [`ToolSpec::validate_with`](crate::ToolSpec::validate_with) sets
-/// another.
-pub trait Validate: Send + Sync {
+pub(crate) trait Validate: Send + Sync {
     /// Everything that is wrong with the arguments, which are an object; nothing if they are right.
     fn validate(&self, arguments: &Value) -> Vec<Violation>;
 }
 
 /// One thing that is wrong with a value for its schema.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Violation {
+pub(crate) struct Violation {
     /// Where: the pointer to it, as arguments write it, without a `/` in front; empty for the whole.
-    pub pointer: String,
+    pub(crate) pointer: String,
     /// What is wrong, without the pointer: `expected at least 3 items, found 2`.
-    pub message: String,
+    pub(crate) message: String,
     /// Whether the member that the pointer names is missing.
-    pub is_missing: bool,
+    pub(crate) is_missing: bool,
 }
 
 type Compiled = Option<Result<Arc<dyn Validate>, SpecError>>;
 
-/// The validation of a tool, compiled once and shared by its copies.
+/// The validation of a tool, compiled once, when it is first needed, and shared by its copies.
 #[derive(Clone, Default)]
 pub(crate) struct Validator {
     compiled: Arc<OnceLock<Compiled>>,
-    is_given: bool,
+    pub(crate) is_off: bool,
 }
 
 impl Validator {
-    pub(crate) fn given(validate: Arc<dyn Validate>) -> Self {
-        let compiled = OnceLock::new();
-        let _ = compiled.set(Some(Ok(validate)));
-        Self {
-            compiled: Arc::new(compiled),
-            is_given: true,
-        }
-    }
-
-    /// What is given stays; what is compiled is compiled anew.
+    /// What was compiled is compiled anew.
     pub(crate) fn for_another_schema(&self) -> Self {
-        if self.is_given {
-            self.clone()
-        } else {
-            Self::default()
+        Self {
+            compiled: Arc::default(),
+            is_off: self.is_off,
         }
     }
 
     fn compiled(&self, schema: &Schema) -> &Compiled {
-        self.compiled.get_or_init(|| compile(schema))
+        let compile = || (!self.is_off).then(|| compile(schema)).flatten();
+        self.compiled.get_or_init(compile)
     }
 
     /// # Errors
@@ -109,16 +96,12 @@ fn compile(schema: &Schema) -> Compiled {
 
 impl fmt::Debug for Validator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match (self.is_given, self.compiled.get()) {
-            (true, _) => "given",
-            (false, Some(Some(_))) => "compiled",
-            (false, _) => "none",
-        };
-        formatter.write_str(word)
+        let is_compiled = matches!(self.compiled.get(), Some(Some(_)));
+        formatter.write_str(if is_compiled { "compiled" } else { "none" })
     }
 }
 
-/// It follows from the schema, or is code; definitions are compared without it.
+/// It follows from the schema; definitions are compared without it.
 impl PartialEq for Validator {
     fn eq(&self, _other: &Self) -> bool {
         true

@@ -245,7 +245,7 @@ fn schemas_that_mean_harm() {
         let Ok(tool) = ToolSpec::new("t").parameters_from_schema(&schema) else {
             continue;
         };
-        let tool = tool.validate_with(std::sync::Arc::new(Nothing));
+        let tool = tool.without_validation();
         let items: Vec<String> = (0..500)
             .map(|at| format!("!!!ARG:x/{at}/k\n{at}\n"))
             .collect();
@@ -285,12 +285,4 @@ fn unions_inside_unions() {
     let found = read(&tool, &text, &Dialect::block()).expect("it fits");
     let text = found.to_string();
     assert_eq!(text.matches(r#""value":"5""#).count(), 512, "{text}");
-}
-
-struct Nothing;
-
-impl plaincall_call::Validate for Nothing {
-    fn validate(&self, _arguments: &Value) -> Vec<plaincall_call::Violation> {
-        Vec::new()
-    }
 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use plaincall_syntax::is_blank;
 use serde_json::Value;
 
 use crate::arguments::Arguments;
 use crate::bind::emoji::bind_line;
 use crate::coerce::coerce;
-use crate::schema::Expected;
+use crate::pointer::{Pointer, PointerError, is_bad_index, is_index, segments};
+use crate::schema::{Expected, ExpectedParts, ExpectedValue};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
 
@@ -41,46 +43,6 @@ pub trait Shape {
 
     /// What becomes of the line of a call in the emoji syntax, and of its body.
     fn emoji(&self, raw_args: &str) -> EmojiShape;
-}
-
-/// What a single value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpectedValue {
-    /// No value may stand there: the call is wrong.
-    Nothing,
-    /// A string, whatever its text is.
-    Text,
-    /// A string, unless its text is null.
-    TextOrNull,
-    /// A string, unless its text is null, a boolean or a number.
-    TextOrScalar,
-    /// What its text says (`spec/block.md` 7.7).
-    Guessed,
-    /// Something that only the whole text tells.
-    Whole,
-    /// Something that only the whole call tells.
-    Later,
-}
-
-/// What a list or object is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpectedParts {
-    /// No parts may stand there: the call is wrong.
-    Nothing,
-    /// A list or an object, as the pointers say (`spec/block.md` 7.4).
-    ByPointers,
-    /// An object.
-    Object {
-        /// How many members it can have at most, if that is known: with that many it is complete.
-        most: Option<usize>,
-    },
-    /// A list.
-    List {
-        /// How many items it can have at most, if that is known: with that many it is complete.
-        most: Option<usize>,
-    },
-    /// Only the whole call tells.
-    Later,
 }
 
 /// What becomes of a call in the emoji syntax.
@@ -222,3 +184,35 @@ macro_rules! shape_behind {
 }
 
 shape_behind!(&S, Arc<S>);
+
+/// Reads a pointer, where a shape says which segments are keys. Gives also what the pointer passes through.
+pub(crate) fn placed<'t>(
+    text: &'t str,
+    depth: usize,
+    shape: &impl Shape,
+) -> Result<(Pointer<'t>, Vec<ExpectedParts>), PointerError> {
+    let segments = segments(text, depth)?;
+    let place: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
+    let way = shape.way(&place);
+    let mut keys = Vec::with_capacity(segments.len());
+    for (at, (segment, parts)) in place.iter().zip(&way).enumerate() {
+        let here = place.get(..=at).unwrap_or_default();
+        if segment.contains(is_blank) && !shape.spells(here) {
+            return Err(PointerError::value_on_line(text));
+        }
+        // Only what looks like an index makes a difference. What is not known yet is no error yet.
+        let is_digits = is_index(segment) || is_bad_index(segment);
+        let may_be_key = matches!(parts, ExpectedParts::Object { .. } | ExpectedParts::Later);
+        let is_key = is_digits && may_be_key;
+        if !is_key && is_bad_index(segment) {
+            return Err(PointerError::invalid_index(segment));
+        }
+        keys.push(is_key);
+    }
+    let pointer = Pointer {
+        text,
+        segments,
+        keys,
+    };
+    Ok((pointer, way))
+}

@@ -1,28 +1,13 @@
 //! One way in which a value may be allowed.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::key_pattern::{Verdict, matches};
+use super::keywords::{Keywords, keyword};
 use super::kinds::Kinds;
 
 /// More ways to read the patterns of one key than this, and anything goes.
 const MOST_WAYS: usize = 16;
-
-/// The keywords of one schema.
-pub(crate) type Keywords = Map<String, Value>;
-
-/// A schema of at most so many keywords is looked through. To hash a name takes longer, and every step through a schema
-/// asks for a dozen.
-const FEW: usize = 8;
-
-/// The value of a keyword.
-pub(crate) fn keyword<'s>(keywords: &'s Keywords, name: &str) -> Option<&'s Value> {
-    if keywords.len() > FEW {
-        return keywords.get(name);
-    }
-    let found = keywords.iter().find(|(known, _)| *known == name);
-    found.map(|(_, value)| value)
-}
 
 /// Schemas of which all must hold, with `$ref`, `allOf`, `anyOf` and `oneOf` already followed.
 #[derive(Clone, Debug, Default)]

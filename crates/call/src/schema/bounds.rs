@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use super::alternative::Keywords;
+use super::keywords::Keywords;
 
 /// Whether a value keeps the bounds that the keywords set for its type.
 pub(crate) fn keeps_bounds(keywords: &Keywords, value: &Value) -> bool {

@@ -2,11 +2,51 @@
 
 use serde_json::Value;
 
-use super::alternative::{Alternative, Keywords};
+use super::alternative::Alternative;
+use super::keywords::Keywords;
 use super::kinds::Kinds;
 use super::place::{Place, SchemaReader};
-use crate::json_stream::shape::{ExpectedParts, ExpectedValue};
 use crate::pointer::is_index;
+
+/// What a single value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpectedValue {
+    /// No value may stand there: the call is wrong.
+    Nothing,
+    /// A string, whatever its text is.
+    Text,
+    /// A string, unless its text is null.
+    TextOrNull,
+    /// A string, unless its text is null, a boolean or a number.
+    TextOrScalar,
+    /// What its text says (`spec/block.md` 7.7).
+    Guessed,
+    /// Something that only the whole text tells.
+    Whole,
+    /// Something that only the whole call tells.
+    Later,
+}
+
+/// What a list or object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpectedParts {
+    /// No parts may stand there: the call is wrong.
+    Nothing,
+    /// A list or an object, as the pointers say (`spec/block.md` 7.4).
+    ByPointers,
+    /// An object.
+    Object {
+        /// How many members it can have at most, if that is known: with that many it is complete.
+        most: Option<usize>,
+    },
+    /// A list.
+    List {
+        /// How many items it can have at most, if that is known: with that many it is complete.
+        most: Option<usize>,
+    },
+    /// Only the whole call tells.
+    Later,
+}
 
 /// What may stand at a place.
 pub(crate) struct Expected<'r, 's> {

@@ -4,8 +4,9 @@
 
 use serde_json::Value;
 
-use super::alternative::{Alternative, Keywords, keyword};
+use super::alternative::Alternative;
 use super::bounds::{is_same, keeps_bounds};
+use super::keywords::{Keywords, keyword};
 use super::kinds::Kinds;
 use super::place::{Place, SchemaReader};
 use super::spelling::candidates;

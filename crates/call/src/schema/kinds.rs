@@ -4,7 +4,7 @@ use std::ops::{BitAnd, BitOr, BitOrAssign};
 
 use serde_json::{Map, Value};
 
-use super::alternative::keyword;
+use super::keywords::keyword;
 
 /// Keywords that only make sense for an object.
 const FOR_OBJECTS: [&str; 6] = [

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::alternative::{Alternative, Keywords, keyword};
+use super::alternative::Alternative;
+use super::keywords::{Keywords, keyword};
 use super::kinds::Kinds;
 use super::resolve::resolve;
 use crate::pointer::is_index;
@@ -119,11 +120,6 @@ impl<'s> Place<'s> {
     fn stated_kinds(&self) -> Kinds {
         let stated = self.alternatives.iter().filter_map(Alternative::kinds);
         stated.fold(Kinds::NONE, |all, one| all | one)
-    }
-
-    /// What may stand there, in words.
-    pub(crate) fn in_words(&self) -> String {
-        super::words::in_words(self)
     }
 
     /// The members that any alternative names.

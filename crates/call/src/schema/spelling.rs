@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::kinds::Kinds;
 use super::place::{Place, SchemaReader};
-use super::words::in_words;
 use crate::argument_error::quoted;
 use crate::json_text;
 use crate::reading::{Reading, decimal};
@@ -109,7 +108,7 @@ impl<'s> SchemaReader<'s> {
 
 fn misfit(place: &Place<'_>, kinds: Kinds, text: &str, is_inside: bool) -> Misfit {
     let mut found = quoted(text);
-    let mut expected = in_words(place);
+    let mut expected = place.in_words();
     if let Some(number) = decimal(text) {
         if kinds.without(Kinds::NULL) == Kinds::WHOLE
             && number.is_whole()

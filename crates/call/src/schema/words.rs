@@ -10,39 +10,43 @@ use crate::argument_error::quoted;
 /// Members of an enumeration that are named; of more, only how many there are is told.
 const NAMED: usize = 20;
 
-/// What may stand at a place: `a whole number or null`.
-pub(crate) fn in_words(place: &Place<'_>) -> String {
-    if let Some(constants) = constants(place) {
-        return of_constants(&constants);
-    }
-    let kinds = place.kinds();
-    let mut words: Vec<String> = [
-        (Kinds::STRING, "a text"),
-        (Kinds::NUMBER, "a number"),
-        (Kinds::WHOLE, "a whole number"),
-        (Kinds::BOOLEAN, "true or false"),
-        (Kinds::LIST, "a list"),
-        (Kinds::OBJECT, "an object"),
-        (Kinds::NULL, "null"),
-    ]
-    .into_iter()
-    .filter(|(kind, _)| kinds.has(*kind) && (*kind != Kinds::WHOLE || !kinds.has(Kinds::NUMBER)))
-    .map(|(_, word)| word.to_owned())
-    .collect();
-    if kinds == Kinds::ALL {
-        words = vec!["any value".to_owned()];
-    }
-    // Bounds say nothing about null.
-    let bounded = words.len() - usize::from(kinds != Kinds::ALL && kinds.has(Kinds::NULL));
-    if let (1, Some(word), [alternative]) =
-        (bounded, words.first_mut(), place.alternatives.as_slice())
-    {
-        word.push_str(&bounds(alternative));
-    }
-    match words.split_last() {
-        None => "nothing".to_owned(),
-        Some((only, [])) => only.clone(),
-        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+impl Place<'_> {
+    /// What may stand there: `a whole number or null`.
+    pub(crate) fn in_words(&self) -> String {
+        if let Some(constants) = constants(self) {
+            return of_constants(&constants);
+        }
+        let kinds = self.kinds();
+        let mut words: Vec<String> = [
+            (Kinds::STRING, "a text"),
+            (Kinds::NUMBER, "a number"),
+            (Kinds::WHOLE, "a whole number"),
+            (Kinds::BOOLEAN, "true or false"),
+            (Kinds::LIST, "a list"),
+            (Kinds::OBJECT, "an object"),
+            (Kinds::NULL, "null"),
+        ]
+        .into_iter()
+        .filter(|(kind, _)| {
+            kinds.has(*kind) && (*kind != Kinds::WHOLE || !kinds.has(Kinds::NUMBER))
+        })
+        .map(|(_, word)| word.to_owned())
+        .collect();
+        if kinds == Kinds::ALL {
+            words = vec!["any value".to_owned()];
+        }
+        // Bounds say nothing about null.
+        let bounded = words.len() - usize::from(kinds != Kinds::ALL && kinds.has(Kinds::NULL));
+        if let (1, Some(word), [alternative]) =
+            (bounded, words.first_mut(), self.alternatives.as_slice())
+        {
+            word.push_str(&bounds(alternative));
+        }
+        match words.split_last() {
+            None => "nothing".to_owned(),
+            Some((only, [])) => only.clone(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        }
     }
 }
 

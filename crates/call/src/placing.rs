@@ -1,0 +1,155 @@
+//! Arguments placed as the schema of a tool says (`spec/block.md` 7.6).
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use plaincall_syntax::{Span, is_blank};
+
+use crate::argument_error::ArgumentError;
+use crate::arguments::{Arguments, Leaf};
+use crate::limits::Limits;
+use crate::pointer::{Pointer, PointerError, is_bad_index, is_index, segments, shown, unescape};
+use crate::schema::{Place, SchemaReader};
+use crate::tool::ToolSpec;
+
+/// A value that has no place.
+#[derive(Clone, Debug)]
+pub(crate) struct Misplaced {
+    pub(crate) pointer: Box<str>,
+    /// Where its pointer stands.
+    pub(crate) span: Span,
+    pub(crate) error: PointerError,
+}
+
+impl Arguments {
+    /// Arguments for a tool from pairs of pointer and text: where its schema asks for an object, a segment that looks
+    /// like an index is a key.
+    ///
+    /// # Errors
+    /// As [`from_pairs`](Self::from_pairs).
+    pub fn from_pairs_for<'t>(
+        tool: &ToolSpec,
+        pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
+    ) -> Result<Self, ArgumentError> {
+        let leaves = pairs
+            .into_iter()
+            .map(|(pointer, text)| (0, Leaf::own(shown(pointer).0, text)));
+        let unplaced = Self {
+            unplaced: leaves.collect(),
+            ..Self::default()
+        };
+        let (placed, misplaced) = unplaced.placed_for(tool, Limits::default().depth());
+        match misplaced.into_iter().next() {
+            None => Ok(placed),
+            Some(Misplaced { pointer, error, .. }) => {
+                Err(ArgumentError::at(&pointer, None, error.message))
+            }
+        }
+    }
+
+    /// The same values, placed as the schema of a tool says, and those that it does not place either.
+    pub(crate) fn placed_for(&self, tool: &ToolSpec, depth: usize) -> (Self, Vec<Misplaced>) {
+        let mut mended = Self {
+            source: Arc::clone(&self.source),
+            ..Self::default()
+        };
+        let mut misplaced = Vec::new();
+        let reader = tool.schema().reader();
+        let root = reader.root();
+        let pointers = self.in_order().map(|leaf| &*leaf.pointer);
+        let lists = ListsInUnions::of(pointers, &reader, &root);
+        for leaf in self.in_order() {
+            let placed = by_schema(&leaf.pointer, depth, &reader, &root, &lists)
+                .and_then(|pointer| mended.tree.insert(&pointer, mended.leaves.len()));
+            match placed {
+                Ok(()) => mended.leaves.push(leaf.clone()),
+                Err(error) => misplaced.push(Misplaced {
+                    pointer: leaf.pointer.clone(),
+                    span: leaf.pointer_span,
+                    error,
+                }),
+            }
+        }
+        (mended, misplaced)
+    }
+}
+
+/// Reads a pointer, where a schema says which segments are keys. Where it leaves that open, they are
+/// unless `lists` says that they count the items of a list.
+fn by_schema<'t, 's>(
+    text: &'t str,
+    depth: usize,
+    reader: &SchemaReader<'s>,
+    root: &Place<'s>,
+    lists: &ListsInUnions,
+) -> Result<Pointer<'t>, PointerError> {
+    let segments = segments(text, depth)?;
+    let mut keys = Vec::with_capacity(segments.len());
+    let mut place = Cow::Borrowed(root);
+    for (at, segment) in segments.iter().enumerate() {
+        let is_key = place.has_keys_only()
+            || (place.states_keys() && !lists.is_list(Pointer::beginning(text, at)));
+        if segment.contains(is_blank) && !place.spells(segment) {
+            return Err(PointerError::value_on_line(text));
+        }
+        if !is_key && is_bad_index(segment) {
+            return Err(PointerError::invalid_index(segment));
+        }
+        keys.push(is_key);
+        place = Cow::Owned(reader.under(&place, segment));
+    }
+    Ok(Pointer {
+        text,
+        segments,
+        keys,
+    })
+}
+
+/// The places where a schema allows a list as well as an object, and what stands below looks like a list: its segments
+/// count from 0 on in the order in which they appear. Everywhere else there, segments are keys.
+#[derive(Debug, Default)]
+struct ListsInUnions {
+    /// How many items there are, by the pointer of the list; none where it is no list.
+    counts: HashMap<Box<str>, Option<usize>>,
+}
+
+impl ListsInUnions {
+    /// Looks at pointers that [`shown`] has prepared, in the order in which they were written.
+    fn of<'t, 's>(
+        pointers: impl Iterator<Item = &'t str>,
+        reader: &SchemaReader<'s>,
+        root: &Place<'s>,
+    ) -> Self {
+        let mut found = Self::default();
+        if root.alternatives.is_empty() {
+            return found;
+        }
+        for pointer in pointers {
+            let mut place = Cow::Borrowed(root);
+            for (at, segment) in pointer.split('/').map(unescape).enumerate() {
+                if at > 0 && place.states_keys() && !place.has_keys_only() {
+                    found.note(Pointer::beginning(pointer, at), &segment);
+                }
+                place = Cow::Owned(reader.under(&place, &segment));
+            }
+        }
+        found
+    }
+
+    fn note(&mut self, list: &str, segment: &str) {
+        let count = match self.counts.get_mut(list) {
+            Some(count) => count,
+            None => self.counts.entry(list.into()).or_insert(Some(0)),
+        };
+        *count = count.and_then(|count| match segment.parse::<usize>() {
+            Ok(index) if is_index(segment) && index < count => Some(count),
+            Ok(index) if is_index(segment) && index == count => Some(count + 1),
+            _ => None,
+        });
+    }
+
+    fn is_list(&self, pointer: &str) -> bool {
+        self.counts.get(pointer).is_some_and(Option::is_some)
+    }
+}
