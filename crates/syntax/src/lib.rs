@@ -63,6 +63,7 @@ pub const fn is_blank(c: char) -> bool {
 }
 
 /// The last place at or before `at` where a character begins, as [`str`] has it by itself since Rust 1.91.
+#[inline]
 pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -72,6 +73,7 @@ pub fn floor_char_boundary(text: &str, at: usize) -> usize {
 }
 
 /// The first place at or behind `at` where a character begins.
+#[inline]
 pub fn ceil_char_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -4,6 +4,8 @@
 
 mod chunk_writer;
 mod cost;
+mod json_text;
+mod pages;
 mod payloads;
 mod read_errors;
 mod round_trip;

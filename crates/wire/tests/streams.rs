@@ -342,30 +342,19 @@ fn tell_messages(stream: &str) -> String {
                     sum.update(&usage.clone().into_owned());
                 }
             }
-            News::BlockStart { index, block } => match block.kind.as_deref() {
-                Some("tool_use") => {
-                    write!(calls, "{index}:{}", block.name.as_deref().expect("a name"))
-                        .expect("a string");
-                }
+            News::BlockStart(block) => match block.kind.as_deref() {
+                Some("tool_use") => calls.push_str(block.name.as_deref().expect("a name")),
                 Some("text") => text.push_str(block.text.as_deref().expect("text")),
                 _ => {}
             },
-            News::Text { text: piece, .. } => text.push_str(piece),
-            News::Thinking { text: piece, .. } => thoughts.push_str(piece),
-            News::Signature { signature, .. } => {
-                thoughts.push('|');
-                thoughts.push_str(signature);
-            }
-            News::InputJson { piece, .. } => calls.push_str(piece),
-            News::BlockStop { index } => write!(rest, " {index}").expect("a string"),
-            News::Ending {
-                stop_reason, usage, ..
-            } => {
+            News::Text(piece) => text.push_str(piece),
+            News::Thinking(piece) => thoughts.push_str(piece),
+            News::InputJson => calls.push('.'),
+            News::Ending { stop_reason, usage } => {
                 sum.update(&usage.expect("usage").clone().into_owned());
                 write!(rest, " {stop_reason:?}").expect("a string");
             }
             News::Stop => rest.push_str(" stop"),
-            News::Ping => rest.push_str(" ping"),
             News::Error => {
                 write!(rest, " {}", tell_error(&read_error(data.as_bytes()))).expect("a string");
             }
@@ -385,7 +374,7 @@ fn streams_of_messages() {
         ),
         (
             "thinking.sse",
-            "(Let me see.|EqQBCgIYAhIM)Grüße[2:add{\"a\": 1}] ping 0 other 1 2 Some(\"tool_use\") stop {32+89}",
+            "(Let me see.)Grüße[add..] other other other other other other Some(\"tool_use\") stop {32+89}",
         ),
     ];
     check_complete("messages-stream", &table);

@@ -161,13 +161,11 @@ impl<'r> Answer<'r> {
             .map_err(|error| self.reading.unreadable(&error))?;
         match event.news() {
             News::Start(message) => self.cost(message.usage.as_ref()).await,
-            News::BlockStart { block, .. } => self.block(block).await?,
-            News::Text { text, .. } => self.reading.say(text).await?,
-            News::Thinking { text, .. } => self.reading.think(text).await?,
-            News::InputJson { .. } => return Err(self.reading.native_call()),
-            News::Ending {
-                stop_reason, usage, ..
-            } => {
+            News::BlockStart(block) => self.block(block).await?,
+            News::Text(text) => self.reading.say(text).await?,
+            News::Thinking(text) => self.reading.think(text).await?,
+            News::InputJson => return Err(self.reading.native_call()),
+            News::Ending { stop_reason, usage } => {
                 self.cost(usage).await;
                 if let Some(reason) = stop_reason {
                     self.reading.finish = Some(Finish::by_reason(reason));

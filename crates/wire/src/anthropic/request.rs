@@ -32,8 +32,6 @@ object! {
         "system" system: Option<Content<'a>>,
         /// The conversation so far.
         "messages" messages: Vec<Message<'a>>,
-        /// Texts that end the answer.
-        "stop_sequences" stop_sequences: Option<Vec<Cow<'a, str>>>,
         /// Whether and how much the model thinks.
         "thinking" thinking: Option<Json<'a>>,
         /// Whether the answer comes as a stream.

@@ -21,8 +21,6 @@ object! {
         /// Why it ended: `end_turn`, `max_tokens`, `stop_sequence`, `tool_use`, `pause_turn`, `refusal`,
         /// `model_context_window_exceeded`, or another word.
         "stop_reason" stop_reason: Option<Cow<'a, str>>,
-        /// The text of the request that ended it.
-        "stop_sequence" stop_sequence: Option<Cow<'a, str>>,
         /// What it cost.
         "usage" usage: Option<Usage<'a>>,
     }

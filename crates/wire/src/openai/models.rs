@@ -21,7 +21,5 @@ object! {
         "object" object: Option<Cow<'a, str>>,
         /// When, in seconds since 1970.
         "created" created: Option<Json<'a>>,
-        /// Whose it is.
-        "owned_by" owned_by: Option<Cow<'a, str>>,
     }
 }
