@@ -1,15 +1,13 @@
 //! Tools that are commands: what is run is fixed by the definition, the model only fills in arguments.
 
-use std::ffi::OsString;
 use std::fmt;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plaincall_call::{Parameter, ToolSpec, did_you_mean, nearest_name};
 
 use crate::interpreted::{Interpreted, Source, interpreted};
-use crate::invocation::Invocation;
+use crate::invocation::{Invocation, Line, OWN_PREFIX, Script};
 use crate::template::{DIRECTORY, Host, Piece, pieces, single_quoted};
 use crate::tool::Tool;
 
@@ -18,12 +16,6 @@ pub const DEFAULT_OUTPUT_LIMIT: usize = 1 << 20;
 
 /// How long a command has to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// The environment variables that every command sees, besides those that begin with `LC_`.
-const ALWAYS_SEEN: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
-
-/// What begins the names of the variables that tell a command about its call.
-pub(crate) const OWN_PREFIX: &str = "PLAINCALL_";
 
 /// A command that is a tool.
 ///
@@ -193,44 +185,6 @@ impl Command {
         } else {
             Err(check.problems)
         }
-    }
-}
-
-/// What is to be run, its placeholders found.
-#[derive(Clone, Debug)]
-pub(crate) enum Line {
-    Program(Vec<Vec<Piece>>),
-    Shell(Script),
-    /// The parameter whose text is the script.
-    Written(Piece),
-}
-
-/// A script and its parameters, from `${1}` on.
-#[derive(Clone, Debug)]
-pub(crate) struct Script {
-    pub(crate) text: String,
-    pub(crate) parameters: Vec<Piece>,
-}
-
-impl Script {
-    fn new(pieces: Vec<Piece>) -> Self {
-        let mut script = Self {
-            text: String::new(),
-            parameters: Vec::new(),
-        };
-        for piece in pieces {
-            if let Piece::Text(text) = piece {
-                script.text.push_str(&text);
-                continue;
-            }
-            let known = script.parameters.iter().position(|known| *known == piece);
-            let place = known.unwrap_or(script.parameters.len());
-            if known.is_none() {
-                script.parameters.push(piece);
-            }
-            let _ = write!(script.text, "${{{}}}", place + 1);
-        }
-        script
     }
 }
 
@@ -525,10 +479,3 @@ impl fmt::Display for CommandError {
 }
 
 impl std::error::Error for CommandError {}
-
-/// Whether a command may see the variable without naming it.
-#[doc(hidden)]
-pub fn is_always_seen(name: &OsString) -> bool {
-    name.to_str()
-        .is_some_and(|name| ALWAYS_SEEN.contains(&name) || name.starts_with("LC_"))
-}

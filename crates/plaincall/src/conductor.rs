@@ -22,6 +22,7 @@ use plaincall_plan::{
     Action, CallIndex, Limits, Order, Plan, RejectReason, Reply, State, ToolIndex,
 };
 
+use crate::call_arguments::SubmittedArguments;
 use crate::event::{
     Admission, AdmittedBy, Appeared, BackOff, Cancel, Completed, Delta, Moment, Over, RunEvent,
     Started, Teller, Told, TurnBegin, TurnEnd,
@@ -29,12 +30,11 @@ use crate::event::{
 use crate::held::HeldReason;
 use crate::policy::{Policy, Writes};
 use crate::result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times};
-use crate::submit::{SubmittedArguments, id_of};
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
 use crate::work::Ended;
 pub(crate) use ears::Ears;
-pub(crate) use input::Input;
+pub(crate) use input::{Input, is_for_run};
 
 /// Something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +135,11 @@ enum Stage {
     Over,
     /// All its calls have ended.
     Closed,
+}
+
+/// The id of a submitted call. No call can name it as a dependency.
+pub(crate) fn submitted_id(call: u32) -> String {
+    format!("submitted_{call}")
 }
 
 impl Conductor {
@@ -365,7 +370,7 @@ impl Conductor {
             parent.is_some_and(|one| self.state(CallIndex::new(one)) != Some(State::Running));
         self.add(Appeared {
             call: call.get(),
-            id: id_of(call.get()).into(),
+            id: submitted_id(call.get()).into(),
             name: Arc::clone(name),
             dependencies: Arc::default(),
             submitted: Some(arguments),

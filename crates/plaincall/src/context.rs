@@ -9,7 +9,7 @@ use std::time::Duration;
 use plaincall_call::{EchoGuard, Foreign};
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::Request;
+use crate::request::Request;
 use crate::result::Status;
 use crate::rules::{Rules, Verdict};
 use crate::run_directory::{Directories, RunDirectory};

@@ -23,6 +23,7 @@ use tokio::task::{self, AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::call_arguments::SubmittedArguments;
 use crate::conductor::{Command, Conductor, Input};
 use crate::context::Surroundings;
 use crate::event::{RunBegin, RunEvent, Teller};
@@ -32,8 +33,7 @@ use crate::log::{Progress, Recorder};
 use crate::replay::Replayed;
 use crate::result::{CallResult, TurnResults};
 use crate::source::Source;
-use crate::submit::SubmittedArguments;
-use crate::tool::BoxError;
+use crate::tool_error::BoxError;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
 use crate::work::{Ended, Transform, in_words};

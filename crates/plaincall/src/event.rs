@@ -7,12 +7,13 @@ use std::time::Duration;
 use plaincall_call::{Foreign, Stop};
 use serde::{Deserialize, Serialize};
 
+use crate::call_arguments::{ArgumentTexts, SubmittedArguments};
 use crate::held::HeldReason;
+use crate::milliseconds;
 use crate::policy::Policy;
 use crate::result::{CallResult, StatusCounts};
 use crate::rules::Rules;
 use crate::source::Source;
-use crate::submit::SubmittedArguments;
 use crate::tool_policy::ToolBegin;
 
 /// Something that happened in a run (`spec/log.md`, "Events"). Times are counted from the beginning of the run; in the
@@ -239,10 +240,6 @@ pub struct Completed {
     pub at: Duration,
 }
 
-/// Arguments as texts: pairs of JSON Pointer and value, in the order in which they were written. As JSON an object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ArgumentTexts(pub Vec<(String, String)>);
-
 /// A call that only the gate keeps from running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtGate {
@@ -382,74 +379,6 @@ pub struct LogFailed {
 pub struct Missed {
     /// How many.
     pub count: u64,
-}
-
-/// Times as records write them.
-pub(crate) mod milliseconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[allow(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the form that serde asks for"
-    )]
-    pub(crate) fn serialize<S: Serializer>(
-        time: &Duration,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(
-        deserializer: D,
-    ) -> Result<Duration, D::Error> {
-        u64::deserialize(deserializer).map(Duration::from_millis)
-    }
-}
-
-impl Serialize for ArgumentTexts {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(pointer, text)| (pointer, text)))
-    }
-}
-
-impl<'d> Deserialize<'d> for ArgumentTexts {
-    fn deserialize<D: serde::Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pairs;
-
-        impl<'d> serde::de::Visitor<'d> for Pairs {
-            type Value = ArgumentTexts;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("an object of texts")
-            }
-
-            fn visit_map<M: serde::de::MapAccess<'d>>(
-                self,
-                mut map: M,
-            ) -> Result<Self::Value, M::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(ArgumentTexts(pairs))
-            }
-        }
-
-        deserializer.deserialize_map(Pairs)
-    }
-}
-
-impl From<&plaincall_call::Arguments> for ArgumentTexts {
-    fn from(arguments: &plaincall_call::Arguments) -> Self {
-        let pairs = arguments.iter();
-        Self(
-            pairs
-                .map(|argument| (argument.pointer.to_owned(), argument.text.to_owned()))
-                .collect(),
-        )
-    }
 }
 
 impl RunEvent {

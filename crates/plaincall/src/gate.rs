@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use plaincall_call::{Arguments, Effect};
 
-use crate::held::HeldReason;
-use crate::rules::Meanings;
-use crate::tool::{BoxError, Tool};
+use crate::request::Request;
+use crate::tool_error::BoxError;
 
 /// Decides whether a call that is ready may run: a policy, or a person.
 ///
@@ -67,41 +66,6 @@ pub type GateFuture<'a> = Pin<Box<dyn Future<Output = Result<Decision, BoxError>
 /// What [`Gate::settle`] returns.
 pub type SettlementFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Settlement, BoxError>> + Send + 'a>>;
-
-/// A call that wants to run.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Request {
-    /// The call's place in order of appearance, from 0.
-    pub call: u32,
-    /// Its id.
-    pub id: Arc<str>,
-    /// The name of its tool.
-    pub name: Arc<str>,
-    /// What the tool may do to the world.
-    pub effect: Effect,
-    /// What it is called with.
-    pub arguments: Arc<Arguments>,
-    /// Why the call is held, if it is: it runs only if this gate allows this very call (`spec/running.md`, "Held calls").
-    pub held: Option<HeldReason>,
-    /// What the arguments mean to a rule.
-    pub(crate) meanings: Meanings,
-}
-
-impl Request {
-    /// A call of this tool, to ask [rules](crate::Rules::verdict) about it.
-    pub fn of(tool: &Tool, arguments: Arc<Arguments>) -> Self {
-        Self {
-            call: 0,
-            id: Arc::default(),
-            name: tool.name().into(),
-            effect: tool.spec.effect,
-            arguments,
-            held: None,
-            meanings: tool.meanings.clone(),
-        }
-    }
-}
 
 /// What a gate decides.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::command::{Line, OWN_PREFIX, is_always_seen};
 use crate::context::Context;
 use crate::interpreted::Interpreted;
 use crate::process::{Finished, Job, Program, run};
@@ -21,7 +20,52 @@ use crate::process_input::Input;
 use crate::result::{Status, status_name};
 use crate::run_directory::Directories;
 use crate::template::Piece;
-use crate::tool::{Code, Failure, ToolResult, Work};
+use crate::tool::{Code, Work};
+use crate::tool_error::{Failure, ToolResult};
+
+/// The environment variables that every command sees, besides those that begin with `LC_`.
+const ALWAYS_SEEN: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+
+/// What begins the names of the variables that tell a command about its call.
+pub(crate) const OWN_PREFIX: &str = "PLAINCALL_";
+
+/// What is to be run, its placeholders found.
+#[derive(Clone, Debug)]
+pub(crate) enum Line {
+    Program(Vec<Vec<Piece>>),
+    Shell(Script),
+    /// The parameter whose text is the script.
+    Written(Piece),
+}
+
+/// A script and its parameters, from `${1}` on.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) text: String,
+    pub(crate) parameters: Vec<Piece>,
+}
+
+impl Script {
+    pub(crate) fn new(pieces: Vec<Piece>) -> Self {
+        let mut script = Self {
+            text: String::new(),
+            parameters: Vec::new(),
+        };
+        for piece in pieces {
+            if let Piece::Text(text) = piece {
+                script.text.push_str(&text);
+                continue;
+            }
+            let known = script.parameters.iter().position(|known| *known == piece);
+            let place = known.unwrap_or(script.parameters.len());
+            if known.is_none() {
+                script.parameters.push(piece);
+            }
+            let _ = write!(script.text, "${{{}}}", place + 1);
+        }
+        script
+    }
+}
 
 /// The shell that scripts are written for.
 const SHELL: &str = "/bin/sh";
@@ -405,4 +449,11 @@ pub(crate) fn ending(status: ExitStatus) -> String {
         }
         (None, None) => "ended in an unknown way".to_owned(),
     }
+}
+
+/// Whether a command may see the variable without naming it.
+#[doc(hidden)]
+pub fn is_always_seen(name: &OsString) -> bool {
+    name.to_str()
+        .is_some_and(|name| ALWAYS_SEEN.contains(&name) || name.starts_with("LC_"))
 }

@@ -38,95 +38,142 @@
 //!   [`Run::go_on`]). [`read_log`] reads it.
 //! - [`Policy`], [`ToolPolicy`], [`Rules`]: limits, order and permissions as data.
 //!
-//! The crates below are here as [`syntax`] (text to events and back) and [`call`] (calls and tools as data). How calls
+//! Without the default feature `tokio` the crate has what is data: events and their log, results, rules, policies, gates.
+//! The crates below are here as [`syntax`] (text to events and back), [`call`] (calls and tools as data) and [`plan`] (what may start). How calls
 //! run is defined in the project's `spec/running.md`.
 
-mod capture;
-mod command;
-mod conductor;
-mod context;
+#![cfg_attr(
+    not(feature = "tokio"),
+    allow(dead_code, unused_imports, reason = "some of it only a run uses")
+)]
+
+mod call_arguments;
 mod cut;
-mod definition;
-mod driver;
 mod event;
-mod events;
 mod gate;
 mod held;
-mod interpreted;
-mod invocation;
 mod log;
+mod milliseconds;
 mod policy;
-mod process;
-mod process_input;
-mod read_result;
-mod replay;
-mod resident;
+mod request;
 mod result;
 mod rules;
-mod run;
-mod run_directory;
-mod run_error;
 mod source;
-mod submit;
-mod template;
-mod tool;
+mod tool_error;
 mod tool_policy;
+
+// What runs calls needs tokio.
+#[cfg(feature = "tokio")]
+mod capture;
+#[cfg(feature = "tokio")]
+mod command;
+#[cfg(feature = "tokio")]
+mod conductor;
+#[cfg(feature = "tokio")]
+mod context;
+#[cfg(feature = "tokio")]
+mod definition;
+#[cfg(feature = "tokio")]
+mod driver;
+#[cfg(feature = "tokio")]
+mod events;
+#[cfg(feature = "tokio")]
+mod interpreted;
+#[cfg(feature = "tokio")]
+mod invocation;
+#[cfg(feature = "tokio")]
+mod process;
+#[cfg(feature = "tokio")]
+mod process_input;
+#[cfg(feature = "tokio")]
+mod read_result;
+#[cfg(feature = "tokio")]
+mod replay;
+#[cfg(feature = "tokio")]
+mod resident;
+#[cfg(feature = "tokio")]
+mod run;
+#[cfg(feature = "tokio")]
+mod run_directory;
+#[cfg(feature = "tokio")]
+mod run_error;
+#[cfg(feature = "tokio")]
+mod submit;
+#[cfg(feature = "tokio")]
+mod template;
+#[cfg(feature = "tokio")]
+mod tool;
+#[cfg(feature = "tokio")]
 mod toolbox;
+#[cfg(feature = "tokio")]
 mod tools_file;
+#[cfg(feature = "tokio")]
 mod trace;
+#[cfg(feature = "tokio")]
 mod turn;
+#[cfg(feature = "tokio")]
 mod typed;
+#[cfg(feature = "tokio")]
 mod whole_results;
+#[cfg(feature = "tokio")]
 mod work;
 
 pub use plaincall_call as call;
+pub use plaincall_plan as plan;
 pub use plaincall_syntax as syntax;
 pub use schemars;
 
 pub use call::{
     Arguments, CallError, Effect, Limits, Parameter, ParameterKind, Stop, ToolSpec, Unclosed,
 };
-#[doc(hidden)]
-pub use command::is_always_seen;
-pub use command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_OUTPUT_LIMIT};
-pub use context::{Context, DependencyResult};
+pub use call_arguments::{ArgumentTexts, SubmittedArguments};
 pub use event::{
-    Admission, AdmittedBy, Appeared, ArgumentTexts, AtGate, BackOff, Cancel, Completed, DamagedEnd,
-    Delta, DirectoryBegin, Heard, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent,
-    Started, Teller, Told, TurnBegin, TurnEnd,
+    Admission, AdmittedBy, Appeared, AtGate, BackOff, Cancel, Completed, DamagedEnd, Delta,
+    DirectoryBegin, Heard, LogFailed, Missed, Moment, Over, Resumed, RunBegin, RunEvent, Started,
+    Teller, Told, TurnBegin, TurnEnd,
 };
-pub use events::{EVENT_QUEUE, Observer, RunEvents};
-pub use gate::{
-    AllowAll, Decision, Gate, GateFuture, ReadOnly, Request, Settlement, SettlementFuture,
-};
+pub use gate::{AllowAll, Decision, Gate, GateFuture, ReadOnly, Settlement, SettlementFuture};
 pub use held::HeldReason;
-pub use interpreted::Interpreted;
-pub use log::{LOG_VERSION, LineEncoder, Log, LogError, Record, Storage, TornTail, read_log};
-pub use plaincall_config::{FileError, Problem};
-pub use plaincall_plan::{Declared, Order, RejectReason, dependency_faults};
+pub use log::{LOG_VERSION, LineEncoder, LogError, Record, TornTail, read_log};
+pub use plan::{Declared, Order, RejectReason, dependency_faults};
 pub use policy::{
     DEFAULT_CONCURRENT, DEFAULT_DEPENDENCY_LIMIT, DEFAULT_DEPENDENCY_TOTAL, DEFAULT_GATE_TIMEOUT,
     DEFAULT_HEARD_LIMIT, DEFAULT_RESULT_LIMIT, Echoes, Policy, Writes,
 };
-#[doc(hidden)]
-pub use process::Program;
-pub use replay::{ResumeError, Unfinished};
-#[doc(hidden)]
-pub use resident::{Resident, ResidentEnd};
+pub use request::Request;
 pub use result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times, TurnResults};
 pub use rules::{Pattern, Rule, Rules, Verdict};
-pub use run::{Canceller, Run, RunBuilder};
-pub use run_directory::{Directories, RemovedFiles};
-pub use run_error::{CloseError, RunError};
 pub use source::{Bytes, Source};
-pub use submit::{Submitted, SubmittedArguments};
 pub use syntax::Dialect;
-pub use tool::{BoxError, Failure, Tool, ToolResult};
+pub use tool_error::{BoxError, Failure, ToolResult};
 pub use tool_policy::{DEFAULT_TIMEOUT, Dependents, Retry, ToolBegin, ToolPolicy};
-pub use toolbox::{Toolbox, ToolboxError};
-pub use tools_file::{ToolsFile, read_tools};
-pub use turn::Turn;
-pub use typed::{ToolArguments, ToolFuture};
+
+#[cfg(feature = "tokio")]
+pub use {
+    command::{Command, CommandError, CommandPlace, CommandProblem, DEFAULT_OUTPUT_LIMIT},
+    context::{Context, DependencyResult},
+    events::{EVENT_QUEUE, Observer, RunEvents},
+    interpreted::Interpreted,
+    log::{Log, Storage},
+    plaincall_config::{FileError, Problem},
+    replay::Unfinished,
+    run::{Canceller, Run, RunBuilder},
+    run_directory::{Directories, RemovedFiles},
+    run_error::{CloseError, ResumeError, RunError},
+    submit::Submitted,
+    tool::Tool,
+    toolbox::{Toolbox, ToolboxError},
+    tools_file::{ToolsFile, read_tools},
+    turn::Turn,
+    typed::{ToolArguments, ToolFuture},
+};
+#[cfg(feature = "tokio")]
+#[doc(hidden)]
+pub use {
+    invocation::is_always_seen,
+    process::Program,
+    resident::{Resident, ResidentEnd},
+};
 
 /// The quick start of the README.
 #[cfg(doctest)]

@@ -6,7 +6,7 @@ use plaincall_call::{EchoGuard, Limits, Unclosed};
 use plaincall_plan::Order;
 use serde::{Deserialize, Serialize};
 
-use crate::event::milliseconds;
+use crate::milliseconds;
 
 /// How many calls of a run may be running at the same time if nothing is said.
 ///
@@ -49,7 +49,7 @@ pub struct Policy {
         rename = "turn_timeout_ms",
         default,
         skip_serializing_if = "Option::is_none",
-        with = "optional_milliseconds"
+        with = "milliseconds::optional"
     )]
     pub turn_timeout: Option<Duration>,
     /// How long a gate may take for its answer; without one in time the call is denied.
@@ -158,32 +158,5 @@ mod order_name {
                 "there is no order `{name}`"
             ))),
         }
-    }
-}
-
-pub(crate) mod optional_milliseconds {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[allow(
-        clippy::ref_option,
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the form that serde asks for"
-    )]
-    pub(crate) fn serialize<S: Serializer>(
-        time: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match time {
-            Some(time) => super::milliseconds::serialize(time, serializer),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
     }
 }

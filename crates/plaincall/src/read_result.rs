@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use crate::context::Context;
 use crate::cut::{READ_RESULT, beginning, with_last_line};
-use crate::tool::{Tool, ToolResult};
+use crate::tool::Tool;
+use crate::tool_error::ToolResult;
 use crate::whole_results::WholeResults;
 
 /// What the last line of a piece needs at most, in bytes.

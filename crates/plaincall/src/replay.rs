@@ -5,20 +5,19 @@
 //! tools or settings, and nothing can be concluded from it.
 
 use std::collections::{HashSet, VecDeque};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{Arguments, Effect, ReplyItem, ReplyReader, Stop};
 use plaincall_plan::{CallIndex, Outcome, State, Status};
 
-use crate::conductor::{Conductor, Input};
-use crate::event::{Admission, Appeared, ArgumentTexts, RunBegin, RunEvent};
+use crate::call_arguments::{ArgumentTexts, SubmittedArguments, bind_pairs};
+use crate::conductor::{Conductor, Input, is_for_run};
+use crate::event::{Admission, Appeared, RunBegin, RunEvent};
 use crate::result::CallResult;
-use crate::submit::{SubmittedArguments, bind_pairs};
+use crate::run_error::ResumeError;
 use crate::tool_policy::ToolBegin;
 use crate::toolbox::Toolbox;
-use crate::turn::is_for_run;
 use crate::work::Ended;
 
 /// The part of a reply that was read before the run was cut off.
@@ -66,27 +65,6 @@ impl Replayed {
         unstarted.map(|(call, _)| call).collect()
     }
 }
-
-/// Why a log cannot be gone on with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResumeError {
-    /// The line of the log, from 1.
-    pub line: u64,
-    /// What does not fit.
-    pub what: String,
-}
-
-impl fmt::Display for ResumeError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "the log does not fit: line {}: {}; take the run up with the tools and the settings that it began with",
-            self.line, self.what
-        )
-    }
-}
-
-impl std::error::Error for ResumeError {}
 
 /// The first event of a log.
 pub(crate) fn beginning(history: &[RunEvent]) -> Result<&RunBegin, ResumeError> {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use plaincall_plan::{Link, Status};
 
 use crate::cut::cut;
-use crate::event::milliseconds;
+use crate::milliseconds;
 
 /// How one call ended (`spec/running.md`, "End statuses").
 ///

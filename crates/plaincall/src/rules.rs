@@ -15,7 +15,7 @@ pub(crate) use command_line::{command_words, expanded_commands, without_prefix};
 pub(crate) use meaning::{Meaning, Meanings};
 pub use pattern::Pattern;
 
-use crate::gate::Request;
+use crate::request::Request;
 use spelling::Fit;
 use values::Values;
 
@@ -219,6 +219,3 @@ impl<'a> IntoIterator for &'a Rules {
         self.iter()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use plaincall_call::{EchoGuard, Foreign, ReplyCheck, ReplyReader, Unclosed};
-use plaincall_plan::Order;
+use plaincall_call::{EchoGuard, Foreign, ReplyCheck, ReplyReader};
 use plaincall_syntax::Dialect;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::call_arguments::{DEEPEST, nesting};
 use crate::conductor::{Conductor, Ears};
 use crate::context::Surroundings;
 use crate::cut::{READ_RESULT, cut_of};
@@ -34,16 +34,11 @@ use crate::result::{CallResult, TurnResults};
 use crate::rules::Rules;
 use crate::run_directory::{Directories, Place, RemovedFiles, RunDirectory};
 use crate::run_error::{CloseError, RunError};
-use crate::submit::nesting;
 use crate::template::Piece;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
-use crate::turn::Turn;
 use crate::whole_results::WholeResults;
 use crate::work::Transform;
-
-/// How deep the note of a log may be nested. JSON that is nested much deeper is not read again.
-const DEEPEST_NOTE: usize = 64;
 
 /// How long the end of a run waits for an observer that is still busy.
 const OBSERVER_GRACE: Duration = Duration::from_secs(5);
@@ -115,25 +110,6 @@ impl Run {
             is_rest_called_off: false,
             note: serde_json::Value::Null,
         }
-    }
-
-    /// Begins the next reply of the model. If the run was taken up again from a log that ends within a turn, and nobody
-    /// has [gone on](Self::go_on) with that, its calls are called off.
-    pub fn turn(&mut self) -> Turn<'_> {
-        Turn::begin(self, None)
-    }
-
-    /// As [`turn`](Self::turn), for a reply that may hold at most so many calls, beside what the policy says. Those
-    /// written after them are rejected.
-    pub fn turn_of(&mut self, calls: u32) -> Turn<'_> {
-        Turn::begin(self, Some(calls))
-    }
-
-    /// Goes on with the last turn of a run that was taken up again from its log. Feed it what is left of the reply, if
-    /// it was not over ([`unfinished`](Self::unfinished)), and finish it. Of a turn that had ended it gives the results
-    /// once more: a crash may have lost them on their way. Where there is no such turn it begins one.
-    pub fn go_on(&mut self) -> Turn<'_> {
-        Turn::go_on(self)
     }
 
     /// The results of the last turn, for who has dropped it; none if there was no turn.
@@ -410,26 +386,6 @@ impl RunBuilder {
         self
     }
 
-    /// Sets how many calls a turn may hold; those written after them are rejected. Any number if nothing is said.
-    pub fn calls_per_turn(mut self, count: u32) -> Self {
-        self.policy.calls_per_turn = Some(count);
-        self
-    }
-
-    /// Sets what happens to calls without an end marker (`spec/common.md` 10). Default: rejected, except where the tool
-    /// only reads or the text is known to be complete.
-    pub fn unclosed(mut self, unclosed: Unclosed) -> Self {
-        self.policy.unclosed = unclosed;
-        self
-    }
-
-    /// Sets the order of emoji calls, which name no dependencies: in order of writing if nothing is said, all at once
-    /// with [`Order::Graph`] (`spec/running.md`, "Order of writing").
-    pub fn emoji_order(mut self, order: Order) -> Self {
-        self.policy.emoji_order = order;
-        self
-    }
-
     /// Sets the directory that `{directory:current}` names, in which commands work by default. It must be an absolute
     /// path. Default: the current directory of the process. A run that is resumed from a log keeps the one that it began
     /// with.
@@ -475,7 +431,7 @@ impl RunBuilder {
     pub fn build(self) -> Result<Run, RunError> {
         let runtime = Handle::try_current().map_err(|_| RunError::NoRuntime)?;
         check_runtime(&self.toolbox)?;
-        if nesting(&self.note, DEEPEST_NOTE) > DEEPEST_NOTE {
+        if nesting(&self.note) > DEEPEST {
             return Err(RunError::Note);
         }
         let toolbox = Arc::new(self.toolbox);

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use plaincall_syntax::DialectError;
 
-use crate::replay::ResumeError;
-
 /// Why a run cannot be made.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -149,3 +147,24 @@ impl std::error::Error for CloseError {
         Some(&self.error)
     }
 }
+
+/// Why a log cannot be gone on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumeError {
+    /// The line of the log, from 1.
+    pub line: u64,
+    /// What does not fit.
+    pub what: String,
+}
+
+impl fmt::Display for ResumeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "the log does not fit: line {}: {}; take the run up with the tools and the settings that it began with",
+            self.line, self.what
+        )
+    }
+}
+
+impl std::error::Error for ResumeError {}

@@ -4,94 +4,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use plaincall_call::{Arguments, CallError, Limits, ToolSpec, bind_arguments, flatten_call};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
+use crate::call_arguments::SubmittedArguments;
+use crate::conductor::submitted_id;
 use crate::driver::Message;
-use crate::event::ArgumentTexts;
 use crate::result::{CallResult, Status};
 use crate::turn::Turn;
-
-/// How deep submitted JSON may be nested. JSON that is nested much deeper cannot be read from a log again.
-const DEEPEST: usize = 64;
-
-/// The arguments of a submitted call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubmittedArguments {
-    /// A JSON object, nested at most 64 deep.
-    Json(Value),
-    /// Texts by JSON Pointer, as a model writes them.
-    Texts(ArgumentTexts),
-}
-
-impl From<Value> for SubmittedArguments {
-    fn from(value: Value) -> Self {
-        Self::Json(value)
-    }
-}
-
-impl From<Map<String, Value>> for SubmittedArguments {
-    fn from(object: Map<String, Value>) -> Self {
-        Self::Json(Value::Object(object))
-    }
-}
-
-impl From<Vec<(String, String)>> for SubmittedArguments {
-    fn from(texts: Vec<(String, String)>) -> Self {
-        Self::Texts(ArgumentTexts(texts))
-    }
-}
-
-impl SubmittedArguments {
-    /// The arguments as the tool is to get them.
-    ///
-    /// # Errors
-    /// What is wrong with them, in words for the model.
-    pub(crate) fn bind(&self, tool: &ToolSpec, limits: &Limits) -> Result<Arguments, String> {
-        let flat;
-        let pairs = match self {
-            Self::Json(Value::Object(object)) => {
-                flat = flatten_call(object, tool).map_err(|what| wrong(&what))?;
-                &flat
-            }
-            Self::Json(_) => {
-                return Err(wrong(&format!(
-                    "expected a JSON object, nested at most {DEEPEST} deep"
-                )));
-            }
-            Self::Texts(texts) => &texts.0,
-        };
-        if pairs.len() > limits.arguments {
-            let most = limits.arguments;
-            return Err(wrong(&format!("a call has at most {most} arguments")));
-        }
-        for (pointer, text) in pairs {
-            if let Some(most) = limits.value_bytes.filter(|most| text.len() > *most) {
-                return Err(wrong(&format!("`{pointer}` has more than {most} bytes")));
-            }
-        }
-        bind_pairs(tool, pairs)
-    }
-}
-
-/// Texts by JSON Pointer as the arguments of a tool.
-///
-/// # Errors
-/// What is wrong with them, in words for the model.
-pub(crate) fn bind_pairs(tool: &ToolSpec, pairs: &[(String, String)]) -> Result<Arguments, String> {
-    let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
-    let arguments =
-        Arguments::from_pairs_for(tool, pairs).map_err(|error| wrong(&error.to_string()))?;
-    bind_arguments(tool, &arguments).map_err(|problems| CallError::Arguments(problems).to_string())
-}
-
-fn wrong(what: &str) -> String {
-    format!("wrong arguments: {what}")
-}
 
 impl Turn<'_> {
     /// Submits a call that is data already, for instance one that a client sends as JSON.
@@ -147,17 +67,12 @@ impl Turn<'_> {
         name: &str,
         arguments: SubmittedArguments,
     ) -> Submitted {
-        let arguments = match arguments {
-            SubmittedArguments::Json(value) if nesting(&value, DEEPEST) > DEEPEST => {
-                SubmittedArguments::Json(Value::Null)
-            }
-            arguments => arguments,
-        };
+        let arguments = arguments.not_too_deep();
         let name: Arc<str> = name.into();
         let (reply, result) = oneshot::channel();
         if self.is_over() {
             let error = "the turn is over; calls can be submitted in the next one";
-            let id = id_of(u32::MAX).into();
+            let id = submitted_id(u32::MAX).into();
             let _ = reply.send(CallResult {
                 status: Status::Rejected,
                 error: Some(error.into()),
@@ -186,11 +101,6 @@ impl Turn<'_> {
         });
         again.collect()
     }
-}
-
-/// The id of a submitted call. No call can name it as a dependency.
-pub(crate) fn id_of(call: u32) -> String {
-    format!("submitted_{call}")
 }
 
 /// A call that was [submitted](Turn::submit), and the future of its result. As in the results of a turn, a long output is
@@ -244,7 +154,7 @@ impl Future for Submitted {
         let result = Pin::new(&mut self.result).poll(context);
         result.map(|result| {
             self.is_over = true;
-            let id = || id_of(self.call).into();
+            let id = || submitted_id(self.call).into();
             result.unwrap_or_else(|_| CallResult::lost(self.call, id(), Arc::clone(&self.name)))
         })
     }
@@ -276,20 +186,4 @@ impl CallResult {
             times: crate::result::Times::default(),
         }
     }
-}
-
-/// How deep lists and objects are nested in a value; more than `most` says as much as it needs to.
-pub(crate) fn nesting(value: &Value, most: usize) -> usize {
-    let mut level: Vec<&Value> = vec![value];
-    let mut depth = 0;
-    while depth <= most && !level.is_empty() {
-        let inner = level.into_iter().flat_map(|value| match value {
-            Value::Array(items) => items.iter().collect(),
-            Value::Object(members) => members.values().collect(),
-            _ => Vec::new(),
-        });
-        level = inner.collect();
-        depth += 1;
-    }
-    depth
 }

@@ -11,17 +11,13 @@ use plaincall_call::{Arguments, Effect, ToolSpec};
 
 use crate::context::Context;
 use crate::interpreted::Interpreted;
+use crate::request::Request;
 use crate::rules::{Meaning, Meanings};
 use crate::run_directory::Directories;
 use crate::template::Piece;
+use crate::tool_error::ToolResult;
 use crate::tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
 use crate::typed::{ToolArguments, ToolFuture};
-
-/// Any error; made by `?` from all error types and by `.into()` from a text.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-/// What a tool returns: a text for the model, or an error whose text the model reads.
-pub type ToolResult = Result<String, BoxError>;
 
 /// What a tool's code returns when it is started.
 pub(crate) type Work = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
@@ -400,6 +396,21 @@ impl Tool {
     }
 }
 
+impl Request {
+    /// A call of this tool, to ask [rules](crate::Rules::verdict) about it.
+    pub fn of(tool: &Tool, arguments: Arc<Arguments>) -> Self {
+        Self {
+            call: 0,
+            id: Arc::default(),
+            name: tool.name().into(),
+            effect: tool.spec.effect,
+            arguments,
+            held: None,
+            meanings: tool.meanings.clone(),
+        }
+    }
+}
+
 impl fmt::Debug for Tool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -409,23 +420,6 @@ impl fmt::Debug for Tool {
             .finish_non_exhaustive()
     }
 }
-
-/// An error that comes with what the tool had to say before it failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// What went wrong.
-    pub message: String,
-    /// What the tool returned all the same.
-    pub output: Option<String>,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Failure {}
 
 struct Raw<F>(F);
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use plaincall_call::Effect;
 use serde::{Deserialize, Serialize};
 
-use crate::event::milliseconds;
+use crate::milliseconds;
 
 /// How long a tool may run if it does not say.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);

@@ -16,7 +16,6 @@ mod on {
     use tracing::{Span, info_span};
 
     use crate::context::Context;
-    use crate::work::Ended;
 
     /// Where in the trace something stands: the span below which spans of tools are put. The driver is a task of its
     /// own and has no span, so whoever opens a turn hands it one.
@@ -91,9 +90,9 @@ mod on {
             self.fail("timeout");
         }
 
-        pub(crate) fn ended(mut self, ended: &Ended) {
+        pub(crate) fn ended(mut self, outcome: Outcome) {
             self.has_ended = true;
-            match ended.outcome {
+            match outcome {
                 Outcome::Error => self.fail("tool_error"),
                 Outcome::Cancelled => self.fail("cancelled"),
                 _ => {}
@@ -122,8 +121,9 @@ mod on {
 
 #[cfg(not(feature = "tracing"))]
 mod off {
+    use plaincall_plan::Outcome;
+
     use crate::context::Context;
-    use crate::work::Ended;
 
     #[derive(Clone)]
     pub(crate) struct Parent;
@@ -156,6 +156,6 @@ mod off {
 
         pub(crate) fn timed_out(&mut self) {}
 
-        pub(crate) fn ended(self, _: &Ended) {}
+        pub(crate) fn ended(self, _: Outcome) {}
     }
 }

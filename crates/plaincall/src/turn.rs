@@ -8,6 +8,7 @@ use plaincall_call::{Foreign, ReplyItem, Stop, Syntax};
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
+use crate::conductor::is_for_run;
 use crate::driver::Message;
 use crate::result::{CallResult, TurnResults};
 use crate::run::Run;
@@ -34,26 +35,43 @@ pub struct Turn<'run> {
 
 type WatchBox<'run> = Box<dyn FnMut(&ReplyItem<'_>) + Send + 'run>;
 
-impl<'run> Turn<'run> {
-    pub(crate) fn begin(run: &'run mut Run, calls: Option<u32>) -> Self {
-        if run.resumed.take().is_some_and(|last| !last.has_ended) {
-            run.send(Message::Abandon);
+impl Run {
+    /// Begins the next reply of the model. If the run was taken up again from a log that ends within a turn, and nobody
+    /// has [gone on](Self::go_on) with that, its calls are called off.
+    pub fn turn(&mut self) -> Turn<'_> {
+        self.begin(None)
+    }
+
+    /// As [`turn`](Self::turn), for a reply that may hold at most so many calls, beside what the policy says. Those
+    /// written after them are rejected.
+    pub fn turn_of(&mut self, calls: u32) -> Turn<'_> {
+        self.begin(Some(calls))
+    }
+
+    /// Goes on with the last turn of a run that was taken up again from its log. Feed it what is left of the reply, if
+    /// it was not over ([`unfinished`](Self::unfinished)), and finish it. Of a turn that had ended it gives the results
+    /// once more: a crash may have lost them on their way. Where there is no such turn it begins one.
+    pub fn go_on(&mut self) -> Turn<'_> {
+        match self.resumed.take() {
+            Some(last) => Turn::new(self, last.stop, last.submitted),
+            None => self.begin(None),
         }
-        run.reader.begin_reply();
-        run.send(Message::Open {
+    }
+
+    fn begin(&mut self, calls: Option<u32>) -> Turn<'_> {
+        if self.resumed.take().is_some_and(|last| !last.has_ended) {
+            self.send(Message::Abandon);
+        }
+        self.reader.begin_reply();
+        self.send(Message::Open {
             parent: Parent::turn(),
             calls,
         });
-        Self::new(run, None, Vec::new())
+        Turn::new(self, None, Vec::new())
     }
+}
 
-    pub(crate) fn go_on(run: &'run mut Run) -> Self {
-        let Some(last) = run.resumed.take() else {
-            return Self::begin(run, None);
-        };
-        Self::new(run, last.stop, last.submitted)
-    }
-
+impl<'run> Turn<'run> {
     fn new(run: &'run mut Run, stop: Option<Stop>, resubmitted: Vec<(u32, Arc<str>)>) -> Self {
         Self {
             run,
@@ -213,12 +231,4 @@ impl fmt::Debug for Turn<'_> {
             .field("is_over", &self.is_over)
             .finish_non_exhaustive()
     }
-}
-
-/// Whether the run does something with what was read.
-pub(crate) fn is_for_run(item: &ReplyItem<'_>) -> bool {
-    matches!(
-        item,
-        ReplyItem::CallStart(_) | ReplyItem::Call { .. } | ReplyItem::MaybeReasoning { .. }
-    )
 }

@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, Observed};
-use crate::tool::{BoxError, Code, Failure, Tool};
+use crate::tool::{Code, Tool};
+use crate::tool_error::{BoxError, Failure};
 use crate::trace::{Parent, ToolSpan};
 
 /// A call that is about to be started.
@@ -89,7 +90,7 @@ impl Work {
             untrusted = untrusted.map(|text| transform(&name, text));
         }
         ended.untrusted = untrusted.map(|text| Arc::new(Foreign::new(text)));
-        span.ended(&ended);
+        span.ended(ended.outcome);
         ended
     }
 

@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod ending;
+mod interpreted;
 mod running;
 mod scene;

@@ -1,6 +1,8 @@
 //! Rules and long results in runs: tools files, replies, and how the calls end.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod verdicts;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use plaincall_call::{Arguments, Foreign, ReplyItem, Stop};
 use plaincall_plan::CallIndex;
 
+use crate::call_arguments::SubmittedArguments;
 use crate::event::{AdmittedBy, Teller};
 use crate::source::Source;
-use crate::submit::SubmittedArguments;
 use crate::work::Ended;
 
 /// Something that happened outside.
@@ -65,4 +65,12 @@ pub(crate) enum Input {
     Cancel { reason: Arc<str>, timed_out: bool },
     /// One call is called off.
     CancelCall { call: CallIndex, reason: Arc<str> },
+}
+
+/// Whether the run does something with what was read.
+pub(crate) fn is_for_run(item: &ReplyItem<'_>) -> bool {
+    matches!(
+        item,
+        ReplyItem::CallStart(_) | ReplyItem::Call { .. } | ReplyItem::MaybeReasoning { .. }
+    )
 }

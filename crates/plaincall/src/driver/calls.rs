@@ -15,10 +15,11 @@ use super::{Doing, Done, Driver, Running};
 use crate::conductor::Input;
 use crate::context::Context;
 use crate::event::{AdmittedBy, Resumed, RunEvent};
-use crate::gate::{Decision, ReadOnly, Request, Settlement};
+use crate::gate::{Decision, ReadOnly, Settlement};
 use crate::replay::Replayed;
+use crate::request::Request;
 use crate::rules::Verdict;
-use crate::tool::BoxError;
+use crate::tool_error::BoxError;
 use crate::work::{Ended, Work, in_words};
 
 impl Driver {

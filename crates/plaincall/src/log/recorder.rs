@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
-use super::Log;
+use super::file::Log;
 use super::line::LineEncoder;
 use super::storage::{Storage, store};
 use crate::event::RunEvent;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::{
-    AllowAll, Decision, Effect, Gate, GateFuture, Log, Order, Request, Run, RunEvent, Settlement,
-    SettlementFuture, Status, Stop, Tool, ToolResult, Toolbox, read_log,
+    AllowAll, Decision, Effect, Gate, GateFuture, Log, Order, Policy, Request, Run, RunEvent,
+    Settlement, SettlementFuture, Status, Stop, Tool, ToolResult, Toolbox, read_log,
 };
 use tempfile::TempDir;
 use tokio::sync::Notify;
@@ -145,7 +145,10 @@ async fn goes_on_behind(next: &str, stop_on_error: bool) {
     let builder = |log| {
         Run::builder(tools())
             .gate(AllowAll)
-            .emoji_order(Order::Sequential { stop_on_error })
+            .policy(Policy {
+                emoji_order: Order::Sequential { stop_on_error },
+                ..Policy::default()
+            })
             .log(log)
     };
     let mut run = builder(Log::create(&path).unwrap()).build().unwrap();

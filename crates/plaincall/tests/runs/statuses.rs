@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use plaincall::call::{CallError, MissingEnd};
-use plaincall::{Command, Dialect, Run, RunBuilder, Stop, Tool, ToolSpec, Toolbox, Unclosed};
+use plaincall::{
+    Command, Dialect, Policy, Run, RunBuilder, Stop, Tool, ToolSpec, Toolbox, Unclosed,
+};
 
 use crate::runs::scene::{builder, check, check_errors, errors, play, shown, written};
 
@@ -103,7 +105,13 @@ async fn calls_that_are_wrong() {
     )
     .await;
     for (limit, calls) in [(1, "1 call"), (2, "2 calls")] {
-        let mut run = builder().calls_per_turn(limit).build().unwrap();
+        let mut run = builder()
+            .policy(Policy {
+                calls_per_turn: Some(limit),
+                ..Policy::default()
+            })
+            .build()
+            .unwrap();
         let results = play(&mut run, &written("=look,1 =look,1 =look,1", false), 0).await;
         let expected = format!("a turn may hold {calls}; make this call in the next turn");
         assert_eq!(errors(&results).last(), Some(&&*expected));
@@ -214,7 +222,10 @@ async fn calls_that_the_text_ends() {
     check(plain(emoji, Stop::Natural), not_closed).await;
     check(plain(emoji, Stop::Broken), not_closed).await;
     let unclosed = |text, stop| Cut {
-        builder: builder().unclosed(Unclosed::Run),
+        builder: builder().policy(Policy {
+            unclosed: Unclosed::Run,
+            ..Policy::default()
+        }),
         text,
         stop,
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall::{DEFAULT_CONCURRENT, Order};
+use plaincall::{DEFAULT_CONCURRENT, Order, Policy};
 
 use crate::runs::scene::{builder, check, check_with, play, shown, written};
 
@@ -89,7 +89,10 @@ async fn limits_of_what_runs_at_the_same_time() {
 async fn the_order_of_emoji_calls() {
     let check = async |order: Option<Order>, scene: &str, expected: &str| {
         let builder = match order {
-            Some(order) => builder().emoji_order(order),
+            Some(order) => builder().policy(Policy {
+                emoji_order: order,
+                ..Policy::default()
+            }),
             None => builder(),
         };
         let results = play(&mut builder.build().unwrap(), &written(scene, true), 0).await;

@@ -1,17 +1,17 @@
+//! What rules say about calls, as tables.
+
 use std::sync::Arc;
 
-use plaincall_call::{Arguments, Effect, Parameter, ParameterKind, ToolSpec, bind_arguments};
-
+use plaincall::call::bind_arguments;
+use plaincall::{
+    Arguments, Effect, Parameter, ParameterKind, Request, Rule, Rules, Tool, ToolSpec, Verdict,
+};
 use proptest::prelude::*;
-
-use super::{Meanings, Pattern, Rule, Rules, Verdict, command_line, path};
-use crate::gate::Request;
-use crate::rules::spelling::Fit;
 
 /// A table: rules, a line of dashes, calls with what the rules say about them, a line of equals signs. A rule is a verdict,
 /// a tool, perhaps an effect, and arguments; a call is a tool, its effect, arguments, `->` and a verdict, `-` for none. A
 /// blank is written `\s`, other escapes are those of JSON.
-const VERDICTS: &str = include_str!("../../tests/rules/verdicts.txt");
+const VERDICTS: &str = include_str!("verdicts.txt");
 
 #[test]
 fn verdicts() {
@@ -35,48 +35,71 @@ fn verdicts() {
     assert!(count > 100, "{count}");
 }
 
+/// How surely the argument `text` of the tool fits: one that is sure is allowed, one that is possible is denied.
+fn fit(tool: &Tool, pattern: &str, text: &str) -> &'static str {
+    let arguments = Arguments::from_pairs([("text", text)]).unwrap();
+    let request = Request::of(tool, Arc::new(arguments));
+    let says = |rule: Rule| Rules::new([rule.argument("text", pattern)]).verdict(&request);
+    if says(Rule::allow(["t"])).is_some() {
+        "yes"
+    } else if says(Rule::deny(["t"], "no")).is_some() {
+        "maybe"
+    } else {
+        "no"
+    }
+}
+
+fn tool() -> Tool {
+    let spec = ToolSpec::new("t").parameter(Parameter::new("text", ParameterKind::String));
+    of(spec)
+}
+
+fn of(spec: ToolSpec) -> Tool {
+    Tool::raw(spec, |_, _| async { Ok(String::new()) })
+}
+
 /// Patterns, texts and how surely they fit, between bars.
-fn fits(table: &str, fit: impl Fn(&Pattern, &str) -> Fit) {
+fn fits(table: &str, tool: &Tool) {
     let is_told = |line: &&str| !line.is_empty() && !line.starts_with('#');
     for line in table.lines().filter(is_told) {
         let (pattern, rest) = line.split_once(" | ").unwrap();
         let (written, expected) = rest.rsplit_once(" | ").unwrap();
-        let found = match fit(&Pattern::new(text(pattern)), &text(written)) {
-            Fit::Yes => "yes",
-            Fit::Perhaps => "maybe",
-            Fit::No => "no",
-        };
-        assert_eq!(found, expected, "{line}");
+        assert_eq!(
+            fit(tool, &text(pattern), &text(written)),
+            expected,
+            "{line}"
+        );
     }
 }
 
 #[test]
 fn command_lines() {
-    let table = include_str!("../../tests/rules/command_lines.txt");
-    fits(table, command_line::fit);
+    fits(
+        include_str!("command_lines.txt"),
+        &tool().command_line("text"),
+    );
 }
 
 /// A model writes command lines of any length.
 #[test]
 fn long_command_lines_take_linear_time() {
     let begun = std::time::Instant::now();
+    let tool = tool().command_line("text");
     for unit in ["a ", "sh ", "'sh a' ", "a=b ", "`", "$("] {
         let line = format!("sh {}", unit.repeat(100_000));
-        let found = command_line::fit(&Pattern::new("rm *"), &line);
-        assert_eq!(found, Fit::No, "{unit}");
+        assert_eq!(fit(&tool, "rm *", &line), "no", "{unit}");
     }
     let last = format!("sh {}rm x", "a ".repeat(100_000));
-    let found = command_line::fit(&Pattern::new("rm *"), &last);
-    assert_eq!(found, Fit::Perhaps);
+    assert_eq!(fit(&tool, "rm *", &last), "maybe");
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }
 
 #[test]
 fn paths_below_a_directory() {
-    let table = include_str!("../../tests/rules/paths.txt");
-    fits(table, |pattern, text| {
-        path::fit(pattern, text, std::path::Path::new("/home/me/work"))
-    });
+    fits(
+        include_str!("paths.txt"),
+        &tool().path_below("text", "/home/me/work"),
+    );
 }
 
 fn rule(line: &str) -> Rule {
@@ -119,15 +142,8 @@ fn request(call: &str) -> Request {
     .fold(ToolSpec::new(name), |spec, (name, kind)| {
         spec.parameter(Parameter::new(name, kind).optional())
     });
-    Request {
-        call: 0,
-        id: "a".into(),
-        name: name.into(),
-        effect,
-        arguments: Arc::new(bind_arguments(&spec, &arguments).unwrap()),
-        held: None,
-        meanings: Meanings::default(),
-    }
+    let arguments = bind_arguments(&spec, &arguments).unwrap();
+    Request::of(&of(spec.effect(effect)), Arc::new(arguments))
 }
 
 fn effect(word: &str) -> Effect {
@@ -171,16 +187,8 @@ proptest! {
         folder in "/etc|/home/me|/",
     ) {
         let path = blanks + &segments.join("/");
-        let pairs = [("path", path.as_str())];
-        let request = Request {
-            call: 0,
-            id: "a".into(),
-            name: "a".into(),
-            effect: Effect::Read,
-            arguments: Arc::new(Arguments::from_pairs(pairs).unwrap()),
-            held: None,
-            meanings: Meanings::default(),
-        };
+        let arguments = Arguments::from_pairs([("path", path.as_str())]).unwrap();
+        let request = Request::of(&of(ToolSpec::new("a").effect(Effect::Read)), Arc::new(arguments));
         let verdict = |rule: Rule| Rules::new([rule]).verdict(&request);
         let inside = format!("{}/", resolved("/", &folder)).replace("//", "/");
         for pattern in ["etc/**", "me/*", "**/a", "**"] {

@@ -1,0 +1,155 @@
+//! The arguments of a call as records have them, and those of a submitted call.
+
+use plaincall_call::{Arguments, CallError, Limits, ToolSpec, bind_arguments, flatten_call};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Arguments as texts: pairs of JSON Pointer and value, in the order in which they were written. As JSON an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArgumentTexts(pub Vec<(String, String)>);
+
+/// How deep JSON in a log may be nested. What is nested much deeper is not read again.
+pub(crate) const DEEPEST: usize = 64;
+
+/// The arguments of a submitted call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubmittedArguments {
+    /// A JSON object, nested at most 64 deep.
+    Json(Value),
+    /// Texts by JSON Pointer, as a model writes them.
+    Texts(ArgumentTexts),
+}
+
+impl From<Value> for SubmittedArguments {
+    fn from(value: Value) -> Self {
+        Self::Json(value)
+    }
+}
+
+impl From<Map<String, Value>> for SubmittedArguments {
+    fn from(object: Map<String, Value>) -> Self {
+        Self::Json(Value::Object(object))
+    }
+}
+
+impl From<Vec<(String, String)>> for SubmittedArguments {
+    fn from(texts: Vec<(String, String)>) -> Self {
+        Self::Texts(ArgumentTexts(texts))
+    }
+}
+
+impl SubmittedArguments {
+    /// Without JSON that is nested too deeply to be read again: such a call is rejected.
+    pub(crate) fn not_too_deep(self) -> Self {
+        match self {
+            Self::Json(value) if nesting(&value) > DEEPEST => Self::Json(Value::Null),
+            other => other,
+        }
+    }
+
+    /// The arguments as the tool is to get them.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words for the model.
+    pub(crate) fn bind(&self, tool: &ToolSpec, limits: &Limits) -> Result<Arguments, String> {
+        let flat;
+        let pairs = match self {
+            Self::Json(Value::Object(object)) => {
+                flat = flatten_call(object, tool).map_err(|what| wrong(&what))?;
+                &flat
+            }
+            Self::Json(_) => {
+                return Err(wrong(&format!(
+                    "expected a JSON object, nested at most {DEEPEST} deep"
+                )));
+            }
+            Self::Texts(texts) => &texts.0,
+        };
+        if pairs.len() > limits.arguments {
+            let most = limits.arguments;
+            return Err(wrong(&format!("a call has at most {most} arguments")));
+        }
+        for (pointer, text) in pairs {
+            if let Some(most) = limits.value_bytes.filter(|most| text.len() > *most) {
+                return Err(wrong(&format!("`{pointer}` has more than {most} bytes")));
+            }
+        }
+        bind_pairs(tool, pairs)
+    }
+}
+
+/// Texts by JSON Pointer as the arguments of a tool.
+///
+/// # Errors
+/// What is wrong with them, in words for the model.
+pub(crate) fn bind_pairs(tool: &ToolSpec, pairs: &[(String, String)]) -> Result<Arguments, String> {
+    let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
+    let arguments =
+        Arguments::from_pairs_for(tool, pairs).map_err(|error| wrong(&error.to_string()))?;
+    bind_arguments(tool, &arguments).map_err(|problems| CallError::Arguments(problems).to_string())
+}
+
+fn wrong(what: &str) -> String {
+    format!("wrong arguments: {what}")
+}
+
+/// How deep lists and objects are nested in a value. Deeper than is allowed says as much as it needs to.
+pub(crate) fn nesting(value: &Value) -> usize {
+    let mut level: Vec<&Value> = vec![value];
+    let mut depth = 0;
+    while depth <= DEEPEST && !level.is_empty() {
+        let inner = level.into_iter().flat_map(|value| match value {
+            Value::Array(items) => items.iter().collect(),
+            Value::Object(members) => members.values().collect(),
+            _ => Vec::new(),
+        });
+        level = inner.collect();
+        depth += 1;
+    }
+    depth
+}
+
+impl Serialize for ArgumentTexts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(pointer, text)| (pointer, text)))
+    }
+}
+
+impl<'d> Deserialize<'d> for ArgumentTexts {
+    fn deserialize<D: serde::Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+
+        impl<'d> serde::de::Visitor<'d> for Pairs {
+            type Value = ArgumentTexts;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an object of texts")
+            }
+
+            fn visit_map<M: serde::de::MapAccess<'d>>(
+                self,
+                mut map: M,
+            ) -> Result<Self::Value, M::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(ArgumentTexts(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+impl From<&plaincall_call::Arguments> for ArgumentTexts {
+    fn from(arguments: &plaincall_call::Arguments) -> Self {
+        let pairs = arguments.iter();
+        Self(
+            pairs
+                .map(|argument| (argument.pointer.to_owned(), argument.text.to_owned()))
+                .collect(),
+        )
+    }
+}

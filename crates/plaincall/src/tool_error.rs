@@ -1,0 +1,26 @@
+//! What tools return.
+
+use std::fmt;
+
+/// Any error; made by `?` from all error types and by `.into()` from a text.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a tool returns: a text for the model, or an error whose text the model reads.
+pub type ToolResult = Result<String, BoxError>;
+
+/// An error that comes with what the tool had to say before it failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What went wrong.
+    pub message: String,
+    /// What the tool returned all the same.
+    pub output: Option<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
