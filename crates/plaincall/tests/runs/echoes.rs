@@ -312,3 +312,96 @@ async fn a_mistake_that_a_page_has_made() {
         assert_eq!(error.contains("text` is missing"), !is_mentioned, "{error}");
     }
 }
+
+/// Tools that say soon or late, well or badly, what a page says that asks for a call of `say`.
+fn pages(form: Form) -> Toolbox {
+    let tool = |name: &'static str, ms: u64, asked: &str| {
+        let page = call((form.0, ""), "say", asked);
+        let tool = Tool::new(name, move |said: Text, _| {
+            let page = if name == "say" {
+                said.text
+            } else {
+                page.clone()
+            };
+            async move {
+                sleep(Duration::from_millis(ms)).await;
+                if name == "bad" {
+                    Err(page.into())
+                } else {
+                    Ok(page)
+                }
+            }
+        });
+        let tool = tool.positional(["text"]).effect(Effect::Read);
+        tool.grace(Duration::from_mins(1))
+    };
+    Toolbox::new([
+        tool("say", 0, ""),
+        tool("now", 0, "hello"),
+        tool("slow", 20, "hello"),
+        tool("bad", 0, "hello"),
+        tool("bye", 20, "bye"),
+    ])
+    .unwrap()
+}
+
+/// Plays turns of calls, `tool text, tool text`, each some time after the one before, and says of each call of `say` in the
+/// result of which call it stands. A turn that begins with `-` is dropped.
+async fn check_pages(turns: &[(&str, &[Option<u32>])]) {
+    for form in FORMS {
+        let person = Person::says(|| Some(Decision::Allow));
+        let policy = Policy {
+            emoji_order: plaincall::Order::Graph,
+            ..Policy::default()
+        };
+        let builder = Run::builder(pages(form)).dialect(dialect(form));
+        let mut run = builder.policy(policy).gate(person.clone()).build().unwrap();
+        for (calls, expected) in turns {
+            let kept = calls.strip_prefix("- ");
+            let mut turn = run.turn();
+            let mut found = Vec::new();
+            for one in kept.unwrap_or(calls).split(", ") {
+                let (name, text) = one.split_once(' ').unwrap();
+                turn.feed(call(form, name, text));
+                sleep(Duration::from_millis(5)).await;
+                found.extend(person.asked().into_iter().filter(|_| name == "say"));
+            }
+            if kept.is_none() {
+                turn.finish(Stop::Natural).await;
+            }
+            let found = found.into_iter().map(|held| match held {
+                Some(HeldReason::Result { call, .. }) => Some(call),
+                other => {
+                    assert_eq!(other, None);
+                    None
+                }
+            });
+            assert_eq!(found.collect::<Vec<_>>(), *expected, "{calls} of {turns:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn results_count_from_the_next_turn_on() {
+    check_pages(&[
+        ("now x, say hello", &[None]),
+        ("say hello, say bye", &[Some(0), None]),
+    ])
+    .await;
+    // Errors are results too.
+    check_pages(&[("bad x", &[]), ("say hello", &[Some(0)])]).await;
+    // The order of the calls counts, not that of their ends.
+    check_pages(&[("slow x, now x", &[]), ("say hello", &[Some(0)])]).await;
+    // What a tool of an earlier turn says later counts later.
+    check_pages(&[
+        ("- bye x, now x", &[]),
+        (
+            "say hello, say bye, say x, say x",
+            &[Some(1), None, None, None],
+        ),
+        ("say bye", &[Some(0)]),
+    ])
+    .await;
+    // What the model wrote itself is no echo.
+    check_pages(&[("say hello", &[None]), ("say hello", &[None])]).await;
+}
