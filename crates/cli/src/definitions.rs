@@ -9,9 +9,10 @@ use serde::de::IgnoredAny;
 
 use crate::options::SchemaOption;
 use crate::status::Failure;
+use crate::terminal::problems::{self, MOST_OF_SYNTAX};
 use crate::text::json_place::{character_at, place_of};
 use crate::text::source::Counter;
-use crate::tools_file::{self, SHOWN, has_mistakes, show};
+use crate::tools_file;
 
 impl SchemaOption {
     /// The tools, if a file is named. `texts` are the files that the command reads besides.
@@ -134,16 +135,18 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
         Ok(tools) => tools,
         Err(error) => {
             let mut counter = Counter::new(text.as_bytes());
-            for mistake in error.mistakes.iter().take(SHOWN) {
+            for mistake in error.mistakes.iter().take(MOST_OF_SYNTAX) {
                 let span = match error.json_place {
                     Some((line, column)) => character_at(text, line, column),
                     None => place_of(text, &mistake.at),
                 };
                 let position = counter.position(span.start);
-                show(&name, text, &mistake.to_string(), span, position);
+                problems::show_one(&name, text, &mistake.to_string(), span, position);
             }
             let count = error.mistakes.len();
-            return Err(has_mistakes(&name, count, SHOWN, false));
+            let count = problems::in_words(count, MOST_OF_SYNTAX);
+            let message = format!("{name} has {count}, so its tools are not known");
+            return Err(Failure::Broken(message));
         }
     };
     if tools.is_empty() {

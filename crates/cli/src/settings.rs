@@ -87,7 +87,7 @@ impl Configuration {
         {
             let (name, text) = tools_file::read(path)?;
             layers.user = read_settings(&name, &text, None).map_err(|error| {
-                let count = problems::show(&text, &error);
+                let count = problems::show(&name, &text, &error);
                 Failure::Configuration(format!("{name} has {count}, so nothing is done"))
             })?;
         }
@@ -197,11 +197,11 @@ impl Configuration {
         match self
             .project
             .as_ref()
-            .and_then(|project| project.trusted_text(path))
+            .and_then(|project| project.texts.get(path))
         {
             Some(bytes) => {
                 let name = path.display().to_string();
-                let text = tools_file::text(&name, bytes.to_vec())?;
+                let text = tools_file::text(&name, bytes.clone())?;
                 Ok((name, text))
             }
             None => tools_file::read(path),

@@ -1,21 +1,12 @@
 //! The tools' definitions, from a file.
 
-use std::ops::Range;
 use std::path::Path;
 
 use plaincall::{Policy, Rules, Tool, Toolbox, ToolsFile};
-use plaincall_call::Severity;
 
-use crate::output::say;
 use crate::status::Failure;
-use crate::terminal::excerpt::{Excerpts, Remark};
+use crate::terminal::problems;
 use crate::text::input::Input;
-
-/// How many mistakes of a file are shown at most.
-pub(crate) const MOST_SHOWN: usize = 100;
-
-/// How many mistakes are shown of a file that is not even TOML, where one leads to the next.
-pub(crate) const SHOWN: usize = 5;
 
 /// The definitions of tools, by name.
 #[derive(Debug, Default)]
@@ -88,54 +79,14 @@ pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Fa
     // The folder of the file has a meaning in it, so the path has to be a whole one.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     plaincall::read_tools(text, whole).map_err(|error| {
-        let count = error.problems.len();
-        let most = count.min(if error.is_well_formed {
-            MOST_SHOWN
+        let count = problems::show(name, text, &error);
+        let end = if error.is_well_formed || error.problems.len() <= problems::MOST_OF_SYNTAX {
+            ""
         } else {
-            SHOWN
-        });
-        for mistake in error.problems.iter().take(most) {
-            let position = (mistake.line, mistake.column);
-            show(name, text, &mistake.message, mistake.span.clone(), position);
-        }
-        has_mistakes(name, count, most, !error.is_well_formed)
+            "; is this a tools file?"
+        };
+        Failure::Broken(format!(
+            "{name} has {count}, so its tools are not known{end}"
+        ))
     })
-}
-
-/// The failure of a file with `count` mistakes, of which `most` are shown at most.
-pub(crate) fn has_mistakes(name: &str, count: usize, most: usize, is_doubtful: bool) -> Failure {
-    let mistakes = if count == 1 {
-        "a mistake".to_owned()
-    } else {
-        format!("{count} mistakes")
-    };
-    let shown = match (most < count, is_doubtful) {
-        (false, _) => String::new(),
-        (true, false) => format!(" (the first {most} are shown)"),
-        (true, true) => format!(" (the first {most} are shown); is this a tools file?"),
-    };
-    Failure::Broken(format!(
-        "{name} has {mistakes}, so its tools are not known{shown}"
-    ))
-}
-
-/// Shows a mistake in the line where it stands.
-pub(crate) fn show(
-    name: &str,
-    text: &str,
-    message: &str,
-    span: Range<usize>,
-    position: (usize, usize),
-) {
-    let remark = Remark {
-        severity: Severity::Error,
-        code: None,
-        message,
-        help: None,
-        note: None,
-        span,
-        position,
-    };
-    let excerpt = Excerpts::new(true).render(name, text, &remark);
-    say(format_args!("{excerpt}\n\n"));
 }

@@ -53,7 +53,7 @@ pub use secret::{
 };
 pub use settings::{
     Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MOST_REPAIR_ROUNDS, Mcp,
-    McpServer, Model, Reasoning, Rule, Settings, Syntax, Verdict, WithoutCall, read_models,
-    read_settings, reference, schema, untrusted, variables,
+    McpServer, Model, Reasoning, Settings, Syntax, WithoutCall, read_models, read_settings,
+    reference, schema, untrusted, variables,
 };
 pub use values::{AsText, OneOrMore, Size, Time, TimeOrZero};

@@ -16,7 +16,6 @@ mod reference;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use plaincall_call::Effect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +27,8 @@ pub use paths::FilePath;
 pub use reference::{reference, schema, variables};
 
 use crate::secret::hide_arguments;
-use crate::{Address, OneOrMore, Secret, Time};
+use crate::tools::RuleTable;
+use crate::{Address, Secret, Time};
 
 /// The settings. What serde writes of them is for people to see: it holds no secret.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -69,7 +69,7 @@ pub struct Settings {
     /// Rules of a project's file that deny come before your own, and its other rules behind them: it can forbid, and cannot
     /// lift what you forbid. Rules in a tools file hold for the tools of that file alone, and come last. The table `[run]`
     /// of such a file holds for all tools if the file is the first that is named.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<RuleTable>,
 }
 
 /// The built-in tools.
@@ -193,41 +193,4 @@ pub enum WithoutCall {
     Ask,
     /// The model has forgotten to call: it is reminded that only a tool that finishes ends the work.
     Remind,
-}
-
-/// What may happen to calls of some tools.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Rule {
-    /// The names of the tools it is about, one or several. `*` stands for any characters.
-    pub tools: OneOrMore,
-
-    /// The effect that the tool must have.
-    pub effect: Option<Effect>,
-
-    /// What the arguments must be: a pattern for each, by its name or JSON Pointer. `*` stands for any characters but
-    /// `/`, `**` for any characters. A path is relative to `builtin.directory`. A command is compared word by word, and a last
-    /// word `*` stands for any further words: `rm *` denies `rm -rf a/b` and `true; rm x`. A rule that denies a command is a
-    /// convenience and no security boundary; one that allows, such as `git log *`, fits one simple command only, and
-    /// all that this program runs itself.
-    #[serde(default)]
-    pub arguments: BTreeMap<String, String>,
-
-    /// What it says.
-    pub verdict: Verdict,
-
-    /// Why not, in words for the model, for a rule that denies.
-    pub reason: Option<String>,
-}
-
-/// What a rule says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// The call runs.
-    Allow,
-    /// You are asked.
-    Ask,
-    /// The call does not run.
-    Deny,
 }

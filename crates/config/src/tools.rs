@@ -1,12 +1,14 @@
 //! `tools.toml`: tools that are commands, the table `[run]`, and rules.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use indexmap::IndexMap;
 use plaincall_call::{Effect, Unclosed};
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::values::{OneOrMore, Size, Time, TimeOrZero};
@@ -139,30 +141,36 @@ pub enum Echoes {
 }
 
 /// A table `[[rules]]`: whether calls may run.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RuleTable {
-    /// Patterns of the names of its tools.
+    /// The names of the tools it is about, one or several. `*` stands for any characters.
     pub tools: OneOrMore,
     /// The effect that the tool must have.
     #[serde(default)]
     pub effect: Option<Effect>,
-    /// A pattern for each argument, by its name or JSON Pointer.
+    /// What the arguments must be: a pattern for each, by its name or JSON Pointer. `*` stands for any characters but
+    /// `/`, `**` for any characters. A path is relative to `builtin.directory`. A command is compared word by word, and a last
+    /// word `*` stands for any further words: `rm *` denies `rm -rf a/b` and `true; rm x`. A rule that denies a command is a
+    /// convenience and no security boundary; one that allows, such as `git log *`, fits one simple command only, and
+    /// all that this program runs itself.
     #[serde(default)]
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub arguments: Option<IndexMap<String, String>>,
     /// What it decides.
     pub verdict: Verdict,
-    /// Why not, for the model.
+    /// Why not, in words for the model, for a rule that denies.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
 /// What a rule decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The call runs.
     Allow,
-    /// A person is asked.
+    /// You are asked.
     Ask,
     /// The call does not run.
     Deny,

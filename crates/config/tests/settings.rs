@@ -40,7 +40,7 @@ fn what_each_key_of_a_model_sets() {
         ..none()
     };
     let markers =
-        |open: &str, close: &str| Some(Reasoning(Some([open.to_owned(), close.to_owned()])));
+        |open: &str, close: &str| Some(Reasoning::Between([open.to_owned(), close.to_owned()]));
     let unclosed = |unclosed| Model {
         unclosed: Some(unclosed),
         ..none()
@@ -87,7 +87,7 @@ fn what_each_key_of_a_model_sets() {
             none(),
             "reasoning = false",
             Model {
-                reasoning: Some(Reasoning(None)),
+                reasoning: Some(Reasoning::Is(false)),
                 ..none()
             },
         ),
@@ -178,17 +178,12 @@ fn problems_of_models() {
         (
             "[models.a]\nreasoning = ['<t>']",
             (2, 13),
-            "a list of two texts or false",
+            "a list of two texts, or true or false",
         ),
         (
             "[models.a]\nreasoning = '<t>'",
             (2, 13),
-            "a list of two texts or false",
-        ),
-        (
-            "[models.a]\nreasoning = true",
-            (2, 13),
-            "a list of two texts or false",
+            "a list of two texts, or true or false",
         ),
         (
             "[models.a]\nreasoning = false\nin_reasoning = true",

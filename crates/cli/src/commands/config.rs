@@ -1,14 +1,18 @@
 //! `plaincall config`: the settings, and where each comes from.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use plaincall_config::{Node, Origin, child, dotted, schema};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::environment::Environment;
 use crate::options::FileOptions;
 use crate::output::Output;
 use crate::settings::{Configuration, distrust, trust};
 use crate::status::{Failure, Outcome, Status};
+use crate::terminal::palette::{DIM, PLAIN};
 use crate::visible::harmless;
 
 /// Show the configuration that `ask` and `chat` have here, and where each value comes from.
@@ -28,7 +32,7 @@ use crate::visible::harmless;
 /// Exit status: 0; 2 if a file has mistakes, or for wrong usage; 1 if something cannot be read or written.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigOptions {
-    /// Print one JSON object: `files`, and `values`, each with `path`, `value` and `from`.
+    /// Print one JSON object: `files`, and `values`, each with `path`, `value`, `from` and `origin`.
     #[arg(long)]
     json: bool,
 
@@ -78,7 +82,7 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
     }
     let shown = Shown::of(&configuration);
     if options.json {
-        output.json_line(&shown.as_json())?;
+        output.json_line(&shown)?;
     } else {
         shown.print(output)?;
     }
@@ -94,47 +98,52 @@ pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
 }
 
 /// All that is shown.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Shown {
-    /// The files: for programs, and in words.
-    files: Vec<(Value, String)>,
-    /// The values, each with its key, its layer and its origin in that.
-    values: Vec<(String, Value, &'static str, Origin)>,
+    files: Vec<ShownFile>,
+    values: Vec<ShownValue>,
+}
+
+/// A file of the configuration.
+#[derive(Serialize)]
+struct ShownFile {
+    from: &'static str,
+    file: PathBuf,
+    /// Whether it counts.
+    state: String,
+}
+
+/// A value, without secrets.
+#[derive(Serialize)]
+struct ShownValue {
+    path: String,
+    value: Value,
+    /// Its layer.
+    from: &'static str,
+    /// What set it there.
+    origin: String,
 }
 
 impl Shown {
     fn of(configuration: &Configuration) -> Self {
         let mut shown = Self::default();
-        if let Some(path) = &configuration.user_file {
-            let exists = path.exists();
-            let state = if exists { "" } else { " (not there)" };
-            shown.files.push((
-                json!({"from": "user", "file": path, "exists": exists}),
-                format!("user: {}{state}", path.display()),
-            ));
+        if let Some(file) = configuration.user_file.clone() {
+            let state = if file.exists() { "read" } else { "not there" }.to_owned();
+            let from = "user";
+            shown.files.push(ShownFile { from, file, state });
         }
         if let Some(project) = &configuration.project {
-            let problem = project.flaw.as_ref().map(|flaw| flaw.sentence.as_str());
-            let left_out = &project.left_out;
-            let state = match (problem, project.is_trusted, left_out.is_empty()) {
-                (Some(problem), ..) => format!("nothing of it counts: it {problem}"),
-                (None, true, _) => "trusted".to_owned(),
-                (None, false, true) => "not trusted".to_owned(),
-                (None, false, false) => format!(
-                    "not trusted, so this does not count: {}; `plaincall config --trust` shows it and asks whether to trust it",
-                    left_out.join(", ")
+            let left_out = project.left_out.join(", ");
+            let state = match &project.flaw {
+                Some(flaw) => format!("nothing of it counts: it {}", flaw.sentence),
+                None if project.is_trusted => "trusted".to_owned(),
+                None if left_out.is_empty() => "not trusted".to_owned(),
+                None => format!(
+                    "not trusted, so this does not count: {left_out}; `plaincall config --trust` shows it and asks whether to trust it"
                 ),
             };
-            shown.files.push((
-                json!({
-                    "from": "project",
-                    "file": project.path,
-                    "trusted": project.is_trusted,
-                    "left_out": left_out,
-                    "problem": problem,
-                }),
-                format!("project: {} ({state})", project.name),
-            ));
+            let (from, file) = ("project", project.path.clone());
+            shown.files.push(ShownFile { from, file, state });
         }
         // Serialized settings hold no secret.
         if let Ok(settings) = serde_json::to_value(&configuration.settings) {
@@ -174,57 +183,43 @@ impl Shown {
                     Origin::Variable(_) => "environment",
                     Origin::Option(_) => "options",
                 };
-                let (path, origin) = (dotted(pointer), node.origin.clone());
-                self.values.push((path, value.clone(), from, origin));
+                let origin = match &node.origin {
+                    Origin::File { line, .. } => format!("{from}, line {line}"),
+                    Origin::Default => from.to_owned(),
+                    origin => origin.to_string(),
+                };
+                let (path, value) = (dotted(pointer), value.clone());
+                self.values.push(ShownValue {
+                    path,
+                    value,
+                    from,
+                    origin,
+                });
             }
         }
     }
 
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
-        for (_, line) in &self.files {
-            output.text(format_args!("# {}\n", harmless(line)))?;
+        for ShownFile { from, file, state } in &self.files {
+            let line = format!("# {from}: {} ({state})", file.display());
+            output.text(format_args!("{}\n", harmless(&line)))?;
         }
         output.text(format_args!("\n"))?;
-        let lines = self.values.iter().map(|(path, value, from, origin)| {
-            let value = toml::Value::try_from(value)
-                .map_or_else(|_| value.to_string(), |it| it.to_string());
-            let origin = match origin {
-                Origin::File { line, .. } => format!("{from}, line {line}"),
-                Origin::Default => (*from).to_owned(),
-                origin => origin.to_string(),
-            };
-            (harmless(&format!("{path} = {value}")), origin)
+        let lines = self.values.iter().map(|shown| {
+            let value = toml::Value::try_from(&shown.value);
+            let value = value.map_or_else(|_| shown.value.to_string(), |value| value.to_string());
+            (
+                harmless(&format!("{} = {value}", shown.path)),
+                &shown.origin,
+            )
         });
-        let lines: Vec<(String, String)> = lines.collect();
+        let lines: Vec<(String, &String)> = lines.collect();
         let width = lines.iter().map(|(line, _)| line.chars().count());
         let width = width.filter(|width| *width <= 60).max().unwrap_or(0);
-        let dim = crate::terminal::palette::DIM;
-        let dim = if output.has_color {
-            dim
-        } else {
-            anstyle::Style::new()
-        };
+        let dim = if output.has_color { DIM } else { PLAIN };
         for (line, origin) in lines {
             output.text(format_args!("{line:width$}  {dim}# {origin}{dim:#}\n"))?;
         }
         Ok(())
-    }
-
-    fn as_json(&self) -> Value {
-        let files = self.files.iter().map(|(file, _)| file.clone());
-        let values = self.values.iter().map(|(path, value, from, origin)| {
-            let mut shown = Map::new();
-            shown.insert("path".to_owned(), path.as_str().into());
-            shown.insert("value".to_owned(), value.clone());
-            shown.insert("from".to_owned(), (*from).into());
-            match origin {
-                Origin::File { line, .. } => shown.insert("line".to_owned(), (*line).into()),
-                Origin::Variable(name) => shown.insert("variable".to_owned(), (**name).into()),
-                Origin::Option(name) => shown.insert("option".to_owned(), (**name).into()),
-                Origin::Default => None,
-            };
-            Value::Object(shown)
-        });
-        json!({"files": files.collect::<Vec<_>>(), "values": values.collect::<Vec<_>>()})
     }
 }

@@ -20,6 +20,7 @@ use crate::output::Output;
 use crate::runtime::{LAST_TASKS, block_on};
 use crate::status::{Failure, Outcome, Status, complain, end_at_signals, remark};
 use crate::terminal::interrupts::{Interrupts, until_interrupted};
+use crate::terminal::problems;
 use crate::tools_file;
 use crate::visible::harmless;
 
@@ -268,7 +269,7 @@ pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, 
 pub(crate) fn show_mistakes(name: &str, text: &str, error: &McpConfigError) {
     for mistake in &error.mistakes {
         let position = (mistake.line, mistake.column);
-        tools_file::show(name, text, &mistake.message, mistake.span.clone(), position);
+        problems::show_one(name, text, &mistake.message, mistake.span.clone(), position);
     }
 }
 

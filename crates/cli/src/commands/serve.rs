@@ -1,5 +1,6 @@
 //! `plaincall serve`: the gateway.
 
+mod limits;
 mod log;
 mod open_files;
 mod options;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use plaincall_config::{self as config, Model, Reasoning, read_models};
 use plaincall_gateway::{
     ArgumentMode, Gateway, GatewayConfig, Markers, ModelSettings, ReasoningSpan, Replay, Secret,
-    ServerLimits, Timeouts, Upstream,
+    Upstream,
 };
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -44,7 +45,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         .check_address(options.listen)
         .map_err(|error| Failure::Usage(format!("{error}; `--open` does it all the same")))?;
     let gateway = Gateway::new(config).map_err(|error| Failure::Usage(error.to_string()))?;
-    let few_files = open_files::raise(options.max_requests);
+    let few_files = open_files::raise(options.limits.max_requests);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -70,7 +71,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
                 "--log-contents: the log holds what users, models and tools say; whoever can read it can read all of that",
             );
         }
-        serve_until_told(gateway, listener, interrupts, options.drain_delay.0).await
+        serve_until_told(gateway, listener, interrupts, options.times.drain_delay.0).await
     });
     // Requests that are cut have their lines too.
     runtime.shutdown_timeout(LAST_LINES);
@@ -171,7 +172,7 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     if let Some(file) = &options.models {
         let (name, text) = tools_file::read(file)?;
         let models = read_models(&name, &text, &all).map_err(|error| {
-            let count = problems::show(&text, &error);
+            let count = problems::show(&name, &text, &error);
             Failure::Broken(format!("{name} has {count}, so nothing is served"))
         })?;
         let settings = models
@@ -184,47 +185,20 @@ fn config(options: &ServeOptions, environment: &Environment) -> Result<GatewayCo
     config.other_models = settings(&all);
     config.origins.clone_from(&options.cors);
     config.reports_contents = options.log_contents;
-    config.limits = limits(options);
-    config.retries.most = options.retries;
-    config.retries.longest_wait = options.retry_wait.0;
-    config.timeouts = timeouts(options);
+    config.limits = options.limits.limits();
+    config.retries.most = options.limits.retries;
+    config.retries.longest_wait = options.times.retry_wait.0;
+    config.timeouts = options.times.timeouts();
     Ok(config)
-}
-
-fn limits(options: &ServeOptions) -> ServerLimits {
-    let connections = options.max_connections;
-    let connections = connections.unwrap_or(options.max_requests.saturating_mul(2));
-    let mut limits = ServerLimits::default();
-    limits.body = options.max_body.0;
-    limits.concurrent = usize::try_from(options.max_requests).unwrap_or(usize::MAX);
-    limits.connections = usize::try_from(connections).unwrap_or(usize::MAX);
-    limits.bodies = options.max_bodies.0;
-    limits.answer = options.max_answer.0;
-    limits
-}
-
-fn timeouts(options: &ServeOptions) -> Timeouts {
-    let mut timeouts = Timeouts::default();
-    timeouts.connection_idle = options.connection_idle_timeout.0;
-    timeouts.body = options.body_timeout.0;
-    timeouts.connect = options.connect_timeout.0;
-    timeouts.first_byte = options.first_byte_timeout.0;
-    timeouts.idle = options.idle_timeout.0;
-    timeouts.keep_alive = options.keep_alive.0;
-    timeouts.drain = options.drain_timeout.0;
-    timeouts
 }
 
 /// The options about models: what holds for all.
 fn all_models(options: &ServeOptions) -> Result<Model, Failure> {
-    let markers = options.reasoning.clone().map(TryInto::try_into);
-    let reasoning = match markers {
-        _ if options.no_reasoning => Some(Reasoning(None)),
-        Some(Ok(markers)) => Some(Reasoning(Some(markers))),
-        _ => None,
-    };
+    let markers = options.reasoning.clone();
+    let markers = markers.and_then(|markers| Some(Reasoning::Between(markers.try_into().ok()?)));
+    let reasoning = options.no_reasoning.then_some(Reasoning::Is(false));
     options.teaching.over(&Model {
-        reasoning,
+        reasoning: reasoning.or(markers),
         in_reasoning: Some(options.in_reasoning),
         unclosed: Some(options.unclosed.unclosed()),
         arguments: Some(options.arguments),

@@ -4,10 +4,11 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use plaincall::call::{did_you_mean, nearest_name};
-use plaincall::{Pattern, Policy, Rule, Rules, Tool, Toolbox, Verdict};
+use plaincall::{Pattern, Policy, Rule, Rules, Tool, Toolbox};
 use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
 use plaincall_agent::{AgentLimits, WithoutCall};
+use plaincall_config::tools::{self, RuleTable};
 use plaincall_config::{self as config, FilePath, Model, child, dotted};
 use serde_json::{Value, json};
 
@@ -276,23 +277,21 @@ fn own_rules(tools: &Tools) -> impl Iterator<Item = Rule> {
     })
 }
 
-fn rule(entry: &config::Rule) -> Rule {
-    let patterns = entry.tools.0.iter();
-    let arguments = entry.arguments.iter();
-    Rule {
-        tools: patterns.map(|text| Pattern::new(text.as_str())).collect(),
-        effect: entry.effect,
-        arguments: arguments
-            .map(|(pointer, pattern)| (pointer.clone(), Pattern::new(pattern.as_str())))
-            .collect(),
-        verdict: match entry.verdict {
-            config::Verdict::Allow => Verdict::Allow,
-            config::Verdict::Ask => Verdict::Ask,
-            config::Verdict::Deny => Verdict::Deny {
-                reason: entry.reason.clone().unwrap_or_default(),
-            },
+fn rule(table: &RuleTable) -> Rule {
+    let names = table.tools.0.iter().map(String::as_str);
+    let rule = match table.verdict {
+        tools::Verdict::Allow => Rule::allow(names),
+        tools::Verdict::Ask => Rule::ask(names),
+        tools::Verdict::Deny => Rule::deny(names, table.reason.as_deref().unwrap_or_default()),
+    };
+    let arguments = table.arguments.iter().flatten();
+    arguments.fold(
+        Rule {
+            effect: table.effect,
+            ..rule
         },
-    }
+        |rule, (pointer, pattern)| rule.argument(pointer, pattern.as_str()),
+    )
 }
 
 fn unknown_builtin(name: &str) -> Failure {

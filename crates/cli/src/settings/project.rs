@@ -35,7 +35,7 @@ pub(crate) struct Project {
     /// All paths in it.
     paths: Vec<PathBuf>,
     /// The texts of the named files, the very ones that are trusted; none if they are not.
-    texts: Texts,
+    pub(super) texts: Texts,
     /// What of it does not count, since it is not trusted.
     pub(crate) left_out: Vec<String>,
     /// Why nothing of it counts.
@@ -85,7 +85,7 @@ impl Project {
             let place = Some((project.folder(), home));
             read_settings(&project.name, &project.text, place).map_err(|error| {
                 let count = if shows_mistakes || trusted.is_some() {
-                    problems::show(&project.text, &error)
+                    problems::show(&project.name, &project.text, &error)
                 } else {
                     problems::count(&error)
                 };
@@ -153,12 +153,7 @@ impl Project {
             texts::stays_in(path, self.folder())
                 .map_err(|reason| format!("{} cannot be used: {reason}", path.display()))?;
         }
-        Texts::read(&self.named, self.folder())
-    }
-
-    /// The text of a file that it names, if it is trusted.
-    pub(super) fn trusted_text(&self, path: &Path) -> Option<&[u8]> {
-        self.texts.get(path)
+        texts::read_all(&self.named, self.folder())
     }
 
     /// The warning if something of it does not count.

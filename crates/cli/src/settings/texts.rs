@@ -15,42 +15,32 @@ const LONGEST: u64 = 1 << 20;
 const LONGEST_TOGETHER: usize = 16 << 20;
 
 /// The texts of files, by their paths.
-#[derive(Debug, Default)]
-pub(crate) struct Texts(BTreeMap<PathBuf, Vec<u8>>);
+pub(super) type Texts = BTreeMap<PathBuf, Vec<u8>>;
 
-impl Texts {
-    /// Reads these files of a project.
-    ///
-    /// # Errors
-    /// Which of them cannot be used, and why.
-    pub(super) fn read(paths: &[PathBuf], folder: &Path) -> Result<Self, String> {
-        let mut texts = BTreeMap::new();
-        let mut together = 0;
-        for path in paths {
-            let refused = |reason: &str| format!("{} cannot be used: {reason}", path.display());
-            stays_in(path, folder).map_err(|reason| refused(&reason))?;
-            let (bytes, _) = read(path).map_err(|reason| refused(&reason))?;
-            together += bytes.len();
-            if together > LONGEST_TOGETHER {
+/// Reads these files of a project.
+///
+/// # Errors
+/// Which of them cannot be used, and why.
+pub(super) fn read_all(paths: &[PathBuf], folder: &Path) -> Result<Texts, String> {
+    let mut texts = Texts::new();
+    let mut total = 0;
+    for path in paths {
+        let bytes = stays_in(path, folder).and_then(|()| Ok(read(path)?.0));
+        let bytes = bytes.and_then(|bytes| {
+            total += bytes.len();
+            if total > LONGEST_TOGETHER {
                 let most = LONGEST_TOGETHER >> 20;
-                return Err(refused(&format!(
+                return Err(format!(
                     "with it the files that the project names have more than {most} MiB"
-                )));
+                ));
             }
-            texts.insert(path.clone(), bytes);
-        }
-        Ok(Self(texts))
+            Ok(bytes)
+        });
+        let bytes =
+            bytes.map_err(|reason| format!("{} cannot be used: {reason}", path.display()))?;
+        texts.insert(path.clone(), bytes);
     }
-
-    /// The text of this file, if it is one of them.
-    pub(super) fn get(&self, path: &Path) -> Option<&[u8]> {
-        self.0.get(path).map(Vec::as_slice)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Path, &[u8])> {
-        let pairs = self.0.iter();
-        pairs.map(|(path, bytes)| (path.as_path(), bytes.as_slice()))
-    }
+    Ok(texts)
 }
 
 /// Whether a path of a project stays in it, behind all links.

@@ -36,11 +36,17 @@ fn sha256<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> String {
     hex
 }
 
+/// The project's file and those that it names.
+fn files<'f>(project: &'f Project, named: &'f Texts) -> impl Iterator<Item = (&'f Path, &'f [u8])> {
+    let named = named
+        .iter()
+        .map(|(path, text)| (path.as_path(), text.as_slice()));
+    std::iter::once((project.path.as_path(), project.text.as_bytes())).chain(named)
+}
+
 /// The fingerprint of these texts. Their paths are part of it, as seen from the folder of the project's file.
 pub(super) fn fingerprint(project: &Project, named: &Texts) -> String {
-    let own = (project.path.as_path(), project.text.as_bytes());
-    let files = std::iter::once(own).chain(named.iter());
-    sha256(files.flat_map(|(path, text)| {
+    sha256(files(project, named).flat_map(|(path, text)| {
         let path = path.strip_prefix(project.folder()).unwrap_or(path);
         [path.as_os_str().as_bytes(), text]
     }))
@@ -140,8 +146,7 @@ fn place(configuration: &Configuration) -> Result<(&Project, &Path), Failure> {
 }
 
 fn show(project: &Project, texts: &Texts, output: &mut Output) -> Result<(), Failure> {
-    let own = (project.path.as_path(), project.text.as_bytes());
-    for (path, text) in std::iter::once(own).chain(texts.iter()) {
+    for (path, text) in files(project, texts) {
         let text = String::from_utf8_lossy(text);
         let text = if project.prose.as_deref() == Some(path) {
             redacted_prose(&text, not_shown)

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::model::Model;
+use super::Settings;
+use super::model::{Model, SERVED};
 use super::model_name::PROVIDERS;
 use super::paths::is_below;
-use super::{Rule, Settings, Verdict};
 use crate::node::last_key;
+use crate::tools::{RuleTable, Verdict};
 use crate::{Document, FileError, Node, Place, Problem, child};
 
 /// Servers that have the API of `OpenAI`.
@@ -42,6 +43,16 @@ pub fn read_settings(
     }
     for (place, message) in problems {
         document.problem(&place, message);
+    }
+    for name in document.keys("/models") {
+        let pointer = child("/models", &name);
+        for key in document.keys(&pointer) {
+            if SERVED.contains(&key.as_str()) {
+                let message =
+                    format!("`{key}` is for the models of `plaincall serve --models FILE`");
+                document.problem(&Place::key(child(&pointer, &key)), message);
+            }
+        }
     }
     let layer = document.root().clone();
     document.finish(layer).map_err(|mut error| {
@@ -179,16 +190,15 @@ fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {
         let message = "`temperature` must be a number from 0 to 2";
         return Some(("temperature", message.to_owned()));
     }
-    let served = model.serving_keys().next();
-    if let Some(key) = served {
-        let message = format!("`{key}` is for the models of `plaincall serve --models FILE`");
-        return Some((key, message));
-    }
     model.teaching_problem()
 }
 
-fn rule(rule: &Rule) -> Option<(&'static str, String)> {
-    let patterns = rule.tools.0.iter().chain(rule.arguments.values());
+fn rule(rule: &RuleTable) -> Option<(&'static str, String)> {
+    let patterns = rule
+        .tools
+        .0
+        .iter()
+        .chain(rule.arguments.iter().flat_map(|all| all.values()));
     if patterns
         .into_iter()
         .any(|pattern| pattern.len() > LONGEST_PATTERN)
@@ -212,7 +222,11 @@ fn rule(rule: &Rule) -> Option<(&'static str, String)> {
                 let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
                 pointer.split('/').any(str::is_empty)
             };
-            let pointer = rule.arguments.keys().find(is_empty)?;
+            let pointer = rule
+                .arguments
+                .iter()
+                .flat_map(|all| all.keys())
+                .find(is_empty)?;
             let message = format!("`{pointer}` leads to no argument: it has an empty part");
             Some(("arguments", message))
         }

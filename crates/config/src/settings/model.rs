@@ -1,14 +1,13 @@
 //! Models: where they are, how they are taught, and where their keys come from. One description for `ask`, `chat`, `probe`
 //! and `serve`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use plaincall_call::Unclosed;
 use plaincall_syntax::Dialect;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::FilePath;
@@ -17,6 +16,21 @@ use crate::{Document, FileError, Place, child};
 
 /// More rounds of repair than this help no model.
 pub const MOST_REPAIR_ROUNDS: u32 = 20;
+
+/// The keys that `plaincall serve` alone has a use for.
+pub(super) const SERVED: [&str; 3] = ["arguments", "repair_rounds", "developer_role"];
+/// The keys that it has no use for.
+const NOT_SERVED: [&str; 9] = [
+    "url",
+    "replay",
+    "kind",
+    "model",
+    "key_env",
+    "key_file",
+    "temperature",
+    "max_tokens",
+    "extra",
+];
 
 /// A model: where it is, and how to talk to it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -130,52 +144,15 @@ pub enum Arguments {
     Stream,
 }
 
-/// The markers around reasoning; `None` if there is none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reasoning(pub Option<[String; 2]>);
-
-impl JsonSchema for Reasoning {
-    fn schema_name() -> Cow<'static, str> {
-        "Reasoning".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [
-                { "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 },
-                { "const": false }
-            ]
-        })
-    }
-}
-
-impl Serialize for Reasoning {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0 {
-            Some(markers) => markers.serialize(serializer),
-            None => serializer.serialize_bool(false),
-        }
-    }
-}
-
-impl<'d> Deserialize<'d> for Reasoning {
-    fn deserialize<D: Deserializer<'d>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Markers([String; 2]),
-            IsThere(bool),
-        }
-        match Written::deserialize(deserializer) {
-            Ok(Written::Markers(markers)) => Ok(Self(Some(markers))),
-            Ok(Written::IsThere(false)) => Ok(Self(None)),
-            _ => Err(de::Error::custom("a list of two texts or false")),
-        }
-    }
+/// The reasoning of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged, expecting = "a list of two texts, or true or false")]
+#[schemars(inline)]
+pub enum Reasoning {
+    /// It is between these markers.
+    Between([String; 2]),
+    /// Whether it is between the usual markers, or there is none.
+    Is(bool),
 }
 
 impl Model {
@@ -200,8 +177,9 @@ impl Model {
     /// The markers of its reasoning.
     pub fn reasoning(&self) -> Option<[String; 2]> {
         match &self.reasoning {
-            Some(Reasoning(markers)) => markers.clone(),
-            None => Some(Dialect::THINK.map(str::to_owned)),
+            Some(Reasoning::Between(markers)) => Some(markers.clone()),
+            Some(Reasoning::Is(false)) => None,
+            Some(Reasoning::Is(true)) | None => Some(Dialect::THINK.map(str::to_owned)),
         }
     }
 
@@ -255,35 +233,14 @@ impl Model {
         is_too_much.then_some(("repair_rounds", message))
     }
 
-    /// The keys that are set of those that `plaincall serve` alone has a use for.
-    pub(super) fn serving_keys(&self) -> impl Iterator<Item = &'static str> {
-        set([
-            ("arguments", self.arguments.is_some()),
-            ("repair_rounds", self.repair_rounds.is_some()),
-            ("developer_role", self.developer_role.is_some()),
-        ])
-    }
-
-    /// The keys that are set of those that `plaincall serve` has no use for.
-    fn place_keys(&self) -> impl Iterator<Item = &'static str> {
-        set([
-            ("url", self.url.is_some()),
-            ("replay", self.replay.is_some()),
-            ("kind", self.kind.is_some()),
-            ("model", self.model.is_some()),
-            ("key_env", self.key_env.is_some()),
-            ("key_file", self.key_file.is_some()),
-            ("temperature", self.temperature.is_some()),
-            ("max_tokens", self.max_tokens.is_some()),
-            ("extra", !self.extra.is_empty()),
-        ])
-    }
-
     /// How it is taught, and nothing else, with all defaults.
     pub fn teaching(&self) -> Self {
         Self {
             syntax: Some(self.syntax.unwrap_or_default()),
-            reasoning: Some(Reasoning(self.reasoning())),
+            reasoning: Some(
+                self.reasoning()
+                    .map_or(Reasoning::Is(false), Reasoning::Between),
+            ),
             in_reasoning: Some(self.in_reasoning == Some(true)),
             keyed: Some(self.keyed == Some(true)),
             start_prefix: self.start_prefix.clone(),
@@ -328,11 +285,6 @@ impl Model {
     }
 }
 
-fn set<const N: usize>(keys: [(&'static str, bool); N]) -> impl Iterator<Item = &'static str> {
-    keys.into_iter()
-        .filter_map(|(key, is_set)| is_set.then_some(key))
-}
-
 /// Reads a file of `plaincall serve --models`: tables `[models.NAME]`, each over what holds for all models.
 ///
 /// # Errors
@@ -351,11 +303,12 @@ pub fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, M
         let Some(own) = document.read::<Model>(&pointer) else {
             continue;
         };
-        for key in own.place_keys() {
+        let keys = document.keys(&pointer).into_iter();
+        for key in keys.filter(|key| NOT_SERVED.contains(&key.as_str())) {
             let message = format!(
                 "`{key}` is not for `plaincall serve`, whose `--upstream` says where all models are"
             );
-            document.problem(&Place::key(child(&pointer, key)), message);
+            document.problem(&Place::key(child(&pointer, &key)), message);
         }
         let model = own.over(all);
         if let Some((key, message)) = model.teaching_problem().or_else(|| model.serving_problem()) {

@@ -15,29 +15,14 @@ const USUAL_KEYS: [(&str, &str); 2] = [
     ("api.openai.com", "OPENAI_API_KEY"),
     ("api.anthropic.com", "ANTHROPIC_API_KEY"),
 ];
-/// How the names of models begin that are not Ollama's, and those of Ollama's that look like them; the first that fits counts.
-const FAMILIES: [(&str, &[&str]); 4] = [
-    ("anthropic", &["claude"]),
-    ("ollama", &["gpt-oss"]),
-    ("openai", &["gpt-", "chatgpt", "o1", "o3", "o4"]),
+/// How the names of models begin, by their providers; the first that fits counts.
+const FAMILIES: [(&str, &str); 4] = [
+    ("anthropic", "claude"),
+    ("ollama", "gpt-oss"),
+    ("openai", "gpt- chatgpt o1 o3 o4"),
     (
         "ollama",
-        &[
-            "codellama",
-            "command-r",
-            "deepseek",
-            "devstral",
-            "gemma",
-            "granite",
-            "llama",
-            "mistral",
-            "mixtral",
-            "olmo",
-            "phi",
-            "qwen",
-            "qwq",
-            "smollm",
-        ],
+        "codellama command-r deepseek devstral gemma granite llama mistral mixtral olmo phi qwen qwq smollm",
     ),
 ];
 
@@ -101,7 +86,7 @@ impl Model {
             return Some(format!("{near}:{id}"));
         }
         let small = name.to_ascii_lowercase();
-        let begins = |families: &&[&str]| families.iter().any(|family| small.starts_with(family));
+        let begins = |families: &str| families.split(' ').any(|family| small.starts_with(family));
         let (provider, _) = FAMILIES.iter().find(|(_, families)| begins(families))?;
         Some(format!("{provider}:{name}"))
     }

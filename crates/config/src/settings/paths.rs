@@ -1,32 +1,18 @@
 //! Paths in a file, which are relative to its folder.
 
-use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
 use crate::child;
 
 /// A path; an absolute one after [`Settings::resolve`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline, extend("format" = "path", "minLength" = 1))]
 pub struct FilePath(pub PathBuf);
-
-impl JsonSchema for FilePath {
-    fn schema_name() -> Cow<'static, str> {
-        "Path".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "format": "path", "minLength": 1 })
-    }
-}
 
 impl FilePath {
     /// The absolute path that is meant in a folder; `~` stands for the home.

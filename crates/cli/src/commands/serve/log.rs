@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use plaincall_gateway::{Counts, Observe, Report};
-use serde::{Serialize, Serializer};
-use serde_json::json;
+use plaincall_gateway::{Observe, Report};
+use serde_json::{Value, json};
 
 /// How many lines wait for who reads them. More are lost, and counted: a request never waits for its line.
 const WAITING: usize = 4096;
@@ -62,8 +61,8 @@ impl Log {
         }))
     }
 
-    fn add(&self, line: &impl Serialize) {
-        let line = serde_json::to_string(line).unwrap_or_default();
+    fn add(&self, line: &Value) {
+        let line = line.to_string();
         let len = line.len();
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let room = WAITING_BYTES.saturating_sub(self.waiting.bytes.load(Ordering::Relaxed));
@@ -94,7 +93,7 @@ impl Log {
 
 impl Observe for Log {
     fn ended(&self, report: &Report) {
-        self.add(&Line::new(report, SystemTime::now()));
+        self.add(&line(report, SystemTime::now()));
     }
 }
 
@@ -170,72 +169,35 @@ fn write_all(out: &mut impl Write, mut text: &[u8]) -> (usize, io::Result<()>) {
     (written, out.flush())
 }
 
-/// The line of a request.
-#[derive(Serialize)]
-struct Line<'r> {
-    time: f64,
-    request_id: &'r str,
-    path: &'r str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<usize>,
-    model: &'r str,
-    stream: bool,
-    translated: bool,
-    status: u16,
-    ms: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'r str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_type: Option<&'r str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    abandoned: Option<bool>,
-    #[serde(flatten)]
-    counts: Counted,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asked: Option<&'r [String]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    said: Option<&'r str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    given: Option<&'r str>,
-}
-
-/// What has been counted, less what has not happened.
-struct Counted(Counts);
-
-impl Serialize for Counted {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let happened = self.0.each().filter(|(.., count)| *count > 0);
-        serializer.collect_map(happened.map(|(name, _, count)| (name, count)))
+/// The line of a request: what is known of it, and the counts of what happened.
+fn line(report: &Report, now: SystemTime) -> Value {
+    let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+    let contents = report.contents.as_ref();
+    let given = contents.map(|contents| &contents.given);
+    let mut line = json!({
+        "time": seconds(now),
+        "request_id": report.request_id,
+        "path": report.path,
+        "key": report.key,
+        "model": report.model,
+        "stream": report.is_streamed,
+        "translated": report.is_translated,
+        "status": report.status,
+        "ms": milliseconds(report.time),
+        "first_ms": report.first_piece.map(milliseconds),
+        "error": report.error,
+        "error_type": report.error_type,
+        "abandoned": report.is_abandoned.then_some(true),
+        "asked": contents.map(|contents| &contents.asked),
+        "said": contents.map(|contents| &contents.said),
+        "given": given.filter(|given| !given.is_empty()),
+    });
+    if let Some(line) = line.as_object_mut() {
+        line.retain(|_, value| !value.is_null());
+        let happened = report.counts.each().filter(|(.., count)| *count > 0);
+        line.extend(happened.map(|(name, _, count)| (name.to_owned(), count.into())));
     }
-}
-
-impl<'r> Line<'r> {
-    fn new(report: &'r Report, now: SystemTime) -> Self {
-        let contents = report.contents.as_ref();
-        let given = contents.map(|contents| contents.given.as_str());
-        let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
-        Self {
-            time: seconds(now),
-            request_id: &report.request_id,
-            path: report.path,
-            key: report.key,
-            model: &report.model,
-            stream: report.is_streamed,
-            translated: report.is_translated,
-            status: report.status,
-            ms: milliseconds(report.time),
-            first_ms: report.first_piece.map(milliseconds),
-            error: report.error.as_deref(),
-            error_type: report.error_type,
-            abandoned: report.is_abandoned.then_some(true),
-            counts: Counted(report.counts),
-            asked: contents.map(|contents| contents.asked.as_slice()),
-            said: contents.map(|contents| contents.said.as_str()),
-            given: given.filter(|given| !given.is_empty()),
-        }
-    }
+    line
 }
 
 /// Seconds since 1970, with three digits behind the point.
@@ -254,17 +216,16 @@ mod tests {
 
     use super::{Log, WAITING, WAITING_BYTES};
 
-    /// Writes what it gets, but waits for a word before each piece.
-    struct Slow {
-        may_write: mpsc::Receiver<()>,
-        written: Arc<Mutex<Vec<u8>>>,
-    }
+    type Written = Arc<Mutex<Vec<u8>>>;
 
-    impl Write for Slow {
+    /// Writes as this does.
+    struct Out<F>(F, Written);
+
+    impl<F: FnMut(&[u8]) -> io::Result<usize>> Write for Out<F> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let _ = self.may_write.recv();
-            self.written.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
+            let count = self.0(bytes)?;
+            self.1.lock().unwrap().extend_from_slice(&bytes[..count]);
+            Ok(count)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -272,15 +233,21 @@ mod tests {
         }
     }
 
+    /// A log whose output waits until the sender is dropped.
+    fn slow() -> (Arc<Log>, mpsc::Sender<()>, Written) {
+        let (let_write, may_write) = mpsc::channel();
+        let written = Written::default();
+        let write = move |bytes: &[u8]| {
+            let _ = may_write.recv();
+            Ok(bytes.len())
+        };
+        let log = Log::to(Out(write, Arc::clone(&written)), |_| {}).unwrap();
+        (log, let_write, written)
+    }
+
     #[test]
     fn a_log_that_nobody_reads_holds_nothing_up() {
-        let (let_write, may_write) = mpsc::channel();
-        let written = Arc::new(Mutex::new(Vec::new()));
-        let out = Slow {
-            may_write,
-            written: Arc::clone(&written),
-        };
-        let log = Log::to(out, |_| {}).unwrap();
+        let (log, let_write, written) = slow();
         let many = 3 * WAITING;
         for number in 0..many {
             log.add(&json!(number));
@@ -303,14 +270,8 @@ mod tests {
 
     #[test]
     fn long_lines_wait_only_as_far_as_there_is_room() {
-        let (let_write, may_write) = mpsc::channel();
-        let written = Arc::new(Mutex::new(Vec::new()));
-        let out = Slow {
-            may_write,
-            written: Arc::clone(&written),
-        };
-        let log = Log::to(out, |_| {}).unwrap();
-        let quarter = "x".repeat(WAITING_BYTES / 4);
+        let (log, let_write, _) = slow();
+        let quarter = json!("x".repeat(WAITING_BYTES / 4));
         for _ in 0..20 {
             log.add(&quarter);
         }
@@ -322,47 +283,24 @@ mod tests {
         assert_eq!(log.waiting.bytes.load(Ordering::Relaxed), 0);
     }
 
-    /// Fails as often as it is said, after it has written this much.
-    struct Failing {
-        failures: usize,
-        before: usize,
-        tried: mpsc::Sender<()>,
-        written: Arc<Mutex<Vec<u8>>>,
-    }
-
-    impl Write for Failing {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let mut written = self.written.lock().unwrap();
-            if self.failures == 0 {
-                written.extend_from_slice(bytes);
-                return Ok(bytes.len());
-            }
-            if self.before > 0 {
-                let now = self.before.min(bytes.len());
-                self.before = 0;
-                written.extend_from_slice(&bytes[..now]);
-                return Ok(now);
-            }
-            self.failures -= 1;
-            let _ = self.tried.send(());
-            Err(io::Error::other("the disk is full"))
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn what_cannot_be_written_is_told_once_and_tried_again() {
-        let written = Arc::new(Mutex::new(Vec::new()));
+        let written = Written::default();
         let (tried, is_tried) = mpsc::channel();
-        let out = Failing {
-            failures: 2,
-            before: 3,
-            tried,
-            written: Arc::clone(&written),
+        let mut times = 0;
+        // It writes three bytes, fails twice, and then works.
+        let write = move |bytes: &[u8]| {
+            times += 1;
+            match times {
+                1 => Ok(3),
+                2 | 3 => {
+                    let _ = tried.send(());
+                    Err(io::Error::other("the disk is full"))
+                }
+                _ => Ok(bytes.len()),
+            }
         };
+        let out = Out(write, Arc::clone(&written));
         let (say, said) = mpsc::channel();
         let log = Log::to(out, move |words| say.send(words.to_owned()).unwrap()).unwrap();
         for number in 1..=2 {

@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use plaincall_config::{Arguments, MOST_REPAIR_ROUNDS, Size, Time, TimeOrZero};
+use plaincall_config::{Arguments, MOST_REPAIR_ROUNDS};
 
+use crate::commands::serve::limits::{LimitOptions, TimeOptions, from_to};
 use crate::options::{TeachingOptions, UnclosedChoice};
 
 /// Give native tool calls to clients of a model that only writes text.
@@ -118,7 +119,6 @@ pub(crate) struct ServeOptions {
     #[arg(
         long,
         value_name = "MODE",
-        value_enum,
         default_value = "checked",
         help_heading = "Model"
     )]
@@ -129,166 +129,24 @@ pub(crate) struct ServeOptions {
     #[arg(
         long,
         value_name = "CHOICE",
-        value_enum,
-        default_value_t = UnclosedChoice::Reject,
+        default_value = "reject",
         help_heading = "Model"
     )]
     pub(crate) unclosed: UnclosedChoice,
 
     /// How often the model is asked again, hidden from the client, before an invalid call is an error.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 2,
-        value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_REPAIR_ROUNDS)),
-        help_heading = "Model"
-    )]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = from_to(0, MOST_REPAIR_ROUNDS.into()), help_heading = "Model")]
     pub(crate) repair_rounds: u32,
 
     /// The model's server knows messages of the role `developer`; without it they go to it as `system`.
     #[arg(long, help_heading = "Model")]
     pub(crate) developer_role: bool,
 
-    /// The longest body of a request.
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "32MiB",
-        help_heading = "Limits"
-    )]
-    pub(crate) max_body: Size,
+    #[command(flatten)]
+    pub(crate) limits: LimitOptions,
 
-    /// The longest answer of the model's server that is not streamed.
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "64MiB",
-        help_heading = "Limits"
-    )]
-    pub(crate) max_answer: Size,
-
-    /// How many requests are answered at one time; more get the status 503.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 4096,
-        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-        help_heading = "Limits"
-    )]
-    pub(crate) max_requests: u32,
-
-    /// How many connections clients may have at one time; more are not accepted until one ends. Without it, two for each
-    /// request of `--max-requests`.
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=2_000_000),
-        help_heading = "Limits"
-    )]
-    pub(crate) max_connections: Option<u32>,
-
-    /// How long all bodies together may be that are still needed: until the model's server has them, or where a reply may
-    /// be repaired until its end. Further requests get the status 503.
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "1GiB",
-        help_heading = "Limits"
-    )]
-    pub(crate) max_bodies: Size,
-
-    /// How often a request is sent again that the model's server has not taken up: it could not be reached, or has
-    /// answered 429 or 503 and said when to come again.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 2,
-        value_parser = clap::value_parser!(u32).range(..=10),
-        help_heading = "Limits"
-    )]
-    pub(crate) retries: u32,
-
-    /// How long the model's server may ask to wait before a request is sent again; if it asks for more, the client hears
-    /// it.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "5s",
-        help_heading = "Times"
-    )]
-    pub(crate) retry_wait: TimeOrZero,
-
-    /// How long a connection is kept on which no other request comes.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "75s",
-        help_heading = "Times"
-    )]
-    pub(crate) connection_idle_timeout: Time,
-
-    /// How long the body of a request may take.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "60s",
-        help_heading = "Times"
-    )]
-    pub(crate) body_timeout: Time,
-
-    /// How long connecting to the model's server may take.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "10s",
-        help_heading = "Times"
-    )]
-    pub(crate) connect_timeout: Time,
-
-    /// How long the model's server may take until it begins to answer.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "10m",
-        help_heading = "Times"
-    )]
-    pub(crate) first_byte_timeout: Time,
-
-    /// How long it may be silent while it answers, and how long a client may take to read a piece.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "5m",
-        help_heading = "Times"
-    )]
-    pub(crate) idle_timeout: Time,
-
-    /// How long the client of a stream waits until it gets a comment, so that no one between takes it for dead.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "15s",
-        help_heading = "Times"
-    )]
-    pub(crate) keep_alive: Time,
-
-    /// How long after SIGTERM requests are still taken, while `/ready` says 503, so that those who send them can hear it.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "5s",
-        help_heading = "Times"
-    )]
-    pub(crate) drain_delay: TimeOrZero,
-
-    /// How long it then waits for requests that are being answered.
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "30s",
-        help_heading = "Times"
-    )]
-    pub(crate) drain_timeout: TimeOrZero,
+    #[command(flatten)]
+    pub(crate) times: TimeOptions,
 }
 
 /// An address to listen on. Names are not looked up: they may stand for several.
