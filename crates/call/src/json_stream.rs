@@ -3,9 +3,10 @@
 //! Results of writing are dropped: a text in memory takes whatever it is given.
 
 mod doubt;
-pub(crate) mod shape;
+mod shape;
 mod write;
 
+use std::borrow::Borrow;
 use std::fmt::{self, Write};
 use std::mem;
 
@@ -15,11 +16,12 @@ use crate::argument_error::quoted;
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::json_stream::doubt::Doubt;
-use crate::json_stream::shape::{EmojiBody, EmojiShape, Shape, placed};
+use crate::json_stream::shape::{EmojiBody, EmojiShape, placed};
 use crate::json_stream::write::{Rest, Written, write_escaped, write_key, write_node};
 use crate::limits::Limits;
 use crate::pointer::{PointerError, is_index, shown};
 use crate::schema::{ExpectedParts, ExpectedValue};
+use crate::tool::ToolSpec;
 use crate::tree::{ROOT, Tree};
 
 /// Turns the parser's events of one call into deltas of the JSON text of its arguments (`spec/json-stream.md`).
@@ -66,8 +68,8 @@ use crate::tree::{ROOT, Tree};
 /// # Ok::<(), plaincall_syntax::DialectError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct JsonStream<S> {
-    shape: S,
+pub struct JsonStream<T> {
+    tool: T,
     limits: Limits,
     stage: Stage,
     written: Written,
@@ -151,12 +153,11 @@ impl fmt::Display for NotClosed {
 
 impl std::error::Error for NotClosed {}
 
-impl<S: Shape> JsonStream<S> {
-    /// A stream for one call. The shape is what is known about its arguments: a [`ToolSpec`](crate::ToolSpec), or
-    /// [`UnknownShape`](crate::UnknownShape). The limits are those of the collector.
-    pub fn new(shape: S, limits: Limits) -> Self {
+impl<T: Borrow<ToolSpec>> JsonStream<T> {
+    /// A stream for one call of the tool. The limits are those of the collector.
+    pub fn new(tool: T, limits: Limits) -> Self {
         Self {
-            shape,
+            tool,
             limits,
             stage: Stage::Before,
             written: Written::default(),
@@ -261,7 +262,7 @@ impl<S: Shape> JsonStream<S> {
         let Some(raw_args) = header.raw_args() else {
             return Ok(());
         };
-        match self.shape.emoji(raw_args) {
+        match shape::emoji(self.tool.borrow(), raw_args) {
             EmojiShape::Whole => self.stage = Stage::Held,
             EmojiShape::Wrong => {
                 return Err(format!(
@@ -290,12 +291,13 @@ impl<S: Shape> JsonStream<S> {
         self.value_len = 0;
         self.pointer.clear();
         self.pointer.push_str(text);
-        let (pointer, way) = placed(text, self.limits.depth(), &self.shape).map_err(message)?;
+        let (pointer, way) =
+            placed(text, self.limits.depth(), self.tool.borrow()).map_err(message)?;
         let (_, known) = self.tree.locate(&pointer).map_err(message)?;
         self.tree.insert(&pointer, self.begun).map_err(message)?;
         self.value = OpenValue::Unwritten;
         let place: Vec<&str> = pointer.segments.iter().map(|segment| &**segment).collect();
-        let expected = self.shape.value(&place);
+        let expected = shape::value(self.tool.borrow(), &place);
         if expected == ExpectedValue::Nothing {
             return Err(nothing_at(text));
         }
@@ -458,7 +460,7 @@ impl<S: Shape> JsonStream<S> {
             OpenValue::String => out.push('"'),
             OpenValue::Waiting { text, place, .. } => {
                 let place: Vec<&str> = place.iter().map(|segment| &**segment).collect();
-                let Some(value) = self.shape.read(&place, &text) else {
+                let Some(value) = shape::read(self.tool.borrow(), &place, &text) else {
                     let found = quoted(&text);
                     let pointer = &self.pointer;
                     return Err(format!("`{pointer}`: found {found}, which does not fit"));

@@ -21,8 +21,7 @@ use serde_json::{Value, json};
 use crate::pointer::unescape;
 use crate::spec_error::SpecError;
 
-pub(crate) use expected::Expected;
-pub use expected::{ExpectedParts, ExpectedValue};
+pub(crate) use expected::{Expected, ExpectedParts, ExpectedValue};
 pub(crate) use kinds::Kinds;
 pub(crate) use place::{Place, SchemaReader};
 pub(crate) use spelling::Misfit;

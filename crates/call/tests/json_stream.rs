@@ -5,16 +5,14 @@
 mod random;
 mod streamed;
 
-use plaincall_call::{
-    Arguments, Collected, Collector, JsonStream, Limits, NotClosed, Shape, ToolSpec, UnknownShape,
-};
+use plaincall_call::{Arguments, Collected, Collector, JsonStream, Limits, NotClosed, ToolSpec};
 use plaincall_syntax::{Dialect, Parser, Syntax};
 
-use crate::json_stream::streamed::{Counted, emoji_tools, stream_all, tool};
+use crate::json_stream::streamed::{counted, emoji_tools, stream_all, tool, unknown};
 
 /// A block call in these chunks gives these deltas, empty ones left out; the last one, or the fault, is what closing
 /// gives.
-fn check(shape: &dyn Shape, tool: Option<&ToolSpec>, chunks: &[&str], expected: &[&str]) {
+fn check(shape: &ToolSpec, tool: Option<&ToolSpec>, chunks: &[&str], expected: &[&str]) {
     let mut text = vec!["!!!GADGET_START:A\n"];
     text.extend(chunks);
     text.push("!!!GADGET_END");
@@ -90,7 +88,7 @@ fn a_text_of_which_nothing_is_known_waits_until_it_must_be_a_string() {
         chunks.insert(0, "!!!ARG:x\n");
         let mut expected = expected.to_vec();
         expected.insert(0, r#"{"x":"#);
-        check(&UnknownShape, None, &chunks, &expected);
+        check(&unknown(), None, &chunks, &expected);
     }
 }
 
@@ -113,16 +111,19 @@ fn what_is_no_string_is_written_when_it_is_complete() {
 
 #[test]
 fn what_may_be_null_waits_for_that_alone() {
+    for (chunks, expected) in [
+        (&["nu", "ts\n"][..], &["\"nuts", "\"", "}"][..]),
+        (&["5\n"], &["\"5", "\"", "}"]),
+        (&["null\n"], &["null", "}"]),
+    ] {
+        let chunks = [&["!!!ARG:null\n"], chunks].concat();
+        let expected = [&[r#"{"null":"#], expected].concat();
+        check(&counted(), Some(&counted()), &chunks, &expected);
+    }
+    // Without its definition 5 is a number, so what is written is not what the arguments are.
     let different = NotClosed::Different.to_string();
     check(
-        &Counted,
-        None,
-        &["!!!ARG:null\n", "nu", "ts\n"],
-        &[r#"{"null":"#, "\"nuts", "\"", "}"],
-    );
-    // Without a definition 5 is a number, so what is written is not what the arguments are.
-    check(
-        &Counted,
+        &counted(),
         None,
         &["!!!ARG:null\n", "5\n"],
         &[r#"{"null":"#, "\"5", "\"", &different],
@@ -132,7 +133,7 @@ fn what_may_be_null_waits_for_that_alone() {
 #[test]
 fn parts_are_written_while_the_model_stays_in_them() {
     check(
-        &UnknownShape,
+        &unknown(),
         None,
         &[
             "!!!ARG:a/x/0\n",
@@ -149,7 +150,7 @@ fn parts_are_written_while_the_model_stays_in_them() {
         &[r#"{"o":{"0":"#, r#""x","1":"#, "\"y\"", r#"},"s":"z"}"#],
     );
     check(
-        &Counted,
+        &counted(),
         None,
         &[
             "!!!ARG:p/0\n",
@@ -166,7 +167,7 @@ fn parts_are_written_while_the_model_stays_in_them() {
         ],
     );
     check(
-        &Counted,
+        &counted(),
         None,
         &[
             "!!!ARG:d/e/f\n3\n!!!ARG:d/e/g\n5\n!!!ARG:d/h\n4\n!!!ARG:z\n",
@@ -183,7 +184,7 @@ fn parts_are_written_while_the_model_stays_in_them() {
 
 #[test]
 fn a_call_without_arguments_is_an_empty_object() {
-    check(&UnknownShape, None, &[], &["{}"]);
+    check(&unknown(), None, &[], &["{}"]);
     check(&tool(), Some(&tool()), &[], &["{}"]);
 }
 
@@ -238,7 +239,7 @@ fn a_wrong_call_is_left_open() {
         check(&tool(), Some(&tool()), chunks, expected);
     }
     check(
-        &Counted,
+        &counted(),
         None,
         &["!!!ARG:p/0\n1\n!!!ARG:p/1\n2\n!!!ARG:z\n3\n!!!ARG:p/2\n4\n"],
         &[
@@ -272,13 +273,7 @@ fn limits_are_those_of_the_collector() {
         ),
     ] {
         let text = format!("!!!GADGET_START:{text}!!!GADGET_END");
-        let streamed = stream_all(
-            [text.as_str()],
-            &Dialect::block(),
-            &UnknownShape,
-            None,
-            tight,
-        );
+        let streamed = stream_all([text.as_str()], &Dialect::block(), &unknown(), None, tight);
         let call = streamed.first().expect("a call");
         assert_eq!(call.begun(), begun);
         assert_eq!(call.rest, Err(NotClosed::Wrong(fault.to_owned())));
@@ -306,7 +301,7 @@ fn other_arguments_than_those_written_are_refused() {
     ] {
         let mut parser = Parser::new(&Dialect::block()).expect("a dialect that works");
         let mut collector = Collector::new(limits);
-        let mut stream = JsonStream::new(UnknownShape, limits);
+        let mut stream = JsonStream::new(unknown(), limits);
         let mut out = String::new();
         let mut call = None;
         for event in parser.feed(text) {

@@ -1,7 +1,7 @@
 //! What must hold for the deltas of a call's JSON (`spec/json-stream.md`), whatever the tool, the call and the cuts.
 
 use plaincall_call::{
-    Arguments, Collected, Collector, Finding, JsonStream, Limits, Shape, ToolCall, ToolSpec, bind,
+    Arguments, Collected, Collector, Finding, JsonStream, Limits, ToolCall, ToolSpec, bind,
 };
 use plaincall_syntax::{Dialect, Event, Parser};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub fn stream<'t>(
     let mut parser = Parser::new(dialect).expect("a dialect that works");
     let mut collector = Collector::new(limits);
     let mut streamed = Vec::new();
-    let mut open: Option<(JsonStream<&dyn Shape>, Vec<String>)> = None;
+    let mut open: Option<(JsonStream<&ToolSpec>, Vec<String>)> = None;
     let mut take = |event: &Event<'_>, is_first: bool| {
         let collected = collector.push(event);
         if let Some(Collected::Started(_)) = &collected {

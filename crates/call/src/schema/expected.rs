@@ -10,7 +10,7 @@ use crate::pointer::is_index;
 
 /// What a single value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpectedValue {
+pub(crate) enum ExpectedValue {
     /// No value may stand there: the call is wrong.
     Nothing,
     /// A string, whatever its text is.
@@ -29,7 +29,7 @@ pub enum ExpectedValue {
 
 /// What a list or object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpectedParts {
+pub(crate) enum ExpectedParts {
     /// No parts may stand there: the call is wrong.
     Nothing,
     /// A list or an object, as the pointers say (`spec/block.md` 7.4).

@@ -1,11 +1,11 @@
 //! Calls as streams of their JSON, and the tools that they are for.
 
 use plaincall_call::{
-    Arguments, Collected, Collector, EmojiShape, ExpectedParts, ExpectedValue, JsonStream, Limits,
-    NotClosed, Parameter, ParameterKind, Shape, ToolCall, ToolSpec, UnknownShape, bind,
+    Arguments, Collected, Collector, JsonStream, Limits, NotClosed, Parameter, ParameterKind,
+    ToolCall, ToolSpec, bind,
 };
 use plaincall_syntax::{Dialect, Event, Parser};
-use serde_json::Value;
+use serde_json::json;
 
 /// What became of one call.
 pub(crate) struct Streamed {
@@ -29,14 +29,14 @@ impl Streamed {
 pub(crate) fn stream_all<'t>(
     chunks: impl IntoIterator<Item = &'t str>,
     dialect: &Dialect,
-    shape: &dyn Shape,
+    shape: &ToolSpec,
     tool: Option<&ToolSpec>,
     limits: Limits,
 ) -> Vec<Streamed> {
     let mut parser = Parser::new(dialect).expect("a dialect that works");
     let mut collector = Collector::new(limits);
     let mut streamed = Vec::new();
-    let mut open: Option<(JsonStream<&dyn Shape>, Vec<String>)> = None;
+    let mut open: Option<(JsonStream<&ToolSpec>, Vec<String>)> = None;
     let mut take = |event: &Event<'_>, is_first: bool| {
         let collected = collector.push(event);
         if let Some(Collected::Started(_)) = &collected {
@@ -106,33 +106,27 @@ pub(crate) fn tool() -> ToolSpec {
     })
 }
 
-/// Nothing is known but how many parts some places have.
-pub(crate) struct Counted;
+/// A tool of whose arguments nothing is known.
+pub(crate) fn unknown() -> ToolSpec {
+    let schema = json!({"type": "object", "additionalProperties": true});
+    let tool = ToolSpec::new("A").parameters_from_schema(&schema);
+    tool.expect("a schema")
+}
 
-impl Shape for Counted {
-    fn value(&self, place: &[&str]) -> ExpectedValue {
-        match place {
-            ["null"] => ExpectedValue::TextOrNull,
-            _ => UnknownShape.value(place),
-        }
-    }
-
-    fn parts(&self, place: &[&str]) -> ExpectedParts {
-        let most = Some(2);
-        match place {
-            ["d"] | ["d", "e"] => ExpectedParts::Object { most },
-            ["p"] => ExpectedParts::List { most },
-            _ => UnknownShape.parts(place),
-        }
-    }
-
-    fn read(&self, place: &[&str], text: &str) -> Option<Value> {
-        UnknownShape.read(place, text)
-    }
-
-    fn emoji(&self, raw_args: &str) -> EmojiShape {
-        UnknownShape.emoji(raw_args)
-    }
+/// The same, but how many parts some places have is known, and that one may be null.
+pub(crate) fn counted() -> ToolSpec {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "null": {"type": ["string", "null"]},
+            "d": {"type": "object", "maxProperties": 2,
+                  "properties": {"e": {"type": "object", "maxProperties": 2}}},
+            "p": {"type": "array", "maxItems": 2},
+        },
+        "additionalProperties": true,
+    });
+    let tool = ToolSpec::new("A").parameters_from_schema(&schema);
+    tool.expect("a schema")
 }
 
 pub(crate) fn emoji_tools() -> Vec<ToolSpec> {

@@ -2,9 +2,8 @@
 
 use plaincall_call::{
     Arguments, Collected, Collector, Document, EchoGuard, Foreign, JsonStream, Limits, ModelText,
-    PassageBuilder, ReplyCheck, Stop, ToolCall, ToolSet, ToolSpec, Unclosed, UnknownShape, bind,
-    bind_arguments, coerce, flatten, nearest_name, openai_calls, parse_json, read_tool_definitions,
-    repair_reply,
+    PassageBuilder, ReplyCheck, Stop, ToolCall, ToolSet, ToolSpec, Unclosed, bind, bind_arguments,
+    coerce, flatten, nearest_name, openai_calls, parse_json, read_tool_definitions, repair_reply,
 };
 use plaincall_syntax::{
     ByteParser, Call, Dialect, EscapeState, Escaper, Event, Parser, Syntax, near_misses, render,
@@ -93,9 +92,12 @@ fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
             JsonStream::new(&known, Limits::default())
         });
     };
+    let open = serde_json::json!({"type": "object", "additionalProperties": true});
+    let open = ToolSpec::new("open").parameters_from_schema(&open);
+    let open = open.expect(WORKS);
     let without_schema = move |input: &Input| {
         stream(&parser, &input.text, size, || {
-            JsonStream::new(UnknownShape, Limits::default())
+            JsonStream::new(&open, Limits::default())
         });
     };
     let builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
@@ -247,12 +249,7 @@ fn read(fresh: &Parser, text: &str, size: usize, mut take: impl FnMut(&Event<'_>
 }
 
 /// Collects the calls and writes the JSON of each while it comes.
-fn stream<S: plaincall_call::Shape>(
-    fresh: &Parser,
-    text: &str,
-    size: usize,
-    new: impl Fn() -> JsonStream<S>,
-) {
+fn stream<'t>(fresh: &Parser, text: &str, size: usize, new: impl Fn() -> JsonStream<&'t ToolSpec>) {
     let mut collector = Collector::new(Limits::default());
     let mut open = None;
     let mut out = String::new();
