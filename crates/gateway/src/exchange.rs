@@ -17,7 +17,7 @@ pub struct Exchange {
     limits: Limits,
     decoder: Decoder,
     joiner: SurrogateJoiner,
-    reply: Reply,
+    pub(crate) reply: Reply,
     answer: StreamedAnswer,
     /// How the stream has ended, if it has said so.
     end: Option<End>,
@@ -71,11 +71,10 @@ impl Exchange {
             self.end = step(&event, &mut self.joiner, &mut self.reply, &mut self.answer);
         }
         self.joiner = SurrogateJoiner::default();
-        let end = self.end.take().unwrap_or_else(|| {
-            End::Broken(broken.unwrap_or_else(|| {
-                Refusal::upstream("the model's server ended its answer before it was complete")
-            }))
-        });
+        let cut =
+            || Refusal::upstream("the model's server ended its answer before it was complete");
+        let end = self.end.take();
+        let end = end.unwrap_or_else(|| End::Broken(broken.unwrap_or_else(cut)));
         let next = self.reply.end(end, &mut self.answer);
         self.write_end(next)
     }
@@ -103,18 +102,6 @@ impl Exchange {
     /// Whether the client has been answered already, so that it is too late for a status.
     pub fn has_begun(&self) -> bool {
         self.answer.has_begun()
-    }
-
-    /// Whether the model may still be asked again.
-    #[cfg(feature = "server")]
-    pub(crate) fn may_ask_again(&self) -> bool {
-        self.reply.may_ask_again()
-    }
-
-    /// Whether texts of the request are kept until the reply has ended.
-    #[cfg(feature = "server")]
-    pub(crate) fn keeps_texts(&self) -> bool {
-        self.reply.keeps_texts()
     }
 
     /// A chunk without anything, for a client that waits for what is held back: a call, or a round of repair.

@@ -13,10 +13,6 @@
 //! around it, on a socket or in a program of one's own; it comes with the feature `server`, which is on unless it is turned
 //! off. The types of `axum` that stand in its interface are those of [`axum`].
 
-#[cfg(feature = "server")]
-mod body_filter;
-#[cfg(feature = "server")]
-mod bulk;
 mod counts;
 mod cut_mark;
 mod exchange;

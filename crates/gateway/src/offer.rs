@@ -1,13 +1,12 @@
 //! The tools of a request, and which of them may be called.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plaincall_call::{
-    ChangedTool, Foreign, PromptOptions, SpecError, ToolSpec, Unclosed, list_tool, prompt,
+    ChangedTool, PromptOptions, SpecError, ToolLookup as _, ToolSet, ToolSpec, Unclosed, prompt,
     read_usable_tools,
 };
-use plaincall_syntax::{Dialect, DialectError, Syntax};
+use plaincall_syntax::{Dialect, DialectError};
 use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Choose};
 
@@ -17,22 +16,16 @@ use crate::spoken::Spoken;
 /// The tools that a request offers.
 #[derive(Debug, Default)]
 pub struct Offer {
-    tools: Vec<Arc<ToolSpec>>,
-    places: HashMap<String, usize>,
+    tools: ToolSet,
     is_strict: bool,
     /// The definitions that cannot be used as they are.
     changed: Vec<ChangedTool>,
-    /// Each tool as a list of tools shows it, in the block and in the emoji syntax. It is the same whatever the markers
-    /// are, which may have another key in each conversation.
-    listed: [OnceLock<Vec<Foreign<'static>>>; 2],
-    /// The last prompts that were made of it.
     taught: Mutex<Vec<Taught>>,
 }
 
 /// What a model is told of an offer in a dialect.
 #[derive(Clone, Debug)]
 pub(crate) struct Taught {
-    /// The dialect.
     pub(crate) spoken: Arc<Spoken>,
     /// The tools, and how they are called; nothing if there are none.
     pub(crate) prompt: Arc<str>,
@@ -43,7 +36,6 @@ pub(crate) struct Taught {
 const MOST_TOOLS: usize = 1024;
 /// How long the text of their definitions may be, in bytes. What is made of it may take fifty times its length.
 const MOST_BYTES: usize = 4 << 20;
-/// How many prompts of an offer are kept.
 const PROMPTS: usize = 8;
 
 /// Which of the tools the model may call.
@@ -86,16 +78,13 @@ impl Offer {
             return Err(too_much(&format!("{MOST_TOOLS} definitions")));
         }
         let read = read_usable_tools(given.iter().map(Json::text));
-        let mut offer = Self {
+        let tools = ToolSet::new(read.tools);
+        Ok(Self {
+            tools: tools.map_err(|error| Refusal::request(error.to_string(), Some("tools")))?,
             is_strict: read.is_strict,
             changed: read.changed,
-            ..Self::default()
-        };
-        for tool in read.tools {
-            offer.places.insert(tool.name.clone(), offer.tools.len());
-            offer.tools.push(Arc::new(tool));
-        }
-        Ok(offer)
+            taught: Mutex::default(),
+        })
     }
 
     /// What a model is told of the tools, and of how they are called, in a dialect: as it is told to the model, and as
@@ -136,38 +125,17 @@ impl Offer {
         if self.is_empty() {
             return Ok(String::new());
         }
-        let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
-        let listed = self.listed(syntax);
-        let list = |tool: &ToolSpec| {
-            let place = self.places.get(&tool.name);
-            let known = place.and_then(|place| listed.get(*place));
-            known.cloned().unwrap_or_else(|| list_tool(tool, syntax))
-        };
-        let options = PromptOptions::new()
-            .without_dependencies()
-            .list_tool_by(list);
-        let options = if one_call {
-            options.one_call()
-        } else {
-            options
-        };
+        let mut options = PromptOptions::new().without_dependencies();
+        if one_call {
+            options = options.one_call();
+        }
         let prompt = prompt(self.iter(), dialect, &options)?;
         Ok(prompt.text().trim_end().to_owned())
     }
 
-    /// The tools as a list shows them, in their order.
-    fn listed(&self, syntax: Syntax) -> &[Foreign<'static>] {
-        let [block, emoji] = &self.listed;
-        let kept = match syntax {
-            Syntax::Block => block,
-            Syntax::Emoji => emoji,
-        };
-        kept.get_or_init(|| self.iter().map(|tool| list_tool(tool, syntax)).collect())
-    }
-
     /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {
-        self.tools.is_empty()
+        self.tools.iter().len() == 0
     }
 
     /// Whether arguments of one of them must fit its schema exactly.
@@ -189,18 +157,16 @@ impl Offer {
 
     /// The tools, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.tools.iter().map(|tool| &**tool)
+        self.tools.iter()
     }
 
     /// The tool of this name.
-    pub fn get(&self, name: &str) -> Option<&Arc<ToolSpec>> {
-        self.tools.get(*self.places.get(name)?)
+    pub fn get(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.get(name)
     }
 
-    /// The tool of this name, and its place.
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &ToolSpec)> {
-        let place = *self.places.get(name)?;
-        Some((place, self.tools.get(place)?))
+        self.tools.find(name)
     }
 }
 

@@ -14,18 +14,11 @@ const MOST_BYTES: usize = 512 << 10;
 
 /// Offers of earlier requests: who offers the same tools again, as clients do in each request of a conversation, need
 /// not wait until they are read again. Nothing that a request comes to depends on what is kept here.
+///
+/// They are looked through one after another; the one that was asked for last is the last. Texts of other lengths differ at
+/// a glance, and all of them together are not longer than one long request.
 #[derive(Debug, Default)]
-pub struct Offers(Mutex<Kept>);
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// Texts and what was read from them: the one that was asked for last is the last.
-    ///
-    /// They are looked through one after another. Texts of other lengths differ at a glance, and all of them together
-    /// are not longer than one long request.
-    by_text: Vec<(Box<str>, Arc<Offer>)>,
-    bytes: usize,
-}
+pub struct Offers(Mutex<Vec<(Box<str>, Arc<Offer>)>>);
 
 impl Offers {
     /// Without any.
@@ -46,31 +39,26 @@ impl Offers {
 
     fn find(&self, text: &str) -> Option<Arc<Offer>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = kept
-            .by_text
-            .iter()
-            .rposition(|(known, _)| **known == *text)?;
-        kept.by_text.get_mut(place..)?.rotate_left(1);
-        kept.by_text.last().map(|(_, offer)| Arc::clone(offer))
+        let place = kept.iter().rposition(|(known, _)| **known == *text)?;
+        kept.get_mut(place..)?.rotate_left(1);
+        kept.last().map(|(_, offer)| Arc::clone(offer))
     }
 
     fn keep(&self, text: &str, offer: &Arc<Offer>) {
-        if text.len() > MOST_BYTES {
-            return;
-        }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = &mut *kept;
-        if kept.by_text.iter().any(|(known, _)| **known == *text) {
-            // Two requests have read it at the same time.
+        // Two requests may have read it at the same time.
+        if text.len() > MOST_BYTES || kept.iter().any(|(known, _)| **known == *text) {
             return;
         }
-        kept.bytes += text.len();
-        kept.by_text.push((text.into(), Arc::clone(offer)));
-        while kept.by_text.len() > MOST || kept.bytes > MOST_BYTES {
-            let (oldest, _) = kept.by_text.remove(0);
-            kept.bytes -= oldest.len();
+        kept.push((text.into(), Arc::clone(offer)));
+        while kept.len() > MOST || bytes(&kept) > MOST_BYTES {
+            kept.remove(0);
         }
     }
+}
+
+fn bytes(kept: &[(Box<str>, Arc<Offer>)]) -> usize {
+    kept.iter().map(|(text, _)| text.len()).sum()
 }
 
 #[cfg(test)]
@@ -79,7 +67,7 @@ mod tests {
 
     use plaincall_wire::openai::ChatCompletionRequest;
 
-    use super::{MOST, MOST_BYTES, Offers};
+    use super::{MOST, MOST_BYTES, Offers, bytes};
 
     fn body(name: &str, description: &str) -> String {
         format!(
@@ -100,19 +88,11 @@ mod tests {
             assert!(Arc::ptr_eq(&read(&other), &read(&other)));
             assert!(Arc::ptr_eq(&read(&body("a", "")), &first));
         }
-        assert_eq!(offers.0.lock().unwrap().by_text.len(), MOST);
+        assert_eq!(offers.0.lock().unwrap().len(), MOST);
         let long = "x".repeat(MOST_BYTES / 3);
         for name in ["c", "d", "e", "f"] {
             read(&body(name, &long));
-            let kept = offers.0.lock().unwrap();
-            assert!(kept.bytes <= MOST_BYTES);
-            assert_eq!(
-                kept.bytes,
-                kept.by_text
-                    .iter()
-                    .map(|(text, _)| text.len())
-                    .sum::<usize>()
-            );
+            assert!(bytes(&offers.0.lock().unwrap()) <= MOST_BYTES);
         }
         // What is too long is read all the same.
         let longer = body("g", &"x".repeat(MOST_BYTES));

@@ -8,10 +8,10 @@ use plaincall_wire::openai::{ChatCompletionChunk, ReasoningField, Usage};
 /// Takes a reply piece by piece, in the order in which the client gets it.
 pub trait Outlet {
     /// The model's server has begun to answer.
-    fn begin(&mut self, chunk: &ChatCompletionChunk<'_>);
+    fn begin(&mut self, _chunk: &ChatCompletionChunk<'_>) {}
 
     /// A chunk has come: its fields without a name here go out with the next piece.
-    fn carry(&mut self, chunk: &ChatCompletionChunk<'_>);
+    fn carry(&mut self, _chunk: &ChatCompletionChunk<'_>) {}
 
     /// A piece of the text.
     fn content(&mut self, text: &str);

@@ -82,6 +82,13 @@ impl Refusal {
         Self::new(400, error)
     }
 
+    /// The same with another status.
+    #[cfg(feature = "server")]
+    pub(crate) fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
     /// The settings of the model cannot work: 500.
     pub(crate) fn settings(error: &DialectError) -> Self {
         let message = format!("the settings of this model cannot work: {error}");

@@ -75,15 +75,12 @@ pub struct Reply {
     reader: ReplyReader<Arc<ReplyPlan>>,
     ids: CallIds,
     round: Round,
-    /// How many rounds of repair there were.
     repairs: u32,
-    /// How many calls have been sent, and the id of the last of them.
     sent: u64,
     last_id: String,
     /// While a repair is possible: the text that has been sent.
     content: String,
     reasoning_name: ReasoningField,
-    /// What earlier rounds cost, and what this one has cost so far.
     spent: Option<Usage<'static>>,
     usage: Option<Usage<'static>>,
     settled: Option<Next>,
@@ -94,24 +91,19 @@ pub struct Reply {
 #[derive(Debug)]
 struct Round {
     text: Text,
-    /// The call that is being written.
     open: Option<Opened>,
-    /// The ids that the model has given to calls.
     given_ids: HashSet<String>,
     /// How many calls have begun, those that were unwanted not counted.
     begun: u64,
     stop: Stop,
     /// While a repair is possible: what the model has written, without its reasoning. `None` if that is too long.
     written: Option<String>,
-    /// The text of a round of repair.
     answer: String,
     /// How many bytes of text have come.
     length: usize,
-    /// How many chunks have come behind the end.
     late: u32,
 }
 
-/// A call, as servers wrote it before there were several in an answer.
 const OLD_CALL: &str = "function_call";
 
 /// How many chunks may come behind the end of a reply, where the usage is: a server that goes on and on keeps no client.
@@ -488,12 +480,11 @@ impl Reply {
         let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
         // Without ids in the conversation there is nothing that could be waited for.
         let is_right = started.dependencies.is_empty() && !started.is_duplicate;
-        let call = opened::Streamed::new(index, tool.filter(|_| is_right).cloned());
+        let call = opened::Streamed::new(index, tool.filter(|_| is_right));
         self.round.open = Some(Opened::Streamed(Box::new(call)));
         None
     }
 
-    /// Sends the beginning of a call; its number.
     fn begin_sent(&mut self, name: &str, out: &mut dyn Outlet) -> u64 {
         let index = self.sent;
         self.sent += 1;
@@ -537,7 +528,6 @@ impl Reply {
         Some(Before::Invalid(call, error))
     }
 
-    /// Gives out what has been gathered.
     fn flush(&mut self, out: &mut dyn Outlet) {
         if let Some(Opened::Streamed(call)) = &mut self.round.open {
             call.flush(out);
@@ -610,7 +600,6 @@ impl Reply {
         self.settle(reason, out);
     }
 
-    /// Decides what becomes of the round.
     fn settle(&mut self, reason: &str, out: &mut dyn Outlet) {
         self.end_text(out);
         let round = &mut self.round;

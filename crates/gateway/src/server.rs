@@ -2,6 +2,8 @@
 
 mod access;
 mod answer;
+mod body_filter;
+mod bulk;
 mod chat;
 mod config;
 mod doubts;
@@ -20,7 +22,6 @@ mod report;
 mod socket;
 mod upstream;
 
-use std::fmt::{self, Write as _};
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
@@ -213,12 +214,6 @@ impl Shared {
     }
 }
 
-impl fmt::Debug for Gateway {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Gateway").finish_non_exhaustive()
-    }
-}
-
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     if shared.is_draining() {
         answer::text(503, "draining\n")
@@ -232,22 +227,18 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     answer::metrics(&shared.metrics.text(shared.active(), retries))
 }
 
-async fn no_such_route(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let (method, path) = (request.method(), request.uri().path());
-    let mut message = format!("there is no {method} {path}");
-    if let Some(meant) = nearest(path) {
-        let _ = write!(
-            message,
-            "; did you mean {meant}? The base URL of clients ends with one /v1"
-        );
-    }
-    refuse(&shared, 404, request, message).await
+async fn no_such_route(shared: State<Arc<Shared>>, request: Request<Body>) -> Response {
+    let words = match nearest(request.uri().path()) {
+        Some(meant) => {
+            format!("; did you mean {meant}? The base URL of clients ends with one /v1")
+        }
+        None => String::new(),
+    };
+    refuse(&shared, 404, request, &words).await
 }
 
-async fn no_such_method(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response {
-    let (method, path) = (request.method(), request.uri().path());
-    let message = format!("there is no {method} {path}, but another method for it");
-    refuse(&shared, 405, request, message).await
+async fn no_such_method(shared: State<Arc<Shared>>, request: Request<Body>) -> Response {
+    refuse(&shared, 405, request, ", but another method for it").await
 }
 
 /// The path that is meant where `/v1` is missing, or stands there twice.
@@ -261,14 +252,13 @@ async fn refuse(
     shared: &Arc<Shared>,
     status: u16,
     request: Request<Body>,
-    mut message: String,
+    words: &str,
 ) -> Response {
+    let (method, path) = (request.method(), request.uri().path());
     let paths = others::paths();
-    let _ = write!(
-        message,
-        ". The gateway serves POST {CHAT}, GET /health, /ready and /metrics, and passes on {paths}"
+    let message = format!(
+        "there is no {method} {path}{words}. The gateway serves POST {CHAT}, GET /health, /ready and /metrics, and passes on {paths}"
     );
-    let mut refusal = Refusal::request(message, None);
-    refusal.status = status;
+    let refusal = Refusal::request(message, None).status(status);
     incoming::turn_away(shared, request, &refusal.log(WRONG_ADDRESS)).await
 }

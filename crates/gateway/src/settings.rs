@@ -5,17 +5,6 @@ use plaincall_syntax::{Dialect, DialectError};
 
 /// How a model is spoken to and its replies are given to clients. The default works for a model of which nothing is
 /// known.
-///
-/// ```
-/// use plaincall_gateway::{ArgumentMode, Markers, ModelSettings};
-///
-/// let settings = ModelSettings {
-///     markers: Markers::Keyed,
-///     arguments: ArgumentMode::Stream,
-///     ..ModelSettings::default()
-/// };
-/// assert!(settings.check().is_ok());
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelSettings {
     /// The dialect, without escape and key, which the gateway adds, and without reasoning markers.

@@ -8,9 +8,7 @@ use plaincall_syntax::{Dialect, DialectError, Escaper};
 /// What is made of a dialect once and used in each request in it: searches for markers and the like.
 #[derive(Debug)]
 pub(crate) struct Spoken {
-    /// The dialect in which the conversation is told.
     pub(crate) told: Dialect,
-    /// The dialect in which the reply is read.
     pub(crate) read: Dialect,
     /// A passage without anything, to be copied.
     pub(crate) passage: PassageBuilder,
@@ -20,7 +18,6 @@ pub(crate) struct Spoken {
     pub(crate) reader: ReplyReader<&'static [&'static ToolSpec]>,
     /// A guard that has heard nothing, to be copied.
     pub(crate) guard: EchoGuard,
-    /// The escape of what is read.
     pub(crate) escaper: Escaper,
 }
 

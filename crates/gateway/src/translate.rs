@@ -43,17 +43,11 @@ pub struct Caller<'c> {
     pub key: &'c str,
 }
 
-/// Puts a request with tools into words.
+/// Puts a request with tools into words (`spec/gateway.md` 2); [`Reply`](crate::Reply) has an example.
 ///
-/// The tools go into the system message: behind what the client says there, or into one of its own. Calls of earlier
-/// turns become text of the dialect, without the ids that only the client knows; results become messages of the user,
-/// together with the user's own next words, since many templates want the roles to alternate. All texts of the client
-/// are foreign and escaped: system messages too, for the gateway cannot know who wrote what stands in them. The escape
-/// touches nothing but markers, so nearly every text stays as it is. What holds for this reply alone, such as
-/// `tool_choice`, stands at the very end, so that all before it is the same from request to request and need not be
-/// read again.
-///
-/// [`Reply`](crate::Reply) has an example.
+/// All texts of the client are foreign and escaped: system messages too, for the gateway cannot know who wrote what stands
+/// in them. What holds for this reply alone, such as `tool_choice`, stands at the very end, so that all before it is the
+/// same from request to request and need not be read again.
 ///
 /// # Errors
 /// Refuses tools and choices that cannot be used, more than one answer, and settings that cannot work.
@@ -74,10 +68,8 @@ pub fn translate<'r>(
     };
     if let Some(place) = request.messages.iter().position(is_old) {
         let message = "`function_call` and the role `function` are what `tool_calls` and the role `tool` were before: use these";
-        return Err(Refusal::request(
-            message,
-            Some(&format!("messages[{place}]")),
-        ));
+        let param = format!("messages[{place}]");
+        return Err(Refusal::request(message, Some(&param)));
     }
     let offer = offers.read(&request)?;
     let offers_nothing = offer.is_empty() && offer.changed().is_empty();
@@ -184,7 +176,7 @@ fn put_into_words(
         request.response_format.take()
     };
     let kept = request.response_format.as_ref();
-    if let Some(words) = ask(choice, offer, form.as_ref(), kept, &spoken.told)? {
+    if let Some(words) = ask(choice, offer, form.as_ref(), kept, &spoken.passage) {
         match messages.last_mut() {
             Some(last) if matches!(last.role(), "user" | "system") => append(last, &words),
             _ => add_to_system(&mut messages, &words),

@@ -1,9 +1,7 @@
 //! A reply as one answer.
 
 use plaincall_wire::Json;
-use plaincall_wire::openai::{
-    ChatCompletion, ChatCompletionChunk, Choice, Content, ReasoningField, ToolCall, Usage,
-};
+use plaincall_wire::openai::{ChatCompletion, Choice, Content, ReasoningField, ToolCall, Usage};
 
 use crate::outlet::Outlet;
 
@@ -17,16 +15,10 @@ pub struct WholeAnswer {
     reasoning: String,
     reasoning_name: Option<ReasoningField>,
     refusal: String,
-    calls: Vec<Call>,
+    /// Ids, names and arguments.
+    calls: Vec<(String, String, String)>,
     finish_reason: Option<String>,
     usage: Option<Usage<'static>>,
-}
-
-#[derive(Debug)]
-struct Call {
-    id: String,
-    name: String,
-    arguments: String,
 }
 
 impl WholeAnswer {
@@ -69,7 +61,7 @@ impl WholeAnswer {
         message.refusal = refusal.map(Into::into);
         let calls = self.calls.into_iter();
         let calls: Vec<ToolCall<'_>> = calls
-            .map(|call| ToolCall::new(call.id, call.name, call.arguments))
+            .map(|(id, name, arguments)| ToolCall::new(id, name, arguments))
             .collect();
         message.tool_calls = Some(calls).filter(|calls| !calls.is_empty());
         choice.message = Some(message);
@@ -84,10 +76,6 @@ impl WholeAnswer {
 }
 
 impl Outlet for WholeAnswer {
-    fn begin(&mut self, _chunk: &ChatCompletionChunk<'_>) {}
-
-    fn carry(&mut self, _chunk: &ChatCompletionChunk<'_>) {}
-
     fn content(&mut self, text: &str) {
         self.content.push_str(text);
     }
@@ -102,17 +90,14 @@ impl Outlet for WholeAnswer {
     }
 
     fn call(&mut self, _index: u64, id: &str, name: &str) {
-        self.calls.push(Call {
-            id: id.to_owned(),
-            name: name.to_owned(),
-            arguments: String::new(),
-        });
+        let call = (id.to_owned(), name.to_owned(), String::new());
+        self.calls.push(call);
     }
 
     fn arguments(&mut self, index: u64, piece: &str) {
         let index = usize::try_from(index).ok();
-        if let Some(call) = index.and_then(|index| self.calls.get_mut(index)) {
-            call.arguments.push_str(piece);
+        if let Some((.., arguments)) = index.and_then(|index| self.calls.get_mut(index)) {
+            arguments.push_str(piece);
         }
     }
 

@@ -6,7 +6,6 @@ use crate::cut_mark::CutMark;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 
-/// What is told of a call that ended a reply.
 pub(super) fn cut_mark(call: &ToolCall, error: &CallError) -> CutMark {
     match error {
         CallError::UnknownTool(_) => CutMark::UnknownTool,
@@ -17,11 +16,9 @@ pub(super) fn cut_mark(call: &ToolCall, error: &CallError) -> CutMark {
 
 /// Why the model is asked again.
 pub(super) struct Complaint {
-    /// What the model is told.
     pub(super) text: String,
     /// What the client is told if there is no further round.
     pub(super) refusal: Refusal,
-    /// Whether a call is missing where one is required.
     pub(super) is_missing: bool,
     /// Whether the model may be asked at all.
     pub(super) can_be_asked: bool,

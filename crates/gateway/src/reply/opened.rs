@@ -1,7 +1,5 @@
 //! A call that is being written.
 
-use std::sync::Arc;
-
 use plaincall_call::{Arguments, JsonStream, Limits, ToolCall, ToolSpec};
 use plaincall_syntax::Event;
 
@@ -24,7 +22,7 @@ pub(super) enum Opened {
 pub(super) struct Streamed {
     index: u64,
     /// The JSON text of the arguments; `None` if the call is known to be invalid.
-    stream: Option<JsonStream<Arc<ToolSpec>>>,
+    stream: Option<JsonStream<ToolSpec>>,
     spoiler: Spoiler,
     /// What has not left yet.
     delta: String,
@@ -32,10 +30,10 @@ pub(super) struct Streamed {
 
 impl Streamed {
     /// A call of this tool; of none, if it is invalid.
-    pub(super) fn new(index: u64, tool: Option<Arc<ToolSpec>>) -> Self {
+    pub(super) fn new(index: u64, tool: Option<&ToolSpec>) -> Self {
         Self {
             index,
-            stream: tool.map(|tool| JsonStream::new(tool, Limits::for_running())),
+            stream: tool.map(|tool| JsonStream::new(tool.clone(), Limits::for_running())),
             spoiler: Spoiler::default(),
             delta: String::new(),
         }

@@ -14,23 +14,18 @@ use crate::spoken::Spoken;
 /// How the reply to a request is read and given to the client. [`translate`](crate::translate) makes it.
 #[derive(Clone, Debug)]
 pub struct ReplyPlan {
-    /// The dialect of the conversation.
     pub(crate) spoken: Arc<Spoken>,
-    /// The untrusted texts of the conversation.
     pub(crate) untrusted: Arc<[String]>,
-    /// For marks in the answer.
     pub(crate) secret: Secret,
     pub(crate) offer: Arc<Offer>,
     pub(crate) choice: Choice,
     /// Whether a reply holds at most one call.
     pub(crate) one_call: bool,
-    /// When arguments are sent.
     pub(crate) arguments: ArgumentMode,
     pub(crate) repair_rounds: u32,
     /// Whether the client has set words at which the model stops: then a natural end may be one in the middle.
     pub(crate) stops_anywhere: bool,
     pub(crate) includes_usage: bool,
-    /// The ids of the calls of earlier turns.
     pub(crate) taken: HashSet<String>,
 }
 

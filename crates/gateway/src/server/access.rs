@@ -47,7 +47,10 @@ impl Keys {
             // Whoever visits a page has not asked it to use the model, and without a key nothing else keeps it from that.
             let origin = headers.get(ORIGIN);
             if origin.is_some_and(|origin| !may_ask(origin, &self.origins)) {
-                return Err(foreign_page());
+                let words =
+                    "pages of this origin may not ask this gateway; whoever runs it can allow it";
+                let error = ErrorObject::new("permission_error", words);
+                return Err(Refusal::new(403, error.code("origin_not_allowed")));
             }
             return Ok(Caller {
                 key: key.unwrap_or_default(),
@@ -65,15 +68,17 @@ impl Keys {
                 },
             )
         };
+        let refused = |message: &'static str| {
+            let error = ErrorObject::new("authentication_error", message);
+            Err(Refusal::new(401, error.code("invalid_api_key")))
+        };
         match (key, code.and_then(place)) {
             (Some(key), Some(place)) => Ok(Caller {
                 key,
                 place: (self.codes.len() > 1).then_some(place),
             }),
-            (Some(_), None) => Err(refused("the API key is not known to this gateway")),
-            (None, _) => Err(refused(
-                "an API key is needed: send it as `Authorization: Bearer KEY`",
-            )),
+            (Some(_), None) => refused("the API key is not known to this gateway"),
+            (None, _) => refused("an API key is needed: send it as `Authorization: Bearer KEY`"),
         }
     }
 
@@ -81,17 +86,4 @@ impl Keys {
     pub(crate) fn is_open(&self) -> bool {
         self.codes.is_empty()
     }
-}
-
-fn foreign_page() -> Refusal {
-    let error = ErrorObject::new(
-        "permission_error",
-        "pages of this origin may not ask this gateway; whoever runs it can allow it",
-    );
-    Refusal::new(403, error.code("origin_not_allowed"))
-}
-
-fn refused(message: &'static str) -> Refusal {
-    let error = ErrorObject::new("authentication_error", message);
-    Refusal::new(401, error.code("invalid_api_key"))
 }

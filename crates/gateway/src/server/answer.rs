@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use plaincall_call::ChangedTool;
 use plaincall_wire::openai::ErrorBody;
 
@@ -25,6 +26,8 @@ pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-re
 pub(super) const TOOLS: HeaderName = HeaderName::from_static("x-plaincall-tools");
 /// The longest value of that header, in bytes.
 const LONGEST_TOOLS: usize = 1024;
+/// What is escaped in its pointers.
+const NOT_IN_VALUE: AsciiSet = CONTROLS.add(b' ').add(b',').add(b'%');
 
 /// An answer that tells which offered tools could not be used as they are.
 pub(super) fn with_changed_tools(mut response: Response, changed: &[ChangedTool]) -> Response {
@@ -34,12 +37,8 @@ pub(super) fn with_changed_tools(mut response: Response, changed: &[ChangedTool]
     let mut value = String::new();
     for (place, tool) in changed.iter().enumerate() {
         let comma = if value.is_empty() { "" } else { ", " };
-        let what = if tool.is_dropped {
-            "dropped"
-        } else {
-            "loosened"
-        };
-        let at = in_header(&tool.reason.at);
+        let what = ["loosened", "dropped"][usize::from(tool.is_dropped)];
+        let at = utf8_percent_encode(&tool.reason.at, &NOT_IN_VALUE).to_string();
         if value.len() + at.len() > LONGEST_TOOLS {
             let _ = write!(value, "{comma}{} more", changed.len() - place);
             break;
@@ -50,18 +49,6 @@ pub(super) fn with_changed_tools(mut response: Response, changed: &[ChangedTool]
         response.headers_mut().insert(TOOLS, value);
     }
     response
-}
-
-fn in_header(pointer: &str) -> String {
-    let mut text = String::new();
-    for byte in pointer.bytes() {
-        if byte.is_ascii_graphic() && !b",%".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
 }
 
 pub(super) fn metrics(text: &str) -> Response {

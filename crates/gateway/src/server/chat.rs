@@ -38,8 +38,7 @@ fn can_be_read(head: &Parts) -> Result<(), Refusal> {
         return Ok(());
     }
     let message = "the body of the request is encoded, and the gateway has to read it: send it without `Content-Encoding`";
-    let mut refusal = Refusal::request(message, None);
-    refusal.status = 415;
+    let mut refusal = Refusal::request(message, None).status(415);
     let identity = (ACCEPT_ENCODING.to_string(), "identity".to_owned());
     refusal.headers.push(identity);
     Err(refusal)

@@ -92,11 +92,8 @@ struct StreamEnd {
 
 impl StreamEnd {
     fn pass(&mut self, piece: &[u8]) {
-        let bytes = piece.iter().rev().filter(|byte| **byte != b'\r').take(2);
-        match bytes.copied().collect::<Vec<u8>>().as_slice() {
-            [last, before] => self.last = [*before, *last],
-            [last] => self.last = [self.last[1], *last],
-            _ => {}
+        for byte in piece.iter().filter(|byte| **byte != b'\r') {
+            self.last = [self.last[1], *byte];
         }
     }
 

@@ -77,7 +77,6 @@ pub(super) async fn answered<F: Future<Output = Response>>(
     within(shared, response, &id)
 }
 
-/// The key of the client, the body, and a place for the request.
 async fn let_in(
     shared: &Shared,
     head: &Parts,
@@ -94,9 +93,8 @@ async fn let_in(
     let read = read_body(shared, body, &mut ticket.room);
     let read = tokio::time::timeout(shared.config.timeouts.body, read).await;
     let read = read.unwrap_or_else(|_| {
-        let mut refusal = Refusal::request("the body of the request has not come in time", None);
-        refusal.status = TOO_LATE;
-        Err(refusal)
+        let words = "the body of the request has not come in time";
+        Err(Refusal::request(words, None).status(TOO_LATE))
     });
     match read {
         Ok(read) => Ok((caller.key.to_owned(), read, Arc::new(place))),
@@ -192,9 +190,7 @@ async fn read_body(
     let limit = shared.config.limits.body;
     let too_long = || {
         let message = format!("the body of the request has more than {limit} bytes");
-        let mut refusal = Refusal::request(message, None);
-        refusal.status = 413;
-        refusal
+        Refusal::request(message, None).status(413)
     };
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long());

@@ -10,9 +10,9 @@ use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::body_filter::{BodyFilter, BodyKind, SHORTEST_KEY};
 use crate::refusal::Refusal;
 use crate::server::answer;
+use crate::server::body_filter::{BodyFilter, BodyKind, SHORTEST_KEY};
 use crate::server::pipe::PIECE;
 
 /// An answer in which the gateway's key stands nowhere, and which clients can read: see [`BodyFilter`]. Its body keeps

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use crate::body_filter::{CONCEALED, SHORTEST_KEY};
 use crate::counts::Counts;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::server::access::Caller;
+use crate::server::body_filter::{CONCEALED, SHORTEST_KEY};
 
 /// What is told of a request when it has ended. Nothing of what was said is in it but in [`contents`](Self::contents).
 #[derive(Clone, Debug, Default, PartialEq)]

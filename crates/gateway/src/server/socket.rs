@@ -3,11 +3,12 @@
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
@@ -50,7 +51,7 @@ impl Socket {
     fn poll_no_request(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let turn = self.turns.now();
         if is_ours(turn) {
-            self.turns.wake_behind(context);
+            self.turns.0.waiting.register(context.waker());
         }
         if is_ours(turn) || self.writing.is_set() {
             self.turn = None;
@@ -196,7 +197,7 @@ pub(super) struct Turns(Arc<Shared>);
 struct Shared {
     number: AtomicU64,
     /// Who waits for the client behind our turn. `hyper` does not try to read again what it has tried before.
-    waiting: Mutex<Option<Waker>>,
+    waiting: AtomicWaker,
 }
 
 fn is_ours(turn: u64) -> bool {
@@ -213,19 +214,6 @@ impl Turns {
     fn now(&self) -> u64 {
         self.0.number.load(Ordering::Relaxed)
     }
-
-    fn waiting(&self) -> MutexGuard<'_, Option<Waker>> {
-        let waiting = self.0.waiting.lock();
-        waiting.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wake_behind(&self, context: &Context<'_>) {
-        let mut waiting = self.waiting();
-        match &mut *waiting {
-            Some(waker) => waker.clone_from(context.waker()),
-            None => *waiting = Some(context.waker().clone()),
-        }
-    }
 }
 
 /// Our turn, until it is dropped.
@@ -234,9 +222,6 @@ pub(super) struct Turn(Turns);
 impl Drop for Turn {
     fn drop(&mut self) {
         self.0.0.number.fetch_add(1, Ordering::Relaxed);
-        let waiting = self.0.waiting().take();
-        if let Some(waiting) = waiting {
-            waiting.wake();
-        }
+        self.0.0.waiting.wake();
     }
 }

@@ -204,14 +204,18 @@ impl Connection {
         };
         if (200..300).contains(&status) {
             return match answer.page().await? {
-                Some(title) => Err(no_api(status, &title)),
+                Some(title) => Err(no_api(&page(status, &title))),
                 None => Ok(answer),
             };
         }
         let response = &mut answer.response;
         let body = response.error_body(Vec::new()).await;
         let mut error = match page_title(response.header(&CONTENT_TYPE), &body) {
-            Some(title) => ErrorObject::new("upstream_error", page(status, &title)),
+            Some(title) => {
+                let page = page(status, &title);
+                let words = format!("the model's server answered with a page, {page}");
+                ErrorObject::new("upstream_error", words)
+            }
             None => read_error(&body),
         };
         if error.message.as_deref().is_none_or(str::is_empty) {
@@ -343,15 +347,14 @@ impl Answer {
 
 fn page(status: u16, title: &str) -> String {
     let colon = if title.is_empty() { "" } else { ": " };
-    format!("the model's server answered with a page, status {status}{colon}{title}")
+    format!("status {status}{colon}{title}")
 }
 
 /// A web page came with a status of success: the address is that of something else than the API.
-fn no_api(status: u16, title: &str) -> Refusal {
+fn no_api(page: &str) -> Refusal {
     let words = "the model's server answered with a web page, not with the API";
-    let colon = if title.is_empty() { "" } else { ": " };
     Refusal::upstream(format!(
-        "{words} (status {status}{colon}{title}): check the URL of the model's server; mostly it ends with /v1"
+        "{words} ({page}): check the URL of the model's server; mostly it ends with /v1"
     ))
     .log(words)
     .for_good()
@@ -359,11 +362,8 @@ fn no_api(status: u16, title: &str) -> Refusal {
 
 /// Completes when what has not been answered will not be any more.
 async fn over(is_over: &watch::Receiver<bool>) {
-    let mut is_over = is_over.clone();
-    if is_over.wait_for(|is_over| *is_over).await.is_err() {
-        // Nobody is left who could say so.
-        std::future::pending::<()>().await;
-    }
+    // Who could say so lives as long as what is answered.
+    let _ = is_over.clone().wait_for(|is_over| *is_over).await;
 }
 
 /// Why there is no answer, or only a part of one.

@@ -113,12 +113,9 @@ impl<'o, 'r> Conversation<'o, 'r> {
         let text = match message.content {
             None => Cow::Borrowed(""),
             Some(Content::Text(text)) => text,
-            Some(parts) => {
-                let text = Cow::Owned(parts.text().into_owned());
-                if let Content::Parts(parts) = parts {
-                    let others = parts.into_iter().filter(|part| part.text.is_none());
-                    self.other_parts.extend(others);
-                }
+            Some(content) => {
+                let text = Cow::Owned(content.text().into_owned());
+                self.other_parts.extend(without_text(content));
                 text
             }
         };
@@ -157,18 +154,14 @@ impl<'o, 'r> Conversation<'o, 'r> {
             return Ok(message);
         }
         let (said, others) = match message.content.take() {
-            None => (None, Vec::new()),
-            Some(Content::Text(text)) => (Some(text), Vec::new()),
+            None => (Cow::Borrowed(""), Vec::new()),
+            Some(Content::Text(text)) => (text, Vec::new()),
             Some(content) => {
                 let text = Cow::Owned(content.text().into_owned());
-                let Content::Parts(mut parts) = self.escaped(content) else {
-                    return Ok(message);
-                };
-                parts.retain(|part| part.text.is_none());
-                (Some(text), parts)
+                (text, without_text(self.escaped(content)))
             }
         };
-        let said = said.filter(|text| !text.is_empty());
+        let said = Some(said).filter(|text| !text.is_empty());
         let mut turn: Vec<TurnPart<'_>> = Vec::with_capacity(calls.len() + 1);
         turn.extend(said.map(|text| TurnPart::Said(Foreign::new(text))));
         for call in &calls {
@@ -176,7 +169,7 @@ impl<'o, 'r> Conversation<'o, 'r> {
             let arguments = Foreign::new(&*call.arguments);
             turn.push(TurnPart::Called(PastCall::from_text(name, arguments)));
         }
-        let find = |name: &str| self.offer.get(name).map(|tool| &**tool);
+        let find = |name: &str| self.offer.get(name);
         let text = history(&turn, self.dialect, find)?.into_text();
         drop(turn);
         self.cut = calls
@@ -237,6 +230,15 @@ impl<'o, 'r> Conversation<'o, 'r> {
         }
         Content::Parts(parts)
     }
+}
+
+/// The parts of a content that are no texts: pictures and the like.
+fn without_text(content: Content<'_>) -> Vec<ContentPart<'_>> {
+    let Content::Parts(mut parts) = content else {
+        return Vec::new();
+    };
+    parts.retain(|part| part.text.is_none());
+    parts
 }
 
 /// A call of an earlier turn, as the client tells it.

@@ -1,5 +1,6 @@
 //! Pages in browsers that ask from elsewhere.
 
+use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{ModelServer, Script};
 use reqwest::Method;
 
@@ -132,5 +133,37 @@ async fn browsers_ask_before() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn what_is_an_origin() {
+    for (origin, words) in [
+        ("https://chat.example", ""),
+        ("http://localhost:3000", ""),
+        ("http://[::1]:3000", ""),
+        ("app://obsidian.md", ""),
+        ("*", ""),
+        (
+            "https://chat.example/",
+            "did you mean https://chat.example?",
+        ),
+        (
+            "https://Chat.example/page?x",
+            "did you mean https://chat.example?",
+        ),
+        ("chat.example", "such as https://chat.example"),
+        ("https://", "such as https://chat.example"),
+        ("https://a@chat.example", "such as https://chat.example"),
+        ("null", "such as https://chat.example"),
+        ("", "such as https://chat.example"),
+    ] {
+        let upstream = Upstream::http("http://a", None);
+        let mut config = GatewayConfig::new(upstream, Secret::new("secret"));
+        config.origins = vec![origin.to_owned()];
+        let told = Gateway::new(config).err();
+        let told = told.map_or_else(String::new, |error| error.to_string());
+        assert!(told.contains(words), "{origin}: {told}");
+        assert_eq!(told.is_empty(), words.is_empty(), "{origin}: {told}");
     }
 }

@@ -1,8 +1,8 @@
 //! What passes the gateway unchanged: other routes, and headers.
 
-use plaincall_gateway::Upstream;
-use plaincall_gateway::axum::body::Body;
-use plaincall_gateway::axum::http::Request;
+use plaincall_gateway::axum::body::{Body, Bytes, to_bytes};
+use plaincall_gateway::axum::http::{Request, Response};
+use plaincall_gateway::{Gateway, GatewayConfig, Secret, Upstream};
 use plaincall_testkit::model_server::{Head, ModelServer, Script};
 use serde_json::{Value, json};
 
@@ -494,6 +494,65 @@ async fn what_clients_cannot_read_is_put_right() {
                 assert!(!got.contains(['\u{85}', '\u{2028}', '\u{2029}']), "{got}");
                 assert!(got.contains("x\\u2028y"), "{got}");
             }
+        }
+    }
+}
+
+/// Names of models are passed on as they are, and what a server could take for a way to another path is not.
+#[tokio::test]
+async fn paths() {
+    let model = async |asked: Request<Bytes>| {
+        let path = asked.uri().path().to_owned();
+        Ok(Response::new(Body::from(path)))
+    };
+    let config = GatewayConfig::new(Upstream::local(model), Secret::new("secret"));
+    let gateway = Gateway::new(config).unwrap();
+    for (path, behind) in [
+        ("/v1/models", Some("/models")),
+        ("/v1/models/qwen3:8b", Some("/models/qwen3:8b")),
+        ("/v1/models/meta/llama-3.1", Some("/models/meta/llama-3.1")),
+        (
+            "/v1/models/meta%2Fllama-3.1",
+            Some("/models/meta%2Fllama-3.1"),
+        ),
+        ("/v1/models/a..b", Some("/models/a..b")),
+        ("/v1/models/../files", None),
+        ("/v1/models/a/../../files", None),
+        ("/v1/models/%2e%2E/files", None),
+        ("/v1/models/.%2e", None),
+        ("/v1/models/./a", None),
+        ("/v1/models/..%2ffiles", None),
+        ("/v1/models/..\\files", None),
+        ("/v1/models/a.b;c=d", None),
+        ("/v1/models/a%20b", Some("/models/a%20b")),
+        ("/v1/models/100%25", None),
+        ("/v1/models/50%", None),
+        ("/v1/models/..;/admin", None),
+        ("/v1/models/..;a=b/admin", None),
+        ("/v1/models/.;/admin", None),
+        ("/v1/models/..%3b/admin", None),
+        ("/v1/models/%252e%252e/admin", None),
+        ("/v1/models/%25252e%25252e/admin", None),
+        ("/v1/models/%2525252e%2525252e/admin", None),
+        ("/v1/models/%25%32%65%25%32%65/admin", None),
+        ("/v1/models/a%2f..%2f..%2fadmin", None),
+        ("/v1/models/..%5cadmin", None),
+        ("/v1/models/..%00/admin", None),
+        ("/v1/models/..%20/admin", None),
+        ("/v1/models/..%3f", None),
+        ("/v2/models", None),
+    ] {
+        let asked = Request::get(path).body(Body::empty()).unwrap();
+        let response = gateway.answer(asked).await;
+        let expected = match behind {
+            Some(_) => 200,
+            None if path.starts_with("/v1/") => 400,
+            None => 404,
+        };
+        assert_eq!(response.status(), expected, "{path}");
+        if let Some(behind) = behind {
+            let body = to_bytes(response.into_body(), 1 << 10).await.unwrap();
+            assert_eq!(body, format!("/v1{behind}"));
         }
     }
 }

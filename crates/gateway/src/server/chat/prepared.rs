@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use plaincall_wire::openai::{ChatCompletionRequest, ErrorObject};
 
-use crate::bulk;
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::server::Shared;
+use crate::server::bulk;
 use crate::server::incoming::overloaded;
 use crate::translate::{Caller, Translation, translate};
 
@@ -44,9 +44,8 @@ pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) 
     let wait = shared.config.timeouts.body;
     let turn = Arc::clone(&shared.long_bodies).acquire_owned();
     let Ok(Ok(turn)) = tokio::time::timeout(wait, turn).await else {
-        return refused(overloaded(
-            "the gateway has too many long requests: try again soon",
-        ));
+        let words = "the gateway has too many long requests: try again soon";
+        return refused(overloaded(words));
     };
     let shared = Arc::clone(shared);
     let caller = caller.to_owned();
@@ -57,11 +56,8 @@ pub(super) async fn prepared(shared: &Arc<Shared>, body: Vec<u8>, caller: &str) 
         prepared
     });
     preparing.await.unwrap_or_else(|_| {
-        let message = "something went wrong with the request in the gateway";
-        refused(Refusal::new(
-            500,
-            ErrorObject::new("gateway_error", message),
-        ))
+        let words = "something went wrong with the request in the gateway";
+        refused(Refusal::new(500, ErrorObject::new("gateway_error", words)))
     })
 }
 

@@ -41,6 +41,7 @@ pub(super) struct Run {
     late: Option<Late>,
     /// What else the client is told of the answer.
     headers: HeaderMap,
+    /// What is left to say when it has ended.
     ended: Option<Result<(), Refusal>>,
     ticket: Ticket,
 }
@@ -106,9 +107,9 @@ impl Run {
             self.conclude(Some(refusal));
         }
         self.ticket.report.counts = self.exchange.counts();
-        if self.body.is_none() && !self.exchange.may_ask_again() {
+        if self.body.is_none() && !self.exchange.reply.may_ask_again() {
             self.request = ChatCompletionRequest::default();
-            if !self.exchange.keeps_texts() {
+            if !self.exchange.reply.keeps_texts() {
                 self.ticket.room = None;
             }
         }
@@ -219,17 +220,17 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
     encode_comment("still there", &mut comment);
     loop {
         // What tells the client that it is not forgotten. A comment is not enough for those that wait for chunks.
-        let still_there = run
-            .exchange
-            .empty_delta()
-            .unwrap_or_else(|| comment.clone());
+        let still_there = run.exchange.empty_delta();
+        let still_there = still_there.unwrap_or_else(|| comment.clone());
         let piece = {
             let mut next = pin!(run.next());
             loop {
                 tokio::select! {
                     biased;
                     () = sleep_until(silent_until) => {
-                        begin(&mut head);
+                        if let Some(head) = head.take() {
+                            let _ = head.send(Ok(HeaderMap::new()));
+                        }
                         if !filler.send(still_there.clone().into()).await {
                             return;
                         }
@@ -265,11 +266,5 @@ async fn fill(mut run: Run, head: oneshot::Sender<Begun>, filler: Filler) {
             return;
         }
         silent_until = Instant::now() + keep_alive;
-    }
-}
-
-fn begin(head: &mut Option<oneshot::Sender<Begun>>) {
-    if let Some(head) = head.take() {
-        let _ = head.send(Ok(HeaderMap::new()));
     }
 }

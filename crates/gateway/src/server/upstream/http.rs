@@ -40,17 +40,14 @@ impl HttpServer {
         let base = base(url).map_err(ConfigError)?;
         let bearer = |key: &str| {
             let header = can_be_shown(key).then(|| HeaderValue::from_str(&format!("Bearer {key}")));
-            header.and_then(Result::ok)
+            let mut header = header.and_then(Result::ok).ok_or_else(|| {
+                let words = "the key of the model's server is empty, or has characters that no header can hold";
+                ConfigError(words.to_owned())
+            })?;
+            header.set_sensitive(true);
+            Ok(header)
         };
-        if key.is_some_and(|key| bearer(key).is_none()) {
-            let message =
-                "the key of the model's server is empty, or has characters that no header can hold";
-            return Err(ConfigError(message.to_owned()));
-        }
-        let mut key = key.and_then(bearer);
-        if let Some(key) = &mut key {
-            key.set_sensitive(true);
-        }
+        let key = key.map(bearer).transpose()?;
         let mut settings = HttpSettings::default();
         settings.connect = config.timeouts.connect;
         settings.buffer = Some(CONNECTION_BUFFER);
