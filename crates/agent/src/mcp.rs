@@ -31,7 +31,7 @@ use std::time::Duration;
 use plaincall::{DEFAULT_OUTPUT_LIMIT, Tool, Toolbox};
 use tokio::task::JoinSet;
 
-pub use config::{McpConfig, McpConfigError, McpEffect, McpReach, McpServer};
+pub use config::{McpConfig, McpEffect, McpReach, McpServer};
 pub use offer::{McpOffer, McpServeError};
 pub use secrets::names_a_secret;
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a test fails by a panic")]
 
+mod config;
 mod http;
 mod reference;
 
@@ -118,8 +119,8 @@ async fn tools_of_a_server() {
     let odd = Odd::new();
     let server = odd
         .server("odd")
-        .effect("echo", McpEffect::AsHinted)
-        .effect("hang", McpEffect::Is(Effect::Read));
+        .effect("echo", McpEffect::Hinted)
+        .effect("hang", McpEffect::Read);
     let servers = connect([server]).await;
     let own = Toolbox::new([Tool::new("fail", |(): (), _| async { Ok(String::new()) })]);
     let tools = servers.tools_for(&own.expect("one tool"));
@@ -471,9 +472,7 @@ async fn a_server_that_offers_too_much() {
 async fn an_agent_with_servers() {
     // Without a gate nothing that writes may run, and tools of servers count as that unless the user says otherwise.
     let odd = Odd::new();
-    let server = odd
-        .server("odd")
-        .effect("echo", McpEffect::Is(Effect::Read));
+    let server = odd.server("odd").effect("echo", McpEffect::Read);
     let call = |name: &str| format!("!!!GADGET_START:{name}\n!!!ARG:a\n42\n!!!GADGET_END\n");
     let model = Scripted::new([call("echo") + &call("who"), "Done.".to_owned()]);
     let agent = Agent::builder(model).mcp(connect([server]).await).build();

@@ -122,6 +122,10 @@ impl de::Error for Error {
         Self::custom(wanted)
     }
 
+    fn unknown_variant(_: &str, known: &'static [&'static str]) -> Self {
+        Self::Wanted(one_of(known))
+    }
+
     fn unknown_field(field: &str, known: &'static [&'static str]) -> Self {
         Self::OfTable(unknown(field, known))
     }
@@ -132,6 +136,15 @@ impl de::Error for Error {
 
     fn duplicate_field(field: &'static str) -> Self {
         Self::OfTable(format!("`{field}` is set already, under another name"))
+    }
+}
+
+/// The words of which one must be written.
+fn one_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.as_slice() {
+        [front @ .., last] if !front.is_empty() => format!("{} or {last}", front.join(", ")),
+        _ => quoted.concat(),
     }
 }
 
@@ -275,6 +288,11 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
                 let items = de::value::SeqDeserializer::<_, Error>::new(items);
                 return visitor.visit_newtype_struct(items);
             }
+            ("Effects", Value::Text(text)) => {
+                let all = std::iter::once(("**", text.as_str()));
+                let all = de::value::MapDeserializer::<_, Error>::new(all);
+                return visitor.visit_newtype_struct(all);
+            }
             ("OneOrMore", value) if !matches!(value, Value::List(_)) => {
                 return Err(Error::Wanted("a text or a list of texts".to_owned()));
             }
@@ -289,21 +307,17 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
         words: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-        let choices = match quoted.as_slice() {
-            [front @ .., last] if !front.is_empty() => format!("{} or {last}", front.join(", ")),
-            _ => quoted.concat(),
-        };
         match &self.node.value {
             Value::Text(text) if words.contains(&text.as_str()) => {
                 visitor.visit_enum(StrDeserializer::new(text))
             }
             Value::Text(text) => {
                 let near = did_you_mean(text, words.iter().copied());
-                let message = format!("`{}` cannot be `{text}`; write {choices}{near}", self.key);
+                let (key, words) = (self.key, one_of(words));
+                let message = format!("`{key}` cannot be `{text}`; write {words}{near}");
                 Err(Error::Placed(Place::value(&self.pointer), message))
             }
-            _ => Err(Error::Wanted(choices)),
+            _ => Err(Error::Wanted(one_of(words))),
         }
     }
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::deserialize::{self, unknown};
 use crate::error::{FileError, Problem};
-use crate::node::{Node, child};
+use crate::node::{Node, Value, child};
 use crate::parse::{self, Faults};
 
 /// A file that is being read.
@@ -128,6 +128,26 @@ impl Document {
             self.problem(&place, message);
         }
         value
+    }
+
+    /// Leaves a value out of all that is read from now on.
+    pub fn leave_out(&mut self, pointer: String) {
+        self.wrong.insert(pointer);
+    }
+
+    /// Gives the entry of a table at a pointer another name, under which it is read; a problem if there is one of that name.
+    pub fn rename(&mut self, pointer: &str, from: &str, to: &str) {
+        let Some(Value::Table(entries)) = self.root.get_mut(pointer).map(|node| &mut node.value)
+        else {
+            return;
+        };
+        if !entries.contains_key(from) {
+        } else if entries.contains_key(to) {
+            let place = Place::Key(child(pointer, from));
+            self.problem(&place, format!("`{to}` is set already, and means the same"));
+        } else if let Some(node) = entries.shift_remove(from) {
+            entries.insert(to.to_owned(), node);
+        }
     }
 
     /// Whether the value at a pointer, or a part of it, has a problem already.

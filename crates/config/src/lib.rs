@@ -9,7 +9,7 @@
 //!   another, and each value keeps its origin; [`Node::read`] reads the result.
 //! - [`Time`], [`TimeOrZero`], [`Size`], [`OneOrMore`], [`AsText`]: fields with the one grammar that all files, options and
 //!   variables share. An error of a type's own `Deserialize` or `TryFrom` is the phrase behind "it must be".
-//! - [`tools`]: the types of `tools.toml`.
+//! - [`tools`]: the types of `tools.toml`. [`servers`]: those of a file with MCP servers.
 //! - A place in a document is a JSON Pointer: `/tools/search/retry/attempts`. [`child`] makes one.
 //!
 //! ```
@@ -41,6 +41,7 @@ mod error;
 mod node;
 mod parse;
 mod secret;
+pub mod servers;
 mod settings;
 pub mod tools;
 mod values;

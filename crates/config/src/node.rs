@@ -160,6 +160,19 @@ impl Node {
         }
     }
 
+    pub(crate) fn get_mut(&mut self, pointer: &str) -> Option<&mut Self> {
+        let mut node = self;
+        for segment in pointer.split('/').skip(1) {
+            let key = last_key(segment);
+            node = match &mut node.value {
+                Value::Table(entries) => entries.get_mut(&key)?,
+                Value::List(items) => items.get_mut(key.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+        }
+        Some(node)
+    }
+
     /// The value at a pointer, or the innermost there is on the way to it; whether it is the one that was asked for.
     pub(crate) fn nearest(&self, pointer: &str) -> (&Self, bool) {
         let mut node = self;

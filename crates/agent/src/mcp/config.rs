@@ -1,16 +1,15 @@
 //! Which MCP servers there are, as people write it down.
 
-mod expand;
 mod read;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use plaincall::{Effect, Pattern, Problem};
+use plaincall::{Effect, Pattern};
+pub use plaincall_config::servers::McpEffect;
 
 /// MCP servers, in the order in which they are written.
 ///
@@ -32,18 +31,18 @@ use plaincall::{Effect, Pattern, Problem};
 ///
 /// let error = McpConfig::read(r#"{"mcpServers": {"files": {"comand": "npx"}}}"#, "/mcp.json", |_| None).unwrap_err();
 /// assert_eq!(
-///     error.mistakes[0].to_string(),
-///     "line 1, column 27: there is no key `comand`; did you mean `command`?"
+///     error.problems[0].to_string(),
+///     "line 1, column 27: unknown key `comand`; did you mean `command`?"
 /// );
-/// # Ok::<(), plaincall_agent::mcp::McpConfigError>(())
+/// # Ok::<(), plaincall::FileError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct McpConfig {
     /// The servers; those that are switched off too.
     pub servers: Vec<McpServer>,
-    /// Keys that other programs have a use for, and this one has not.
-    pub passed_over: Vec<Problem>,
+    /// Notes about keys that are for other programs, each with its line.
+    pub passed_over: Vec<String>,
 }
 
 /// One server, and what is made of its tools.
@@ -90,15 +89,6 @@ pub enum McpReach {
         /// What each request has in its head.
         headers: Vec<(String, String)>,
     },
-}
-
-/// What a tool of a server may do, as the user says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum McpEffect {
-    /// This.
-    Is(Effect),
-    /// What the server says of it: the user takes its word.
-    AsHinted,
 }
 
 impl McpServer {
@@ -166,9 +156,10 @@ impl McpServer {
     pub(super) fn effect_of(&self, tool: &str, hinted: Option<Effect>) -> Effect {
         let mut said = self.effects.iter();
         match said.find(|(pattern, _)| pattern.matches(tool)) {
-            Some((_, McpEffect::Is(effect))) => *effect,
-            Some((_, McpEffect::AsHinted)) => hinted.unwrap_or(Effect::Write),
-            None => Effect::Write,
+            Some((_, McpEffect::Read)) => Effect::Read,
+            Some((_, McpEffect::Idempotent)) => Effect::Idempotent,
+            Some((_, McpEffect::Hinted)) => hinted.unwrap_or(Effect::Write),
+            Some((_, McpEffect::Write)) | None => Effect::Write,
         }
     }
 }
@@ -199,40 +190,3 @@ impl fmt::Debug for McpReach {
         }
     }
 }
-
-impl McpConfig {
-    /// Reads a file: `mcpServers` as many programs write it in JSON (also `servers`, and with comments), or the same in
-    /// TOML, `[mcpServers.NAME]` (also `mcp_servers` and `mcp.servers`). Other keys at the top of the file are passed over.
-    ///
-    /// `path` is where the file lies: a relative `cwd` begins in its folder. `${NAME}`, `${env:NAME}` and
-    /// `${NAME:-what else}` in values stand for `variable(NAME)`; the environment of the process is not looked at.
-    ///
-    /// # Errors
-    /// All mistakes, each with its line and column.
-    pub fn read(
-        text: &str,
-        path: impl AsRef<Path>,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, McpConfigError> {
-        read::config(text, path.as_ref(), &variable)
-    }
-}
-
-/// Why a file with MCP servers cannot be used. It shows itself with one line for each mistake.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct McpConfigError {
-    /// All mistakes in the order in which they stand in the file; at least one.
-    pub mistakes: Vec<Problem>,
-}
-
-impl fmt::Display for McpConfigError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, mistake) in self.mistakes.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            write!(formatter, "{separator}{mistake}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for McpConfigError {}

@@ -1,0 +1,213 @@
+//! Files with MCP servers, as many programs write them.
+
+use indexmap::IndexMap;
+use plaincall_call::nearest_name;
+use serde::Deserialize;
+
+use crate::{AsText, Document, Origin, Place, Time, child};
+
+/// The names of the table of servers at the top of a file.
+const TABLES: [&str; 3] = ["mcpServers", "mcp_servers", "servers"];
+
+/// Other names that programs have for keys.
+const OTHER_NAMES: [(&str, &[&str]); 5] = [
+    ("url", &["serverUrl", "httpUrl"]),
+    ("type", &["transport"]),
+    ("headers", &["http_headers"]),
+    ("tools", &["includeTools", "enabledTools", "enabled_tools"]),
+    (
+        "exclude_tools",
+        &["excludeTools", "disabledTools", "disabled_tools"],
+    ),
+];
+
+/// Keys for other programs. `alwaysAllow` and the like are what a user allowed to another program; here rules say that.
+const FOR_OTHERS: [&str; 14] = [
+    "alwaysAllow",
+    "autoAllow",
+    "autoApprove",
+    "description",
+    "dev",
+    "gallery",
+    "icon",
+    "icons",
+    "note",
+    "startup_timeout_ms",
+    "startup_timeout_sec",
+    "title",
+    "trust",
+    "version",
+];
+
+/// The table of a server.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ServerTable {
+    /// The program to start.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables of its environment.
+    pub env: IndexMap<String, AsText>,
+    /// Its working directory.
+    pub cwd: Option<String>,
+    /// The address of a server that runs already.
+    pub url: Option<String>,
+    /// `stdio` or `http`.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// Headers of each request to it.
+    pub headers: IndexMap<String, AsText>,
+    /// Whether it is not used.
+    pub disabled: Option<bool>,
+    /// Whether it is used, if `disabled` is not set.
+    pub enabled: Option<bool>,
+    /// The effects of its tools.
+    pub effects: Effects,
+    /// Patterns of the names of the tools that are taken.
+    pub tools: Vec<String>,
+    /// Patterns of the names of tools that are not taken.
+    pub exclude_tools: Vec<String>,
+    /// How long a call of one of its tools may take.
+    pub timeout: Option<Time>,
+}
+
+/// The effects of a server's tools, by patterns of their names. One word is the effect of all.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Effects(pub IndexMap<String, McpEffect>);
+
+/// The effect of a tool of a server, as the user sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpEffect {
+    /// It changes nothing.
+    Read,
+    /// Twice is the same as once.
+    Idempotent,
+    /// It may change something.
+    Write,
+    /// Its server's hint is taken for true.
+    Hinted,
+}
+
+/// The pointers to the tables of the servers in a file, whose keys have one name each from then on; and notes about keys
+/// that have no effect. Other keys at the top of the file are for other programs.
+pub fn servers(document: &mut Document) -> (Vec<String>, Vec<String>) {
+    let (mut servers, mut notes) = (Vec::new(), Vec::new());
+    let Some(table) = table(document) else {
+        return (servers, notes);
+    };
+    for name in document.keys(&table) {
+        let at = child(&table, &name);
+        for (key, others) in OTHER_NAMES {
+            for other in others {
+                document.rename(&at, other, key);
+            }
+        }
+        for key in FOR_OTHERS {
+            let pointer = child(&at, key);
+            let node = document.root().get(&pointer);
+            if let Some(Origin::File { line, .. }) = node.map(|node| &node.origin) {
+                notes.push(format!(
+                    "line {line}: `{key}` is for other programs and has no effect"
+                ));
+                document.leave_out(pointer);
+            }
+        }
+        servers.push(at);
+    }
+    (servers, notes)
+}
+
+/// The pointer to the table of servers.
+fn table(document: &mut Document) -> Option<String> {
+    if !document.is_well_formed() {
+        return None;
+    }
+    let mut pointers = TABLES.into_iter().map(|name| child("", name));
+    let below_mcp = || Some("/mcp/servers".to_owned());
+    let is_there = |at: &String| document.root().get(at).is_some();
+    let found = pointers
+        .find(is_there)
+        .or_else(|| below_mcp().filter(is_there));
+    let Some(at) = found else {
+        let keys = document.keys("");
+        let near = keys
+            .iter()
+            .find_map(|key| Some((key, nearest_name(key, TABLES)?)));
+        let (place, message) = match near {
+            Some((key, meant)) => {
+                let message = format!("unknown key `{key}`; did you mean `{meant}`?");
+                (Place::key(child("", key)), message)
+            }
+            None => {
+                let message = "the file names no MCP servers: it has no key `mcpServers`";
+                (Place::key(""), message.to_owned())
+            }
+        };
+        document.problem(&place, message);
+        return None;
+    };
+    let node = document
+        .root()
+        .get(&at)
+        .filter(|node| node.table().is_none());
+    if let Some(kind) = node.map(crate::Node::kind) {
+        let message =
+            format!("the servers are {kind}; they must be a table with a table for each server");
+        document.problem(&Place::value(&at), message);
+    }
+    Some(at)
+}
+
+/// Puts variables into a text: `${NAME}`, `${env:NAME}`, `${NAME:-default}`. A dollar sign without a brace stands for
+/// itself.
+///
+/// # Errors
+/// What is wrong with each variable.
+pub fn expand(
+    text: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, Vec<String>> {
+    let (mut whole, mut wrong, mut rest) = (String::new(), Vec::new(), text);
+    while let Some((before, behind)) = rest.split_once("${") {
+        whole.push_str(before);
+        let Some((inside, after)) = behind.split_once('}') else {
+            wrong.push("`${` has no `}`".to_owned());
+            break;
+        };
+        rest = after;
+        match value(inside, variable) {
+            Ok(value) => whole.push_str(&value),
+            Err(message) => wrong.push(message),
+        }
+    }
+    whole.push_str(rest);
+    if wrong.is_empty() {
+        Ok(whole)
+    } else {
+        Err(wrong)
+    }
+}
+
+fn value(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let (name, default) = match inside.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inside, None),
+    };
+    let name = name.strip_prefix("env:").unwrap_or(name);
+    if name.is_empty() || name.contains([':', '=', '\0']) {
+        return Err(format!(
+            "`${{{inside}}}` means nothing here; write `${{NAME}}` for a variable of the environment"
+        ));
+    }
+    match (variable(name), default) {
+        (Some(value), None) => Ok(value),
+        // As in a shell, the default also replaces an empty variable.
+        (Some(value), Some(_)) if !value.is_empty() => Ok(value),
+        (_, Some(default)) => Ok(default.to_owned()),
+        (None, None) => Err(format!(
+            "the variable `{name}` is not set; set it, or write `${{{name}:-default}}`"
+        )),
+    }
+}
