@@ -135,17 +135,21 @@ fn table(document: &mut Document) -> Option<String> {
         let near = keys
             .iter()
             .find_map(|key| Some((key, nearest_name(key, TABLES)?)));
-        let (place, message) = match near {
-            Some((key, meant)) => {
-                let message = format!("unknown key `{key}`; did you mean `{meant}`?");
-                (Place::key(child("", key)), message)
-            }
-            None => {
-                let message = "the file names no MCP servers: it has no key `mcpServers`";
-                (Place::key(""), message.to_owned())
-            }
-        };
-        document.problem(&place, message);
+        let (key, message) = near.map_or_else(
+            || {
+                (
+                    String::new(),
+                    "the file names no MCP servers: it has no key `mcpServers`".to_owned(),
+                )
+            },
+            |(key, meant)| {
+                (
+                    child("", key),
+                    format!("unknown key `{key}`; did you mean `{meant}`?"),
+                )
+            },
+        );
+        document.problem(&Place::Key(key), message);
         return None;
     };
     let node = document

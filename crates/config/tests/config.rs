@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
+use plaincall_config::servers::expand;
 use plaincall_config::{
     AsText, Document, Node, OneOrMore, Origin, Place, Size, Time, TimeOrZero, child,
 };
@@ -295,6 +296,35 @@ fn times_and_sizes() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn variables() {
+    let variable = |name: &str| match name {
+        "A" => Some("one".to_owned()),
+        "NONE" => Some(String::new()),
+        "TRICK" => Some("${A}".to_owned()),
+        _ => None,
+    };
+    for (text, expected) in [
+        ("plain $A ${A}/${env:A}", "plain $A one/one"),
+        (
+            "${B:-two}${NONE:-three}${NONE}${A:-four}${B:-}",
+            "twothreeone",
+        ),
+        // What comes in is not looked through again.
+        ("${TRICK}", "${A}"),
+    ] {
+        assert_eq!(expand(text, &variable).unwrap(), expected, "{text}");
+    }
+    assert_eq!(
+        expand("${B} ${input:key} ${A", &variable).unwrap_err(),
+        [
+            "the variable `B` is not set; set it, or write `${B:-default}`",
+            "`${input:key}` means nothing here; write `${NAME}` for a variable of the environment",
+            "`${` has no `}`",
+        ]
+    );
 }
 
 /// 1 MiB of problems of one kind.

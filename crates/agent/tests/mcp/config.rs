@@ -31,6 +31,7 @@ fn told(config: &McpConfig) -> Vec<String> {
                 format!("{command} {args:?} {env:?} {:?}", cwd.as_deref())
             }
             McpReach::Http { url, headers } => format!("{url} {headers:?}"),
+            other => format!("{other:?}"),
         };
         format!("{}: {reach}", server.name)
     });

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use plaincall::{RemovedFiles, Rule, Tool, Toolbox};
-use plaincall_agent::mcp::{McpConfig, McpConfigError, McpOffer, McpOptions, McpServers};
+use plaincall_agent::mcp::{McpConfig, McpOffer, McpOptions, McpServers};
 use plaincall_config::Time;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
@@ -251,7 +251,7 @@ pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, 
     };
     let config = McpConfig::read(&text, whole, variable).map_err(|error| {
         show_mistakes(&name, &text, &error);
-        let mistakes = match error.mistakes.len() {
+        let mistakes = match error.problems.len() {
             1 => "a mistake".to_owned(),
             count => format!("{count} mistakes"),
         };
@@ -266,8 +266,8 @@ pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, 
 }
 
 /// Shows what is wrong with a file of MCP servers, each mistake in its line.
-pub(crate) fn show_mistakes(name: &str, text: &str, error: &McpConfigError) {
-    for mistake in &error.mistakes {
+pub(crate) fn show_mistakes(name: &str, text: &str, error: &FileError) {
+    for mistake in &error.problems {
         let position = (mistake.line, mistake.column);
         problems::show_one(name, text, &mistake.message, mistake.span.clone(), position);
     }
