@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 
 use plaincall::{Interpreted, Rules, Tool, ToolSpec, Unclosed};
 use plaincall_call::{ToolSet, read_tool_definitions};
+use plaincall_config::{Document, FileError, Place, Problem};
 use serde::de::IgnoredAny;
 
 use crate::options::SchemaOption;
 use crate::status::Failure;
-use crate::terminal::problems::{self, MOST_OF_SYNTAX};
-use crate::text::json_place::{character_at, place_of};
-use crate::text::source::Counter;
-use crate::tools_file;
+use crate::tools_file::{self, has_mistakes};
 
 impl SchemaOption {
     /// The tools, if a file is named. `texts` are the files that the command reads besides.
@@ -108,6 +106,27 @@ pub(crate) struct Found {
     pub(crate) unclosed: Unclosed,
 }
 
+/// A text is not JSON from a line and a column on, both from 1, the column in bytes.
+fn not_json(file: &str, text: &str, (line, column): (usize, usize), message: String) -> FileError {
+    let lines = text.split_inclusive('\n');
+    let before: usize = lines.take(line.saturating_sub(1)).map(str::len).sum();
+    let at = text.floor_char_boundary((before + column.saturating_sub(1)).min(text.len()));
+    let passed = text.get(before..at).unwrap_or_default();
+    let next = text.get(at..).and_then(|rest| rest.chars().next());
+    let problem = Problem {
+        line,
+        column: passed.chars().count() + 1,
+        span: at..at + next.map_or(0, char::len_utf8),
+        pointer: String::new(),
+        message,
+    };
+    FileError {
+        file: file.into(),
+        problems: vec![problem],
+        is_well_formed: false,
+    }
+}
+
 /// Reads a file of definitions. Shows its mistakes.
 ///
 /// # Errors
@@ -131,24 +150,18 @@ pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
             name,
         });
     }
-    let tools = match read_tool_definitions(text) {
-        Ok(tools) => tools,
-        Err(error) => {
-            let mut counter = Counter::new(text.as_bytes());
-            for mistake in error.mistakes.iter().take(MOST_OF_SYNTAX) {
-                let span = match error.json_place {
-                    Some((line, column)) => character_at(text, line, column),
-                    None => place_of(text, &mistake.at),
-                };
-                let position = counter.position(span.start);
-                problems::show_one(&name, text, &mistake.to_string(), span, position);
+    let tools = read_tool_definitions(text)
+        .or_else(|error| {
+            if let (Some(place), [mistake]) = (error.json_place, error.mistakes.as_slice()) {
+                return Err(not_json(&name, text, place, mistake.to_string()));
             }
-            let count = error.mistakes.len();
-            let count = problems::in_words(count, MOST_OF_SYNTAX);
-            let message = format!("{name} has {count}, so its tools are not known");
-            return Err(Failure::Broken(message));
-        }
-    };
+            let mut document = Document::json(&*name, text);
+            for mistake in &error.mistakes {
+                document.problem(&Place::value(&mistake.at), mistake.to_string());
+            }
+            document.finish(Vec::new())
+        })
+        .map_err(|error| has_mistakes(&name, text, &error))?;
     if tools.is_empty() {
         return Err(Failure::Broken(format!("there is no tool in {name}")));
     }

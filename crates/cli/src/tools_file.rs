@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plaincall::{Policy, Rules, Tool, Toolbox, ToolsFile};
+use plaincall::{FileError, Policy, Rules, Tool, Toolbox, ToolsFile};
 
 use crate::status::Failure;
 use crate::terminal::problems;
@@ -78,15 +78,11 @@ pub(crate) fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
 pub(crate) fn parse(name: &str, text: &str, path: &Path) -> Result<ToolsFile, Failure> {
     // The folder of the file has a meaning in it, so the path has to be a whole one.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    plaincall::read_tools(text, whole).map_err(|error| {
-        let count = problems::show(name, text, &error);
-        let end = if error.is_well_formed || error.problems.len() <= problems::MOST_OF_SYNTAX {
-            ""
-        } else {
-            "; is this a tools file?"
-        };
-        Failure::Broken(format!(
-            "{name} has {count}, so its tools are not known{end}"
-        ))
-    })
+    plaincall::read_tools(text, whole).map_err(|error| has_mistakes(name, text, &error))
+}
+
+/// Shows what is wrong with a file of tools.
+pub(crate) fn has_mistakes(name: &str, text: &str, error: &FileError) -> Failure {
+    let mistakes = problems::show(name, text, error);
+    Failure::Broken(format!("{name} has {mistakes}, so its tools are not known"))
 }

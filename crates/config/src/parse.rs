@@ -42,10 +42,12 @@ pub(crate) fn json(file: &Arc<str>, text: &str) -> (Node, Faults) {
     };
     let root = match jsonc_parser::parse_to_ast(&text, &CollectOptions::default(), &options) {
         Ok(parsed) => match parsed.value {
-            Some(ast::Value::Object(object)) => parser.json_table(object),
+            Some(root @ (ast::Value::Object(_) | ast::Value::Array(_))) => {
+                parser.json_node(None, root).value
+            }
             other => {
                 let span = other.map_or(0..0, |value| range(&value));
-                parser.fault(span, "the file must be one JSON object: `{ … }`");
+                parser.fault(span, "the file must hold a JSON object or list");
                 Value::Null
             }
         },
@@ -94,7 +96,7 @@ impl<'t> Parser<'t> {
     /// An empty table, and what is wrong.
     fn result(self, root: Value) -> (Node, Faults) {
         let value = match root {
-            Value::Table(_) if self.faults.is_empty() => root,
+            Value::Table(_) | Value::List(_) if self.faults.is_empty() => root,
             _ => Value::Table(IndexMap::new()),
         };
         (self.node(0..0, 0..self.text.len(), value), self.faults)

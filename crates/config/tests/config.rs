@@ -154,7 +154,7 @@ fn json() {
     );
     check(
         "/* only */",
-        &["line 1, column 1: the file must be one JSON object: `{ … }`"],
+        &["line 1, column 1: the file must hold a JSON object or list"],
     );
     check(
         "{'name': 'x', \"count\": \"0x1\"}",

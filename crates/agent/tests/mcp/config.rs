@@ -14,8 +14,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn read(text: &str) -> McpConfig {
-    let config = McpConfig::read(text, "/etc/mcp.json", variable);
-    config.unwrap_or_else(|error| panic!("{text}\n{error}"))
+    McpConfig::read(text, "/etc/mcp.json", variable).expect(text)
 }
 
 /// A server as one line, for tests.

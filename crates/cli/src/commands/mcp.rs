@@ -250,11 +250,7 @@ pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, 
         value.to_str().map(str::to_owned)
     };
     let config = McpConfig::read(&text, whole, variable).map_err(|error| {
-        show_mistakes(&name, &text, &error);
-        let mistakes = match error.problems.len() {
-            1 => "a mistake".to_owned(),
-            count => format!("{count} mistakes"),
-        };
+        let mistakes = problems::show(&name, &text, &error);
         Failure::Broken(format!(
             "{name} has {mistakes}, so its MCP servers are not known"
         ))
@@ -263,14 +259,6 @@ pub(crate) fn read(file: &Path, environment: &Environment) -> Result<McpConfig, 
         remark(&format!("{name}, {passed_over}"));
     }
     Ok(config)
-}
-
-/// Shows what is wrong with a file of MCP servers, each mistake in its line.
-pub(crate) fn show_mistakes(name: &str, text: &str, error: &FileError) {
-    for mistake in &error.problems {
-        let position = (mistake.line, mistake.column);
-        problems::show_one(name, text, &mistake.message, mistake.span.clone(), position);
-    }
 }
 
 fn as_line(tool: &Tool) -> String {

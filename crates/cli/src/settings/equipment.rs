@@ -12,12 +12,12 @@ use plaincall_config::tools::{self, RuleTable};
 use plaincall_config::{self as config, FilePath, Model, child, dotted};
 use serde_json::{Value, json};
 
-use crate::commands::mcp::show_mistakes;
 use crate::environment::Environment;
 use crate::settings::Configuration;
 use crate::settings::model::http;
 use crate::status::{Failure, remark};
 use crate::terminal::person::Person;
+use crate::terminal::problems;
 use crate::tools_file::{self, Tools};
 
 /// The tools of an agent.
@@ -124,8 +124,8 @@ impl Configuration {
         for FilePath(file) in &self.settings.mcp.files {
             let (name, text) = self.text(file)?;
             let read = read("/mcp/files", &text, file).map_err(|error| {
-                show_mistakes(&name, &text, &error);
-                Failure::Configuration(format!("{name} has mistakes, so nothing is done"))
+                let mistakes = problems::show(&name, &text, &error);
+                Failure::Configuration(format!("{name} has {mistakes}, so nothing is done"))
             })?;
             wanted.servers.extend(read.servers);
         }
@@ -142,7 +142,7 @@ impl Configuration {
                 .join("plaincall.toml");
             let read = read(&pointer, &text, &file).map_err(|error| {
                 let messages: Vec<&str> = error
-                    .mistakes
+                    .problems
                     .iter()
                     .map(|mistake| mistake.message.as_str())
                     .collect();

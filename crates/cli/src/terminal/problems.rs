@@ -1,7 +1,5 @@
 //! What is wrong with a file, for people.
 
-use std::ops::Range;
-
 use plaincall_call::Severity;
 use plaincall_config::{FileError, redacted, starred};
 
@@ -11,54 +9,32 @@ use crate::terminal::excerpt::{Excerpts, Remark};
 /// How many problems of a file are shown at most.
 const MOST_SHOWN: usize = 100;
 /// How many of a file whose syntax is wrong, where one leads to the next.
-pub(crate) const MOST_OF_SYNTAX: usize = 5;
+const MOST_OF_SYNTAX: usize = 5;
 
 /// Shows what is wrong with a file, each problem in its line, without what looks like a secret there. Returns how many
 /// problems there are, in words.
 pub(crate) fn show(name: &str, text: &str, error: &FileError) -> String {
     let text = redacted(text, starred);
     for problem in error.problems.iter().take(most_shown(error)) {
-        let position = (problem.line, problem.column);
-        show_one(
-            name,
-            &text,
-            &problem.message,
-            problem.span.clone(),
-            position,
-        );
+        let remark = Remark {
+            severity: Severity::Error,
+            code: None,
+            message: &problem.message,
+            help: None,
+            note: None,
+            span: problem.span.clone(),
+            position: (problem.line, problem.column),
+        };
+        let excerpt = Excerpts::new(true).render(name, &text, &remark);
+        say(format_args!("{excerpt}\n\n"));
     }
     count(error)
 }
 
-/// Shows a problem in its line.
-pub(crate) fn show_one(
-    name: &str,
-    text: &str,
-    message: &str,
-    span: Range<usize>,
-    position: (usize, usize),
-) {
-    let remark = Remark {
-        severity: Severity::Error,
-        code: None,
-        message,
-        help: None,
-        note: None,
-        span,
-        position,
-    };
-    let excerpt = Excerpts::new(true).render(name, text, &remark);
-    say(format_args!("{excerpt}\n\n"));
-}
-
 /// How many problems there are, in words.
 pub(crate) fn count(error: &FileError) -> String {
-    in_words(error.problems.len(), most_shown(error))
-}
-
-/// So many problems, of which `most` are shown.
-pub(crate) fn in_words(count: usize, most: usize) -> String {
-    match count {
+    let most = most_shown(error);
+    match error.problems.len() {
         1 => "a mistake".to_owned(),
         count if count > most => format!("{count} mistakes (the first {most} are shown)"),
         count => format!("{count} mistakes"),

@@ -197,9 +197,9 @@ impl Reader<'_> {
             Ok(text) => Some(text),
             Err(_) if self.is_disabled => Some(text.to_owned()),
             Err(wrong) => {
-                wrong
-                    .into_iter()
-                    .for_each(|message| self.value(key, message));
+                for message in wrong {
+                    self.value(key, message);
+                }
                 None
             }
         }

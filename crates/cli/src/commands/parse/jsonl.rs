@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::text::json_place::cause;
+use crate::text::json_error::cause;
 
 /// A text and the id that it came with.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::options::DialectOptions;
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain};
 use crate::text::input::{Input, without_mark};
-use crate::text::json_place::no_json;
+use crate::text::json_error::no_json;
 use crate::text::reading::{escaper, read_bytes};
 use crate::text::source::Counter;
 

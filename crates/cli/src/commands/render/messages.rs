@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status};
 use crate::text::input::{Input, without_mark};
-use crate::text::json_place::no_json;
+use crate::text::json_error::no_json;
 use crate::text::reading::refused;
 
 /// A message as OpenAI writes it. Its calls and the id of a result are written as text, not as they are.
