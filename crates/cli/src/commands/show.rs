@@ -108,8 +108,7 @@ fn dialect(events: &[RunEvent]) -> Dialect {
     let noted = events.iter().find_map(|event| match event {
         RunEvent::Run(begin) if SessionNote::of(begin).is_some() => SessionNote::dialect(begin),
         RunEvent::Run(begin) => {
-            let options = Note::from_json(&begin.note).ok()?.dialect().ok()?;
-            options.dialect().ok()
+            Note::from_json(&begin.note).ok()?.syntax.dialect().ok()
         }
         _ => None,
     });

@@ -2,11 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use plaincall_syntax::Dialect;
+use serde::{Deserialize, Serialize};
 
 use crate::status::Failure;
 
 /// How a text is read and written.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[command(next_help_heading = "Syntax")]
 pub(crate) struct DialectOptions {
     /// The syntax; `auto` is that of the first call.
@@ -59,7 +61,8 @@ pub(crate) struct DialectOptions {
 }
 
 /// How the syntax is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum SyntaxChoice {
     /// The block syntax.
     Block,
@@ -70,9 +73,11 @@ pub(crate) enum SyntaxChoice {
 }
 
 /// Where markers of the block syntax count inside a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum MarkerPlaces {
     /// At the beginning of a line.
+    #[default]
     LineStart,
     /// Anywhere.
     Anywhere,

@@ -142,7 +142,7 @@ fn difference(before: &str, now: &str) -> Vec<(Style, String)> {
 mod tests {
     use plaincall::Arguments;
 
-    use super::{LINES, compare, difference, named};
+    use super::{LINES, compare, named};
 
     #[test]
     fn which_file_and_which_text() {
@@ -156,26 +156,6 @@ mod tests {
         check(&[("path", "a")], None);
         check(&[("text", "b")], None);
         check(&[("path", ""), ("text", "b")], None);
-    }
-
-    #[test]
-    fn differences() {
-        let lines = difference("a\nb\nc\nd\ne\nf\n", "a\nb\nc\nD\ne\nf");
-        let text: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
-        assert_eq!(
-            text,
-            [
-                "@@ -2,5 +2,5 @@",
-                " b",
-                " c",
-                "-d",
-                "+D",
-                " e",
-                "-f",
-                "+f",
-                "\\ No newline at end of file",
-            ]
-        );
     }
 
     #[test]

@@ -10,11 +10,10 @@ use plaincall::call::Foreign;
 use plaincall::{Log, LogError, Order, Policy, Run, Stop};
 use plaincall_syntax::Dialect;
 
-use crate::commands::run::note::{Note, Noted, NotedPath};
+use crate::commands::run::note::{self, Note, noted};
 use crate::commands::run::recovery;
 use crate::commands::run::{RunOptions, STANDARD_INPUT};
 use crate::history::{History, what_became_of};
-use crate::options::DialectOptions;
 use crate::status::{Failure, remark};
 use crate::terminal::approval::RecoveryAnswer;
 use crate::text::input::Input;
@@ -118,8 +117,7 @@ impl Beginning {
         let note = Note::from_json(note.unwrap_or_default());
         let broken = |what: String| Failure::Broken(format!("the log {name} {what}"));
         let note = note.map_err(broken)?;
-        let dialect: DialectOptions = note.dialect().map_err(broken)?;
-        let dialect = dialect.of_reply(note.no_reasoning)?;
+        let dialect = note.syntax.of_reply(note.no_reasoning)?;
         let reply = match (history.stop(), &options.file, &note.reply) {
             (Some(_), Some(_), _) => {
                 remark("the reply was over when the run was cut off; nothing more is read of it");
@@ -127,7 +125,7 @@ impl Beginning {
             }
             (Some(_), None, _) => None,
             (None, Some(file), _) => Some(file.clone()),
-            (None, None, Some(noted)) => Some(noted.to_path()),
+            (None, None, Some(noted)) => Some(note::path(noted)),
             (None, None, None) => {
                 remark(
                     "the reply came through a pipe, and what was not read of it is lost: its last call is only run if it is closed; `-` takes the rest from the standard input",
@@ -139,7 +137,7 @@ impl Beginning {
         // A crash may have come before all of them were written down.
         let missing = note.heard.iter().skip(history.untrusted());
         let heard: Vec<PathBuf> = missing
-            .map(NotedPath::to_path)
+            .map(note::path)
             .chain(options.heard.iter().cloned())
             .collect();
         let heard = read_heard(&heard)?;
@@ -174,16 +172,19 @@ impl Beginning {
     /// What the log of a new run says at its beginning. `is_file` is whether the reply is a file.
     pub(crate) fn note(&self, options: &RunOptions, is_file: bool) -> Note {
         let named = |path: &Path| path != Path::new(STANDARD_INPUT);
-        Note::new(Noted {
-            reply: self.reply.as_deref().filter(|path| is_file && named(path)),
-            tools: options.tools.as_deref().filter(|path| named(path)),
+        let file = self.reply.as_deref().filter(|path| is_file && named(path));
+        let tools = options.tools.as_deref().filter(|path| named(path));
+        Note {
+            program: note::PROGRAM.to_owned(),
+            reply: file.map(noted),
+            tools: tools.map(noted),
             tools_crc32: self.tools.crc32,
-            syntax: &options.dialect,
+            syntax: options.dialect.clone(),
             complete: self.complete,
             yes: self.yes,
             no_reasoning: options.no_reasoning,
-            heard: &options.heard,
-        })
+            heard: options.heard.iter().map(|path| noted(path)).collect(),
+        }
     }
 
     /// How the reply ended when it came to a clean end.
@@ -264,9 +265,9 @@ fn tools_again(options: &RunOptions, note: &Note, reply: Option<&Path>) -> Resul
         let message = "the tools file of this run came through the standard input; name it with `--tools FILE`";
         return Err(Failure::Usage(message.to_owned()));
     };
-    let path = path.to_path();
+    let path = note::path(path);
     let tools = tools_file::load(&path)?;
-    if note.has_tools(tools.crc32) {
+    if note.tools_crc32 == tools.crc32 {
         return Ok(tools);
     }
     Err(Failure::Broken(format!(
