@@ -107,9 +107,7 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
 fn dialect(events: &[RunEvent]) -> Dialect {
     let noted = events.iter().find_map(|event| match event {
         RunEvent::Run(begin) if SessionNote::of(begin).is_some() => SessionNote::dialect(begin),
-        RunEvent::Run(begin) => {
-            Note::from_json(&begin.note).ok()?.syntax.dialect().ok()
-        }
+        RunEvent::Run(begin) => Note::from_json(&begin.note).ok()?.syntax.dialect().ok(),
         _ => None,
     });
     noted.unwrap_or_else(Dialect::auto)
