@@ -8,6 +8,7 @@ mod environment;
 mod history;
 mod keys;
 mod options;
+mod outcome;
 mod output;
 mod reference;
 mod report;

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use serde::Serialize;
 
 use crate::options::Color;
-use crate::status::Failure;
+use crate::outcome::Failure;
 use crate::visible::{guarded, harmless, json};
 
 /// Standard output, buffered.

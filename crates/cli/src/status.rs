@@ -1,13 +1,13 @@
-//! How a command ends: its exit status and what is said about it.
+//! The exit status of a command, and what is said about how it ended.
 
 use std::fmt;
-use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use plaincall::{CloseError, Directories, RemovedFiles};
 
+pub(crate) use crate::outcome::{Failure, Outcome, Status};
 use crate::output::say;
 use crate::visible::harmless;
 
@@ -17,61 +17,6 @@ const INTERRUPTED: i32 = 130;
 const TIMED_OUT: u8 = 124;
 /// The exit status of wrong usage.
 pub(crate) const WRONG_USAGE: u8 = 2;
-
-/// How a command that did its work ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    /// All is well: exit status 0.
-    Good,
-    /// Something is wrong, and it has been named: exit status 1.
-    Wrong,
-    /// The time was over: exit status 124.
-    TimedOut,
-    /// A signal called it off; this is the exit status that says so.
-    Interrupted(u8),
-}
-
-impl Status {
-    /// Wrong if this or `other` is.
-    pub(crate) fn and(self, other: Self) -> Self {
-        if self == Self::Good { other } else { self }
-    }
-}
-
-/// Why a command stopped.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The command line asks for something that does not go together: exit status 2.
-    Usage(String),
-    /// The configuration asks for something that cannot be: exit status 2.
-    Configuration(String),
-    /// Something outside did not work, in one sentence: exit status 1.
-    Broken(String),
-    /// Whoever read the output has stopped reading; that is no failure of ours.
-    ClosedPipe,
-}
-
-impl Failure {
-    /// What is to be said about it, where a command goes on.
-    pub(crate) fn message(&self) -> &str {
-        match self {
-            Self::Usage(message) | Self::Configuration(message) | Self::Broken(message) => message,
-            Self::ClosedPipe => "nobody reads the output any more",
-        }
-    }
-
-    /// Standard output could not be written to.
-    pub(crate) fn output(error: &io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            Self::ClosedPipe
-        } else {
-            Self::Broken(format!("cannot write the output: {error}"))
-        }
-    }
-}
-
-/// What a command comes to.
-pub(crate) type Outcome = Result<Status, Failure>;
 
 /// The exit status of a command that ended so; says what is to be said. Wrong usage is left to who knows the usage.
 ///

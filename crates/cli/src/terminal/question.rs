@@ -166,7 +166,8 @@ pub(crate) async fn pages(details: Details<'_>) -> Vec<Vec<Line>> {
         about.add(&description, Extent::Ends(1), "description");
         lines.append(&mut about.lines);
     }
-    let tail = replacement::lines(details).await;
+    let directory = details.directory().unwrap_or_default();
+    let tail = replacement::lines(details.arguments, directory, details.share()).await;
     on_pages(&lines, &tail, details)
 }
 

@@ -12,7 +12,6 @@ use similar::TextDiff;
 use crate::terminal::line::{Line, indented};
 use crate::terminal::pages::{Extent, PageText};
 use crate::terminal::palette::{ASKING, DIM, PLAIN};
-use crate::terminal::question::Details;
 
 /// The last names of arguments that say which file is meant, and what is to be in it.
 const PATHS: [&str; 6] = [
@@ -45,14 +44,15 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 
-/// The difference, if the call names a file that is there, and a text for it.
-pub(crate) async fn lines(details: Details<'_>) -> Vec<Line> {
-    let Some((path, text)) = named(details.arguments) else {
+/// The difference, at most so many lines of it, if the call names a file that is there and a text for it. Relative paths
+/// begin in `directory`.
+pub(crate) async fn lines(arguments: &Arguments, directory: PathBuf, most: usize) -> Vec<Line> {
+    let Some((path, text)) = named(arguments) else {
         return Vec::new();
     };
-    let path = details.directory().unwrap_or_default().join(path);
+    let path = directory.join(path);
     let text = text.to_owned();
-    let most = LINES.min(details.share());
+    let most = LINES.min(most);
     // Reading waits for the disk.
     let compared = tokio::task::spawn_blocking(move || compare(&path, &text, most)).await;
     compared.unwrap_or_default()

@@ -1,0 +1,58 @@
+//! How a command ends.
+
+use std::io;
+
+/// How a command that did its work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// All is well: exit status 0.
+    Good,
+    /// Something is wrong, and it has been named: exit status 1.
+    Wrong,
+    /// The time was over: exit status 124.
+    TimedOut,
+    /// A signal called it off; this is the exit status that says so.
+    Interrupted(u8),
+}
+
+impl Status {
+    /// Wrong if this or `other` is.
+    pub(crate) fn and(self, other: Self) -> Self {
+        if self == Self::Good { other } else { self }
+    }
+}
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line asks for something that does not go together: exit status 2.
+    Usage(String),
+    /// The configuration asks for something that cannot be: exit status 2.
+    Configuration(String),
+    /// Something outside did not work, in one sentence: exit status 1.
+    Broken(String),
+    /// Whoever read the output has stopped reading; that is no failure of ours.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// What is to be said about it, where a command goes on.
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Self::Usage(message) | Self::Configuration(message) | Self::Broken(message) => message,
+            Self::ClosedPipe => "nobody reads the output any more",
+        }
+    }
+
+    /// Standard output could not be written to.
+    pub(crate) fn output(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::ClosedPipe
+        } else {
+            Self::Broken(format!("cannot write the output: {error}"))
+        }
+    }
+}
+
+/// What a command comes to.
+pub(crate) type Outcome = Result<Status, Failure>;
