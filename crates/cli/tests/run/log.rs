@@ -33,8 +33,8 @@ fn a_log_is_what_json_prints() {
         panic!("{first:?}");
     };
     let path = |name| scene.path(name).to_str().unwrap().to_owned();
-    assert_eq!(begin.note["reply"], path("reply.txt"));
-    assert_eq!(begin.note["tools"], path("tools.toml"));
+    assert_eq!(begin.note["reply"]["text"], path("reply.txt"));
+    assert_eq!(begin.note["tools"]["text"], path("tools.toml"));
     assert_eq!(begin.note["yes"], true);
 }
 

@@ -339,7 +339,7 @@ fn mistakes() {
             "tools.toml:2:1",
             "efect = \"read\"",
             "^^^^^",
-            "no key `efect`",
+            "unknown key `efect`",
         ],
     );
     with_tools(b"[tools.say\n", &["tools.toml:1:"]);
