@@ -124,6 +124,7 @@ const KNOWS: &[(&str, &[&str])] = &[
         "plaincall",
         &[
             "crc32fast",
+            "futures-core",
             "plaincall-call",
             "plaincall-config",
             "plaincall-plan",

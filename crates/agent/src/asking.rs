@@ -2,12 +2,15 @@
 //! until it answers.
 
 mod judging;
-mod reading;
 mod request;
 mod turn;
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_core::Stream;
 use plaincall::Stop;
 use tokio::select;
 use tokio::sync::mpsc::Sender;
@@ -19,18 +22,17 @@ use crate::asking::judging::Failures;
 use crate::asking::turn::{Bounds, Turned};
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
-use crate::flow::{Flow, Next};
+use crate::flow::Flow;
 use crate::limits::AgentLimits;
 use crate::model::Usage;
 
 /// A time so far away that it does not matter, in place of one that no clock can tell.
 const FAR_AWAY: Duration = Duration::from_hours(24 * 365);
 
-/// A question that is being worked on.
+/// A question that is being worked on: a stream of what happens, and then the [answer](Self::answer).
 #[derive(Debug)]
 pub struct Asking<'c> {
     flow: Flow<'c, AgentEvent, Result<Answer, AgentError>>,
-    end: Option<Result<Answer, AgentError>>,
     cancel: CancellationToken,
 }
 
@@ -58,20 +60,13 @@ impl<'c> Asking<'c> {
         let cancel = CancellationToken::new();
         Self {
             flow: Flow::new(|out| work(out, cancel.clone())),
-            end: None,
             cancel,
         }
     }
 
     /// What happens next; `None` when the answer is there. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<AgentEvent> {
-        match self.flow.next().await? {
-            Next::Item(event) => Some(event),
-            Next::End(end) => {
-                self.end = Some(end);
-                None
-            }
-        }
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
     /// A token that cancels it: the request to the model's server, the tools, questions to the user. It is heeded when the
@@ -86,8 +81,16 @@ impl<'c> Asking<'c> {
     /// See [`Conversation::ask`].
     pub async fn answer(mut self) -> Result<Answer, AgentError> {
         while self.next().await.is_some() {}
-        self.end
-            .unwrap_or_else(|| Err(AgentErrorKind::Cancelled.into()))
+        let end = self.flow.end;
+        end.unwrap_or_else(|| Err(AgentErrorKind::Cancelled.into()))
+    }
+}
+
+impl Stream for Asking<'_> {
+    type Item = AgentEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        Pin::new(&mut self.flow).poll_next(context)
     }
 }
 
@@ -178,7 +181,7 @@ impl<'c> Work<'c> {
                 results = self.talk.run.last_results() => results,
             };
             // Nobody has waited for these.
-            while self.talk.events.try_next().is_some() {}
+            while self.talk.run.try_event().is_some() {}
             let written = std::mem::take(&mut self.talk.written);
             let added = self.talk.add_turn(written, results.into_iter().collect());
             added.map_err(AgentErrorKind::Dialect)?;
@@ -230,6 +233,6 @@ impl<'c> Work<'c> {
             self.progress.calls.add(result.status);
         }
         self.progress.unclosed += turned.unclosed();
-        self.said.clone_from(&turned.said);
+        self.said.clone_from(&turned.read.said);
     }
 }

@@ -51,7 +51,6 @@ pub struct Conversation {
     pub(crate) model: Retrying<Arc<dyn Model>>,
     pub(crate) dialect: Dialect,
     pub(crate) run: Run,
-    pub(crate) events: RunEvents,
     pub(crate) history: History,
     /// What was written of the reply that is read.
     pub(crate) written: String,
@@ -72,7 +71,7 @@ pub struct Conversation {
 impl Conversation {
     pub(crate) fn new(
         settings: Arc<Settings>,
-        run: Run,
+        mut run: Run,
         dialect: Dialect,
         system: String,
     ) -> Result<Self, DialectError> {
@@ -80,12 +79,12 @@ impl Conversation {
         for tool in run.toolbox() {
             untrusted.hear(&tool.spec().as_untrusted());
         }
+        run.listen();
         Ok(Self {
             model: Retrying::new(Arc::clone(&settings.model), settings.retries),
             written: String::new(),
             limits: settings.limits,
             settings,
-            events: run.events(),
             run,
             history: History::new(dialect.clone(), system),
             dialect,

@@ -1,33 +1,22 @@
 //! A task without a runtime: a future that gives items while it runs, and one value at its end.
 
 use std::fmt;
-use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use futures_core::Stream;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// How many items may wait to be taken. Then the future waits too.
 const WAITING: usize = 16;
 
-/// A future that gives items while it runs. It runs only while somebody asks for its items, and dropping it ends it.
+/// A stream of what a future sends. The future runs only while the stream is polled, and is dropped with it.
 pub(crate) struct Flow<'f, Item, Output> {
     items: Receiver<Item>,
-    state: State<'f, Output>,
-}
-
-enum State<'f, Output> {
-    Running(Pin<Box<dyn Future<Output = Output> + Send + 'f>>),
-    Ended(Output),
-    Taken,
-}
-
-/// What a flow has next.
-pub(crate) enum Next<Item, Output> {
-    /// An item.
-    Item(Item),
-    /// Its end.
-    End(Output),
+    /// `None` when it has ended.
+    future: Option<Pin<Box<dyn Future<Output = Output> + Send + 'f>>>,
+    /// What the future returned: it is there when the stream has ended.
+    pub(crate) end: Option<Output>,
 }
 
 impl<'f, Item, Output> Flow<'f, Item, Output> {
@@ -39,37 +28,31 @@ impl<'f, Item, Output> Flow<'f, Item, Output> {
         let (sender, items) = channel(WAITING);
         Self {
             items,
-            state: State::Running(Box::pin(body(sender))),
+            future: Some(Box::pin(body(sender))),
+            end: None,
         }
     }
+}
 
-    /// What comes next; `None` when the end was taken. It can be cancelled: nothing is lost if its future is dropped.
-    pub(crate) async fn next(&mut self) -> Option<Next<Item, Output>> {
-        poll_fn(|context| self.poll(context)).await
-    }
+impl<Item, Output: Unpin> Stream for Flow<'_, Item, Output> {
+    type Item = Item;
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Next<Item, Output>>> {
-        if let State::Running(future) = &mut self.state
-            && let Poll::Ready(output) = future.as_mut().poll(context)
-        {
-            self.state = State::Ended(output);
-        }
-        // What was sent before the end comes first.
-        if let State::Running(_) = self.state {
-            match self.items.poll_recv(context) {
-                Poll::Ready(Some(item)) => return Poll::Ready(Some(Next::Item(item))),
-                Poll::Pending | Poll::Ready(None) => return Poll::Pending,
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Item>> {
+        let flow = &mut *self;
+        if let Some(future) = &mut flow.future {
+            match future.as_mut().poll(context) {
+                Poll::Ready(end) => (flow.end, flow.future) = (Some(end), None),
+                // What was sent before the end comes first.
+                Poll::Pending => match ready!(flow.items.poll_recv(context)) {
+                    Some(item) => return Poll::Ready(Some(item)),
+                    // It has dropped its sender and goes on.
+                    None => return Poll::Pending,
+                },
             }
         }
         // The future is gone, and its senders with it. A poll would say that nothing is there when the task has done
         // enough for this time.
-        if let Ok(item) = self.items.try_recv() {
-            return Poll::Ready(Some(Next::Item(item)));
-        }
-        match std::mem::replace(&mut self.state, State::Taken) {
-            State::Ended(output) => Poll::Ready(Some(Next::End(output))),
-            State::Running(_) | State::Taken => Poll::Ready(None),
-        }
+        Poll::Ready(flow.items.try_recv().ok())
     }
 }
 
@@ -81,6 +64,8 @@ impl<Item, Output> fmt::Debug for Flow<'_, Item, Output> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
     use super::*;
 
     /// A task may do only so much in one go. That must not be taken for the end of the items.
@@ -93,11 +78,11 @@ mod tests {
                 }
             });
             let mut items = Vec::new();
-            while let Some(Next::Item(item)) = flow.next().await {
+            while let Some(item) = poll_fn(|context| Pin::new(&mut flow).poll_next(context)).await {
                 items.push(item);
             }
             assert_eq!(items, (0..count).collect::<Vec<_>>());
-            assert!(flow.next().await.is_none());
+            assert!(flow.end.is_some());
         }
     }
 }

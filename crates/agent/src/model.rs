@@ -32,15 +32,19 @@ pub use retry::{Retries, Retrying};
 pub use scripted::{Chunks, Scripted, ScriptedReply};
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_core::Stream;
 use plaincall::Stop;
 use plaincall_wire::openai::{is_cut_by_length, is_natural_end};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
 
-use crate::flow::{Flow, Next};
+use crate::flow::Flow;
 
 /// A model: messages in; text, reasoning, usage and the reason of the end out.
 ///
@@ -287,9 +291,18 @@ impl Reply {
     /// # Errors
     /// If the reply broke off. Nothing comes after that.
     pub async fn next(&mut self) -> Option<Result<ReplyNext, ModelError>> {
-        Some(match self.0.next().await? {
-            Next::Item(piece) => Ok(ReplyNext::Piece(piece)),
-            Next::End(end) => end.map(ReplyNext::Finish),
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+}
+
+impl Stream for Reply {
+    type Item = Result<ReplyNext, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let piece = ready!(Pin::new(&mut self.0).poll_next(context));
+        Poll::Ready(match piece {
+            Some(piece) => Some(Ok(ReplyNext::Piece(piece))),
+            None => self.0.end.take().map(|end| end.map(ReplyNext::Finish)),
         })
     }
 }

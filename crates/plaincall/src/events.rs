@@ -2,11 +2,14 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
 #[cfg(not(interleaved))]
 use std::thread;
 
+use futures_core::Stream;
 use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
@@ -42,7 +45,8 @@ pub trait Observer: Send + 'static {
     fn observe(&mut self, event: &RunEvent);
 }
 
-/// The events of a run, from [`Run::events`](crate::Run::events): an observer for async code.
+/// The events of a run, from [`Run::events`](crate::Run::events): a stream, which ends when the run was dropped and all its
+/// calls have ended.
 ///
 /// Nothing waits for the reader: a display that is slow, or a reader that has stopped reading, does not hold up a
 /// call. See [`EVENT_QUEUE`] for what becomes of a reader that is too slow.
@@ -90,6 +94,15 @@ impl RunEvents {
     fn missed_at_the_end(&self) -> Option<RunEvent> {
         let count = self.missed.swap(0, Ordering::AcqRel);
         (count > 0).then_some(RunEvent::Missed(Missed { count }))
+    }
+}
+
+impl Stream for RunEvents {
+    type Item = RunEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<RunEvent>> {
+        let event = ready!(self.receiver.poll_recv(context));
+        Poll::Ready(event.or_else(|| self.missed_at_the_end()))
     }
 }
 

@@ -164,7 +164,7 @@ pub use {
     tool::Tool,
     toolbox::{Toolbox, ToolboxError},
     tools_file::{ToolsFile, read_tools},
-    turn::Turn,
+    turn::{Turn, TurnEvent},
     typed::{ToolArguments, ToolFuture},
 };
 #[cfg(feature = "tokio")]

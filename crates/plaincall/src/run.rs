@@ -24,7 +24,7 @@ use crate::context::Surroundings;
 use crate::cut::{READ_RESULT, cut_of};
 use crate::definition::definitions;
 use crate::driver::{Driver, Equipment, Message};
-use crate::event::{RunBegin, Teller};
+use crate::event::{RunBegin, RunEvent, Teller};
 use crate::events::{Listener, Observer, RunEvents, observe};
 use crate::gate::Gate;
 use crate::log::{LOG_VERSION, Log, Recorder};
@@ -71,6 +71,8 @@ pub struct Run {
     pub(crate) reader: ReplyReader<Arc<Toolbox>>,
     /// How many calls have appeared.
     pub(crate) appeared: u32,
+    /// Hears what the streams of the turns give.
+    pub(crate) listener: Option<RunEvents>,
     /// Whether anybody wants to know the text of the reply.
     pub(crate) text_is_wanted: AtomicBool,
     /// The last turn of the log, until somebody goes on with it or begins another.
@@ -211,6 +213,16 @@ impl Run {
         self.text_is_wanted.store(true, Ordering::Relaxed);
         self.send(Message::Listen(listener));
         events
+    }
+
+    /// Lets the turns be streams of what happens from now on ([`Turn`]). What happens between two turns comes with the next.
+    pub fn listen(&mut self) {
+        self.listener = Some(self.events());
+    }
+
+    /// The next event of a run that [listens](Self::listen), if there is one already.
+    pub fn try_event(&mut self) -> Option<RunEvent> {
+        self.listener.as_mut()?.try_next()
     }
 
     /// A handle by which the run can be cancelled from elsewhere.
@@ -514,6 +526,7 @@ impl RunBuilder {
             inbox,
             reader,
             appeared,
+            listener: None,
             text_is_wanted,
             resumed,
             listening,

@@ -1,15 +1,21 @@
 //! One reply of the model: text in, results out.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, ready};
 
+use futures_core::Stream;
 use plaincall_call::{Foreign, ReplyItem, Stop, Syntax};
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::conductor::is_for_run;
 use crate::driver::Message;
+use crate::event::RunEvent;
 use crate::result::{CallResult, TurnResults};
 use crate::run::Run;
 use crate::trace::Parent;
@@ -19,21 +25,61 @@ use crate::trace::Parent;
 /// A call starts as soon as it is complete and its dependencies are done, while the rest is still being written. The
 /// tools run on other tasks; on a runtime with one thread they get their turn whenever the feeding task waits.
 ///
-/// Dropping a turn before [`finish`](Self::finish) has returned calls off its calls.
+/// Of a run that [listens](Run::listen) it is a stream of what happens: what is read of the reply, and the events of the
+/// run. The stream ends when the reply has [ended](Self::end) and so have all its calls.
+///
+/// ```
+/// use plaincall::call::ReplyItem;
+/// use plaincall::{Effect, Run, RunEvent, Stop, Tool, Toolbox, TurnEvent};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), plaincall::BoxError> {
+/// let now = Tool::new("Now", |_: (), _| async { Ok("half past nine".to_owned()) }).effect(Effect::Read);
+/// let mut run = Run::new(Toolbox::new([now])?)?;
+/// run.listen();
+/// let mut turn = run.turn();
+/// turn.feed("One moment.\n!!!GADGET_START:Now\n!!!GADGET_END");
+/// turn.end(Stop::Natural);
+/// let mut seen = String::new();
+/// while let Some(event) = turn.next().await {
+///     match event {
+///         TurnEvent::Read(ReplyItem::Text(text)) => seen.push_str(&text),
+///         TurnEvent::Run(RunEvent::Result(result)) => seen.push_str(result.output.as_deref().unwrap_or("")),
+///         _ => {}
+///     }
+/// }
+/// assert_eq!(seen, "One moment.\nhalf past nine");
+/// assert!(turn.finish(Stop::Natural).await.all_ok());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Dropping a turn before [`finish`](Self::finish) has returned, or the stream has ended, cancels its calls.
 pub struct Turn<'run> {
     run: &'run mut Run,
-    /// How the reply ended, if it was over before the run was taken up again.
+    /// How the reply ended.
     stop: Option<Stop>,
+    /// The results, when they are waited for and when they are there.
+    awaited: Option<oneshot::Receiver<TurnResults>>,
+    results: Option<TurnResults>,
     /// Whether nobody has to be told any more that the turn is dropped.
     is_over: bool,
-    watch: Option<WatchBox<'run>>,
+    /// What was read and has not left the stream.
+    read: VecDeque<ReplyItem<'static>>,
     /// The calls of the turn, in case that the runtime goes down and nobody is left to say how they ended.
     calls: Vec<(u32, Arc<str>, Arc<str>)>,
     /// The submitted calls of a turn that goes on, with their names.
     resubmitted: Vec<(u32, Arc<str>)>,
 }
 
-type WatchBox<'run> = Box<dyn FnMut(&ReplyItem<'_>) + Send + 'run>;
+/// Something that happens in a turn.
+#[derive(Clone, Debug)]
+pub enum TurnEvent {
+    /// Part of the reply. It comes before what follows from it.
+    Read(ReplyItem<'static>),
+    /// An event of the run.
+    Run(RunEvent),
+}
 
 impl Run {
     /// Begins the next reply of the model. If the run was taken up again from a log that ends within a turn, and nobody
@@ -76,18 +122,13 @@ impl<'run> Turn<'run> {
         Self {
             run,
             stop,
+            awaited: None,
+            results: None,
             is_over: false,
-            watch: None,
+            read: VecDeque::new(),
             calls: Vec::new(),
             resubmitted,
         }
-    }
-
-    /// Lets a function see all that is read, before it has consequences: text between the calls, reasoning, arguments while
-    /// they are being written.
-    pub fn watch(mut self, watch: impl FnMut(&ReplyItem<'_>) + Send + 'run) -> Self {
-        self.watch = Some(Box::new(watch));
-        self
     }
 
     /// Takes the next piece of the reply: text, or bytes that may cut a character.
@@ -100,12 +141,19 @@ impl<'run> Turn<'run> {
             return;
         }
         let mut read = Vec::new();
-        for item in self.run.reader.feed(chunk) {
-            if let Some(watch) = &mut self.watch {
-                watch(&item);
-            }
-            if is_for_run(&item) {
-                read.push(item.into_owned());
+        let Run {
+            reader, listener, ..
+        } = &mut *self.run;
+        for item in reader.feed(chunk) {
+            let is_for_run = is_for_run(&item);
+            if is_for_run || listener.is_some() {
+                let item = item.into_owned();
+                if listener.is_some() {
+                    self.read.push_back(item.clone());
+                }
+                if is_for_run {
+                    read.push(item);
+                }
             }
         }
         let is_wanted = self.run.text_is_wanted.load(Ordering::Relaxed) && !chunk.is_empty();
@@ -135,26 +183,53 @@ impl<'run> Turn<'run> {
         }
     }
 
-    /// Ends the reply and waits until all its calls have ended. Of a reply that was over before the run was taken up
-    /// again it only waits for the calls.
-    pub async fn finish(mut self, stop: Stop) -> TurnResults {
+    /// Ends the reply. Its calls still run. Of a reply that was over before the run was resumed nothing changes.
+    pub fn end(&mut self, stop: Stop) {
+        if self.awaited.is_some() || self.results.is_some() {
+            return;
+        }
         let (reply, results) = oneshot::channel();
+        self.awaited = Some(results);
         if self.stop.is_some() {
             self.run.send(Message::Collect(reply));
-        } else {
-            let read = self.run.reader.finish(stop).items;
-            for item in &read {
-                if let Some(watch) = &mut self.watch {
-                    watch(item);
-                }
-            }
-            self.remember(&read);
-            self.run.send(Message::Over { stop, read, reply });
+            return;
         }
-        // Should this future be dropped while it waits, so is the turn, and its calls are called off.
-        let results = results.await;
-        self.is_over = true;
-        results.unwrap_or_else(|_| self.lost())
+        self.stop = Some(stop);
+        let read = self.run.reader.finish(stop).items;
+        self.remember(&read);
+        if self.run.listener.is_some() {
+            self.read.extend(read.iter().cloned());
+        }
+        self.run.send(Message::Over { stop, read, reply });
+    }
+
+    /// [Ends](Self::end) the reply, if it has not ended, and waits until all its calls have.
+    pub async fn finish(mut self, stop: Stop) -> TurnResults {
+        self.end(stop);
+        // Should this future be dropped while it waits, so is the turn, and its calls are cancelled.
+        poll_fn(|context| self.poll_results(context)).await;
+        self.results.take().unwrap_or_default()
+    }
+
+    fn poll_results(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(results) = &mut self.awaited {
+            let results = ready!(Pin::new(results).poll(context));
+            self.awaited = None;
+            self.is_over = true;
+            self.results = Some(results.unwrap_or_else(|_| self.lost()));
+        }
+        Poll::Ready(())
+    }
+
+    /// The next event of the stream; `None` at its end. Nothing is lost if the future is dropped.
+    pub async fn next(&mut self) -> Option<TurnEvent> {
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+
+    /// The next event of the stream, if there is one already.
+    pub fn try_next(&mut self) -> Option<TurnEvent> {
+        let read = self.read.pop_front().map(TurnEvent::Read);
+        read.or_else(|| self.run.try_event().map(TurnEvent::Run))
     }
 
     fn remember(&mut self, read: &[ReplyItem<'_>]) {
@@ -212,6 +287,33 @@ impl<'run> Turn<'run> {
             is_last: false,
             log_failure: None,
         }
+    }
+}
+
+impl Stream for Turn<'_> {
+    type Item = TurnEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<TurnEvent>> {
+        let turn = &mut *self;
+        if let Some(item) = turn.read.pop_front() {
+            return Poll::Ready(Some(TurnEvent::Read(item)));
+        }
+        let is_heard = turn.run.listener.is_some();
+        if let Some(events) = &mut turn.run.listener
+            && let Poll::Ready(Some(event)) = Pin::new(events).poll_next(context)
+        {
+            return Poll::Ready(Some(TurnEvent::Run(event)));
+        }
+        if turn.awaited.is_none() && turn.results.is_none() {
+            return if is_heard {
+                Poll::Pending
+            } else {
+                Poll::Ready(None)
+            };
+        }
+        ready!(turn.poll_results(context));
+        // All events of the turn have been sent before its results.
+        Poll::Ready(turn.try_next())
     }
 }
 

@@ -49,6 +49,8 @@ pub mod oneshot {
 }
 
 pub mod mpsc {
+    use std::task::{Context, Poll};
+
     use shuttle::future::block_on;
     pub use tokio::sync::mpsc::error;
     use tokio::sync::mpsc::{
@@ -91,6 +93,11 @@ pub mod mpsc {
         pub async fn recv(&mut self) -> Option<T> {
             step();
             self.0.recv().await
+        }
+
+        pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+            step();
+            self.0.poll_recv(context)
         }
 
         pub fn try_recv(&mut self) -> Result<T, TryRecvError> {

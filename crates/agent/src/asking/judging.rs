@@ -80,7 +80,7 @@ impl Work<'_> {
         if let Some(end) = turned.end {
             return Err(end);
         }
-        if let Some((name, output)) = &turned.finished {
+        if let Some((name, output)) = &turned.read.finished {
             return Ok(Some(self.answered(output, Some(name), &turned.finish)));
         }
         if turned.results.is_empty() {
@@ -168,7 +168,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let may_remind = self.reminders < self.limits.reminders;
-        let said = turned.said.trim();
+        let said = turned.read.said.trim();
         // What only resembles a call in another format may be an answer.
         if let (true, Some((complaint, NearMissOf::Format))) = (may_remind, near) {
             self.progress.repairs += 1;
@@ -217,7 +217,7 @@ impl Work<'_> {
         if toolbox.is_empty() || untrusted.mentions_in(&turned.written, names).is_some() {
             return None;
         }
-        let near = near_misses(&turned.said, &self.talk.dialect).ok()?;
+        let near = near_misses(&turned.read.said, &self.talk.dialect).ok()?;
         let of = if near.iter().any(|miss| miss.format.is_none()) {
             NearMissOf::Marker
         } else {

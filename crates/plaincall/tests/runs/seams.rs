@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plaincall::call::ReplyItem;
-use plaincall::{AllowAll, Decision, Gate, GateFuture, Request, Stop};
+use plaincall::{AllowAll, Decision, Gate, GateFuture, Request, RunEvent, Stop, TurnEvent};
 use tokio::time::sleep;
 
 use crate::runs::scene::{Milliseconds, builder, check_with, errors, play, shown, written};
@@ -119,17 +119,27 @@ async fn events_are_the_record() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_can_be_watched_and_fed_bytes() {
     let mut run = builder().build().unwrap();
-    let mut seen = String::new();
-    let mut turn = run.turn().watch(|item| match item {
-        ReplyItem::Text(text) => seen.push_str(text),
-        ReplyItem::CallStart(started) => seen.push_str(&started.name),
-        _ => {}
-    });
+    run.listen();
+    let mut turn = run.turn();
     let text = "Ich wünsche: 🛠️[sleep 1]🛠️[/end] und 🛠️[";
     for byte in text.as_bytes() {
         turn.feed([*byte]);
     }
     assert_eq!(turn.syntax(), Some(plaincall::syntax::Syntax::Emoji));
+    let mut seen = String::new();
+    turn.end(Stop::Natural);
+    while let Some(event) = turn.next().await {
+        match event {
+            TurnEvent::Read(ReplyItem::Text(text)) => seen.push_str(&text),
+            TurnEvent::Read(ReplyItem::CallStart(started)) => seen.push_str(&started.name),
+            TurnEvent::Run(RunEvent::Start(started)) => {
+                assert!(seen.ends_with(&*started.name) || seen.ends_with('['));
+            }
+            TurnEvent::Run(RunEvent::End(end)) => assert_eq!(end.counts.ok, 1),
+            _ => {}
+        }
+    }
+    assert!(turn.next().await.is_none());
     assert!(turn.finish(Stop::Natural).await.all_ok());
     assert_eq!(seen, "Ich wünsche: sleep und 🛠️[");
 }

@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use plaincall::call::ReplyItem;
+use plaincall::{Turn, TurnEvent};
 use tokio::sync::mpsc::Sender;
 
 use crate::terminal::event::UiEvent;
@@ -13,6 +14,15 @@ use crate::terminal::event::UiEvent;
 pub(super) struct Fragments(Mutex<Vec<UiEvent>>);
 
 impl Fragments {
+    /// Takes what a turn has read.
+    pub(super) fn take(&self, turn: &mut Turn<'_>) {
+        while let Some(event) = turn.try_next() {
+            if let TurnEvent::Read(item) = event {
+                self.add(&item);
+            }
+        }
+    }
+
     /// Takes what was read.
     pub(super) fn add(&self, item: &ReplyItem<'_>) {
         let number = |call: usize| u32::try_from(call).unwrap_or(u32::MAX);

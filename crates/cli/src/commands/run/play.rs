@@ -119,13 +119,13 @@ pub(super) async fn play(
         }
     });
     beginning.tell_heard(&mut run);
-    let mut turn = run.go_on();
     if displays.is_live {
-        let fragments = Arc::clone(&fragments);
-        turn = turn.watch(move |item| fragments.add(item));
+        run.listen();
     }
+    let mut turn = run.go_on();
     // Reading waits for whoever shows what happens, so that nothing is missed; the calls do not.
-    let fed = async || {
+    let fed = async |turn: &mut Turn<'_>| {
+        fragments.take(turn);
         fragments.pass_on(&display).await;
         all_told(&told).await;
     };
@@ -144,6 +144,8 @@ pub(super) async fn play(
         Some(Ending::Clean) => beginning.stop(reply.is_file),
         _ => Stop::Broken,
     };
+    turn.end(stop);
+    fragments.take(&mut turn);
     let results = finish(turn, stop, &mut first, interrupts, heed).await;
     ticks.abort();
     drop(told);

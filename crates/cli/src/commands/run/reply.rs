@@ -184,7 +184,7 @@ impl Reply {
         &mut self,
         turn: &mut Turn<'_>,
         pace: Option<NonZeroU64>,
-        mut fed: impl AsyncFnMut(),
+        mut fed: impl AsyncFnMut(&mut Turn<'_>),
     ) -> Ending {
         let mut pace = pace.map(Pace::new);
         let mut piece = std::mem::take(&mut self.rest);
@@ -202,7 +202,7 @@ impl Reply {
                 rest = later;
                 // The tools run on the same thread; they get their turn here. And the log is not outrun.
                 turn.caught_up().await;
-                fed().await;
+                fed(turn).await;
             }
             piece = match self.pieces.recv().await {
                 Some(Ok(piece)) => piece,
