@@ -103,6 +103,13 @@ impl Command {
     }
 }
 
+/// The command line with everything that can be asked of it.
+pub fn command() -> clap::Command {
+    let mut all = Cli::command();
+    all.build();
+    all
+}
+
 /// Runs the command line that the process was started with, and returns its exit status.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -117,8 +124,7 @@ pub fn main() -> ExitCode {
     };
     let name = cli.command.name();
     exit_status(start(cli)).unwrap_or_else(|message| {
-        let mut all = Cli::command();
-        all.build();
+        let mut all = command();
         // It has the form of other wrong usage.
         wrong_usage(&match all.find_subcommand_mut(name) {
             Some(command) => command.error(ErrorKind::ValueValidation, message),
@@ -189,7 +195,7 @@ fn start(cli: Cli) -> Outcome {
         // Some of its commands heed signals in their own way.
         Command::Tools(command) => tools::tools(&command, color, || output(color)),
         // It heeds signals in its own way.
-        Command::Mcp(command) => mcp::mcp(&command, color),
+        Command::Mcp(command) => mcp::mcp(&command),
     }
 }
 

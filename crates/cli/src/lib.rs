@@ -10,7 +10,6 @@ mod keys;
 mod options;
 mod outcome;
 mod output;
-mod reference;
 mod report;
 mod runtime;
 mod session;
@@ -21,5 +20,4 @@ mod text;
 mod tools_file;
 mod visible;
 
-pub use commands::main;
-pub use reference::reference;
+pub use commands::{command, main};

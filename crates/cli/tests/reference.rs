@@ -1,5 +1,7 @@
 //! The reference in `docs/` says what the command can do.
 
+mod command_line;
+
 use std::path::Path;
 
 use snapbox::{Data, assert_data_eq};
@@ -13,7 +15,7 @@ fn check(page: &str, text: &str) {
 
 #[test]
 fn reference_is_up_to_date() {
-    check("command-line.md", &plaincall_cli::reference());
+    check("command-line.md", &command_line::page());
 }
 
 /// What the page shows is right by the schema, and the schema is one.

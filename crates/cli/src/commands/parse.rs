@@ -12,8 +12,9 @@ use plaincall_call::{
 };
 use plaincall_syntax::{Dialect, Event};
 use serde::Serialize;
+use serde_json::json;
 
-use crate::commands::parse::jsonl::{Answer, ErrorBody, ToolCallsBody, read_line};
+use crate::commands::parse::jsonl::{Answer, read_line};
 use crate::options::number::size;
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
@@ -243,16 +244,14 @@ impl Parse {
         let mut status = Status::Good;
         while lines.next_line(&mut line)? {
             number += 1;
-            match read_line(&line) {
-                Ok(record) => {
-                    let document = read_bytes(record.text.as_bytes(), &self.dialect, self.chunk)?;
-                    let id = record.id;
+            let place = format!("line {number}: ");
+            let (id, text) = read_line(&line);
+            match text {
+                Ok(text) => {
+                    let document = read_bytes(text.as_bytes(), &self.dialect, self.chunk)?;
                     if is_openai {
-                        let place = format!("line {number}: ");
                         let (tool_calls, good) = self.openai(&document, stop, &place);
-                        let body = ToolCallsBody {
-                            tool_calls: &tool_calls,
-                        };
+                        let body = json!({"tool_calls": tool_calls});
                         output.json_line(&Answer { id, body })?;
                         status = status.and(good);
                     } else {
@@ -260,10 +259,9 @@ impl Parse {
                         output.json_line(&Answer { id, body })?;
                     }
                 }
-                Err(bad) => {
-                    let error = format!("line {number}: {}", bad.message);
-                    let body = ErrorBody { error: &error };
-                    output.json_line(&Answer { id: bad.id, body })?;
+                Err(message) => {
+                    let body = json!({"error": format!("{place}{message}")});
+                    output.json_line(&Answer { id, body })?;
                     status = Status::Wrong;
                 }
             }

@@ -1,6 +1,5 @@
 //! `plaincall probe`: how well a model writes calls, measured.
 
-mod progress;
 mod table;
 
 use std::fmt::Write as _;
@@ -12,14 +11,14 @@ use plaincall_call::did_you_mean;
 use plaincall_config::{Api, Time};
 use serde_json::json;
 
-use crate::commands::probe::progress::Progress;
 use crate::environment::Environment;
 use crate::options::Color;
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::runtime::block_on;
 use crate::settings::Chosen;
 use crate::status::{Failure, Outcome, Status, complain};
 use crate::terminal::interrupts::{Interrupt, Interrupts};
+use crate::visible::harmless;
 
 /// Measure how well a model writes calls, and in which syntax.
 ///
@@ -116,32 +115,30 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         let mut interrupts = Interrupts::new()
             .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
         let mut probing = probe.begin();
-        let interrupt = follow(&mut probing, &mut interrupts, color, &environment).await;
+        let interrupt = follow(&mut probing, &mut interrupts).await;
         tell(options, &probing, interrupt, &mut Output::new(color))
     })
 }
 
-/// Waits for all trials, and shows how far it is. Returns the signal that has called it off.
-async fn follow(
-    probing: &mut Probing,
-    interrupts: &mut Interrupts,
-    color: Color,
-    environment: &Environment,
-) -> Option<Interrupt> {
-    let mut progress = Progress::new(probing.total(), color, environment);
+/// Waits for all trials, and says how each ended. Returns the signal that has called it off.
+async fn follow(probing: &mut Probing, interrupts: &mut Interrupts) -> Option<Interrupt> {
+    let total = probing.total();
+    let mut done = 0;
     loop {
         let trial = tokio::select! {
-            trial = probing.next() => trial,
-            interrupt = interrupts.next() => {
-                progress.end();
-                return Some(interrupt);
-            }
+            trial = probing.next() => trial?,
+            interrupt = interrupts.next() => return Some(interrupt),
         };
-        let Some(trial) = trial else {
-            progress.end();
-            return None;
+        done += 1;
+        let outcome = match &trial.why {
+            None if trial.repairs > 0 => "right, repaired".to_owned(),
+            None => "right".to_owned(),
+            Some(why) => format!("wrong: {}", harmless(why)),
         };
-        progress.tell(&trial);
+        say(format_args!(
+            "{done}/{total} {} {}: {outcome}\n",
+            trial.style, trial.task
+        ));
     }
 }
 

@@ -7,11 +7,10 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anstyle::{AnsiColor, Style};
 use plaincall_call::Severity;
 
-/// How much of a line is shown, in bytes. A longer one is cut, so that it stays readable, and costs no more than a
-/// short one whatever its length.
-const SHOWN: usize = 120;
-/// How much of a line that is cut is shown before the place.
-const BEFORE: usize = 40;
+/// How much of a line is shown before a place and from it on, in bytes. A longer line is cut, so that it stays readable,
+/// and costs no more than a short one whatever its length.
+const BEFORE: usize = 80;
+const BEHIND: usize = 80;
 /// Room for all of it, so that the renderer does not cut once more.
 const WIDTH: usize = 400;
 const CUT: &str = "…";
@@ -104,109 +103,63 @@ struct Window {
 }
 
 fn window(text: &str, span: &Range<usize>) -> Window {
-    let before = line_before(text, span.start, SHOWN);
-    let behind = line_behind(text, span.start, SHOWN);
-    let fits = match (before, behind) {
-        ((before, false), (behind, false)) => before.len() + behind.len() <= SHOWN,
-        _ => false,
-    };
-    let ((before, cuts_before), (behind, cuts_behind)) = if fits {
-        (before, behind)
-    } else {
-        let before = line_before(text, span.start, BEFORE);
-        let behind = line_behind(text, span.start, SHOWN - before.0.len());
-        (before, behind)
-    };
-
-    let prefix = if cuts_before { CUT } else { "" };
-    let suffix = if cuts_behind { CUT } else { "" };
-    let line = format!("{prefix}{before}{behind}{suffix}");
-    let start = prefix.len() + before.len();
-    let marked = text.get(span.clone()).unwrap_or_default();
-    let len = span.len().min(behind.len());
-    let len = match marked.trim_end_matches(['\r', '\n']).len() {
-        // A place that is nothing but a line end is still one to point at.
-        0 => len,
-        trimmed => len.min(trimmed),
-    };
-    let shown_to = span.start + len;
-    let goes_on = text
-        .get(shown_to..span.end)
-        .unwrap_or_default()
-        .trim_start_matches(['\r', '\n'])
-        .chars()
-        .next()
-        .is_some()
-        && !cuts_behind;
-    Window {
-        line,
-        span: start..start + len,
-        goes_on,
-    }
-}
-
-/// At most `most` bytes of the line before `place`, and whether there is more of it.
-fn line_before(text: &str, place: usize, most: usize) -> (&str, bool) {
-    let first = text.ceil_char_boundary(place.saturating_sub(most));
-    let before = text.get(first..place).unwrap_or_default();
-    match before.rfind('\n') {
-        Some(at) => (before.get(at + 1..).unwrap_or_default(), false),
+    let first = text.ceil_char_boundary(span.start.saturating_sub(BEFORE));
+    let last = text.floor_char_boundary(span.start.saturating_add(BEHIND).min(text.len()));
+    let before = text.get(first..span.start).unwrap_or_default();
+    let behind = text.get(span.start..last).unwrap_or_default();
+    let (before, is_cut_before) = match before.rsplit_once('\n') {
+        Some((_, line)) => (line, false),
         None => (
             before,
-            first > 0 && !text.get(..first).unwrap_or_default().ends_with('\n'),
-        ),
-    }
-}
-
-/// At most `most` bytes of the line behind `place`, and whether there is more of it.
-fn line_behind(text: &str, place: usize, most: usize) -> (&str, bool) {
-    let last = text.floor_char_boundary(place.saturating_add(most).min(text.len()));
-    let behind = text.get(place..last).unwrap_or_default();
-    let (behind, is_cut) = match behind.find('\n') {
-        Some(at) => (behind.get(..at).unwrap_or_default(), false),
-        None => (
-            behind,
-            last < text.len() && !text.get(last..).unwrap_or_default().starts_with('\n'),
+            first > 0 && !text.get(..first).is_some_and(|it| it.ends_with('\n')),
         ),
     };
-    (behind.strip_suffix('\r').unwrap_or(behind), is_cut)
+    let (behind, is_cut_behind) = match behind.split_once('\n') {
+        Some((line, _)) => (line.strip_suffix('\r').unwrap_or(line), false),
+        None => (
+            behind,
+            last < text.len() && !text.get(last..).is_some_and(|it| it.starts_with('\n')),
+        ),
+    };
+    let prefix = if is_cut_before { CUT } else { "" };
+    let suffix = if is_cut_behind { CUT } else { "" };
+    let start = prefix.len() + before.len();
+    let marked = text.get(span.clone()).unwrap_or_default();
+    let trimmed = marked.trim_end_matches(['\r', '\n']).len();
+    // A place that is nothing but a line end is still one to point at.
+    let marked = if trimmed == 0 { span.len() } else { trimmed };
+    Window {
+        line: format!("{prefix}{before}{behind}{suffix}"),
+        span: start..start + marked.min(behind.len()),
+        goes_on: trimmed > behind.len() && !is_cut_behind,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BEFORE, SHOWN, window};
-
-    /// What is underlined, in the line in which it is shown.
-    fn check(text: &str, span: std::ops::Range<usize>, line: &str, marked: &str, goes_on: bool) {
-        let window = window(text, &span);
-        assert_eq!(window.line, line, "{text:?}");
-        assert_eq!(&window.line[window.span.clone()], marked, "{text:?}");
-        assert_eq!(window.goes_on, goes_on, "{text:?}");
-    }
+    use super::{BEFORE, BEHIND, window};
 
     #[test]
     fn windows() {
-        check("", 0..0, "", "", false);
-        check("ab", 1..1, "ab", "", false);
-        check("one\ntwo three\r\nfour", 8..13, "two three", "three", false);
-        check(
-            "one\ntwo three\r\nfour",
-            4..15,
-            "two three",
-            "two three",
-            false,
-        );
-        check("one\ntwo three\r\nfour", 8..19, "two three", "three", true);
-        check("one\n\ntwo", 4..5, "", "", false);
-        check("a\n", 2..2, "", "", false);
+        let two = "one\ntwo three\r\nfour";
         let long = "ä".repeat(1000);
-        let line = format!("…{}…", "ä".repeat(SHOWN / 2));
-        let rest = (SHOWN - BEFORE) / 2;
-        check(&long, 1000..1002, &line, "ä", false);
-        check(&long, 1000..2000, &line, &"ä".repeat(rest), false);
-        let line = format!("{}…", "ä".repeat(SHOWN / 2));
-        check(&long, 0..2, &line, "ä", false);
-        let fitting = "ä".repeat(SHOWN / 2);
-        check(&fitting, 110..112, &fitting, "ä", false);
+        let shown = format!("…{}…", "ä".repeat((BEFORE + BEHIND) / 2));
+        let rest = "ä".repeat(BEHIND / 2);
+        for (text, span, line, marked, goes_on) in [
+            ("", 0..0, "", "", false),
+            ("ab", 1..1, "ab", "", false),
+            (two, 8..13, "two three", "three", false),
+            (two, 4..15, "two three", "two three", false),
+            (two, 8..19, "two three", "three", true),
+            ("one\n\ntwo", 4..5, "", "", false),
+            ("a\n", 2..2, "", "", false),
+            (&long, 1000..1002, &shown, "ä", false),
+            (&long, 1000..2000, &shown, &rest, false),
+        ] {
+            let window = window(text, &span);
+            assert_eq!(window.line, line, "{text:?}");
+            assert_eq!(&window.line[window.span.clone()], marked, "{text:?}");
+            assert_eq!(window.goes_on, goes_on, "{text:?}");
+        }
     }
 }

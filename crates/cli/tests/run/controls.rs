@@ -145,7 +145,7 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
         "run --tools tools.toml",
         "tools check",
         "tools list --tools",
-        "mcp list",
+        "tools list --mcp",
         "ask x --tools",
         "ask x --config",
     ] {

@@ -85,6 +85,9 @@ fn as_json(tool: &Tool) -> Value {
 fn as_lines(tool: &Tool, syntax: Syntax) -> String {
     let spec = tool.spec();
     let effect = effect_word(spec.effect);
+    let hint = spec.hinted_effect.filter(|hint| *hint != spec.effect);
+    let hint = hint.map(|hint| format!("; its server says {}", effect_word(hint)));
+    let hint = hint.unwrap_or_default();
     let sentence = first_sentence(&spec.description);
     let sentence = if sentence.is_empty() {
         "(no description)"
@@ -96,7 +99,10 @@ fn as_lines(tool: &Tool, syntax: Syntax) -> String {
         Syntax::Emoji => spec.usage().to_string(),
     };
     let usage = usage.replace('\n', " ");
-    harmless(&format!("{effect:<10}  {usage}\n{:<10}  {sentence}\n", ""))
+    harmless(&format!(
+        "{effect:<10}  {usage}{hint}\n{:<10}  {sentence}\n",
+        ""
+    ))
 }
 
 /// The name and the parameters, as a list of tools in a prompt has them, but in one line.

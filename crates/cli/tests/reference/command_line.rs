@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::builder::StyledStr;
-use clap::{Arg, Command, CommandFactory as _};
-
-use crate::commands::Cli;
+use clap::{Arg, Command};
 
 const BEGINNING: &str = "\
 # The command line
@@ -28,10 +26,9 @@ const STATUSES: &str = "\
 Results go to standard output, everything said about them to standard error.
 ";
 
-/// The reference of the command line: every command with everything that can be asked of it.
-pub fn reference() -> String {
-    let mut root = Cli::command();
-    root.build();
+/// The page: every command with everything that can be asked of it.
+pub(super) fn page() -> String {
+    let root = plaincall_cli::command();
     let mut text = String::from(BEGINNING);
     let commands: Vec<(String, &Command)> = shown(&root)
         .flat_map(|command| {
