@@ -143,7 +143,7 @@ mod tests {
     fn windows() {
         let two = "one\ntwo three\r\nfour";
         let long = "ä".repeat(1000);
-        let shown = format!("…{}…", "ä".repeat((BEFORE + BEHIND) / 2));
+        let shown = format!("…{}…", "ä".repeat(BEHIND));
         let rest = "ä".repeat(BEHIND / 2);
         for (text, span, line, marked, goes_on) in [
             ("", 0..0, "", "", false),
