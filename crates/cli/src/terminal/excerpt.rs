@@ -137,7 +137,7 @@ fn window(text: &str, span: &Range<usize>) -> Window {
 
 #[cfg(test)]
 mod tests {
-    use super::{BEFORE, BEHIND, window};
+    use super::{BEHIND, window};
 
     #[test]
     fn windows() {

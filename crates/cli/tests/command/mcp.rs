@@ -390,7 +390,25 @@ fn tools_of_servers() {
         .args(["tools", "list", "--mcp", "mcp.json"]);
     let ran = run_command(&mut command, b"");
     assert_eq!(ran.status, Some(0), "{}", ran.stderr());
-    assert_eq!(ran.stdout(), "XXX");
+    assert_eq!(
+        ran.stdout(),
+        "\
+read        one_greet  name: string, times?: integer, style?: object
+            Greets somebody.
+write       one_put  text: string
+            (no description)
+idempotent  one_get
+            (no description)
+write       two_greet  name: string, times?: integer, style?: object; its server says read
+            Greets somebody.
+write       two_put  text: string
+            (no description)
+write       two_get; its server says idempotent
+            (no description)
+read        read_result  id: string, from?: integer, bytes?: integer
+            Reads on in the result of an earlier call, where it was cut because of its length.
+"
+    );
     let gone = "the MCP server `gone` ended with exit status 1 before it had answered; its tools are missing";
     assert!(ran.stderr().contains(gone), "{}", ran.stderr());
 
