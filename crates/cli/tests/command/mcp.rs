@@ -422,7 +422,7 @@ read        read_result  id: string, from?: integer, bytes?: integer
     assert_eq!(ran.status, Some(2));
     assert!(
         ran.stderr()
-            .contains("there is no key `arg`; did you mean `args`?"),
+            .contains("unknown key `arg`; did you mean `args`?"),
         "{}",
         ran.stderr()
     );
