@@ -11,7 +11,12 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::document::Place;
+use crate::node::child;
 use crate::values::{OneOrMore, Size, Time, TimeOrZero};
+
+/// How long a pattern may be, in bytes.
+const LONGEST_PATTERN: usize = 1 << 10;
 
 /// A table `[tools.NAME]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -162,6 +167,43 @@ pub struct RuleTable {
     /// Why not, in words for the model, for a rule that denies.
     #[serde(default)]
     pub reason: Option<String>,
+}
+
+impl RuleTable {
+    /// What is wrong with a rule at a pointer, whatever its tools are.
+    pub fn problems(&self, at: &str) -> Vec<(Place, String)> {
+        let mut problems = Vec::new();
+        let tools = self.tools.0.iter().enumerate();
+        let mut patterns: Vec<_> = tools
+            .map(|(index, text)| (format!("{at}/tools/{index}"), text))
+            .collect();
+        for (pointer, text) in self.arguments.iter().flatten() {
+            let below = child(&format!("{at}/arguments"), pointer);
+            let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
+            if pointer.split('/').any(str::is_empty) {
+                let message = format!("`{pointer}` leads to no argument: it has an empty part");
+                problems.push((Place::key(&below), message));
+            }
+            patterns.push((below, text));
+        }
+        patterns.retain(|(_, text)| text.len() > LONGEST_PATTERN);
+        problems.extend(patterns.into_iter().map(|(pointer, _)| {
+            let message = format!("a pattern has at most {LONGEST_PATTERN} bytes");
+            (Place::Value(pointer), message)
+        }));
+        match (self.verdict, &self.reason) {
+            (Verdict::Deny, None) => {
+                let message = "a rule that denies needs a `reason`, in words for the model: it reads why, and what to do instead";
+                problems.push((Place::value(format!("{at}/verdict")), message.to_owned()));
+            }
+            (Verdict::Allow | Verdict::Ask, Some(_)) => {
+                let message = "only a rule that denies has a `reason`; nobody reads this one";
+                problems.push((Place::key(format!("{at}/reason")), message.to_owned()));
+            }
+            _ => {}
+        }
+        problems
+    }
 }
 
 /// What a rule decides.

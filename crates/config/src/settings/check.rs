@@ -8,7 +8,6 @@ use super::model::{Model, SERVED};
 use super::model_name::PROVIDERS;
 use super::paths::is_below;
 use crate::node::last_key;
-use crate::tools::{RuleTable, Verdict};
 use crate::{Document, FileError, Node, Place, Problem, child};
 
 /// Servers that have the API of `OpenAI`.
@@ -20,8 +19,6 @@ const COMPATIBLE: [&str; 6] = [
     "vllm",
     "gemini",
 ];
-/// How long a pattern may be, in bytes.
-const LONGEST_PATTERN: usize = 1 << 10;
 
 /// What is wrong: the place, and what to do about it.
 pub(super) type Problems = Vec<(Place, String)>;
@@ -105,7 +102,7 @@ impl Settings {
             add(&child("/models", name), model(name, entry));
         }
         for (index, entry) in self.rules.iter().enumerate() {
-            add(&format!("/rules/{index}"), rule(entry));
+            problems.extend(entry.problems(&format!("/rules/{index}")));
         }
         problems
     }
@@ -191,44 +188,4 @@ fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {
         return Some(("temperature", message.to_owned()));
     }
     model.teaching_problem()
-}
-
-fn rule(rule: &RuleTable) -> Option<(&'static str, String)> {
-    let patterns = rule
-        .tools
-        .0
-        .iter()
-        .chain(rule.arguments.iter().flat_map(|all| all.values()));
-    if patterns
-        .into_iter()
-        .any(|pattern| pattern.len() > LONGEST_PATTERN)
-    {
-        return Some((
-            "tools",
-            format!("a pattern has at most {LONGEST_PATTERN} bytes"),
-        ));
-    }
-    match (rule.verdict, &rule.reason) {
-        (Verdict::Deny, None) => {
-            let message = "a rule that denies needs a `reason`, in words for the model: it reads why, and what to do instead";
-            Some(("verdict", message.to_owned()))
-        }
-        (Verdict::Allow | Verdict::Ask, Some(_)) => {
-            let message = "only a rule that denies has a `reason`; nobody reads this one";
-            Some(("reason", message.to_owned()))
-        }
-        _ => {
-            let is_empty = |pointer: &&String| {
-                let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
-                pointer.split('/').any(str::is_empty)
-            };
-            let pointer = rule
-                .arguments
-                .iter()
-                .flat_map(|all| all.keys())
-                .find(is_empty)?;
-            let message = format!("`{pointer}` leads to no argument: it has an empty part");
-            Some(("arguments", message))
-        }
-    }
 }

@@ -11,9 +11,6 @@ use super::Known;
 use crate::cut::READ_RESULT;
 use crate::rules::{Pattern, Rule, Rules, Verdict};
 
-/// How long a pattern may be, in bytes.
-const LONGEST_PATTERN: usize = 1 << 10;
-
 /// How many tools a message names.
 const NAMED: usize = 20;
 
@@ -77,13 +74,22 @@ impl Reader<'_> {
     }
 
     fn rule(&mut self, table: &RuleTable) -> Option<Rule> {
-        let verdict = self.verdict(table);
+        for (place, message) in table.problems(&self.at) {
+            self.problem(&place, message);
+        }
+        let verdict = match (table.verdict, &table.reason) {
+            (tools::Verdict::Allow, _) => Verdict::Allow,
+            (tools::Verdict::Ask, _) => Verdict::Ask,
+            (tools::Verdict::Deny, reason) => Verdict::Deny {
+                reason: reason.clone().unwrap_or_default(),
+            },
+        };
         let tools = self.tools(&table.tools.0);
         let mut rule = Rule {
             tools: tools?,
             effect: table.effect,
             arguments: Vec::new(),
-            verdict: verdict?,
+            verdict,
         };
         if self.document.is_wrong(&format!("{}/effect", self.at)) {
             return None;
@@ -102,10 +108,12 @@ impl Reader<'_> {
         }
         for (pointer, text) in table.arguments.iter().flatten() {
             let at = child(&format!("{}/arguments", self.at), pointer);
-            if let Some(message) = wrong_pointer(pointer, &about) {
+            let is_known_wrong = self.document.is_wrong(&at);
+            let found = wrong_pointer(pointer, &about).filter(|_| !is_known_wrong);
+            if let Some(message) = found {
                 self.problem(&Place::key(&at), message);
             }
-            let pattern = self.pattern(text, &at)?;
+            let pattern = Pattern::new(text);
             if rule.verdict == Verdict::Allow && pattern.allows_nothing() {
                 let message = format!(
                     "`{text}` never allows anything: a value with a segment `.` or `..`, a backslash or a control character does not fit a pattern with a wildcard"
@@ -117,26 +125,6 @@ impl Reader<'_> {
         Some(rule)
     }
 
-    fn verdict(&mut self, table: &RuleTable) -> Option<Verdict> {
-        match (table.verdict, &table.reason) {
-            (tools::Verdict::Deny, None) => {
-                let message = "a rule that denies needs a `reason`, in words for the model: it reads why, and what to do instead";
-                self.problem(&self.value("verdict"), message);
-                None
-            }
-            (tools::Verdict::Deny, Some(reason)) => Some(Verdict::Deny {
-                reason: reason.clone(),
-            }),
-            (_, Some(_)) => {
-                let message = "only a rule that denies has a `reason`; nobody reads this one";
-                self.problem(&Place::key(format!("{}/reason", self.at)), message);
-                None
-            }
-            (tools::Verdict::Allow, None) => Some(Verdict::Allow),
-            (tools::Verdict::Ask, None) => Some(Verdict::Ask),
-        }
-    }
-
     fn tools(&mut self, texts: &[String]) -> Option<Vec<Pattern>> {
         if texts.is_empty() && !self.document.is_wrong(&format!("{}/tools", self.at)) {
             let message = "`tools` is an empty list; name a tool, or several";
@@ -146,7 +134,7 @@ impl Reader<'_> {
         let mut patterns = Vec::new();
         for (index, text) in texts.iter().enumerate() {
             let at = format!("{}/tools/{index}", self.at);
-            let pattern = self.pattern(text, &at)?;
+            let pattern = Pattern::new(text);
             let names = || {
                 self.known
                     .iter()
@@ -162,15 +150,6 @@ impl Reader<'_> {
             patterns.push(pattern);
         }
         (self.document.count() == before && !patterns.is_empty()).then_some(patterns)
-    }
-
-    fn pattern(&mut self, text: &str, at: &str) -> Option<Pattern> {
-        if text.len() > LONGEST_PATTERN {
-            let message = format!("a pattern has at most {LONGEST_PATTERN} bytes");
-            self.problem(&Place::value(at), message);
-            return None;
-        }
-        Some(Pattern::new(text))
     }
 
     /// Refuses a rule that can never decide, since rules before it have decided about all its tools, whatever the
@@ -212,11 +191,6 @@ fn listed(known: &[Known]) -> String {
 /// Why a pointer leads to nothing that a call can have.
 fn wrong_pointer(pointer: &str, about: &[&Known]) -> Option<String> {
     let pointer = pointer.strip_prefix('/').unwrap_or(pointer);
-    if pointer.split('/').any(str::is_empty) {
-        return Some(format!(
-            "`{pointer}` leads to no argument: it has an empty part"
-        ));
-    }
     // What a tool takes whose definition has a problem is not known.
     let specs: Vec<&ToolSpec> = about
         .iter()
