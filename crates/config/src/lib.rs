@@ -49,12 +49,10 @@ mod values;
 pub use document::{Document, Place};
 pub use error::{FileError, Problem};
 pub use node::{Node, Origin, Value, child, dotted};
-pub use secret::{
-    Address, Hide, Secret, names_a_secret, not_shown, redacted, redacted_prose, starred,
-};
+pub use secret::{Address, Hide, names_a_secret, not_shown, redacted, redacted_prose, starred};
 pub use settings::{
-    Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MOST_REPAIR_ROUNDS, Mcp,
-    McpServer, Model, Reasoning, Settings, Syntax, WithoutCall, read_models, read_settings,
-    reference, schema, untrusted, variables,
+    Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MOST_REPAIR_ROUNDS, Mcp, Model,
+    Reasoning, Settings, Syntax, WithoutCall, read_models, read_settings, reference, schema,
+    untrusted, variables,
 };
 pub use values::{AsText, OneOrMore, Size, Time, TimeOrZero};

@@ -6,7 +6,6 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
 
 pub use redact::{Hide, not_shown, redacted, redacted_prose, starred};
 
@@ -65,30 +64,24 @@ impl Serialize for Address {
     }
 }
 
-/// A text that may be a secret. It is never shown.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(transparent)]
-#[schemars(inline)]
-pub struct Secret(pub String);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(HIDDEN)
-    }
-}
-
-impl Serialize for Secret {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(HIDDEN)
-    }
+/// Writes the address without its secrets.
+#[allow(clippy::ref_option, reason = "serde passes the field")]
+pub(crate) fn show_address<S: Serializer>(
+    url: &Option<String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    url.clone().map(Address).serialize(serializer)
 }
 
 /// Writes the keys of a table whose values may be secrets.
-pub(crate) fn hide_values<S: Serializer>(
-    table: &Map<String, Value>,
+pub(crate) fn hide_values<'t, T: 't, V, S: Serializer>(
+    table: &'t T,
     serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(table.keys().map(|key| (key, HIDDEN)))
+) -> Result<S::Ok, S::Error>
+where
+    &'t T: IntoIterator<Item = (&'t String, V)>,
+{
+    serializer.collect_map(table.into_iter().map(|(key, _)| (key, HIDDEN)))
 }
 
 /// Writes the arguments of a program as far as they may be shown: the first, without the value behind its `=`.

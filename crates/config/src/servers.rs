@@ -1,10 +1,14 @@
 //! Files with MCP servers, as many programs write them.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use plaincall_call::nearest_name;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::{AsText, Document, Origin, Place, Time, child};
+use crate::secret::{hide_arguments, hide_values, show_address};
+use crate::{AsText, Document, FilePath, Origin, Place, Time, child};
 
 /// The names of the table of servers at the top of a file.
 const TABLES: [&str; 3] = ["mcpServers", "mcp_servers", "servers"];
@@ -39,32 +43,40 @@ const FOR_OTHERS: [&str; 14] = [
     "version",
 ];
 
-/// The table of a server.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// The table of a server: a command to start, or an address. What serde writes of it holds no secret.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerTable {
     /// The program to start.
     pub command: Option<String>,
     /// Its arguments.
+    #[serde(serialize_with = "hide_arguments")]
     pub args: Vec<String>,
-    /// Variables of its environment.
+    /// Variables of its environment. `${NAME}` stands for a variable of this environment.
+    #[serde(serialize_with = "hide_values")]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub env: IndexMap<String, AsText>,
     /// Its working directory.
-    pub cwd: Option<String>,
+    pub cwd: Option<FilePath>,
     /// The address of a server that runs already.
+    #[serde(serialize_with = "show_address")]
     pub url: Option<String>,
     /// `stdio` or `http`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// Headers of each request to it.
+    /// Headers of each request to it. `${NAME}` stands for a variable of this environment.
+    #[serde(serialize_with = "hide_values")]
+    #[schemars(with = "BTreeMap<String, String>")]
     pub headers: IndexMap<String, AsText>,
     /// Whether it is not used.
     pub disabled: Option<bool>,
     /// Whether it is used, if `disabled` is not set.
     pub enabled: Option<bool>,
-    /// The effects of its tools.
+    /// The effects of its tools, by patterns of their names; the first that fits decides. Without it each tool counts as one
+    /// that may change something, whatever the server says.
+    #[schemars(with = "BTreeMap<String, McpEffect>")]
     pub effects: Effects,
-    /// Patterns of the names of the tools that are taken.
+    /// Patterns of the names of the tools that are taken. Default: all.
     pub tools: Vec<String>,
     /// Patterns of the names of tools that are not taken.
     pub exclude_tools: Vec<String>,
@@ -73,11 +85,11 @@ pub struct ServerTable {
 }
 
 /// The effects of a server's tools, by patterns of their names. One word is the effect of all.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Effects(pub IndexMap<String, McpEffect>);
 
 /// The effect of a tool of a server, as the user sets it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum McpEffect {
     /// It changes nothing.

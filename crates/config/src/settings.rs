@@ -26,9 +26,9 @@ pub use model_name::KeySource;
 pub use paths::FilePath;
 pub use reference::{reference, schema, variables};
 
-use crate::secret::hide_arguments;
+use crate::Time;
+use crate::servers::ServerTable;
 use crate::tools::RuleTable;
-use crate::{Address, Secret, Time};
 
 /// The settings. What serde writes of them is for people to see: it holds no secret.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -102,47 +102,7 @@ pub struct Mcp {
     pub files: Vec<FilePath>,
 
     /// Servers by name.
-    pub servers: BTreeMap<String, McpServer>,
-}
-
-/// An MCP server: a command to start, or an address.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct McpServer {
-    /// The program to start.
-    pub command: Option<String>,
-
-    /// Its arguments.
-    #[serde(serialize_with = "hide_arguments")]
-    pub args: Vec<String>,
-
-    /// Variables for its environment. `${NAME}` stands for a variable of this environment.
-    pub env: BTreeMap<String, Secret>,
-
-    /// Where it is started.
-    pub cwd: Option<FilePath>,
-
-    /// The address of a server that runs already.
-    pub url: Option<Address>,
-
-    /// Headers of each request to it. `${NAME}` stands for a variable of this environment.
-    pub headers: BTreeMap<String, Secret>,
-
-    /// What its tools may do, by patterns of their names; the first that fits decides. Without it each tool counts as one
-    /// that may change something, whatever the server says.
-    pub effects: BTreeMap<String, String>,
-
-    /// Patterns of the names of the tools that are taken. Default: all.
-    pub tools: Vec<String>,
-
-    /// Patterns of the names of tools that are not taken.
-    pub exclude_tools: Vec<String>,
-
-    /// How long a call of one of its tools may take.
-    pub timeout: Option<Time>,
-
-    /// It is not used.
-    pub disabled: bool,
+    pub servers: BTreeMap<String, ServerTable>,
 }
 
 /// How far the answer to one question may go.

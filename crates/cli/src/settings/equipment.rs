@@ -141,12 +141,10 @@ impl Configuration {
                 .unwrap_or_default()
                 .join("plaincall.toml");
             let read = read(&pointer, &text, &file).map_err(|error| {
-                let messages: Vec<&str> = error
-                    .problems
-                    .iter()
-                    .map(|mistake| mistake.message.as_str())
-                    .collect();
-                Failure::Configuration(format!("`{}`: {}", dotted(&pointer), messages.join("; ")))
+                let problems = error.problems.iter();
+                let messages: Vec<&str> = problems.map(|problem| &*problem.message).collect();
+                let (origin, name) = (self.origin(&pointer), dotted(&pointer));
+                Failure::Configuration(format!("{origin}: `{name}`: {}", messages.join("; ")))
             })?;
             wanted.servers.retain(|known| known.name != *name);
             wanted.servers.extend(read.servers);

@@ -155,7 +155,7 @@ impl Reader<'_> {
             command: whole.unwrap_or(command),
             args: self.texts("args", &table.args),
             env: self.pairs("env", &table.env, is_wrong, "is not the name of a variable"),
-            cwd: match &table.cwd {
+            cwd: match table.cwd.as_ref().and_then(|cwd| cwd.0.to_str()) {
                 Some(cwd) => Some::<PathBuf>(self.folder.join(self.expanded("cwd", cwd)?)),
                 None => None,
             },

@@ -249,7 +249,7 @@ fn what_is_to_be_trusted_shows_no_secrets() {
     for mistake in [
         "env = { TOKEN = 'lily', X = '${Y}' }",
         "apikey = 'lily'",
-        "headers = { Authorization = 'Bearer lily', X = 1 }",
+        "headers = { Authorization = 'Bearer lily', X = [] }",
     ] {
         project(&scene, &format!("[mcp.servers.x]\n{mistake}\n"));
         for option in ["--trust", "--json"] {
