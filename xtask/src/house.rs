@@ -14,7 +14,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 15_500),
     ("call", 17_900),
     ("cli", 26_500),
-    ("config", 2_000),
+    ("config", 3_300),
     ("gateway", 8_600),
     ("http", 1_000),
     ("plaincall", 15_400),
