@@ -122,11 +122,6 @@ impl Context {
         &self.dependencies
     }
 
-    /// The result of the dependency with this id.
-    pub fn dependency(&self, id: &str) -> Option<&DependencyResult> {
-        self.dependencies.iter().find(|result| &*result.id == id)
-    }
-
     /// Whether the run has rules, so that [`verdict`](Self::verdict) can say anything.
     pub fn has_rules(&self) -> bool {
         !self.surroundings.rules.is_empty()

@@ -93,7 +93,7 @@ pub(crate) enum Message {
 }
 
 /// What a driver needs to begin.
-pub(crate) struct Equipment {
+pub(crate) struct DriverConfig {
     pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) gate: Option<Arc<dyn Gate>>,
     pub(crate) transform: Option<Arc<Transform>>,
@@ -101,22 +101,17 @@ pub(crate) struct Equipment {
     pub(crate) recorder: Option<Recorder>,
     /// The first event of the run.
     pub(crate) begin: Arc<RunBegin>,
-    /// Where the spans of the calls belong that are taken up again.
+    /// Where the spans of the present turn's calls belong; at first those of the calls that are taken up again.
     pub(crate) parent: Parent,
     /// Whether calls are called off that had not ended when the run was cut off.
     pub(crate) is_rest_called_off: bool,
 }
 
 pub(crate) struct Driver {
+    config: DriverConfig,
     conductor: Conductor,
-    toolbox: Arc<Toolbox>,
-    gate: Option<Arc<dyn Gate>>,
-    transform: Option<Arc<Transform>>,
-    surroundings: Arc<Surroundings>,
-    begin: Arc<RunBegin>,
     begun: Instant,
     listeners: Listeners,
-    recorder: Option<Recorder>,
     /// What waits until the line of this number is safe.
     outbox: VecDeque<(u64, Outgoing)>,
     /// The number of the last line.
@@ -140,8 +135,6 @@ pub(crate) struct Driver {
     unknown: Vec<(CallIndex, Option<BoxError>)>,
     /// The calls that were cut off by a crash, and about which somebody is asked.
     settling: HashSet<CallIndex>,
-    /// Whether calls are called off that had not ended when the run was cut off.
-    is_rest_called_off: bool,
     /// How many bytes of results have been passed on to calls that depend on others.
     passed_on: usize,
     /// The calls before this one were there when the run was taken up again from its log.
@@ -156,8 +149,6 @@ pub(crate) struct Driver {
     catching_up: Vec<oneshot::Sender<()>>,
     /// For how long a call waits before it is tried again.
     chances: (RandomState, u64),
-    /// Where the spans of the present turn's calls belong.
-    parent: Parent,
 }
 
 /// What is kept until the log is written.
@@ -201,31 +192,15 @@ enum Doing {
 }
 
 impl Driver {
-    pub(crate) fn new(equipment: Equipment, conductor: Conductor) -> Self {
-        let Equipment {
-            toolbox,
-            gate,
-            transform,
-            surroundings,
-            recorder,
-            begin,
-            parent,
-            is_rest_called_off,
-        } = equipment;
+    pub(crate) fn new(config: DriverConfig, conductor: Conductor) -> Self {
         Self {
+            config,
             conductor,
-            toolbox,
-            gate,
-            transform,
-            surroundings,
-            begin,
             begun: Instant::now(),
             listeners: Listeners::default(),
-            recorder,
             outbox: VecDeque::new(),
             last_line: 0,
             held_back: Vec::new(),
-            is_rest_called_off,
             unsettled: HashSet::new(),
             decided: VecDeque::new(),
             always: HashSet::new(),
@@ -242,7 +217,6 @@ impl Driver {
             deadline: None,
             catching_up: Vec::new(),
             chances: (RandomState::new(), 0),
-            parent,
         }
     }
 
@@ -269,8 +243,8 @@ impl Driver {
                     self.take(message);
                 }
             }
-            None if self.recorder.is_some() => {
-                self.publish(RunEvent::Run(Box::new((*self.begin).clone())));
+            None if self.config.recorder.is_some() => {
+                self.publish(RunEvent::Run(Box::new((*self.config.begin).clone())));
             }
             None => {}
         }
@@ -278,10 +252,10 @@ impl Driver {
         loop {
             self.settle_down();
             self.let_catch_up();
-            let is_writing = self.recorder.as_ref().is_some_and(Recorder::is_busy);
+            let is_writing = self.config.recorder.as_ref().is_some_and(Recorder::is_busy);
             tokio::select! {
                 biased;
-                progress = progress(&mut self.recorder), if is_writing => self.written(progress),
+                progress = progress(&mut self.config.recorder), if is_writing => self.written(progress),
                 Some(joined) = self.tasks.join_next_with_id() => self.joined(joined),
                 () = sleep_until(self.deadline.unwrap_or(self.begun)), if self.deadline.is_some() => self.run_out_of_time(),
                 message = inbox.recv(), if is_open => {
@@ -300,14 +274,14 @@ impl Driver {
                 else => break,
             }
         }
-        let is_written = match &mut self.recorder {
+        let is_written = match &mut self.config.recorder {
             Some(recorder) => recorder.finish().await.is_ok(),
             None => true,
         };
         // If somebody may still say what became of a call, the run can be taken up once more.
         if is_written
             && self.unsettled.is_empty()
-            && let Some(directory) = &self.surroundings.directory
+            && let Some(directory) = &self.config.surroundings.directory
         {
             directory.let_go();
         }
@@ -321,7 +295,7 @@ impl Driver {
             Message::Open { parent, calls } => {
                 self.give_up_questions();
                 self.write_what_was_held_back();
-                self.parent = parent;
+                self.config.parent = parent;
                 self.deadline = self
                     .conductor
                     .policy()
@@ -430,7 +404,7 @@ impl Driver {
                     if self.conductor.last_turn() == Some((turn, true)) {
                         self.deadline = None;
                         // Otherwise the turn's span would stay open until the next turn.
-                        self.parent = Parent::none();
+                        self.config.parent = Parent::none();
                     }
                     if let Some(reply) = self.replies.remove(&turn) {
                         self.hand_out(turn, reply);
@@ -488,7 +462,7 @@ impl Driver {
 
     /// Settles whether anybody wants to know what happens.
     fn hear(&mut self) {
-        self.conductor.is_heard = self.recorder.is_some() || !self.listeners.is_empty();
+        self.conductor.is_heard = self.config.recorder.is_some() || !self.listeners.is_empty();
     }
 }
 

@@ -23,7 +23,7 @@ use crate::conductor::{Conductor, Ears};
 use crate::context::Surroundings;
 use crate::cut::{READ_RESULT, cut_of};
 use crate::definition::definitions;
-use crate::driver::{Driver, Equipment, Message};
+use crate::driver::{Driver, DriverConfig, Message};
 use crate::event::{RunBegin, RunEvent, Teller};
 use crate::events::{Listener, Observer, RunEvents, observe};
 use crate::gate::Gate;
@@ -499,7 +499,7 @@ impl RunBuilder {
             whole_results: WholeResults::with_limit(policy.result_limit),
             rules: self.rules,
         });
-        let equipment = Equipment {
+        let config = DriverConfig {
             toolbox: Arc::clone(&toolbox),
             gate: self.gate,
             transform: self.transform,
@@ -520,7 +520,7 @@ impl RunBuilder {
             let _ = inbox.send(Message::Hear { name, text });
         }
         let appeared = u32::try_from(conductor.appeared()).unwrap_or(u32::MAX);
-        let driver = Driver::new(equipment, conductor);
+        let driver = Driver::new(config, conductor);
         Ok(Run {
             driver: runtime.spawn(driver.run(messages, replayed)),
             inbox,

@@ -1,6 +1,7 @@
 //! Runs on a clock that stands still unless everybody waits, so that times are exact.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod cut;
 mod echoes;
 mod exactly_once;
 mod full_disk;

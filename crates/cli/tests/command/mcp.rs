@@ -310,6 +310,37 @@ fn a_call_is_called_off_and_files_are_kept_between_calls() {
 }
 
 #[test]
+fn a_client_is_told_how_far_a_call_is_and_when_its_time_is_over() {
+    let directory = tools();
+    let path = directory.path().join("tools.toml");
+    let limited = format!("[run]\nturn_timeout = \"1s\"\n{TOOLS}");
+    fs::write(&path, limited).unwrap();
+    let mut client = Client::start(directory.path());
+    let params = json!({"name": "wait", "_meta": {"progressToken": "p"}});
+    let mut line = client.ask(&request(7, "tools/call", &params));
+    let mut steps = Vec::new();
+    while line["method"] == "notifications/progress" {
+        assert_eq!(line["params"]["progressToken"], "p");
+        steps.push(line["params"]["message"].as_str().unwrap().to_owned());
+        assert_eq!(line["params"]["progress"], json!(steps.len() as f64));
+        let mut text = String::new();
+        client.output.read_line(&mut text).unwrap();
+        line = serde_json::from_str(&text).unwrap();
+    }
+    let expected = ["waiting to be allowed", "waiting to be started", "started"];
+    assert_eq!(steps, expected);
+    assert_eq!(line["result"]["content"][0]["text"], "timed out after 1s");
+    is_gone(&written_id(directory.path()));
+    // The connection goes on.
+    let greet = request(
+        8,
+        "tools/call",
+        &json!({"name": "greet", "arguments": {"name": "you"}}),
+    );
+    assert_eq!(client.ask(&greet)["result"]["isError"], false);
+}
+
+#[test]
 fn a_signal_ends_calls_too() {
     let directory = tools();
     let mut client = Client::start(directory.path());

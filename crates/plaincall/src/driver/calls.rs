@@ -31,7 +31,7 @@ impl Driver {
         let Some(request) = self.request(call) else {
             return;
         };
-        let verdict = self.surroundings.rules.verdict(&request);
+        let verdict = self.config.surroundings.rules.verdict(&request);
         let must_ask = verdict == Some(Verdict::Ask);
         let is_held = request.held.is_some();
         match verdict {
@@ -44,7 +44,7 @@ impl Driver {
         if !must_ask && !is_held && self.always.contains(&request.name) {
             return self.admit(call, AdmittedBy::Always);
         }
-        let Some(gate) = &self.gate else {
+        let Some(gate) = &self.config.gate else {
             let decision = if must_ask && !is_held {
                 Decision::deny(
                     "a rule of this run asks about this call, and there is nobody to ask",
@@ -172,7 +172,7 @@ impl Driver {
     fn denied_by_rule(&self, call: CallIndex, arguments: &Arc<Arguments>) -> Option<String> {
         let mut request = self.request(call)?;
         request.arguments = Arc::clone(arguments);
-        match self.surroundings.rules.verdict(&request) {
+        match self.config.surroundings.rules.verdict(&request) {
             Some(Verdict::Deny { reason }) => Some(reason),
             _ => None,
         }
@@ -180,7 +180,7 @@ impl Driver {
 
     pub(super) fn start(&mut self, call: CallIndex) {
         let dependencies = self.conductor.dependency_results(call);
-        let surroundings = Arc::clone(&self.surroundings);
+        let surroundings = Arc::clone(&self.config.surroundings);
         let arguments = self.conductor.arguments_for_start(call);
         // What was let pass before a crash may be denied now: a rule may be why the run was stopped.
         if call.index() < self.taken_up
@@ -211,6 +211,7 @@ impl Driver {
         };
         // What may change something must not be done without a trace.
         let barrier = self
+            .config
             .recorder
             .as_ref()
             .filter(|_| tool.spec.effect == Effect::Write);
@@ -219,8 +220,8 @@ impl Driver {
             tool,
             arguments,
             context,
-            self.transform.clone(),
-            self.parent.clone(),
+            self.config.transform.clone(),
+            self.config.parent.clone(),
             entry.attempts,
         );
         let patience = tool.policy.timeout;
@@ -297,7 +298,8 @@ impl Driver {
     /// How a call ends whose tool has panicked. What a panic says is changed like all that tools say; if that panics too,
     /// it is lost.
     fn broken_down(&self, call: CallIndex, said: String) -> Ended {
-        let (Some(transform), Some(entry)) = (&self.transform, self.conductor.call(call)) else {
+        let (Some(transform), Some(entry)) = (&self.config.transform, self.conductor.call(call))
+        else {
             return Ended::panicked(&said);
         };
         let changed = catch_unwind(AssertUnwindSafe(|| transform(&entry.name, said)));
@@ -383,7 +385,7 @@ impl Driver {
         for event in replayed.untold {
             self.publish(event);
         }
-        if self.is_rest_called_off && self.conductor.has_unended() {
+        if self.config.is_rest_called_off && self.conductor.has_unended() {
             self.give(Input::Cancel {
                 reason: "the conversation was cut off".into(),
                 timed_out: false,
@@ -459,7 +461,7 @@ impl Driver {
         let Some(request) = self.request(call) else {
             return;
         };
-        let Some(gate) = self.gate.clone() else {
+        let Some(gate) = self.config.gate.clone() else {
             return self.settled(call, Ok(Settlement::Unknown));
         };
         let time = self.conductor.policy().gate_timeout;

@@ -24,7 +24,7 @@ impl Driver {
             self.held_back.push(event.clone());
         } else if self.log_failure().is_none() {
             let durability = self.durability(&event);
-            if let Some(recorder) = &mut self.recorder {
+            if let Some(recorder) = &mut self.config.recorder {
                 self.last_line = recorder.record(&event, durability);
             }
         }
@@ -36,7 +36,7 @@ impl Driver {
         if matches!(what, Outgoing::Event(_)) && !self.has_listeners() {
             return;
         }
-        match &self.recorder {
+        match &self.config.recorder {
             Some(recorder)
                 if recorder.failed().is_none() && recorder.written() <= self.last_line =>
             {
@@ -55,7 +55,12 @@ impl Driver {
     pub(super) fn listen(&mut self, listener: Listener) {
         let is_first_on_its_way =
             |recorder: &Recorder| recorder.failed().is_none() && recorder.written() == 0;
-        if self.recorder.as_ref().is_some_and(is_first_on_its_way) {
+        if self
+            .config
+            .recorder
+            .as_ref()
+            .is_some_and(is_first_on_its_way)
+        {
             self.outbox
                 .push_back((self.last_line, Outgoing::Listener(listener)));
         } else {
@@ -65,11 +70,15 @@ impl Driver {
 
     /// Tells one who listens how the run began. What is not in the log comes after the news that it has failed.
     fn add(&mut self, listener: Listener) {
-        let begin = RunEvent::Run(Box::new((*self.begin).clone()));
+        let begin = RunEvent::Run(Box::new((*self.config.begin).clone()));
         let at = self.begun.elapsed();
         let failed = self.log_failure();
         let failed = failed.map(|error| RunEvent::LogFailed(LogFailed { error, at }));
-        let is_begin_safe = self.recorder.as_ref().is_none_or(|one| one.written() > 0);
+        let is_begin_safe = self
+            .config
+            .recorder
+            .as_ref()
+            .is_none_or(|one| one.written() > 0);
         let mut already = [Some(begin), failed];
         if !is_begin_safe {
             already.reverse();
@@ -136,7 +145,7 @@ impl Driver {
     }
 
     pub(super) fn log_failure(&self) -> Option<Arc<str>> {
-        self.recorder.as_ref()?.failed().cloned()
+        self.config.recorder.as_ref()?.failed().cloned()
     }
 
     /// Whether an event is not to be written down yet: nobody knows what became of a call, and somebody may say so when
@@ -171,7 +180,12 @@ impl Driver {
         self.unsettled.clear();
         for event in std::mem::take(&mut self.held_back) {
             let durability = self.durability(&event);
-            if let Some(recorder) = self.recorder.as_mut().filter(|one| one.failed().is_none()) {
+            if let Some(recorder) = self
+                .config
+                .recorder
+                .as_mut()
+                .filter(|one| one.failed().is_none())
+            {
                 self.last_line = recorder.record(&event, durability);
             }
         }
@@ -180,7 +194,7 @@ impl Driver {
     /// Hands out the results of a turn that has closed.
     pub(super) fn hand_out(&mut self, turn: usize, reply: oneshot::Sender<TurnResults>) {
         let limit = self.conductor.policy().result_limit;
-        let can_read_on = self.toolbox.get(READ_RESULT).is_some();
+        let can_read_on = self.config.toolbox.get(READ_RESULT).is_some();
         let results = TurnResults {
             results: self
                 .conductor
@@ -208,7 +222,7 @@ impl Driver {
         if let Some(mut result) = self.conductor.take_result(call) {
             if !is_child {
                 let limit = self.conductor.policy().result_limit;
-                let can_read_on = self.toolbox.get(READ_RESULT).is_some();
+                let can_read_on = self.config.toolbox.get(READ_RESULT).is_some();
                 result = result.for_model(limit, can_read_on);
             }
             self.send(Outgoing::Result(reply, Box::new(result)));
@@ -223,8 +237,8 @@ impl Driver {
     }
 
     pub(super) fn keep_whole_text(&mut self, id: &Arc<str>, output: Option<&Arc<str>>) {
-        let whole = &self.surroundings.whole_results;
-        if self.toolbox.get(READ_RESULT).is_none() {
+        let whole = &self.config.surroundings.whole_results;
+        if self.config.toolbox.get(READ_RESULT).is_none() {
             return;
         }
         let is_long = output.is_some_and(|output| output.len() > whole.limit());
@@ -236,7 +250,7 @@ impl Driver {
 
     /// Answers those who wait until little waits for the log.
     pub(super) fn let_catch_up(&mut self) {
-        let backlog = self.recorder.as_ref().map_or(0, Recorder::buffered);
+        let backlog = self.config.recorder.as_ref().map_or(0, Recorder::buffered);
         if backlog < LOG_BACKLOG {
             for reply in self.catching_up.drain(..) {
                 let _ = reply.send(());

@@ -1,0 +1,85 @@
+//! Outputs that are too long to go back to the model whole.
+
+use plaincall::{Effect, Policy, Run, Stop, Tool, Toolbox};
+
+/// The output of a call as the model reads it, if it is cut.
+async fn cut(output: &'static str, limit: usize, can_read_on: bool) -> Option<String> {
+    let say = Tool::new("say", move |(): (), _| async move { Ok(output.to_owned()) });
+    let more = can_read_on.then(Tool::read_result);
+    let tools = Toolbox::new([say.effect(Effect::Read)].into_iter().chain(more));
+    let policy = Policy {
+        result_limit: limit,
+        ..Policy::default()
+    };
+    let mut run = Run::builder(tools.unwrap()).policy(policy).build().unwrap();
+    let mut turn = run.turn();
+    turn.feed("!!!GADGET_START:say:call_1\n!!!GADGET_END\n");
+    let results = turn.finish(Stop::Natural).await;
+    results[0].whole_bytes?;
+    results[0].output.as_deref().map(str::to_owned)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left() {
+    for (output, limit, expected) in [
+        ("", 0, None),
+        ("12345678", 8, None),
+        ("12345678", usize::MAX, None),
+        ("a", 0, Some((0, "[output cut: the first 0 of 1 bytes]\n"))),
+        (
+            "123456789",
+            8,
+            Some((8, "12345678\n[output cut: the first 8 of 9 bytes]\n")),
+        ),
+        // A line end in the last quarter of the limit, of several the last.
+        (
+            "1234567\n9",
+            8,
+            Some((8, "1234567\n[output cut: the first 8 of 9 bytes]\n")),
+        ),
+        (
+            "12345\n78901",
+            8,
+            Some((6, "12345\n[output cut: the first 6 of 11 bytes]\n")),
+        ),
+        (
+            "12345\n\n8901",
+            8,
+            Some((7, "12345\n\n[output cut: the first 7 of 11 bytes]\n")),
+        ),
+        // One before it.
+        (
+            "1234\n678901",
+            8,
+            Some((8, "1234\n678\n[output cut: the first 8 of 11 bytes]\n")),
+        ),
+        // One behind the limit.
+        (
+            "12345678\n0",
+            8,
+            Some((8, "12345678\n[output cut: the first 8 of 10 bytes]\n")),
+        ),
+        // Whole characters.
+        (
+            "1234567é",
+            8,
+            Some((7, "1234567\n[output cut: the first 7 of 9 bytes]\n")),
+        ),
+        ("🛠", 3, Some((0, "[output cut: the first 0 of 4 bytes]\n"))),
+    ] {
+        let found = cut(output, limit, false).await;
+        assert_eq!(
+            found.as_deref(),
+            expected.map(|(_, text)| text),
+            "{output:?}"
+        );
+        let reading_on = cut(output, limit, true).await;
+        let expected = expected.map(|(kept, text)| {
+            let hint = format!(
+                "; the tool `read_result` with `id` = call_1 and `from` = {kept} reads on]\n"
+            );
+            text.replace("]\n", &hint)
+        });
+        assert_eq!(reading_on, expected, "{output:?}");
+    }
+}
