@@ -82,8 +82,11 @@ impl EventClient {
             if let Some(token) = &asked.token {
                 request = request.header(AUTHORIZATION, format!("Bearer {token}"));
             }
+            // Those of the protocol are not replaced.
             for (name, value) in &asked.headers {
-                request = request.header(name, value);
+                if request.headers_ref().is_some_and(|own| !own.contains_key(name)) {
+                    request = request.header(name, value);
+                }
             }
             let request = request.body(asked.body.clone());
             let sent = self.0.send(request.map_err(|error| odd(&error))?, WAITS);
