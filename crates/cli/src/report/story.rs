@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use plaincall::{
     Admission, Appeared, ArgumentTexts, Because, Cancel, Dialect, DirectoryBegin, Effect, Policy,
-    RunEvent, Source, Status, Stop, Told, ToolBegin,
+    RunEvent, Status, Stop, Told, ToolBegin,
 };
 use serde::{Serialize, Serializer};
 
-use crate::report::transcript::{self, Segment};
+use crate::report::transcript::{self, Delta, Segment};
 use crate::terminal::call_table::CallTable;
 use crate::terminal::critical::critical;
 
@@ -71,15 +71,6 @@ pub(crate) struct Turn {
     pub(crate) table: CallTable,
     #[serde(skip)]
     deltas: Vec<Delta>,
-}
-
-/// What arrived of a reply, in order.
-#[derive(Debug)]
-pub(crate) enum Delta {
-    /// A piece of text.
-    Source(Source),
-    /// A call was noticed.
-    Call(Arc<Appeared>),
 }
 
 /// One call, from its header to its end.

@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
-use plaincall::{Appeared, Dialect};
+use plaincall::{Appeared, Dialect, Source};
 use plaincall_syntax::{ByteParser, Event, EventKind, Header};
 use serde::Serialize;
 
-use crate::report::story::Delta;
+/// What arrived of a reply, in order.
+#[derive(Debug)]
+pub(crate) enum Delta {
+    /// A piece of text.
+    Source(Source),
+    /// A call was noticed.
+    Call(Arc<Appeared>),
+}
 
 /// A part of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
