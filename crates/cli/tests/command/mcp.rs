@@ -322,7 +322,10 @@ fn a_client_is_told_how_far_a_call_is_and_when_its_time_is_over() {
     while line["method"] == "notifications/progress" {
         assert_eq!(line["params"]["progressToken"], "p");
         steps.push(line["params"]["message"].as_str().unwrap().to_owned());
-        assert_eq!(line["params"]["progress"], json!(steps.len() as f64));
+        assert_eq!(
+            line["params"]["progress"],
+            json!(f64::from(u32::try_from(steps.len()).unwrap()))
+        );
         let mut text = String::new();
         client.output.read_line(&mut text).unwrap();
         line = serde_json::from_str(&text).unwrap();
