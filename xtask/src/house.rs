@@ -11,13 +11,13 @@ const CODE_LINES: usize = 600;
 /// The most lines of sources that each crate may have: all lines of `src/`, comments, blanks and tests included. Whoever
 /// raises one says why in the commit.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 15_500),
-    ("call", 17_900),
-    ("cli", 26_500),
+    ("agent", 13_500),
+    ("call", 17_400),
+    ("cli", 19_000),
     ("config", 3_300),
-    ("gateway", 8_600),
-    ("http", 1_000),
-    ("plaincall", 15_400),
+    ("gateway", 7_400),
+    ("http", 800),
+    ("plaincall", 14_200),
     ("plan", 2_350),
     ("syntax", 7_200),
     ("wire", 3_600),

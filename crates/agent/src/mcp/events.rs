@@ -84,7 +84,10 @@ impl EventClient {
             }
             // Those of the protocol are not replaced.
             for (name, value) in &asked.headers {
-                if request.headers_ref().is_some_and(|own| !own.contains_key(name)) {
+                if request
+                    .headers_ref()
+                    .is_some_and(|own| !own.contains_key(name))
+                {
                     request = request.header(name, value);
                 }
             }
