@@ -31,8 +31,8 @@ const DIST: &str = "dist";
 const USAGE: &str = "\
 cargo xtask TASK
 
-  test          format, house rules, lints and tests, less those that need sockets or a terminal; a test program that has
-                passed before and has not changed since is not run again
+  test          format, house rules, lints and tests, less those that need sockets, a terminal or a build of their own; a
+                test program that has passed before and has not changed since is not run again
   test --all    the same with all tests, and documents, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
                 (bindings join it when they exist)
   clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
