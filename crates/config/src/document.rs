@@ -130,9 +130,12 @@ impl Document {
         value
     }
 
-    /// Leaves a value out of all that is read from now on.
-    pub fn leave_out(&mut self, pointer: String) {
-        self.wrong.insert(pointer);
+    /// Takes an entry out of the table at a pointer.
+    pub fn leave_out(&mut self, pointer: &str, key: &str) {
+        if let Some(Value::Table(entries)) = self.root.get_mut(pointer).map(|node| &mut node.value)
+        {
+            entries.shift_remove(key);
+        }
     }
 
     /// Gives the entry of a table at a pointer another name, under which it is read; a problem if there is one of that name.

@@ -123,7 +123,7 @@ pub fn servers(document: &mut Document) -> (Vec<String>, Vec<String>) {
                 notes.push(format!(
                     "line {line}: `{key}` is for other programs and has no effect"
                 ));
-                document.leave_out(pointer);
+                document.leave_out(&at, key);
             }
         }
         servers.push(at);
