@@ -14,7 +14,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 13_500),
     ("call", 17_400),
     ("cli", 19_000),
-    ("config", 3_300),
+    ("config", 3_350),
     ("gateway", 7_400),
     ("http", 800),
     ("plaincall", 14_200),

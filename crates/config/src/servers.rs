@@ -7,6 +7,7 @@ use plaincall_call::nearest_name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::node::last_key;
 use crate::secret::{hide_arguments, hide_values, show_address};
 use crate::{AsText, Document, FilePath, Origin, Place, Time, child};
 
@@ -82,6 +83,74 @@ pub struct ServerTable {
     pub exclude_tools: Vec<String>,
     /// How long a call of one of its tools may take.
     pub timeout: Option<Time>,
+}
+
+impl ServerTable {
+    /// Reports which keys of the table at this pointer do not go together. Whether it is clear how the server is reached.
+    pub fn goes_together(&self, at: &str, document: &mut Document) -> bool {
+        let is_http = self.is_http(at, document);
+        let (key, message) = match (&self.command, &self.url) {
+            (Some(_), Some(_)) => (
+                "url",
+                "a server has `command` or `url`, not both: it is started, or it runs already",
+            ),
+            (Some(_), None) if is_http == Some(true) => {
+                ("command", "`command` does not go with the server's `type`")
+            }
+            (None, Some(_)) if is_http == Some(false) => {
+                ("url", "`url` does not go with the server's `type`")
+            }
+            (Some(_), None) => {
+                if !self.headers.is_empty() {
+                    let message =
+                        "a server that is started has no `headers`; `env` sets its variables";
+                    document.problem(&Place::Key(child(at, "headers")), message);
+                }
+                return true;
+            }
+            (None, Some(_)) => {
+                for key in ["args", "env", "cwd"] {
+                    let pointer = child(at, key);
+                    if document.root().get(&pointer).is_some() {
+                        let message = format!(
+                            "a server at an address has no `{key}`: that is for one that is started"
+                        );
+                        document.problem(&Place::Key(pointer), message);
+                    }
+                }
+                return true;
+            }
+            (None, None) => {
+                // A key that is misspelled may be the one that is missing.
+                if !document.is_wrong(at) {
+                    let name = last_key(at);
+                    let message = format!(
+                        "the server `{name}` has neither `command`, a program that is started, nor `url`, where it runs already"
+                    );
+                    document.problem(&Place::key(at), message);
+                }
+                return false;
+            }
+        };
+        document.problem(&Place::Key(child(at, key)), message);
+        false
+    }
+
+    fn is_http(&self, at: &str, document: &mut Document) -> Option<bool> {
+        let kind = self.kind.as_deref()?;
+        let message = match kind.to_ascii_lowercase().as_str() {
+            "stdio" | "local" => return Some(false),
+            "http" | "streamable-http" | "streamablehttp" | "streamable_http" | "remote" => {
+                return Some(true);
+            }
+            "sse" => "the transport `sse` of MCP's first version is not supported; most servers that offer it also offer streamable HTTP, often at an address that ends with `/mcp`: write that address, with `type` `http`".to_owned(),
+            _ => format!(
+                "there is no transport `{kind}`; write `stdio` (a program that is started) or `http` (a server that runs already)"
+            ),
+        };
+        document.problem(&Place::Value(child(at, "type")), message);
+        None
+    }
 }
 
 /// The effects of a server's tools, by patterns of their names. One word is the effect of all.

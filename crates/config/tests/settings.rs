@@ -9,7 +9,7 @@
 use plaincall_call::Unclosed;
 use plaincall_config::{
     Address, Api, Arguments, Document, KeySource, Layers, Model, Reasoning, Settings, Syntax,
-    not_shown, read_models, redacted, redacted_prose, starred, untrusted,
+    not_shown, read_models, read_settings, redacted, redacted_prose, starred, untrusted,
 };
 use serde_json::json;
 
@@ -243,6 +243,59 @@ fn problems_of_models() {
     }
     let two = read_models("", "[models.a]\nx = 1\nkeyed = 1", &Model::default());
     assert_eq!(two.unwrap_err().problems.len(), 2);
+}
+
+#[test]
+fn problems_of_servers() {
+    for (lines, position, words) in [
+        ("", (1, 14), "has neither `command`"),
+        (
+            "command = 'x'\nurl = 'http://x'",
+            (3, 1),
+            "`command` or `url`, not both",
+        ),
+        (
+            "command = 'x'\nheaders = { a = 'b' }",
+            (3, 1),
+            "a server that is started has no `headers`",
+        ),
+        (
+            "url = 'http://x'\nargs = []",
+            (3, 1),
+            "a server at an address has no `args`",
+        ),
+        (
+            "url = 'http://x'\ncwd = 'a'",
+            (3, 1),
+            "a server at an address has no `cwd`",
+        ),
+        (
+            "url = 'http://x'\ntype = 'stdio'",
+            (2, 1),
+            "`url` does not go with the server's `type`",
+        ),
+        (
+            "url = 'http://x'\ntype = 'ftp'",
+            (3, 8),
+            "there is no transport `ftp`",
+        ),
+        (
+            "comand = 'x'",
+            (2, 1),
+            "unknown key `comand`; did you mean `command`?",
+        ),
+    ] {
+        let text = format!("[mcp.servers.'a/b']\n{lines}");
+        let error = read_settings("config.toml", &text, None).unwrap_err();
+        let [problem] = error.problems.as_slice() else {
+            panic!("{text}: {error}");
+        };
+        assert!(problem.message.contains(words), "{text}: {problem}");
+        let found = (problem.line, problem.column);
+        assert_eq!(found, position, "{text}: {problem}");
+    }
+    let text = "[mcp.servers]\na = { command = 'x', type = 'local' }\nb = { url = 'http://x' }\n";
+    assert!(read_settings("config.toml", text, None).is_ok());
 }
 
 #[test]

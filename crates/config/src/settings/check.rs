@@ -41,6 +41,9 @@ pub fn read_settings(
     for (place, message) in problems {
         document.problem(&place, message);
     }
+    for (name, server) in &settings.mcp.servers {
+        server.goes_together(&child("/mcp/servers", name), &mut document);
+    }
     for name in document.keys("/models") {
         let pointer = child("/models", &name);
         for key in document.keys(&pointer) {

@@ -82,7 +82,7 @@ impl Reader<'_> {
             (Some(disabled), _) => disabled,
             (None, enabled) => enabled == Some(false),
         };
-        let reach = self.reach(&name, &table);
+        let reach = self.reach(&table);
         let tools = self.texts("tools", &table.tools);
         let exclude_tools = self.texts("exclude_tools", &table.exclude_tools);
         let effects = table.effects.0.into_iter();
@@ -99,49 +99,15 @@ impl Reader<'_> {
         })
     }
 
-    fn reach(&mut self, name: &str, table: &ServerTable) -> Option<McpReach> {
-        let is_http = table.kind.as_deref().and_then(|kind| self.is_http(kind));
+    fn reach(&mut self, table: &ServerTable) -> Option<McpReach> {
         match (&table.command, &table.url) {
-            (Some(_), Some(_)) => self.key(
-                "url",
-                "a server has `command` or `url`, not both: it is started, or it runs already",
-            ),
-            // A key that is misspelled may be the one that is missing.
-            (None, None) if self.document.is_wrong(&self.at) => {}
-            (None, None) => self.document.problem(&Place::key(&self.at), format!(
-                "the server `{name}` has neither `command`, a program that is started, nor `url`, where it runs already"
-            )),
-            (Some(_), None) if is_http == Some(true) => {
-                self.key("command", "`command` does not go with the server's `type`");
-            }
-            (None, Some(_)) if is_http == Some(false) => {
-                self.key("url", "`url` does not go with the server's `type`");
-            }
-            (Some(command), None) => return self.stdio(command, table),
-            (None, Some(url)) => return self.http(url, table),
+            _ if !table.goes_together(&self.at, self.document) => None,
+            (Some(command), _) => self.stdio(command, table),
+            (None, url) => self.http(url.as_ref()?, table),
         }
-        None
-    }
-
-    fn is_http(&mut self, kind: &str) -> Option<bool> {
-        match kind.to_ascii_lowercase().as_str() {
-            "stdio" | "local" => return Some(false),
-            "http" | "streamable-http" | "streamablehttp" | "streamable_http" | "remote" => {
-                return Some(true);
-            }
-            "sse" => self.value("type", "the transport `sse` of MCP's first version is not supported; most servers that offer it also offer streamable HTTP, often at an address that ends with `/mcp`: write that address, with `type` `http`"),
-            _ => self.value("type", format!(
-                "there is no transport `{kind}`; write `stdio` (a program that is started) or `http` (a server that runs already)"
-            )),
-        }
-        None
     }
 
     fn stdio(&mut self, command: &str, table: &ServerTable) -> Option<McpReach> {
-        if !table.headers.is_empty() {
-            let message = "a server that is started has no `headers`; `env` sets its variables";
-            self.key("headers", message);
-        }
         let command = self.expanded("command", command)?;
         if command.is_empty() {
             self.value("command", "`command` is empty");
@@ -163,14 +129,6 @@ impl Reader<'_> {
     }
 
     fn http(&mut self, url: &str, table: &ServerTable) -> Option<McpReach> {
-        for key in ["args", "env", "cwd"] {
-            if self.document.root().get(&self.below(key)).is_some() {
-                let message = format!(
-                    "a server at an address has no `{key}`: that is for one that is started"
-                );
-                self.key(key, message);
-            }
-        }
         let url = self.expanded("url", url)?;
         if !self.is_disabled {
             // The address may hold a secret, so the message does not repeat it.
