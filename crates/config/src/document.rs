@@ -75,7 +75,17 @@ impl Document {
         }
     }
 
-    fn new(file: Arc<str>, text: String, parse: fn(&Arc<str>, &str) -> (Node, Faults)) -> Self {
+    /// A tree that was put together of layers. Its problems have no place in a text.
+    pub fn of(root: Node) -> Self {
+        let text = |_: &Arc<str>, _: &str| (root, Faults::default());
+        Self::new("".into(), String::new(), text)
+    }
+
+    fn new(
+        file: Arc<str>,
+        text: String,
+        parse: impl FnOnce(&Arc<str>, &str) -> (Node, Faults),
+    ) -> Self {
         let (root, faults) = parse(&file, &text);
         let problems = faults.into_iter();
         Self {

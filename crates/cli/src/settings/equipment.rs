@@ -9,8 +9,7 @@ use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
 use plaincall_agent::{AgentLimits, WithoutCall};
 use plaincall_config::tools::{self, RuleTable};
-use plaincall_config::{self as config, FilePath, Model, child, dotted};
-use serde_json::{Value, json};
+use plaincall_config::{self as config, FilePath, Model, Node, child, dotted};
 
 use crate::environment::Environment;
 use crate::settings::Configuration;
@@ -115,32 +114,28 @@ impl Configuration {
         let mut wanted = McpConfig::default();
         let variable = |name: &str| environment.get_set(name)?.to_str().map(str::to_owned);
         // Keys may be among the variables, and a project's file cannot pass them on.
-        let read = |pointer: &str, text: &str, path: &Path| {
+        let passed = |pointer: &str| {
             let is_passed = !self.is_of_project(pointer);
-            McpConfig::read(text, path, |name| {
-                is_passed.then(|| variable(name)).flatten()
-            })
+            move |name: &str| is_passed.then(|| variable(name)).flatten()
         };
         for FilePath(file) in &self.settings.mcp.files {
             let (name, text) = self.text(file)?;
-            let read = read("/mcp/files", &text, file).map_err(|error| {
+            let read = McpConfig::read(&text, file, passed("/mcp/files")).map_err(|error| {
                 let mistakes = problems::show(&name, &text, &error);
                 Failure::Configuration(format!("{name} has {mistakes}, so nothing is done"))
             })?;
             wanted.servers.extend(read.servers);
         }
+        let home = environment.get("HOME").map(Path::new);
         for name in self.settings.mcp.servers.keys() {
             let pointer = child("/mcp/servers", name);
-            let server = self
-                .tree
-                .get(&pointer)
-                .and_then(|node| node.read::<Value>().ok());
-            let text = json!({"mcpServers": {name: server}}).to_string();
-            let file = self
-                .folder(&pointer)
-                .unwrap_or_default()
-                .join("plaincall.toml");
-            let read = read(&pointer, &text, &file).map_err(|error| {
+            let mut table = Node::default();
+            if let Some(server) = self.tree.get(&pointer) {
+                table.set(&child("", name), server.clone());
+            }
+            let folder = self.folder(&pointer).unwrap_or_default();
+            let read = McpConfig::of_table(table, (&folder, home), passed(&pointer));
+            let read = read.map_err(|error| {
                 let problems = error.problems.iter();
                 let messages: Vec<&str> = problems.map(|problem| &*problem.message).collect();
                 let (origin, name) = (self.origin(&pointer), dotted(&pointer));

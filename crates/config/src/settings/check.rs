@@ -131,12 +131,17 @@ impl Settings {
             problems.push((Place::key(pointer), message));
         }
         for (name, server) in &self.mcp.servers {
-            for (table, values) in [("env", &server.env), ("headers", &server.headers)] {
-                for (key, _) in values.iter().filter(|(_, value)| value.0.contains("${")) {
-                    let pointer = child(&child(&child("/mcp/servers", name), table), key);
-                    let message = "a project's file cannot pass on variables of your environment, since keys may be among them; put this server into your own file";
-                    problems.push((Place::key(pointer), message.to_owned()));
-                }
+            let at = child("/mcp/servers", name);
+            let pairs = [("env", &server.env), ("headers", &server.headers)];
+            let pairs = pairs.into_iter().flat_map(|(table, values)| {
+                let at = child(&at, table);
+                (values.iter()).map(move |(key, value)| (child(&at, key), value.0.as_str()))
+            });
+            let cwd = server.cwd.as_ref().and_then(|cwd| cwd.0.to_str());
+            let cwd = cwd.map(|cwd| (child(&at, "cwd"), cwd));
+            for (pointer, _) in pairs.chain(cwd).filter(|(_, value)| value.contains("${")) {
+                let message = "a project's file cannot pass on variables of your environment, since keys may be among them; put this server into your own file";
+                problems.push((Place::key(pointer), message.to_owned()));
             }
         }
         for (pointer, path) in self.paths() {

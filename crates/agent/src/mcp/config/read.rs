@@ -1,10 +1,10 @@
 //! Servers from a file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use plaincall::{FileError, Pattern};
 use plaincall_config::servers::{ServerTable, expand, servers};
-use plaincall_config::{AsText, Document, Place, child};
+use plaincall_config::{AsText, Document, FilePath, Node, Place, child};
 
 use super::{McpConfig, McpReach, McpServer};
 
@@ -25,24 +25,60 @@ impl McpConfig {
         let path = path.as_ref();
         let mut document = Document::json_or_toml(path.display().to_string(), text);
         let (tables, passed_over) = servers(&mut document);
-        let mut servers = Vec::new();
-        for at in tables {
-            let before = document.count();
-            let mut reader = Reader {
-                document: &mut document,
-                at,
-                folder: path.parent().unwrap_or(Path::new("")),
-                variable: &variable,
-                is_disabled: false,
-            };
-            let server = reader.server();
-            servers.extend(server.filter(|_| document.count() == before));
-        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let servers = read(&mut document, tables, (folder, None), &variable);
         document.finish(Self {
             servers,
             passed_over,
         })
     }
+
+    /// Reads a table of servers that is a part of other settings, with the keys of [`read`](Self::read) under one name each.
+    /// A relative `cwd` begins in the folder, and `~` in it stands for the home.
+    ///
+    /// # Errors
+    /// All problems; their lines and columns mean nothing.
+    pub fn of_table(
+        table: Node,
+        (folder, home): (&Path, Option<&Path>),
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, FileError> {
+        let mut document = Document::of(table);
+        let tables = document
+            .keys("")
+            .iter()
+            .map(|name| child("", name))
+            .collect();
+        let servers = read(&mut document, tables, (folder, home), &variable);
+        document.finish(Self {
+            servers,
+            passed_over: Vec::new(),
+        })
+    }
+}
+
+/// Reads the servers at these pointers.
+fn read(
+    document: &mut Document,
+    tables: Vec<String>,
+    (folder, home): (&Path, Option<&Path>),
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Vec<McpServer> {
+    let mut servers = Vec::new();
+    for at in tables {
+        let before = document.count();
+        let mut reader = Reader {
+            document: &mut *document,
+            at,
+            folder,
+            home,
+            variable,
+            is_disabled: false,
+        };
+        let server = reader.server();
+        servers.extend(server.filter(|_| document.count() == before));
+    }
+    servers
 }
 
 /// A server that is being read.
@@ -50,6 +86,7 @@ struct Reader<'r> {
     document: &'r mut Document,
     at: String,
     folder: &'r Path,
+    home: Option<&'r Path>,
     variable: &'r dyn Fn(&str) -> Option<String>,
     /// Variables of a server that is not used need not be set.
     is_disabled: bool,
@@ -122,7 +159,10 @@ impl Reader<'_> {
             args: self.texts("args", &table.args),
             env: self.pairs("env", &table.env, is_wrong, "is not the name of a variable"),
             cwd: match table.cwd.as_ref().and_then(|cwd| cwd.0.to_str()) {
-                Some(cwd) => Some::<PathBuf>(self.folder.join(self.expanded("cwd", cwd)?)),
+                Some(cwd) => {
+                    let cwd = FilePath(self.expanded("cwd", cwd)?.into());
+                    Some(cwd.resolve(self.folder, self.home))
+                }
                 None => None,
             },
         })

@@ -230,6 +230,10 @@ fn mistakes_are_shown_where_they_stand() {
             &["cannot pass on variables"],
         ),
         (
+            "[mcp.servers.a]\ncommand = 'a'\ncwd = '${X:-/etc}'",
+            &["cannot pass on variables", "plaincall.toml:3:1"],
+        ),
+        (
             "[limits]\nturns = 0\ntime = '1 day'",
             &[
                 "a whole number from 1 on",
@@ -355,6 +359,31 @@ fn settings_of_the_built_in_tools() {
     assert_eq!(ended.status, Some(2), "{ended:?}");
     let refused = "a project's file may not set `command_environment`";
     assert!(ended.stderr.contains(refused), "{ended:?}");
+}
+
+#[test]
+fn a_server_is_started_as_it_is_written() {
+    let scene = scene(&[]);
+    for folder in ["home/work", "home/.config/plaincall/sub"] {
+        fs::create_dir_all(scene.path(folder)).unwrap();
+    }
+    for (cwd, folder) in [
+        ("~/work", "home/work"),
+        ("${HOME}/work", "home/work"),
+        ("sub", "home/.config/plaincall/sub"),
+    ] {
+        user(
+            &scene,
+            &format!(
+                "[mcp.servers.'a/b']\ncommand = 'sh'\nargs = ['-c', 'echo $A $B $C $D >seen']\ncwd = '{cwd}'\nenv = {{ A = 3.10, B = 2024-01-02, C = 123456789012345678901234567890, D = true }}\n",
+            ),
+        );
+        let ended = at_home(&scene, &["tools", "list"]);
+        let seen = fs::read_to_string(scene.path(folder).join("seen"));
+        let expected = "3.10 2024-01-02 123456789012345678901234567890 true\n";
+        assert_eq!(seen.ok().as_deref(), Some(expected), "{cwd}: {ended:?}");
+        fs::remove_file(scene.path(folder).join("seen")).unwrap();
+    }
 }
 
 #[test]
