@@ -39,6 +39,9 @@ const MOST_CALLS: usize = 1024;
 /// How many steps of a call wait to be told to a client; more are not told.
 const WAITING_STEPS: usize = 16;
 
+/// How long a result waits for a step that is being told.
+const LAST_STEP: Duration = Duration::from_millis(100);
+
 /// How long calls that were called off may take to end.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
@@ -354,11 +357,19 @@ impl Handler {
         };
         tokio::pin!(over);
         let mut step = 0_u32;
+        // A step that is being told. A client that does not read keeps it here, and nothing else waits for it.
+        let mut telling = None;
         let (mut is_cancelled, mut is_late) = (false, false);
         loop {
             tokio::select! {
                 biased;
-                result = &mut call => return answered(&result, is_late.then_some(self.time).flatten()),
+                result = &mut call => {
+                    // Steps come before the result, where they can be told.
+                    if let Some(told) = telling {
+                        let _ = timeout(LAST_STEP, told).await;
+                    }
+                    return answered(&result, is_late.then_some(self.time).flatten());
+                }
                 () = context.ct.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     call.cancel();
@@ -367,11 +378,15 @@ impl Handler {
                     is_late = true;
                     call.cancel();
                 }
-                Some(message) = next(&mut steps) => if let Some(token) = &token {
+                () = under_way(&mut telling), if telling.is_some() => telling = None,
+                Some(message) = next(&mut steps), if telling.is_none() => if let Some(token) = &token {
                     step += 1;
                     let told = ProgressNotificationParam::new(token.clone(), f64::from(step));
+                    let told = context.peer.notify_progress(told.with_message(message));
                     // Should the client be gone, the connection says so.
-                    let _ = context.peer.notify_progress(told.with_message(message)).await;
+                    telling = Some(Box::pin(async move {
+                        let _ = told.await;
+                    }));
                 },
             }
         }
@@ -383,6 +398,14 @@ async fn next(steps: &mut Option<Receiver<&'static str>>) -> Option<&'static str
     match steps {
         Some(steps) => steps.recv().await,
         None => None,
+    }
+}
+
+/// Waits until a step is told.
+async fn under_way<F: Future<Output = ()> + Unpin>(telling: &mut Option<F>) {
+    match telling {
+        Some(told) => told.await,
+        None => pending().await,
     }
 }
 

@@ -343,6 +343,32 @@ fn a_client_is_told_how_far_a_call_is_and_when_its_time_is_over() {
     assert_eq!(client.ask(&greet)["result"]["isError"], false);
 }
 
+/// A client that wants to be told and closes its end at once still reads the result.
+#[test]
+fn a_client_that_is_told_and_has_said_all() {
+    let directory = tools();
+    let slow = "[tools.slow]\nshell = \"sleep 0.3; echo done\"\neffect = \"read\"\n";
+    fs::write(directory.path().join("tools.toml"), slow).unwrap();
+    let params = json!({"name": "slow", "_meta": {"progressToken": "p"}});
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let messages = [
+        initialize(),
+        initialized,
+        request(1, "tools/call", &params),
+    ];
+    let mut command = plaincall();
+    command
+        .current_dir("/")
+        .env("PATH", "/usr/bin:/bin")
+        .args(["mcp", "serve", "--tools"])
+        .arg(directory.path().join("tools.toml"));
+    let ran = run_command(&mut command, lines(&messages).as_bytes());
+    assert_eq!((ran.status, ran.stderr().as_str()), (Some(0), ""));
+    let last = ran.stdout();
+    let last: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
+    assert_eq!(last["result"]["content"][0]["text"], "done\n", "{last}");
+}
+
 #[test]
 fn a_signal_ends_calls_too() {
     let directory = tools();
