@@ -22,7 +22,7 @@ pub(crate) struct Ears {
     given: u32,
     /// The calls whose tools have said something that the model has not been told yet.
     untold: Vec<CallIndex>,
-    /// How many bytes of results that were taken are kept until the next turn, and how many may be.
+    /// How many bytes of results of submitted calls are kept until the next turn, and how many may be.
     kept: usize,
     most: usize,
 }
@@ -41,12 +41,20 @@ impl Ears {
     }
 
     /// Whether a text has to be kept until the next turn, because a call could be copied from it.
-    fn keeps(&mut self, text: &Foreign<'_>) -> bool {
-        if self.guard.what_counts(text).is_none() {
-            return false;
+    fn keeps(&self, text: &Foreign<'_>) -> bool {
+        self.kept <= self.most && self.guard.what_counts(text).is_some()
+    }
+
+    /// Counts what has to be kept of the result of a submitted call. That happens when the call ends, not when somebody
+    /// takes the result, so that a log says it too.
+    fn count(&mut self, result: &CallResult) {
+        let said = [&result.output, &result.error];
+        let said = said.into_iter().flatten().map(|text| Foreign::new(&**text));
+        for text in said.chain(result.untrusted.as_deref().cloned()) {
+            if self.guard.what_counts(&text).is_some() {
+                self.kept = self.kept.saturating_add(text.len());
+            }
         }
-        self.kept = self.kept.saturating_add(text.len());
-        self.kept <= self.most
     }
 
     fn hear(&mut self, text: &Foreign<'_>, what: impl FnOnce() -> HeldReason) {
@@ -97,6 +105,11 @@ impl Conductor {
     pub(super) fn keep_for_next_turn(&mut self, call: CallIndex) {
         if let Some(ears) = &mut self.ears {
             ears.untold.push(call);
+            let entry = self.calls.get(call.index());
+            let submitted = entry.filter(|entry| entry.is_submitted);
+            if let Some(result) = submitted.and_then(|entry| entry.result.as_ref()) {
+                ears.count(result);
+            }
         }
     }
 
@@ -158,8 +171,9 @@ impl Conductor {
         let entry = self.calls.get_mut(call.index())?;
         let kept = entry.result.as_mut()?;
         let whole = kept.clone();
-        let ears = &mut self.ears;
-        let mut is_kept = |text: &Foreign<'_>| ears.as_mut().is_some_and(|ears| ears.keeps(text));
+        // What no tool has said the model is not told.
+        let ears = self.ears.as_ref().filter(|_| entry.attempts > 0);
+        let is_kept = |text: &Foreign<'_>| ears.is_some_and(|ears| ears.keeps(text));
         for text in [&mut kept.output, &mut kept.error] {
             *text = text.take().filter(|text| is_kept(&Foreign::new(&**text)));
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{Log, RunEvent, Settlement, Stop, Submitted, read_log};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::play::{edges, folder, told, words};
@@ -200,5 +200,34 @@ async fn check(log: &[u8], path: &Path, word: Settlement, expected: &BTreeMap<u3
             told.ends == 1 || is_cut_off && word == Settlement::Unknown,
             "{at}: call {call}"
         );
+    }
+}
+
+/// Whoever has lost track because of a submitted call has lost it again when the run is taken up, wherever its log ends.
+#[tokio::test(start_paused = true)]
+async fn more_than_could_be_kept() {
+    let mut scene = Scene::new([]);
+    scene.policy.heard_limit = 100;
+    let directory = folder();
+    let path = directory.path().join("log");
+    let build = |log| scene.builder(&Seen::default(), log, Settlement::Unknown);
+    let mut run = build(Log::create(&path).unwrap()).build().unwrap();
+    let mut turn = run.turn();
+    // Only the end of it counts for an echo, and all of it is kept.
+    let text = format!("{}\n!!!GADGET_START:look\n", "x".repeat(200));
+    let said = turn.submit("look", json!({"text": text})).await;
+    assert_eq!(said.output.as_deref(), Some(&*text));
+    turn.finish(Stop::Natural).await;
+    let mut turn = run.turn();
+    turn.feed(Reply::of("b=look").pieces.concat());
+    let results = turn.finish(Stop::Natural).await;
+    let error = results[0].error.as_deref().unwrap();
+    assert!(error.contains("than could be kept"), "{error}");
+    run.close().await.unwrap();
+    let whole = fs::read(&path).unwrap();
+    for cut in edges(&whole) {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let run = build(Log::resume(&path).unwrap()).build();
+        run.unwrap().close().await.unwrap();
     }
 }
