@@ -47,6 +47,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         ],
     ),
     ("gateway", &["serving::"]),
+    ("http", &["names_that_may_not_be_asked"]),
     // Clippy's compiler words what rustc says of a wrong program in another way.
     ("messages", &["of_the_compiler"]),
 ];
@@ -248,7 +249,7 @@ fn built(all: bool) -> Result<Vec<Suite>, String> {
     let mut suites = vec![
         Suite {
             name: "examples in documents".to_owned(),
-            state: libraries,
+            state: libraries + &data,
             command: examples,
         },
         Suite {
@@ -308,12 +309,18 @@ fn suites_of(message: &Value, all: bool, data: &str) -> Vec<Suite> {
     };
     let outside = named(OUTSIDE).iter().filter(|_| !all);
     let skipped: Vec<&str> = outside.flat_map(|module| ["--skip", module]).collect();
+    let is_main = source == Path::new("tests/main.rs");
+    let name = match source.file_stem() {
+        Some(stem) if !is_main => format!("{folder}/{}", stem.display()),
+        _ => folder.clone().into_owned(),
+    };
     let mut suites = vec![Suite {
-        name: folder.clone().into_owned(),
+        name,
         command: command(&skipped),
         state: state.clone(),
     }];
-    suites.extend(named(ALONE).iter().map(|module| Suite {
+    let alone = named(ALONE).iter().filter(|_| is_main);
+    suites.extend(alone.map(|module| Suite {
         name: format!("{folder} {module}"),
         command: command(&[module, "--include-ignored", "--test-threads=1"]),
         state: state.clone(),

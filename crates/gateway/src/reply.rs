@@ -578,6 +578,10 @@ impl Reply {
 
     /// The model has ended its reply, with a reason or without one.
     fn finish(&mut self, reason: Option<&str>, out: &mut dyn Outlet) {
+        // A server may say twice how the reply ended.
+        if self.is_settled() {
+            return;
+        }
         let is_cut = reason.map_or(self.round.open.is_some(), |reason| {
             is_cut_by_length(reason) || api_finish_reason(reason) == "content_filter"
         });

@@ -17,7 +17,13 @@ pub fn check_address(url: &str) -> Result<(), String> {
         None => (None, url),
     };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if host.contains('@') {
+    // Without a host, what looks like one may still hold a password.
+    let shown_first = rest.trim_start_matches(['/', '\\']);
+    let shown_first = shown_first
+        .split(['/', '?', '#'])
+        .next()
+        .unwrap_or_default();
+    if host.contains('@') || shown_first.contains('@') {
         return Err("the address of the model's server has a name or a password in it, which everybody could read in the list of processes; keys are given apart from it".to_owned());
     }
     let shown = url.split(['?', '#']).next().unwrap_or_default();

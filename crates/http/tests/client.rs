@@ -76,6 +76,7 @@ fn addresses() {
         ("name:word@a/v1", "a name or a password"),
         ("http://name:word@a/v1", "a name or a password"),
         ("https://name@a", "a name or a password"),
+        ("http:///name:word@a/v1", "a name or a password"),
     ] {
         let told = check_address(url).err().unwrap_or_default();
         assert!(told.contains(words), "{url}: {told}");

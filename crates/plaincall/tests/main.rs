@@ -8,6 +8,4 @@ mod patterns;
 mod resume;
 mod rules;
 mod runs;
-#[cfg(feature = "tracing")]
-mod spans;
 mod tools_file;

@@ -94,10 +94,12 @@ impl EventClient {
             let request = request.body(asked.body.clone());
             let sent = self.0.send(request.map_err(|error| odd(&error))?, WAITS);
             let response = sent.await.map_err(StreamableHttpError::Client)?;
-            let next = url.join(response.header(&LOCATION));
+            let location = response.header(&LOCATION);
+            let next = url.join(location);
             match next {
                 Ok(next)
                     if left > 0
+                        && !location.is_empty()
                         && matches!(response.status(), 307 | 308)
                         && next.origin() == url.origin() =>
                 {

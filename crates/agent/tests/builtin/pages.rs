@@ -265,6 +265,8 @@ async fn pages_that_mean_harm() {
     ] {
         read_at("/", "text/html", part.repeat((1 << 17) / part.len())).await;
     }
+    let breaks = format!("<pre>{}", "<br>\n".repeat(200_000));
+    read_at("/", "text/html", breaks).await;
 }
 
 #[tokio::test]

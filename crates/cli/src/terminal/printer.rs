@@ -100,7 +100,12 @@ fn print(
     while !is_over {
         let event = events.blocking_recv();
         if paused
-            .take_if(|is_back| is_over_now(is_back, out.len() > HELD || event.is_none()))
+            .take_if(|is_back| {
+                is_over_now(
+                    is_back,
+                    out.len() > HELD || matches!(event, None | Some(UiEvent::Over)),
+                )
+            })
             .is_some()
         {
             display.resume(&mut out);

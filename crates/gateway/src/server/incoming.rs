@@ -195,6 +195,11 @@ async fn read_body(
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long());
     }
+    // A length that is announced is the most that comes.
+    let most = body
+        .size_hint()
+        .exact()
+        .map_or(limit, |length| usize::try_from(length).unwrap_or(limit));
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame =
@@ -202,11 +207,16 @@ async fn read_body(
         let Ok(piece) = frame.into_data() else {
             continue;
         };
-        if read.len() + piece.len() > limit {
+        let length = read.len() + piece.len();
+        if length > limit {
             return Err(too_long());
         }
-        // Room is taken for what has come, and not for what is announced, which costs a client nothing.
-        let permits = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        // Room is taken for the memory that is taken, not for what is announced, which costs a client nothing.
+        let grown = match read.capacity() {
+            capacity if length <= capacity => capacity,
+            capacity => length.max(capacity.saturating_mul(2).min(most)),
+        };
+        let permits = u32::try_from(grown - read.capacity()).unwrap_or(u32::MAX);
         let more = Arc::clone(&shared.room).try_acquire_many_owned(permits);
         let more = more.map_err(|_| {
             overloaded("the gateway holds as much of requests as it may: try again soon")
@@ -215,6 +225,7 @@ async fn read_body(
             Some(room) => room.merge(more),
             None => *room = Some(more),
         }
+        read.reserve_exact(grown - read.len());
         read.extend_from_slice(&piece);
     }
     Ok(read)

@@ -538,3 +538,15 @@ fn a_reply_without_end() {
     };
     assert!(refusal.message().contains("more than 67108864 bytes"));
 }
+
+#[test]
+fn a_reply_ends_once_however_often_its_end_is_said() {
+    let twice = json!({"choices": [
+        {"index": 0, "delta": {"content": ADD}, "finish_reason": "stop"},
+        {"delta": {}, "finish_reason": "stop"},
+    ]});
+    let stream = Stream::new().data(&twice.to_string()).done();
+    let plan = plan(&json!({}), &ModelSettings::default());
+    let outcome = exchange(&plan, &[stream], &[usize::MAX], false);
+    assert_eq!(line(&outcome), r#""" add({"a":5}) tool_calls"#);
+}

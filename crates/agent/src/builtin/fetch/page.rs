@@ -235,7 +235,8 @@ impl Prose {
 
     fn before(&mut self) {
         if self.breaks > 0 {
-            let there = self.said.len() - self.said.trim_end_matches('\n').len();
+            let last = self.said.bytes().rev().take(self.breaks);
+            let there = last.take_while(|byte| *byte == b'\n').count();
             if !self.said.is_empty() {
                 self.said
                     .extend(std::iter::repeat_n('\n', self.breaks.saturating_sub(there)));
