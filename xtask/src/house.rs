@@ -11,7 +11,7 @@ const CODE_LINES: usize = 600;
 /// The most lines of sources that each crate may have: all lines of `src/`, comments, blanks and tests included. Whoever
 /// raises one says why in the commit.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 13_500),
+    ("agent", 13_600),
     ("call", 17_400),
     ("cli", 19_000),
     ("config", 3_350),

@@ -19,6 +19,7 @@ mod scenario;
 mod scripts;
 mod seeds;
 mod sessions;
+mod slow_log;
 mod stage;
 mod told;
 

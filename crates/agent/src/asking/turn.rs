@@ -1,9 +1,10 @@
 //! One turn: a reply of the model is read, and its calls run meanwhile.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use plaincall::call::{CallError, MissingEnd, ReplyItem, ToolCall};
-use plaincall::{CallResult, RunEvent, Status, Stop, Toolbox, TurnEvent, TurnResults};
+use plaincall::{CallResult, RunEvent, Status, Stop, Toolbox, Turn, TurnEvent, TurnResults};
 use tokio::select;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,7 @@ use crate::asking::Work;
 use crate::asking::request::Begun;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
-use crate::model::{Finish, ModelError, ModelErrorKind, Piece, ReplyNext, Usage};
+use crate::model::{Finish, ModelError, ModelErrorKind, Piece, Reply, ReplyNext, Usage};
 
 /// How many bytes of a reply are read before the run is waited for.
 const READ_AHEAD: usize = 64 << 10;
@@ -115,6 +116,47 @@ impl Read {
     }
 }
 
+/// A reply that is being read.
+struct Reading {
+    first: Option<ReplyNext>,
+    reply: Reply,
+    /// How many bytes were read since the run was last waited for.
+    ahead: usize,
+    catching_up: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Reading {
+    fn new(begun: Begun) -> Self {
+        Self {
+            first: Some(begun.first),
+            reply: begun.reply,
+            ahead: 0,
+            catching_up: None,
+        }
+    }
+
+    /// What comes next, as soon as the run has caught up. Dropping the future loses nothing.
+    async fn next(&mut self) -> Option<Result<ReplyNext, ModelError>> {
+        if let Some(caught_up) = &mut self.catching_up {
+            caught_up.await;
+            self.catching_up = None;
+        }
+        match self.first.take() {
+            Some(first) => Some(Ok(first)),
+            None => self.reply.next().await,
+        }
+    }
+
+    /// The run was given so many bytes.
+    fn fed(&mut self, bytes: usize, turn: &Turn<'_>) {
+        self.ahead += bytes;
+        if self.ahead >= READ_AHEAD {
+            self.ahead = 0;
+            self.catching_up = Some(Box::pin(turn.caught_up()));
+        }
+    }
+}
+
 /// When all is over, whatever goes on.
 #[derive(Clone)]
 pub(super) struct Bounds {
@@ -147,20 +189,14 @@ impl Work<'_> {
         } = &mut *self.talk;
         *opened += 1;
         let mut turn = run.turn_of(calls_left);
-        let Begun { first, mut reply } = begun;
-        let mut first = Some(Ok(first));
+        // Dropped when the reading is over, whatever the calls still do: it holds the request to the model's server.
+        let mut reading = Some(Reading::new(begun));
         let mut read = Read::default();
         let mut usage = None;
-        let mut ahead = 0;
         let (mut finish, mut end) = (None, None);
         let mut is_over = false;
         loop {
-            let next = async {
-                match first.take() {
-                    Some(first) => Some(first),
-                    None => reply.next().await,
-                }
-            };
+            let next = async { reading.as_mut()?.next().await };
             let ended: Result<Finish, AgentErrorKind> = select! {
                 biased;
                 kind = self.bounds.over(), if !is_over => {
@@ -182,13 +218,11 @@ impl Work<'_> {
                     Some(Ok(ReplyNext::Piece(Piece::Text(text)))) => {
                         turn.feed(&text);
                         written.push_str(&text);
-                        ahead += text.len();
                         if written.len() > LONGEST {
                             Err(too_long())
                         } else {
-                            if ahead >= READ_AHEAD {
-                                ahead = 0;
-                                turn.caught_up().await;
+                            if let Some(reading) = &mut reading {
+                                reading.fed(text.len(), &turn);
                             }
                             continue;
                         }
@@ -214,6 +248,7 @@ impl Work<'_> {
                 end.get_or_insert(kind);
                 Finish::new(Stop::Broken)
             });
+            reading = None;
             turn.end(finish.get_or_insert(ended).stop);
         }
         let finish = finish.unwrap_or(Finish::new(Stop::Broken));
