@@ -298,11 +298,14 @@ impl Stream for Turn<'_> {
         if let Some(item) = turn.read.pop_front() {
             return Poll::Ready(Some(TurnEvent::Read(item)));
         }
-        let is_heard = turn.run.listener.is_some();
-        if let Some(events) = &mut turn.run.listener
-            && let Poll::Ready(Some(event)) = Pin::new(events).poll_next(context)
-        {
-            return Poll::Ready(Some(TurnEvent::Run(event)));
+        let mut is_heard = false;
+        if let Some(events) = &mut turn.run.listener {
+            match Pin::new(events).poll_next(context) {
+                Poll::Ready(Some(event)) => return Poll::Ready(Some(TurnEvent::Run(event))),
+                // If the runtime has gone down, nothing more is heard, and nobody would wake who waits.
+                Poll::Ready(None) => {}
+                Poll::Pending => is_heard = true,
+            }
         }
         if turn.awaited.is_none() && turn.results.is_none() {
             return if is_heard {

@@ -308,6 +308,26 @@ async fn a_run_whose_runtime_went_down_still_answers() {
     );
 }
 
+/// Nobody is left who could wake whoever waits for the next event.
+#[tokio::test]
+async fn the_stream_of_a_run_whose_runtime_went_down_ends() {
+    let other = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut run = {
+        let _inside = other.enter();
+        builder().build().unwrap()
+    };
+    run.listen();
+    let mut turn = run.turn();
+    other.shutdown_background();
+    let end = async { while turn.next().await.is_some() {} };
+    let ended = tokio::time::timeout(Duration::from_secs(10), end).await;
+    assert!(ended.is_ok());
+    assert!(turn.finish(Stop::Natural).await.is_empty());
+}
+
 #[test]
 fn a_run_needs_a_runtime() {
     assert_eq!(
