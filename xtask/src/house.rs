@@ -12,7 +12,7 @@ const CODE_LINES: usize = 600;
 /// raises one says why in the commit.
 const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 13_600),
-    ("call", 17_400),
+    ("call", 17_450),
     ("cli", 19_000),
     ("config", 3_350),
     ("gateway", 7_400),

@@ -32,6 +32,18 @@ impl Arguments {
         tool: &ToolSpec,
         pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
     ) -> Result<Self, ArgumentError> {
+        Self::from_pairs_within(&Limits::default(), tool, pairs)
+    }
+
+    /// As [`from_pairs_for`](Self::from_pairs_for), with pointers that are as deep as these limits allow.
+    ///
+    /// # Errors
+    /// As [`from_pairs`](Self::from_pairs).
+    pub fn from_pairs_within<'t>(
+        limits: &Limits,
+        tool: &ToolSpec,
+        pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
+    ) -> Result<Self, ArgumentError> {
         let leaves = pairs
             .into_iter()
             .map(|(pointer, text)| (0, Leaf::own(shown(pointer).0, text)));
@@ -39,7 +51,7 @@ impl Arguments {
             unplaced: leaves.collect(),
             ..Self::default()
         };
-        let (placed, misplaced) = unplaced.placed_for(tool, Limits::default().depth());
+        let (placed, misplaced) = unplaced.placed_for(tool, limits.depth());
         match misplaced.into_iter().next() {
             None => Ok(placed),
             Some(Misplaced { pointer, error, .. }) => {

@@ -75,7 +75,7 @@ impl SubmittedArguments {
                 return Err(wrong(&format!("`{pointer}` has more than {most} bytes")));
             }
         }
-        bind_pairs(tool, pairs)
+        bind_pairs(tool, pairs, limits)
     }
 }
 
@@ -83,10 +83,14 @@ impl SubmittedArguments {
 ///
 /// # Errors
 /// What is wrong with them, in words for the model.
-pub(crate) fn bind_pairs(tool: &ToolSpec, pairs: &[(String, String)]) -> Result<Arguments, String> {
+pub(crate) fn bind_pairs(
+    tool: &ToolSpec,
+    pairs: &[(String, String)],
+    limits: &Limits,
+) -> Result<Arguments, String> {
     let pairs = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
-    let arguments =
-        Arguments::from_pairs_for(tool, pairs).map_err(|error| wrong(&error.to_string()))?;
+    let arguments = Arguments::from_pairs_within(limits, tool, pairs)
+        .map_err(|error| wrong(&error.to_string()))?;
     bind_arguments(tool, &arguments).map_err(|problems| CallError::Arguments(problems).to_string())
 }
 

@@ -8,7 +8,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plaincall_call::{Arguments, Effect, ReplyItem, ReplyReader, Stop};
+use plaincall_call::{Arguments, Effect, Limits, ReplyItem, ReplyReader, Stop};
 use plaincall_plan::{CallIndex, Outcome, State, Status};
 
 use crate::call_arguments::{ArgumentTexts, SubmittedArguments, bind_pairs};
@@ -302,7 +302,8 @@ impl Replay<'_> {
             .conductor
             .tool(call)
             .ok_or("the call is not complete")?;
-        bind_pairs(&tool.spec, &texts.0)
+        // Somebody's own arguments, which the limits of a call are not about.
+        bind_pairs(&tool.spec, &texts.0, &Limits::default())
     }
 
     /// The end of a call, if it does not follow from something else.

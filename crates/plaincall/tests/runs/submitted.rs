@@ -150,6 +150,20 @@ async fn limits_hold() {
         "rejected wrong arguments: a call has at most 1 arguments"
     );
 
+    // A key of one segment is as deep as anything may be.
+    let mut run = run_with(Policy {
+        limits: Limits {
+            depth: 1,
+            ..Limits::for_running()
+        },
+        ..Policy::default()
+    });
+    let texts = |pointer: &str| vec![(pointer.to_owned(), "1".to_owned())];
+    let one = ends(&mut run, "wait", texts("ms")).await;
+    assert!(one.starts_with("ok"), "{one}");
+    let two = ends(&mut run, "wait", texts("ms/0")).await;
+    assert!(two.contains("too deep"), "{two}");
+
     let mut run = run_with(Policy {
         calls_per_turn: Some(2),
         ..Policy::default()
