@@ -173,6 +173,8 @@ impl McpOffer {
                 ended = &mut serving => break ended,
                 Some(Requested { name, arguments, progress, reply }) = calls.recv() => {
                     let call = turn.submit(&name, arguments);
+                    // The result of a call may be among the events that were missed; nobody listens after its end.
+                    watched.retain(|_, progress| !progress.is_closed());
                     watched.extend(progress.map(|progress| (call.call(), progress)));
                     // Should the client have cancelled it meanwhile, the call is dropped, and so cancelled.
                     let _ = reply.send(call);
