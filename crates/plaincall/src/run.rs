@@ -215,7 +215,8 @@ impl Run {
         events
     }
 
-    /// Lets the turns be streams of what happens from now on ([`Turn`]). What happens between two turns comes with the next.
+    /// Lets the turns be streams of what happens from now on ([`Turn`](crate::Turn)). What happens between two turns comes
+    /// with the next.
     pub fn listen(&mut self) {
         self.listener = Some(self.events());
     }

@@ -351,11 +351,7 @@ fn a_client_that_is_told_and_has_said_all() {
     fs::write(directory.path().join("tools.toml"), slow).unwrap();
     let params = json!({"name": "slow", "_meta": {"progressToken": "p"}});
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let messages = [
-        initialize(),
-        initialized,
-        request(1, "tools/call", &params),
-    ];
+    let messages = [initialize(), initialized, request(1, "tools/call", &params)];
     let mut command = plaincall();
     command
         .current_dir("/")
