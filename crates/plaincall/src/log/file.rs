@@ -42,7 +42,7 @@ impl Log {
             let _ = fs::remove_file(path);
             LogError::file(path, "brought to the disk", error)
         })?;
-        Ok(Self::to(file))
+        Ok(Self::to(LockedFile(file)))
     }
 
     /// The log of a run that is to be taken up again. What a crash left of an unfinished line at its end is cut off; if
@@ -76,7 +76,7 @@ impl Log {
             return Self::read(file, path);
         }
         sync_directory(path).map_err(|error| LogError::file(path, "brought to the disk", error))?;
-        Ok(Self::to(file))
+        Ok(Self::to(LockedFile(file)))
     }
 
     /// Removes the file of a log, whatever is in it, unless a run uses it.
@@ -111,7 +111,7 @@ impl Log {
         replace_end(&mut file, record.bytes, &line, bytes.len())
             .map_err(|error| LogError::file(path, "made ready to be written on", error))?;
         Ok(Self {
-            storage: Box::new(file),
+            storage: Box::new(LockedFile(file)),
             history: record.events,
             torn: record.torn,
         })
@@ -144,6 +144,30 @@ impl fmt::Debug for Log {
             .field("events", &self.history.len())
             .field("torn", &self.torn)
             .finish_non_exhaustive()
+    }
+}
+
+/// A file that this run alone uses.
+struct LockedFile(File);
+
+impl Storage for LockedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Storage::write(&mut self.0, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Storage::flush(&mut self.0)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Storage::sync(&mut self.0)
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // A process that is being started holds the file, and with it the lock, until its program runs.
+        let _ = self.0.unlock();
     }
 }
 
