@@ -51,26 +51,3 @@ impl CutMark {
         )
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::CutMark;
-    use crate::key::Secret;
-
-    #[test]
-    fn a_mark_belongs_to_secret_id_and_kind() {
-        let secret = Secret::new("s");
-        for kind in CutMark::ALL {
-            let arguments = format!("{{\"a\":5}}{}", kind.mark(&secret, "call_1"));
-            let value: serde_json::Value = serde_json::from_str(&arguments).unwrap();
-            assert_eq!(value["a"], 5);
-            assert_eq!(CutMark::find(&secret, "call_1", &arguments), Some(kind));
-            assert_eq!(CutMark::find(&secret, "call_2", &arguments), None);
-            assert_eq!(CutMark::find(&Secret::new("t"), "call_1", &arguments), None);
-            assert_eq!(CutMark::find(&secret, "call_1", arguments.trim()), None);
-        }
-        for arguments in ["", "{}", "{}            ", "\u{e9}           "] {
-            assert_eq!(CutMark::find(&secret, "call_1", arguments), None);
-        }
-    }
-}

@@ -10,6 +10,7 @@
 )]
 
 mod back;
+mod calls;
 mod chaos;
 mod chunks;
 mod conversations;

@@ -7,6 +7,7 @@
 )]
 
 mod abuse;
+mod bodies;
 mod chaos;
 mod configuration;
 mod connections;

@@ -6,6 +6,9 @@
     reason = "a panic is how a test fails, in its helpers too"
 )]
 
+mod keys;
+mod offers;
+
 use std::collections::HashSet;
 
 use plaincall_call::{PromptOptions, prompt, read_usable_tools};
@@ -506,61 +509,4 @@ fn prompts_with_other_keys() {
         }
     }
     assert!(keys.len() == 6, "{keys:?}");
-}
-
-#[test]
-fn keys() {
-    let settings = ModelSettings {
-        markers: Markers::Keyed,
-        ..ModelSettings::default()
-    };
-    let key = |request: &Value| {
-        let (upstream, _, dialect) = translated(request, &settings).unwrap();
-        let end = dialect.end_marker(plaincall_syntax::Syntax::Block);
-        assert!(
-            upstream["messages"][0]["content"]
-                .as_str()
-                .unwrap()
-                .contains(&end)
-        );
-        end.strip_prefix(&Dialect::block().end_marker(plaincall_syntax::Syntax::Block))
-            .unwrap()
-            .to_owned()
-    };
-    let request = |messages: Value| json!({"messages": messages, "tools": tools()});
-    let user = json!({"role": "user", "content": "Hi."});
-    let first = key(&request(json!([user])));
-    // It stays from turn to turn.
-    let call = |arguments: &str| json!({"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "read", "arguments": arguments}}]});
-    let result = |text: &str| json!({"role": "tool", "tool_call_id": "c", "content": text});
-    assert_eq!(key(&request(json!([user, call("{}"), result("x")]))), first);
-    assert_ne!(
-        key(&request(json!([{"role": "user", "content": "Hello."}]))),
-        first
-    );
-    // Until it is known outside, wherever that shows.
-    let spelled = format!(
-        "{{\"path\":\"\\u{:04x}{}\"}}",
-        u32::from(first.as_bytes()[0]),
-        &first[1..]
-    );
-    let mut offered = request(json!([user]));
-    offered["tools"][1]["function"]["description"] = json!(format!("Time {first}."));
-    let mut in_form = request(json!([user]));
-    in_form["response_format"] =
-        json!({"type": "json_schema", "json_schema": {"schema": {"title": first}}});
-    for known in [
-        request(json!([user, call("{}"), result(&format!("<{first}>"))])),
-        request(json!([user, call(&spelled), result("x")])),
-        request(json!([{"role": "system", "content": first}, user])),
-        request(json!([{"role": "user", "name": first, "content": "Hi."}])),
-        request(json!([user, {"role": "assistant", "content": "x", "reasoning": first}])),
-        request(json!([user, {"role": "tool", "tool_call_id": first, "content": "x"}])),
-        in_form,
-        offered,
-    ] {
-        let second = key(&known);
-        assert_ne!(second, first, "{known}");
-        assert_eq!(key(&known), second);
-    }
 }

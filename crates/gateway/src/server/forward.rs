@@ -102,33 +102,3 @@ impl StreamEnd {
         self.is_stream && self.last == *b"\n\n"
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::StreamEnd;
-
-    #[test]
-    fn where_an_event_can_stand() {
-        for (pieces, expected) in [
-            (&[][..], true),
-            (&["data: 1\n\n"], true),
-            (&["data: 1\r\n\r\n"], true),
-            (&["data: 1\n", "\n"], true),
-            (&["data: 1\r", "\n\r", "", "\n"], true),
-            (&["data: 1\n"], false),
-            (&["data: 1\n\nd"], false),
-            (&["data: 1\n\n", "d"], false),
-        ] {
-            let mut end = StreamEnd {
-                is_stream: true,
-                last: *b"\n\n",
-            };
-            for piece in pieces {
-                end.pass(piece.as_bytes());
-            }
-            assert_eq!(end.takes_an_event(), expected, "{pieces:?}");
-            end.is_stream = false;
-            assert!(!end.takes_an_event());
-        }
-    }
-}

@@ -5,7 +5,7 @@ use plaincall_gateway::{Caller, ModelSettings, Offers, Secret, Translation, tran
 use plaincall_syntax::Dialect;
 use plaincall_testkit::cases::cases;
 use plaincall_testkit::soup::Random;
-use plaincall_testkit::strict_client::Heard;
+use plaincall_testkit::strict_client::{Heard, HeardCall};
 use plaincall_wire::openai::ChatCompletionRequest;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::replies::chunks::reply;
 use crate::replies::model::{heard, plan, request, streaming, tools};
 
 /// What the model is asked, when the client sends back what it has got and the results.
-fn told(heard: &Heard, settings: &ModelSettings) -> Vec<String> {
+fn told(heard: &Heard, settings: &ModelSettings, secret: &str) -> Vec<String> {
     let calls: Vec<Value> = heard
         .calls
         .iter()
@@ -31,7 +31,7 @@ fn told(heard: &Heard, settings: &ModelSettings) -> Vec<String> {
     }
     let body = request(&json!({"messages": messages})).to_string();
     let request: ChatCompletionRequest<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
-    let secret = Secret::new("secret");
+    let secret = Secret::new(secret);
     let caller = Caller {
         secret: &secret,
         key: "",
@@ -48,12 +48,17 @@ fn told(heard: &Heard, settings: &ModelSettings) -> Vec<String> {
 
 /// The last message of the next request, when the client sends back what it has got.
 pub(crate) fn next_message(heard: &Heard, settings: &ModelSettings) -> String {
-    told(heard, settings).pop().expect("a message")
+    next_message_of("secret", heard, settings)
+}
+
+/// The same of a gateway with this secret.
+fn next_message_of(secret: &str, heard: &Heard, settings: &ModelSettings) -> String {
+    told(heard, settings, secret).pop().expect("a message")
 }
 
 /// The turn of the model, as it is told.
 fn told_turn(heard: &Heard, settings: &ModelSettings) -> String {
-    let mut messages = told(heard, settings);
+    let mut messages = told(heard, settings, "secret");
     let results = messages.get(3).map(String::as_str);
     assert_eq!(results.is_some(), !heard.calls.is_empty());
     let count = results.unwrap_or_default().matches("Output: done").count();
@@ -154,15 +159,29 @@ fn the_next_request_tells_of_an_invalid_call() {
         ),
         ("Then.\n", ""),
     ] {
-        let mut heard = heard(&plan, &[&format!("{NOW}{invalid}")], "stop").heard;
+        let heard = heard(&plan, &[&format!("{NOW}{invalid}")], "stop").heard;
         assert_eq!(heard.readable().len(), 1);
         let told = next_message(&heard, &settings);
         let (_, behind) = told.split_once("Output: done\n").unwrap();
         assert!(behind.contains(words), "{behind:?}");
         assert_eq!(behind.is_empty(), words.is_empty(), "{behind:?}");
         assert_eq!(behind.contains("That call was not run."), !words.is_empty());
-        // The mark is that of this call alone.
-        heard.calls[0].id.push('x');
-        assert!(next_message(&heard, &settings).ends_with("Output: done\n"));
+        let is_untold = |secret: &str, change: fn(&mut HeardCall)| {
+            let mut heard = heard.clone();
+            change(&mut heard.calls[0]);
+            next_message_of(secret, &heard, &settings).ends_with("Output: done\n")
+        };
+        assert_eq!(is_untold("secret", |_| {}), words.is_empty());
+        // The mark is that of this secret and this call alone, and must come back whole.
+        assert!(is_untold("other", |_| {}));
+        assert!(is_untold("secret", |call| call.id.push('x')));
+        assert!(is_untold("secret", |call| {
+            call.arguments.pop();
+        }));
+        for other in ["", "{}", "{}            ", "\u{e9}           "] {
+            let mut heard = heard.clone();
+            heard.calls[0].arguments = other.to_owned();
+            assert!(next_message(&heard, &settings).ends_with("Output: done\n"));
+        }
     }
 }

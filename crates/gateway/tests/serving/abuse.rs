@@ -519,6 +519,24 @@ async fn what_is_of_too_many_pieces() {
             check(&gateway, &chat(body), 400, "more than 250000 values", None).await;
         }
     }
+    // Each object, list and comma counts, but none in a string, and escapes do not end one.
+    for (first, counted) in [
+        ("1", 0),
+        ("{}", 1),
+        (r#"[{"b":"c"},2]"#, 3),
+        (r#""{[,\"{[,\\\"[,""#, 0),
+        (r#"["\\",1]"#, 2),
+    ] {
+        for (left, words) in [(0, "expected a list"), (1, "more than 250000 values")] {
+            // Beside these an object, its comma and a list.
+            let others = ",1".repeat(249_997 - counted + left);
+            let body = format!(r#"{{"messages":[{first}{others}]}}"#);
+            let body = body.replacen("[", "7,\"any\":[", 1);
+            let body = chat(body);
+            let param = (left == 0).then_some("messages");
+            check(&gateway, &body, 400, words, param).await;
+        }
+    }
     assert!(server.seen().requests.is_empty());
 }
 

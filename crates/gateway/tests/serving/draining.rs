@@ -5,7 +5,7 @@ use std::time::Duration;
 use plaincall_gateway::axum::body::Bytes;
 use plaincall_gateway::axum::http::Request;
 use plaincall_gateway::{ConfigError, Gateway, GatewayConfig, Secret, Upstream};
-use plaincall_testkit::model_server::{ModelServer, Script, Then};
+use plaincall_testkit::model_server::{Head, ModelServer, Script, Then};
 use plaincall_testkit::strict_client::hear;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -82,20 +82,37 @@ async fn who_has_no_answer_at_the_end_hears_so() {
     }
 }
 
+/// What is passed on ends with an event only where one can stand: behind another, in a stream that can be read.
 #[tokio::test]
 async fn an_event_that_has_begun_is_not_mended() {
-    let mut script = Script::stream(&["I add.\n"], "stop").only(1, Then::Stall);
-    script.pieces[0].bytes.truncate(20);
-    let server = ModelServer::start(vec![script]).await;
-    let mut gateway = Started::before(&server, |config| {
-        config.timeouts.drain = Duration::from_millis(100);
-    })
-    .await;
-    let mut response = gateway.post(&plain(true)).await;
-    assert_eq!(response.chunk().await.unwrap().unwrap().len(), 20);
-    gateway.stop();
-    assert!(response.chunk().await.is_err());
-    assert_eq!(gateway.ended().await, 1);
+    let stream = "text/event-stream";
+    for (content_type, pieces, is_told) in [
+        (stream, &["data: 1\n\n"][..], true),
+        (stream, &["data: 1\r\n\r\n"], true),
+        (stream, &["data: 1\n", "\n"], true),
+        (stream, &["data: 1\r", "\n\r", "\n"], true),
+        (stream, &["data: 1\n"], false),
+        (stream, &["data: 1\n\nd"], false),
+        (stream, &["data: 1\n\n", "d"], false),
+        ("audio/x", &["data: 1\n\n"], false),
+    ] {
+        let head = Head::new(200).header("content-type", content_type);
+        let bytes = pieces.iter().map(|piece| piece.as_bytes().to_vec());
+        let script = Script::new(head, bytes.collect()).only(pieces.len(), Then::Stall);
+        let server = ModelServer::start(vec![script]).await;
+        let mut gateway = Started::before(&server, |config| {
+            config.timeouts.drain = Duration::from_millis(100);
+        })
+        .await;
+        let mut response = gateway.post(&plain(true)).await;
+        let mut left = pieces.concat().len();
+        while left > 0 {
+            left -= response.chunk().await.unwrap().unwrap().len();
+        }
+        gateway.stop();
+        assert_eq!(response.chunk().await.is_ok(), is_told, "{pieces:?}");
+        assert_eq!(gateway.ended().await, 1);
+    }
 }
 
 #[tokio::test]

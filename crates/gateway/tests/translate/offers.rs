@@ -1,0 +1,46 @@
+//! Tools that were offered before need not be read again.
+
+use plaincall_gateway::{Caller, ModelSettings, Offers, ReplyPlan, Secret, Translation, translate};
+use serde_json::json;
+
+/// The plan of a request that offers one tool.
+fn plan(offers: &Offers, name: &str, description: &str) -> ReplyPlan {
+    let tool = json!({"type": "function", "function": {"name": name, "description": description}});
+    let body = json!({"messages": [], "tools": [tool]}).to_string();
+    let request = plaincall_wire::read(body.as_bytes()).unwrap();
+    let caller = Caller {
+        secret: &Secret::new("secret"),
+        key: "",
+    };
+    match translate(request, &ModelSettings::default(), caller, offers) {
+        Ok(Translation::Changed { plan, .. }) => *plan,
+        other => panic!("it offers a tool: {other:?}"),
+    }
+}
+
+/// Whether the tools of both were read at once.
+fn is_same(one: &ReplyPlan, other: &ReplyPlan) -> bool {
+    std::ptr::eq(one.offer(), other.offer())
+}
+
+#[test]
+fn the_last_are_kept() {
+    let offers = Offers::new();
+    let read = |name: &str, description: &str| plan(&offers, name, description);
+    let plans: Vec<ReplyPlan> = (0..256).map(|n| read(&format!("a{n}"), "")).collect();
+    let is_kept = |n: usize| is_same(&read(&format!("a{n}"), ""), &plans[n]);
+    // Of one more, the one that was asked for longest ago goes.
+    assert!(is_kept(0));
+    assert!(is_same(&read("b", ""), &read("b", "")));
+    assert!(is_kept(0) && is_kept(2) && !is_kept(1));
+
+    // Their texts are not longer than 512 KiB together.
+    let long = "x".repeat((512 << 10) / 3);
+    let names = ["c", "d", "e", "f"];
+    let plans = names.map(|name| read(name, &long));
+    let is_kept = |n: usize| is_same(&read(names[n], &long), &plans[n]);
+    assert!(is_kept(3) && is_kept(2) && !is_kept(1));
+    // What is too long is read all the same.
+    let longer = "x".repeat(512 << 10);
+    assert!(!is_same(&read("g", &longer), &read("g", &longer)));
+}
