@@ -33,7 +33,7 @@ pub use axum;
 pub use counts::Counts;
 pub use exchange::Exchange;
 pub use key::Secret;
-pub use offer::{Choice, Offer};
+pub use offer::Offer;
 pub use offers::Offers;
 pub use outlet::Outlet;
 pub use outlet::streamed::StreamedAnswer;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plaincall_call::{
-    ChangedTool, PromptOptions, SpecError, ToolLookup as _, ToolSet, ToolSpec, Unclosed, prompt,
+    ChangedTool, PromptOptions, SpecError, ToolLookup as _, ToolSet, ToolSpec, prompt,
     read_usable_tools,
 };
 use plaincall_syntax::{Dialect, DialectError};
@@ -11,6 +11,7 @@ use plaincall_wire::Json;
 use plaincall_wire::openai::{ChatCompletionRequest, Choose};
 
 use crate::refusal::Refusal;
+use crate::settings::ModelSettings;
 use crate::spoken::Spoken;
 
 /// The tools that a request offers.
@@ -23,13 +24,15 @@ pub struct Offer {
     taught: Mutex<Vec<Taught>>,
 }
 
-/// What a model is told of an offer in a dialect.
+/// What a model is told of an offer.
 #[derive(Clone, Debug)]
 pub(crate) struct Taught {
+    key: Option<String>,
+    settings: ModelSettings,
+    one_call: bool,
     pub(crate) spoken: Arc<Spoken>,
     /// The tools, and how they are called; nothing if there are none.
     pub(crate) prompt: Arc<str>,
-    one_call: bool,
 }
 
 /// How many tools a request may offer (`spec/gateway.md` 1).
@@ -39,32 +42,26 @@ const MOST_BYTES: usize = 4 << 20;
 const PROMPTS: usize = 8;
 
 /// Which of the tools the model may call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
     /// Any, or none.
-    #[default]
     Auto,
-    /// None.
     None,
     /// At least one.
     Required,
-    /// Only these.
     Only {
-        /// Their names.
         names: Vec<String>,
-        /// Whether one must be called.
         is_required: bool,
     },
 }
 
 impl Offer {
-    /// Reads the tools of a request.
-    ///
-    /// A definition that cannot be used as it is, is made looser or dropped ([`read_usable_tools`]).
+    /// Reads the tools of a request. A definition that cannot be used as it is, is made looser or dropped
+    /// ([`read_usable_tools`]).
     ///
     /// # Errors
     /// The tools are not a list, or there is too much of them.
-    pub fn read(request: &ChatCompletionRequest<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn read(request: &ChatCompletionRequest<'_>) -> Result<Self, Refusal> {
         let Some(tools) = &request.tools else {
             return Ok(Self::default());
         };
@@ -87,30 +84,26 @@ impl Offer {
         })
     }
 
-    /// What a model is told of the tools, and of how they are called, in a dialect: as it is told to the model, and as
-    /// replies are read.
+    /// What a model with these settings is told of the tools, with this key in the markers.
     pub(crate) fn teach(
         &self,
-        told: Dialect,
-        read: Dialect,
-        unclosed: Unclosed,
+        settings: &ModelSettings,
+        key: Option<String>,
         one_call: bool,
     ) -> Result<Taught, DialectError> {
         let taught = || self.taught.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |one: &&Taught| {
-            let spoken = &one.spoken;
-            one.one_call == one_call
-                && spoken.unclosed == unclosed
-                && spoken.read == read
-                && spoken.told == told
-        };
+        let is_same =
+            |one: &&Taught| one.one_call == one_call && one.key == key && one.settings == *settings;
         if let Some(known) = taught().iter().find(is_same) {
             return Ok(known.clone());
         }
         // Others need not wait for this one.
+        let spoken = Spoken::new(settings, key.as_deref())?;
         let new = Taught {
-            prompt: self.prompt(&told, one_call)?.into(),
-            spoken: Arc::new(Spoken::new(told, read, unclosed)?),
+            prompt: self.prompt(&spoken.told, one_call)?.into(),
+            spoken: Arc::new(spoken),
+            settings: settings.clone(),
+            key,
             one_call,
         };
         let mut taught = taught();
@@ -133,13 +126,12 @@ impl Offer {
         Ok(prompt.text().trim_end().to_owned())
     }
 
-    /// Whether there are no tools.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.tools.iter().len() == 0
     }
 
     /// Whether arguments of one of them must fit its schema exactly.
-    pub fn is_strict(&self) -> bool {
+    pub(crate) fn is_strict(&self) -> bool {
         self.is_strict
     }
 
@@ -155,13 +147,11 @@ impl Offer {
         dropped.map(|one| &one.reason)
     }
 
-    /// The tools, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = &ToolSpec> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ToolSpec> {
         self.tools.iter()
     }
 
-    /// The tool of this name.
-    pub fn get(&self, name: &str) -> Option<&ToolSpec> {
+    pub(crate) fn get(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.get(name)
     }
 
@@ -182,7 +172,10 @@ impl Choice {
     ///
     /// # Errors
     /// Refuses a choice that is not understood, that names no tool of the request, or that wants a call without any.
-    pub fn read(request: &ChatCompletionRequest<'_>, offer: &Offer) -> Result<Self, Refusal> {
+    pub(crate) fn read(
+        request: &ChatCompletionRequest<'_>,
+        offer: &Offer,
+    ) -> Result<Self, Refusal> {
         let refused = |message: String| Err(Refusal::request(message, Some("tool_choice")));
         let choose = request.tool_choice.as_ref().map(|choice| choice.choose());
         let choice = match choose {
@@ -236,7 +229,7 @@ impl Choice {
     }
 
     /// Whether a reply must hold a call.
-    pub fn is_required(&self) -> bool {
+    pub(crate) fn is_required(&self) -> bool {
         match self {
             Self::Auto | Self::None => false,
             Self::Required => true,
@@ -245,7 +238,7 @@ impl Choice {
     }
 
     /// Whether a tool may be called.
-    pub fn allows(&self, name: &str) -> bool {
+    pub(crate) fn allows(&self, name: &str) -> bool {
         match self {
             Self::Auto | Self::Required => true,
             Self::None => false,

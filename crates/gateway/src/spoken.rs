@@ -1,19 +1,17 @@
 //! A dialect, ready to be written and read.
 
-use plaincall_call::{
-    EchoGuard, Limits, PassageBuilder, ReplyCheck, ReplyReader, ToolSpec, Unclosed,
-};
+use plaincall_call::{EchoGuard, Limits, PassageBuilder, ReplyCheck, ReplyReader, ToolSpec};
 use plaincall_syntax::{Dialect, DialectError, Escaper};
 
-/// What is made of a dialect once and used in each request in it: searches for markers and the like.
+use crate::settings::ModelSettings;
+
+/// What is made of the settings of a model and a key once, and used in each request with them.
 #[derive(Debug)]
 pub(crate) struct Spoken {
     pub(crate) told: Dialect,
     pub(crate) read: Dialect,
-    /// A passage without anything, to be copied.
+    /// An empty passage, to be copied.
     pub(crate) passage: PassageBuilder,
-    /// What happens to calls without an end marker.
-    pub(crate) unclosed: Unclosed,
     /// A reader that has read nothing and knows no tools, to be copied.
     pub(crate) reader: ReplyReader<&'static [&'static ToolSpec]>,
     /// A guard that has heard nothing, to be copied.
@@ -24,19 +22,16 @@ pub(crate) struct Spoken {
 impl Spoken {
     /// # Errors
     /// Refuses a dialect that cannot work.
-    pub(crate) fn new(
-        told: Dialect,
-        read: Dialect,
-        unclosed: Unclosed,
-    ) -> Result<Self, DialectError> {
-        let check = ReplyCheck::new(&read, unclosed)?
+    pub(crate) fn new(settings: &ModelSettings, key: Option<&str>) -> Result<Self, DialectError> {
+        let told = settings.told_dialect(key);
+        let read = settings.read_dialect(key);
+        let check = ReplyCheck::new(&read, settings.unclosed)?
             .without_gate()
             .without_dependencies();
         let reader = ReplyReader::new(&read, &[][..], check, Limits::for_running())?;
         Ok(Self {
             passage: PassageBuilder::new(std::slice::from_ref(&told))?,
             reader: reader.with_events(),
-            unclosed,
             guard: EchoGuard::new(std::slice::from_ref(&told))?,
             escaper: Escaper::new(&read)?,
             told,

@@ -101,23 +101,20 @@ pub fn translate<'r>(
         return Err(Refusal::request(message, Some("response_format")));
     }
     let is_keyed = settings.markers == Markers::Keyed;
-    let key = is_keyed.then(|| key(&request, Texts::of(&request), caller));
-    let one_call = request.parallel_tool_calls == Some(false);
-    let told = settings.told_dialect(key.as_deref());
-    let read = settings.read_dialect(key.as_deref());
-    let taught = offer.teach(told, read, settings.unclosed, one_call);
-    let taught = taught.map_err(|error| Refusal::settings(&error))?;
-    let taken = ids(&request);
     let arguments = if request.is_streamed() && !offer.is_strict() {
         settings.arguments
     } else {
         ArgumentMode::Checked
     };
-    // They are looked at where a reply may be repaired.
-    let untrusted = match arguments {
-        ArgumentMode::Checked if choice != Choice::None => Texts::of(&request).into_untrusted(),
-        ArgumentMode::Checked | ArgumentMode::Stream => Vec::new(),
-    };
+    let may_repair = arguments == ArgumentMode::Checked && choice != Choice::None;
+    let texts = (is_keyed || may_repair).then(|| Texts::of(&request));
+    let known = texts.as_ref().filter(|_| is_keyed);
+    let key = known.map(|texts| key(&request, texts, caller));
+    let untrusted = texts.filter(|_| may_repair).map(Texts::into_untrusted);
+    let one_call = request.parallel_tool_calls == Some(false);
+    let taught = offer.teach(settings, key, one_call);
+    let taught = taught.map_err(|error| Refusal::settings(&error))?;
+    let taken = ids(&request);
     let words = put_into_words(
         &mut request,
         settings,
@@ -130,7 +127,7 @@ pub fn translate<'r>(
 
     let plan = ReplyPlan {
         spoken: taught.spoken,
-        untrusted: untrusted.into(),
+        untrusted: untrusted.unwrap_or_default().into(),
         secret: caller.secret.clone(),
         offer,
         choice,
@@ -236,8 +233,7 @@ fn ids(request: &ChatCompletionRequest<'_>) -> HashSet<String> {
 }
 
 /// The key of the conversation's markers: one that stands in none of its texts.
-fn key(request: &ChatCompletionRequest<'_>, mut texts: Texts<'_>, caller: Caller<'_>) -> String {
-    texts.unescape();
+fn key(request: &ChatCompletionRequest<'_>, texts: &Texts<'_>, caller: Caller<'_>) -> String {
     let mut messages = request.messages.iter();
     let first = messages.find(|message| message.role() == "user");
     let first = first

@@ -11,15 +11,14 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use axum::http::request::Parts;
 use axum::response::Response;
-use plaincall_wire::openai::{ChatCompletion, ChatCompletionRequest};
+use plaincall_wire::openai::ChatCompletion;
 
 use crate::counts::Counts;
 use crate::key::Secret;
 use crate::outlet::whole::WholeAnswer;
 use crate::refusal::Refusal;
-use crate::reply::plan::ReplyPlan;
 use crate::reply::{Next, Reply};
-use crate::server::chat::prepared::{Task, prepared};
+use crate::server::chat::prepared::{Ask, Task, prepared};
 use crate::server::chat::run::{Run, stream};
 use crate::server::forward::forward;
 use crate::server::incoming::{Entered, answered, refuse};
@@ -47,16 +46,15 @@ fn can_be_read(head: &Parts) -> Result<(), Refusal> {
 async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
     let Entered {
         body,
-        caller,
         asking,
         mut ticket,
         ..
     } = entered;
-    let prepared = prepared(shared, body, &caller).await;
+    let prepared = prepared(shared, body, &ticket.caller).await;
     ticket.report.model = prepared.model;
     ticket.report.is_streamed = prepared.is_streamed;
-    let (body, kept, plan) = match prepared.task {
-        Task::Ask { body, kept, plan } => (body, kept, plan),
+    let ask = match prepared.task {
+        Task::Ask(ask) => ask,
         Task::Pass(body) => {
             ticket.asked(&body);
             return match shared.connection.complete(body, &asking).await {
@@ -67,14 +65,12 @@ async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
         Task::Refuse(refusal) => return refuse(ticket, &refusal),
     };
     ticket.report.is_translated = true;
-    ticket.report.counts = Counts::of_changed(plan.offer().changed());
-    let offer = Arc::clone(&plan.offer);
-    let seed = shared.fresh.seed();
+    let offer = Arc::clone(&ask.plan.offer);
+    ticket.report.counts = Counts::of_changed(offer.changed());
     let response = if prepared.is_streamed {
-        let run = Run::new(Arc::clone(shared), *kept, body, *plan, seed, asking, ticket);
-        stream(run).await
+        stream(Run::new(Arc::clone(shared), ask, asking, ticket)).await
     } else {
-        match whole(shared, body, *kept, *plan, seed, &asking, &mut ticket).await {
+        match whole(shared, ask, &asking, &mut ticket).await {
             Ok(response) => {
                 ticket.end(200, None);
                 response
@@ -88,18 +84,16 @@ async fn handle(shared: &Arc<Shared>, entered: Entered) -> Response {
 /// Asks until there is an answer, and gives it as JSON.
 async fn whole(
     shared: &Shared,
-    mut body: Vec<u8>,
-    mut kept: ChatCompletionRequest<'_>,
-    plan: ReplyPlan,
-    seed: Secret,
+    mut ask: Ask,
     asking: &HeaderMap,
     ticket: &mut Ticket,
 ) -> Result<Response, Refusal> {
+    let seed = shared.fresh.seed();
     let mut whole = WholeAnswer::new(answer_id(&seed), now());
-    let mut reply = Reply::new(plan, seed);
+    let mut reply = Reply::new(*ask.plan, seed);
     loop {
-        ticket.asked(&body);
-        let answer = shared.connection.complete(body, asking).await?;
+        ticket.asked(&ask.body);
+        let answer = shared.connection.complete(ask.body, asking).await?;
         let mut answer = answer.readable()?;
         let said = answer.whole(shared.config.limits.answer).await?;
         ticket.said(&said);
@@ -118,8 +112,8 @@ async fn whole(
                 ));
             }
             Next::Again(round) => {
-                round.add_to(&mut kept);
-                body = plaincall_wire::write_bytes(&kept);
+                round.add_to(&mut ask.kept);
+                ask.body = plaincall_wire::write_bytes(&ask.kept);
             }
             Next::Failed(refusal) => return Err(refusal),
         }

@@ -17,10 +17,9 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
     let (filler, body) = pipe(ticket.patience());
     let status = given.status();
     let response = head(&mut given, Body::new(body));
-    let mut end = StreamEnd {
-        is_stream: given.is_event_stream() && given.header(&CONTENT_ENCODING).is_none(),
-        last: *b"\n\n",
-    };
+    let is_stream = given.is_event_stream() && given.header(&CONTENT_ENCODING).is_none();
+    // The last two bytes that are no CR.
+    let mut last = *b"\n\n";
     ticket.room = None;
     tokio::spawn(async move {
         loop {
@@ -32,7 +31,9 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
                 Ok(Some(piece)) => {
                     ticket.first_piece();
                     ticket.said(&piece);
-                    end.pass(&piece);
+                    for byte in piece.iter().filter(|byte| **byte != b'\r') {
+                        last = [last[1], *byte];
+                    }
                     if !filler.send(piece).await {
                         return;
                     }
@@ -43,7 +44,8 @@ pub(super) fn forward(mut given: Answer, mut ticket: Ticket) -> Response {
                 }
                 Err(refusal) => {
                     ticket.end(status, Some(&refusal));
-                    if refusal.is_shutting_down() && end.takes_an_event() {
+                    // An event of ours can stand in a stream behind another one.
+                    if refusal.is_shutting_down() && is_stream && last == *b"\n\n" {
                         let mut event = Vec::new();
                         error_event(&refusal.error, &mut event);
                         if filler.send(event.into()).await {
@@ -82,23 +84,4 @@ fn head(given: &mut Answer, body: Body) -> Response {
         headers.insert(CONTENT_ENCODING, encoding.clone());
     }
     answer::with_headers(response, std::mem::take(&mut given.headers))
-}
-
-struct StreamEnd {
-    is_stream: bool,
-    /// The last two bytes that are no CR.
-    last: [u8; 2],
-}
-
-impl StreamEnd {
-    fn pass(&mut self, piece: &[u8]) {
-        for byte in piece.iter().filter(|byte| **byte != b'\r') {
-            self.last = [self.last[1], *byte];
-        }
-    }
-
-    /// Whether an event of ours can stand here: what has been passed on is a stream, and ends behind an event.
-    fn takes_an_event(&self) -> bool {
-        self.is_stream && self.last == *b"\n\n"
-    }
 }

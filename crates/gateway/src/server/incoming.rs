@@ -31,8 +31,6 @@ const TOO_LATE: u16 = 408;
 pub(super) struct Entered {
     pub(super) head: Parts,
     pub(super) body: Vec<u8>,
-    /// The key of the client; empty if it has none.
-    pub(super) caller: String,
     pub(super) asking: HeaderMap,
     pub(super) ticket: Ticket,
 }
@@ -52,19 +50,18 @@ pub(super) async fn answered<F: Future<Output = Response>>(
     let id = request_id(shared, &head.headers);
     let mut ticket = Ticket::new(Arc::clone(shared), path, id.clone());
     let response = match let_in(shared, &head, check, &mut body, &mut ticket).await {
-        Ok((caller, body, place)) => {
+        Ok((body, place)) => {
             ticket.place = Some(Arc::clone(&place));
             let mut asking = for_upstream(&head.headers, shared.config.passes_keys());
             asking.insert(REQUEST_ID, header(&id));
             let entered = Entered {
                 head,
                 body,
-                caller,
                 asking,
                 ticket,
             };
             let response = handle(entered).await;
-            outgoing(response, shared.connection.key(), place).await
+            outgoing(response, shared.config.upstream.key(), place).await
         }
         Err(refusal) => {
             // What has not come in time will not.
@@ -83,7 +80,7 @@ async fn let_in(
     check: fn(&Parts) -> Result<(), Refusal>,
     body: &mut Body,
     ticket: &mut Ticket,
-) -> Result<(String, Vec<u8>, Arc<OwnedSemaphorePermit>), Refusal> {
+) -> Result<(Vec<u8>, Arc<OwnedSemaphorePermit>), Refusal> {
     let caller = shared.keys.caller(&head.headers)?;
     ticket.caller(&caller);
     check(head)?;
@@ -96,13 +93,10 @@ async fn let_in(
         let words = "the body of the request has not come in time";
         Err(Refusal::request(words, None).status(TOO_LATE))
     });
-    match read {
-        Ok(read) => Ok((caller.key.to_owned(), read, Arc::new(place))),
-        Err(refusal) => {
-            ticket.room = None;
-            Err(refusal)
-        }
+    if read.is_err() {
+        ticket.room = None;
     }
+    Ok((read?, Arc::new(place)))
 }
 
 pub(super) fn overloaded(message: &'static str) -> Refusal {

@@ -8,12 +8,12 @@ use axum::http::{Method, Request};
 use futures_util::stream;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use plaincall_wire::openai::{
-    ChatCompletion, ChatCompletionRequest, Choice, ChunkHead, ChunkWriter, Message, Usage,
-    done_event,
-};
-use plaincall_wire::{Json, RecordedReply, ReplayError, read_replies};
+use plaincall_wire::openai::{ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Usage};
+use plaincall_wire::{RecordedReply, ReplayError, read_replies};
 
+use crate::outlet::Outlet as _;
+use crate::outlet::streamed::StreamedAnswer;
+use crate::outlet::whole::WholeAnswer;
 use crate::server::answer::{self, EVENT_STREAM, JSON};
 use crate::server::local::{Answered, LocalModel};
 
@@ -70,17 +70,36 @@ impl Replay {
             ..Usage::default()
         };
         if !request.is_streamed() {
-            let json = plaincall_wire::write(&whole(reply, id, model, usage));
-            return Some(answer::json(200, json));
+            let mut whole = WholeAnswer::new(id, 0);
+            whole.content(&reply.content);
+            whole.finish(&reply.finish_reason);
+            whole.usage(&usage);
+            let completion = whole.into_completion(ChatCompletion {
+                model: Some(model.into()),
+                ..ChatCompletion::default()
+            });
+            return Some(answer::json(200, plaincall_wire::write(&completion)));
         }
-        let head = ChunkHead {
-            id: &id,
-            model,
-            includes_usage: request.includes_usage(),
-            ..ChunkHead::default()
-        };
-        let pieces = pieces(reply, &head, &usage).into_iter();
-        let frames = pieces.map(|piece| Ok::<_, Infallible>(Frame::data(Bytes::from(piece))));
+        let mut stream = StreamedAnswer::new("", 0, request.includes_usage());
+        stream.begin(&ChatCompletionChunk {
+            id: Some(id.into()),
+            model: Some(model.into()),
+            ..ChatCompletionChunk::default()
+        });
+        let mut pieces = Vec::new();
+        let mut rest = reply.content.as_str();
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
+            rest = after;
+            stream.content(piece);
+            pieces.push(stream.take());
+        }
+        stream.finish(&reply.finish_reason);
+        stream.usage(&usage);
+        stream.done();
+        pieces.push(stream.take());
+        let pieces = pieces.into_iter().map(Bytes::from);
+        let frames = pieces.map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
         let body = Body::new(StreamBody::new(stream::iter(frames)));
         Some(answer::with(200, EVENT_STREAM, body))
     }
@@ -102,48 +121,5 @@ impl LocalModel for Replay {
             _ => Ok(answer::with(404, JSON, Body::from(NOTHING_ELSE))),
         };
         Box::pin(std::future::ready(answered))
-    }
-}
-
-fn pieces(reply: &RecordedReply, head: &ChunkHead<'_>, usage: &Usage<'_>) -> Vec<Vec<u8>> {
-    let mut writer = ChunkWriter::new(head, 0);
-    let mut pieces = Vec::new();
-    let mut out = Vec::new();
-    writer.role(&mut out);
-    let mut rest = reply.content.as_str();
-    while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
-        rest = after;
-        writer.content(piece, &mut out);
-        pieces.push(std::mem::take(&mut out));
-    }
-    writer.finish(&reply.finish_reason, &mut out);
-    if head.includes_usage {
-        writer.usage(usage, &mut out);
-    }
-    done_event(&mut out);
-    pieces.push(out);
-    pieces
-}
-
-fn whole<'r>(
-    reply: &'r RecordedReply,
-    id: String,
-    model: &'r str,
-    usage: Usage<'r>,
-) -> ChatCompletion<'r> {
-    ChatCompletion {
-        id: Some(id.into()),
-        object: Some("chat.completion".into()),
-        created: Some(Json::new(&0)),
-        model: Some(model.into()),
-        choices: Some(vec![Choice {
-            index: Some(0),
-            message: Some(Message::new("assistant", reply.content.as_str())),
-            finish_reason: Some(reply.finish_reason.as_str().into()),
-            ..Choice::default()
-        }]),
-        usage: Some(usage),
-        ..ChatCompletion::default()
     }
 }

@@ -80,7 +80,8 @@ pub(super) struct Ticket {
     begun: Instant,
     /// What has been said so far, if it is told.
     heard: Option<Box<Heard>>,
-    caller: String,
+    /// The key of the client; empty if it has none.
+    pub(super) caller: String,
     /// Its place among those that are answered at one time. It is free when neither the request nor the body of its answer
     /// is left.
     pub(super) place: Option<Arc<OwnedSemaphorePermit>>,

@@ -70,7 +70,7 @@ impl Upstream {
 pub(crate) struct Connection {
     way: Way,
     timeouts: Timeouts,
-    key: Option<String>,
+    has_key: bool,
     passes_keys: bool,
     /// Becomes true when what has not been answered will not be any more.
     is_over: watch::Receiver<bool>,
@@ -103,7 +103,7 @@ impl Connection {
         Ok(Self {
             way,
             timeouts: config.timeouts,
-            key: config.upstream.key().map(str::to_owned),
+            has_key: config.upstream.key().is_some(),
             passes_keys: config.passes_keys(),
             is_over,
         })
@@ -138,7 +138,7 @@ impl Connection {
     ) -> Result<Answer, Refusal> {
         match self.ask(method, path, headers, body.into()).await {
             // In one that is encoded the gateway's own key could not be found.
-            Ok(answer) if self.key.is_some() => answer.readable(),
+            Ok(answer) if self.has_key => answer.readable(),
             Ok(answer) => Ok(answer),
             Err(refusal) => Err(self.told(refusal)),
         }
@@ -168,10 +168,6 @@ impl Connection {
         let mut told = Refusal::upstream(message).log(words).for_good();
         told.headers = refusal.headers;
         told
-    }
-
-    pub(super) fn key(&self) -> Option<&str> {
-        self.key.as_deref()
     }
 
     async fn ask(

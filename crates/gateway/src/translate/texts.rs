@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::translate::conversation::past_calls;
 
-/// The texts of a request: those of the client, whoever they are said to be of.
+/// The texts of a request: those of the client, whoever they are said to be of. JSON, which can spell a letter in two
+/// ways, is among them as it is and without escapes.
 #[derive(Default)]
 pub(super) struct Texts<'r> {
     plain: Vec<Cow<'r, str>>,
@@ -25,6 +26,8 @@ impl<'r> Texts<'r> {
         for message in &request.messages {
             texts.add(message);
         }
+        texts.plain.extend(unescaped(&texts.json));
+        texts.calls.extend(unescaped(&texts.calls));
         texts
     }
 
@@ -58,29 +61,19 @@ impl<'r> Texts<'r> {
         }
     }
 
-    /// Each of them, as the client has written it.
+    /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         let texts = self.plain.iter().chain(&self.json).chain(&self.calls);
         texts.map(|text| &**text)
     }
 
-    /// Those that the model has not written as calls, in JSON also as they are without escapes.
-    pub(super) fn into_untrusted(mut self) -> Vec<String> {
-        self.unescape();
+    /// Those that the model has not written as calls.
+    pub(super) fn into_untrusted(self) -> Vec<String> {
         // Every definition has this key, which calls in other formats have too.
-        let json = self
-            .json
-            .iter()
-            .map(|text| text.replace("\"parameters\"", ""));
-        let json: Vec<String> = json.collect();
+        let json = self.json.into_iter();
+        let json = json.map(|text| text.replace("\"parameters\"", ""));
         let plain = self.plain.into_iter().map(Cow::into_owned);
         plain.chain(json).collect()
-    }
-
-    /// The same without escapes where they are JSON, which can spell a letter in two ways.
-    pub(super) fn unescape(&mut self) {
-        self.plain.extend(unescaped(&self.json));
-        self.calls.extend(unescaped(&self.calls));
     }
 }
 

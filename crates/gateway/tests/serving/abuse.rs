@@ -531,7 +531,7 @@ async fn what_is_of_too_many_pieces() {
             // Beside these an object, its comma and a list.
             let others = ",1".repeat(249_997 - counted + left);
             let body = format!(r#"{{"messages":[{first}{others}]}}"#);
-            let body = body.replacen("[", "7,\"any\":[", 1);
+            let body = body.replacen('[', "7,\"any\":[", 1);
             let body = chat(body);
             let param = (left == 0).then_some("messages");
             check(&gateway, &body, 400, words, param).await;

@@ -31,7 +31,7 @@ fn key(request: &Value, secret: &str, caller: &str) -> String {
     end.strip_prefix(Dialect::BLOCK_END).unwrap().to_owned()
 }
 
-fn request(messages: Value) -> Value {
+fn request(messages: &Value) -> Value {
     json!({"messages": messages, "tools": tools()})
 }
 
@@ -41,7 +41,7 @@ fn keys_belong_to_secret_caller_and_first_message() {
     for secret in ["s", "t", ""] {
         for caller in ["a", "ab", ""] {
             for first in ["b", "bc", "", "a"] {
-                let request = request(json!([{"role": "user", "content": first}]));
+                let request = request(&json!([{"role": "user", "content": first}]));
                 let found = key(&request, secret, caller);
                 assert_eq!(found, key(&request, secret, caller));
                 assert_eq!(found.len(), 8);
@@ -57,7 +57,7 @@ fn a_key_that_is_known_is_raised() {
     let user = json!({"role": "user", "content": "m"});
     let told = |known: &[String]| {
         let system = json!({"role": "system", "content": known.join(" ")});
-        key(&request(json!([system, user])), "s", "c")
+        key(&request(&json!([system, user])), "s", "c")
     };
     let mut known: Vec<String> = Vec::new();
     for _ in 0..5 {
@@ -74,13 +74,16 @@ fn a_key_that_is_known_is_raised() {
 fn keys() {
     let key = |request: &Value| key(request, "secret", "me");
     let user = json!({"role": "user", "content": "Hi."});
-    let first = key(&request(json!([user])));
+    let first = key(&request(&json!([user])));
     // It stays from turn to turn.
     let call = |arguments: &str| json!({"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "read", "arguments": arguments}}]});
     let result = |text: &str| json!({"role": "tool", "tool_call_id": "c", "content": text});
-    assert_eq!(key(&request(json!([user, call("{}"), result("x")]))), first);
+    assert_eq!(
+        key(&request(&json!([user, call("{}"), result("x")]))),
+        first
+    );
     assert_ne!(
-        key(&request(json!([{"role": "user", "content": "Hello."}]))),
+        key(&request(&json!([{"role": "user", "content": "Hello."}]))),
         first
     );
     // Until it is known outside, wherever that shows.
@@ -89,18 +92,18 @@ fn keys() {
         u32::from(first.as_bytes()[0]),
         &first[1..]
     );
-    let mut offered = request(json!([user]));
+    let mut offered = request(&json!([user]));
     offered["tools"][1]["function"]["description"] = json!(format!("Time {first}."));
-    let mut in_form = request(json!([user]));
+    let mut in_form = request(&json!([user]));
     in_form["response_format"] =
         json!({"type": "json_schema", "json_schema": {"schema": {"title": first}}});
     for known in [
-        request(json!([user, call("{}"), result(&format!("<{first}>"))])),
-        request(json!([user, call(&spelled), result("x")])),
-        request(json!([{"role": "system", "content": first}, user])),
-        request(json!([{"role": "user", "name": first, "content": "Hi."}])),
-        request(json!([user, {"role": "assistant", "content": "x", "reasoning": first}])),
-        request(json!([user, {"role": "tool", "tool_call_id": first, "content": "x"}])),
+        request(&json!([user, call("{}"), result(&format!("<{first}>"))])),
+        request(&json!([user, call(&spelled), result("x")])),
+        request(&json!([{"role": "system", "content": first}, user])),
+        request(&json!([{"role": "user", "name": first, "content": "Hi."}])),
+        request(&json!([user, {"role": "assistant", "content": "x", "reasoning": first}])),
+        request(&json!([user, {"role": "tool", "tool_call_id": first, "content": "x"}])),
         in_form,
         offered,
     ] {

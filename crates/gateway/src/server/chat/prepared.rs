@@ -26,14 +26,16 @@ pub(super) struct Prepared {
 pub(super) enum Task {
     /// Passes the body on as it is.
     Pass(Vec<u8>),
-    /// Asks in words.
-    Ask {
-        body: Vec<u8>,
-        /// The request, if it may be needed again.
-        kept: Box<ChatCompletionRequest<'static>>,
-        plan: Box<ReplyPlan>,
-    },
+    Ask(Ask),
     Refuse(Refusal),
+}
+
+/// A request in words.
+pub(super) struct Ask {
+    pub(super) body: Vec<u8>,
+    /// The request, if it may be needed again.
+    pub(super) kept: Box<ChatCompletionRequest<'static>>,
+    pub(super) plan: Box<ReplyPlan>,
 }
 
 /// What is to be done for the request with this body, of the caller with this key. Others are answered meanwhile.
@@ -98,11 +100,11 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
             } else {
                 ChatCompletionRequest::default()
             };
-            Task::Ask {
+            Task::Ask(Ask {
                 body: asked,
                 kept: Box::new(kept),
                 plan,
-            }
+            })
         }
         Ok(Translation::Unchanged(_)) => Task::Pass(body),
         Err(refusal) => Task::Refuse(refusal),

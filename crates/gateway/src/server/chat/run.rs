@@ -13,11 +13,10 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::exchange::Exchange;
-use crate::key::Secret;
 use crate::outlet::streamed::StreamedAnswer;
 use crate::refusal::Refusal;
-use crate::reply::plan::ReplyPlan;
 use crate::reply::{Flow, Next, Reply};
+use crate::server::chat::prepared::Ask;
 use crate::server::chat::{answer_id, now};
 use crate::server::pipe::{Filler, pipe};
 use crate::server::report::Ticket;
@@ -72,23 +71,16 @@ impl Late {
 }
 
 impl Run {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        request: ChatCompletionRequest<'static>,
-        body: Vec<u8>,
-        plan: ReplyPlan,
-        seed: Secret,
-        asking: HeaderMap,
-        ticket: Ticket,
-    ) -> Self {
-        let answer = StreamedAnswer::new(answer_id(&seed), now(), plan.includes_usage());
-        let reply = Reply::new(plan, seed);
+    pub(super) fn new(shared: Arc<Shared>, ask: Ask, asking: HeaderMap, ticket: Ticket) -> Self {
+        let seed = shared.fresh.seed();
+        let answer = StreamedAnswer::new(answer_id(&seed), now(), ask.plan.includes_usage());
+        let reply = Reply::new(*ask.plan, seed);
         let limits = shared.config.limits.stream;
         Self {
             exchange: Exchange::new(reply, answer, limits),
             shared,
-            request,
-            body: Some(body),
+            request: *ask.kept,
+            body: Some(ask.body),
             asking,
             given: None,
             late: None,
