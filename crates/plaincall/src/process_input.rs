@@ -70,37 +70,3 @@ impl Input {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::{AT_ONCE, Input};
-
-    /// However long a text is and wherever it is parted, what is written is its JSON.
-    #[tokio::test]
-    async fn a_text_is_written_as_json() {
-        let hard = "\"\\\n\0\u{1f}\u{7f}é\u{2028}🛠️";
-        for text in [
-            String::new(),
-            hard.to_owned(),
-            "x".repeat(AT_ONCE),
-            hard.repeat(AT_ONCE / 8),
-            "é".repeat(AT_ONCE),
-        ] {
-            for shift in 0..4 {
-                let text: Arc<str> = format!("{}{text}", &"abc"[..shift.min(3)]).into();
-                let mut input = Input::default();
-                input.push(*b"[");
-                input.push_text(&text);
-                input.push(*b",");
-                input.push_text(&text);
-                input.push(*b"]\n");
-                let mut written = std::io::Cursor::new(Vec::new());
-                input.write_to(Some(&mut written)).await;
-                let expected = serde_json::to_string(&[&*text, &*text]).unwrap() + "\n";
-                assert_eq!(String::from_utf8(written.into_inner()).unwrap(), expected);
-            }
-        }
-    }
-}

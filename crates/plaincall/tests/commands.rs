@@ -3,5 +3,7 @@
 
 mod ending;
 mod interpreted;
+mod output;
 mod running;
 mod scene;
+mod templates;

@@ -8,6 +8,7 @@ mod full_disk;
 mod graphs;
 mod hanging_disk;
 mod policies;
+mod reading_on;
 mod scene;
 mod seams;
 mod statuses;

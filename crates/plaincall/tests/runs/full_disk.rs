@@ -1,4 +1,5 @@
-//! A log that fails at its first, second, … operation: nothing is done without a trace, and everybody hears of it.
+//! A log that fails at its first, second, … operation: nothing is done without a trace, nobody hears of what is not
+//! written down, and everybody hears of the failure.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,17 +14,51 @@ use tokio::time::sleep;
 
 use crate::runs::scene::{Milliseconds, written};
 
-/// A disk that is full after so many operations.
-#[derive(Clone, Default)]
+/// What goes wrong at one operation of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// There is no space left.
+    Full,
+    /// Half of a write goes through, and the next operation fails.
+    Half,
+    /// A write says that it has taken no bytes.
+    Nothing,
+    /// A write says that it has taken more bytes than it was given.
+    TooMany,
+    Panic,
+    /// A signal, which is no failure.
+    Interrupted,
+}
+
+impl Fault {
+    /// What the log says of it.
+    fn error(self) -> &'static str {
+        match self {
+            Self::Full | Self::Half | Self::Interrupted => "no space left",
+            Self::Nothing | Self::TooMany => "bytes were taken",
+            Self::Panic => "the thread that writes the log was stopped",
+        }
+    }
+}
+
+/// A disk with one fault.
+#[derive(Clone)]
 struct Disk(Arc<Mutex<State>>);
 
-#[derive(Default)]
 struct State {
+    /// The number of the operation that goes wrong, and how.
+    fault: (usize, Fault),
+    /// How many bytes it takes at once.
+    at_once: usize,
     operations: usize,
-    /// The number of the first operation that fails.
-    full_at: usize,
+    syncs: usize,
     has_failed: bool,
+    used_after_failure: bool,
+    /// Written, and lost with the process.
     bytes: Vec<u8>,
+    /// How much of it was handed to the system.
+    flushed: usize,
+    /// How much of it outlives a loss of power.
     synced: usize,
     /// What was started although its start was not on the disk.
     untraced: Vec<String>,
@@ -31,40 +66,78 @@ struct State {
 }
 
 impl Disk {
+    fn new(fault: (usize, Fault), at_once: usize) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            fault,
+            at_once,
+            operations: 0,
+            syncs: 0,
+            has_failed: false,
+            used_after_failure: false,
+            bytes: Vec::new(),
+            flushed: 0,
+            synced: 0,
+            untraced: Vec::new(),
+            starts: BTreeMap::new(),
+        })))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
 
-    fn operate(&self) -> io::Result<MutexGuard<'_, State>> {
+    /// Begins an operation, and says what goes wrong with it.
+    fn operate(&self, is_write: bool) -> io::Result<(MutexGuard<'_, State>, Option<Fault>)> {
         let mut state = self.state();
-        assert!(
-            !state.has_failed,
-            "a log that has failed is not used any more"
-        );
+        state.used_after_failure |= state.has_failed;
         state.operations += 1;
-        state.has_failed = state.operations > state.full_at;
-        if state.has_failed {
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left"));
+        let (at, fault) = state.fault;
+        if state.operations != at + 1 {
+            return Ok((state, None));
         }
-        Ok(state)
+        let is_of_writes = matches!(fault, Fault::Half | Fault::Nothing | Fault::TooMany);
+        if is_of_writes && !is_write {
+            return Ok((state, None));
+        }
+        state.has_failed = !matches!(fault, Fault::Half | Fault::Interrupted);
+        match fault {
+            Fault::Full => Err(io::Error::new(io::ErrorKind::StorageFull, "no space left")),
+            Fault::Interrupted => Err(io::ErrorKind::Interrupted.into()),
+            Fault::Panic => {
+                drop(state);
+                panic!("the disk is on fire")
+            }
+            Fault::Half | Fault::Nothing | Fault::TooMany => Ok((state, Some(fault))),
+        }
     }
 }
 
 impl Storage for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut state = self.operate()?;
-        let count = bytes.len().min(700);
+        let (mut state, fault) = self.operate(true)?;
+        let count = match fault {
+            Some(Fault::Nothing) => return Ok(0),
+            Some(Fault::TooMany) => return Ok(bytes.len() + 1),
+            Some(_) => {
+                state.fault = (state.operations, Fault::Full);
+                bytes.len().div_ceil(2)
+            }
+            None => bytes.len().min(state.at_once),
+        };
         state.bytes.extend_from_slice(&bytes[..count]);
         Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.operate().map(drop)
+        let (mut state, _) = self.operate(false)?;
+        state.flushed = state.bytes.len();
+        Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        let mut state = self.operate()?;
-        state.synced = state.bytes.len();
+        let (mut state, _) = self.operate(false)?;
+        state.synced = state.flushed;
+        state.syncs += 1;
         Ok(())
     }
 }
@@ -96,23 +169,23 @@ fn tool(name: &'static str, effect: Effect, disk: &Disk) -> Tool {
     .effect(effect)
 }
 
-/// Plays two turns on a disk that is full after so many operations.
-async fn play(full_at: usize) -> (Disk, [TurnResults; 2], Vec<RunEvent>) {
-    let disk = Disk::default();
-    disk.state().full_at = full_at;
+const SCENES: [&str; 2] = [
+    "a=send,10 b=look,5 c=send,3<b d=flaky,1 e=nothing f=send,2<a g=look,1<d",
+    "h=send,1 i=look,5<a",
+];
+
+/// Plays turns of these scenes on a disk.
+async fn play(disk: &Disk, scenes: &[&str]) -> (Vec<TurnResults>, Vec<RunEvent>) {
     let tools = [
-        tool("look", Effect::Read, &disk),
-        tool("send", Effect::Write, &disk),
-        tool("flaky", Effect::Read, &disk).retry(Retry::attempts(3)),
+        tool("look", Effect::Read, disk),
+        tool("send", Effect::Write, disk),
+        tool("flaky", Effect::Read, disk).retry(Retry::attempts(3)),
     ];
     let builder = Run::builder(Toolbox::new(tools).unwrap()).gate(AllowAll);
     let mut run = builder.log(Log::to(disk.clone())).build().unwrap();
     let mut events = run.events();
     let mut turns = Vec::new();
-    for scene in [
-        "a=send,10 b=look,5 c=send,3<b d=flaky,1 e=nothing f=send,2<a g=look,1<d",
-        "h=send,1 i=look,5<a",
-    ] {
+    for scene in scenes {
         let mut turn = run.turn();
         for piece in written(scene, false) {
             turn.feed(piece);
@@ -121,80 +194,148 @@ async fn play(full_at: usize) -> (Disk, [TurnResults; 2], Vec<RunEvent>) {
         }
         turns.push(turn.finish(Stop::Natural).await);
     }
+    let is_lost = disk.state().has_failed && disk.state().fault.1 == Fault::Panic;
+    let is_held = Arc::strong_count(&disk.0) == 5;
+    assert!(is_held || is_lost, "another run could take the log");
     run.close().await.unwrap();
     let mut all = Vec::new();
     while let Some(event) = events.next().await {
         all.push(event);
     }
-    (disk, turns.try_into().unwrap(), all)
+    (turns, all)
+}
+
+/// Whether the line of an event has to outlive a loss of power before anybody hears of it.
+fn must_be_synced(event: &RunEvent) -> bool {
+    match event {
+        RunEvent::Run(_) | RunEvent::End(_) => true,
+        RunEvent::Start(started) => &*started.name == "send",
+        RunEvent::Result(result) => &*result.name == "send",
+        _ => false,
+    }
+}
+
+/// Plays the scenes with a fault at this operation. Returns whether there is such an operation.
+async fn check(at: usize, fault: Fault, at_once: usize) -> bool {
+    let disk = Disk::new((at, fault), at_once);
+    let (turns, events) = play(&disk, &SCENES).await;
+    let state = disk.state();
+    let place = format!("{fault:?} {at}");
+    assert!(!state.used_after_failure, "{place}");
+    assert_eq!(state.untraced, [""; 0], "{place}");
+    let is_failure = |event: &&RunEvent| matches!(event, RunEvent::LogFailed(_));
+    let mut lines = LineEncoder::default();
+    let (mut told, mut to_sync) = (String::new(), 0);
+    for event in events.iter().take_while(|event| !is_failure(event)) {
+        told.push_str(&lines.next_line(event));
+        if must_be_synced(event) {
+            to_sync = told.len();
+        }
+    }
+    let flushed = &state.bytes[..state.flushed];
+    assert!(flushed.starts_with(told.as_bytes()), "{place}: {told}");
+    assert!(to_sync <= state.synced, "{place}: {told}");
+    let mut ends = BTreeMap::new();
+    let mut failed_at = None;
+    for event in &events {
+        match event {
+            RunEvent::Result(result) => {
+                let is_first = ends.insert(result.call, result.status).is_none();
+                assert!(is_first, "{place}");
+            }
+            RunEvent::LogFailed(failed) => {
+                assert_eq!(failed_at, None, "{place}");
+                assert!(failed.error.contains(fault.error()), "{place}");
+                failed_at = Some(failed.at);
+            }
+            RunEvent::Start(started) => {
+                let is_late = failed_at.is_some_and(|at| started.at > at);
+                assert!(!is_late, "{place}: {event:?}");
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(ends.len(), 9, "{place}");
+    let results: Vec<_> = turns.iter().flat_map(TurnResults::iter).collect();
+    assert_eq!(results.len(), 9, "{place}");
+    for result in results {
+        assert_eq!(ends.get(&result.call), Some(&result.status), "{place}");
+    }
+    // What is on the disk is a log, perhaps with a torn end.
+    if state.bytes.contains(&b'\n') {
+        read_log(&state.bytes).unwrap();
+    }
+    let has_failed = failed_at.is_some();
+    if !state.has_failed {
+        assert!(!has_failed, "{place}");
+        assert_eq!(state.synced, state.bytes.len());
+        for turn in &turns {
+            assert_eq!(turn.log_failure(), None);
+        }
+        assert_eq!(turns[1].counts().ok, 2);
+        return state.operations > at;
+    }
+    // The last operations belong to the end of the run, when nobody hears of it any more.
+    let failure = turns[1].log_failure();
+    assert_eq!(has_failed, failure.is_some(), "{place}: {events:?}");
+    assert!(failure.is_none_or(|error| error.contains(fault.error())));
+    if turns[0].log_failure().is_some() {
+        assert_eq!(turns[1].counts().cancelled, 2, "{place}: {turns:?}");
+    }
+    true
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disk_that_fills_up_at_every_operation() {
-    for full_at in 0.. {
-        let (disk, turns, events) = play(full_at).await;
-        let state = disk.state();
-        assert_eq!(state.untraced, [""; 0], "{full_at}");
-        let mut ends = BTreeMap::new();
-        let mut failed_at = None;
-        let is_failure = |event: &&RunEvent| matches!(event, RunEvent::LogFailed(_));
-        let told = events.iter().take_while(|event| !is_failure(event));
-        let mut lines = LineEncoder::default();
-        let told: String = told.map(|event| lines.next_line(event)).collect();
-        assert!(
-            state.bytes.starts_with(told.as_bytes()),
-            "{full_at}: {told}"
-        );
-        for event in &events {
-            match event {
-                RunEvent::Result(result) => {
-                    assert!(
-                        ends.insert(result.call, result.status).is_none(),
-                        "{full_at}"
-                    );
-                }
-                RunEvent::LogFailed(failed) => {
-                    assert_eq!(failed_at, None, "{full_at}");
-                    assert_eq!(&*failed.error, "no space left");
-                    failed_at = Some(failed.at);
-                }
-                RunEvent::Start(started) => {
-                    let is_late = failed_at.is_some_and(|at| started.at > at);
-                    assert!(!is_late, "{full_at}: {event:?}");
-                }
-                _ => {}
-            }
+async fn every_operation_may_fail() {
+    for fault in [
+        Fault::Full,
+        Fault::Half,
+        Fault::Nothing,
+        Fault::TooMany,
+        Fault::Panic,
+        Fault::Interrupted,
+    ] {
+        let mut at = 0;
+        while check(at, fault, 700).await {
+            at += 1;
         }
-        assert_eq!(ends.len(), 9, "{full_at}");
-        let results: Vec<_> = turns.iter().flat_map(TurnResults::iter).collect();
-        assert_eq!(results.len(), 9, "{full_at}");
-        for result in results {
-            assert_eq!(ends.get(&result.call), Some(&result.status), "{full_at}");
-        }
-        // What is on the disk is a log, perhaps with a torn end.
-        if state.bytes.contains(&b'\n') {
-            read_log(&state.bytes).unwrap();
-        }
-        let has_failed = failed_at.is_some();
-        if !state.has_failed {
-            assert!(!has_failed && full_at > 20, "{full_at}");
-            for turn in &turns {
-                assert_eq!(turn.log_failure(), None);
-            }
-            assert_eq!(turns[1].counts().ok, 2);
-            break;
-        }
-        // The last operations belong to the end of the run, when nobody hears of it any more.
-        assert_eq!(
-            has_failed,
-            turns[1].log_failure().is_some(),
-            "{full_at}: {events:?}"
-        );
-        if has_failed {
-            assert_eq!(turns[1].log_failure(), Some("no space left"), "{full_at}");
-        }
-        if turns[0].log_failure().is_some() {
-            assert_eq!(turns[1].counts().cancelled, 2, "{full_at}: {turns:?}");
-        }
+        assert!(at > 20, "{fault:?} {at}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_few_bytes_may_be_the_last() {
+    for at in 0..400 {
+        assert!(check(at, Fault::Full, 13).await);
+    }
+}
+
+/// Only what a tool may have changed, and the beginning and end of a turn, cost a sync.
+#[tokio::test(start_paused = true)]
+async fn what_needs_no_sync_has_none() {
+    for (scenes, syncs) in [
+        (&[""][..], 2),
+        (&["a=look,5 b=look,5<a"], 2),
+        (&["a=send,5"], 3),
+        (&["a=send,5", "b=look,5"], 4),
+    ] {
+        let disk = Disk::new((usize::MAX - 1, Fault::Full), usize::MAX);
+        let (_, events) = play(&disk, scenes).await;
+        let state = disk.state();
+        assert_eq!(state.syncs, syncs, "{scenes:?}");
+        let mut lines = LineEncoder::default();
+        let all: String = events.iter().map(|event| lines.next_line(event)).collect();
+        assert_eq!(state.bytes[..state.synced], *all.as_bytes());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+#[cfg(target_os = "linux")]
+async fn a_full_disk_is_told_by_its_own_words() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let builder = Run::builder(Toolbox::default()).log(Log::to(full.unwrap()));
+    let mut run = builder.build().unwrap();
+    let results = run.turn().finish(Stop::Natural).await;
+    let error = results.log_failure().unwrap();
+    assert!(error.contains("No space left"), "{error}");
 }

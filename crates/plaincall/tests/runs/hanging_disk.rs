@@ -1,12 +1,12 @@
 //! A log whose disk does not answer for a while: what may change something is not started, and not waited for either.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plaincall::{AllowAll, Effect, Log, Run, Status, Stop, Storage, Tool, Toolbox};
+use plaincall::{AllowAll, Effect, Log, Run, RunEvent, Status, Stop, Storage, Tool, Toolbox};
 use tokio::time::sleep;
 
 /// The first sync of a new log is that of its beginning; the second one waits until somebody lets it go on.
@@ -66,4 +66,62 @@ async fn a_disk_that_hangs_holds_no_call_longer_than_its_time() {
     );
     assert_eq!(starts.load(Ordering::Relaxed), 0);
     run.close().await.unwrap();
+}
+
+/// A storage that begins each write when somebody lets it.
+struct Gated {
+    lines: Arc<Mutex<Vec<usize>>>,
+    go_on: Receiver<()>,
+}
+
+impl Storage for Gated {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.go_on.recv().map_err(io::Error::other)?;
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+        self.lines.lock().unwrap().push(lines);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn lines_gather_while_a_batch_is_on_its_way() {
+    let lines = Arc::default();
+    let (open, go_on) = channel();
+    let log = Log::to(Gated {
+        lines: Arc::clone(&lines),
+        go_on,
+    });
+    let builder = Run::builder(Toolbox::default()).log(log);
+    let mut run = builder.build().unwrap();
+    let mut events = run.events();
+    let mut turn = run.turn();
+    for _ in 0..20 {
+        turn.feed("x");
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(*lines.lock().unwrap(), [0_usize; 0]);
+    open.send(()).unwrap();
+    assert!(matches!(events.next().await, Some(RunEvent::Run(_))));
+    assert!(
+        events.try_next().is_none(),
+        "nobody hears what is not written"
+    );
+    open.send(()).unwrap();
+    for _ in 0..21 {
+        assert!(events.next().await.is_some());
+    }
+    // The first line alone, then the turn's beginning and all the pieces.
+    assert_eq!(*lines.lock().unwrap(), [1, 21]);
+    drop(turn);
+    open.send(()).unwrap();
+    run.close().await.unwrap();
+    assert_eq!(*lines.lock().unwrap(), [1, 21, 3]);
 }

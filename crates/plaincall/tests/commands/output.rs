@@ -1,0 +1,137 @@
+//! What is kept of an output, and how a command reads long results of other calls.
+
+use std::io::Error;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plaincall::{Command, Effect, Program, Resident, Run, Stop, Tool, Toolbox};
+
+use crate::commands::scene::{call, check, spec};
+
+/// The last words of a program that writes this, of which so many bytes are kept.
+async fn last_words(text: &str, kept: usize) -> Result<String, Error> {
+    let program = Program {
+        program: "/bin/sh".into(),
+        arguments: ["-c", "printf \"$1\" >&2", "sh", text]
+            .map(Into::into)
+            .into(),
+        directory: "/".into(),
+        environment: Vec::new(),
+    };
+    let (resident, ..) = Resident::start(&program, kept)?;
+    let minute = Duration::from_mins(1);
+    Ok(resident.end(minute, minute).await?.words)
+}
+
+#[tokio::test]
+async fn the_beginning_or_the_end() {
+    for (text, first, last) in [
+        ("", "", ""),
+        ("12345678", "12345678", "12345678"),
+        (
+            "123456789",
+            "12345678\n[output cut: the first 8 of 9 bytes]\n",
+            "[output cut: the last 8 of 9 bytes]\n23456789",
+        ),
+        (
+            "1234567\nabcde",
+            "1234567\n[output cut: the first 8 of 13 bytes]\n",
+            "[output cut: the last 5 of 13 bytes]\nabcde",
+        ),
+        (
+            "1234567é8901234é5",
+            "1234567\n[output cut: the first 7 of 19 bytes]\n",
+            "[output cut: the last 8 of 19 bytes]\n01234é5",
+        ),
+        (
+            "éééééé1",
+            "éééé\n[output cut: the first 8 of 13 bytes]\n",
+            "[output cut: the last 7 of 13 bytes]\nééé1",
+        ),
+        (
+            "123456789\n",
+            "12345678\n[output cut: the first 8 of 10 bytes]\n",
+            "[output cut: the last 8 of 10 bytes]\n3456789\n",
+        ),
+        ("a\\377\\342\\202", "a\u{fffd}\u{fffd}", "a\u{fffd}\u{fffd}"),
+    ] {
+        let command = Command::new(["printf", text]).output_limit(8);
+        check(command, &[], &format!("ok: {first}")).await;
+        assert_eq!(last_words(text, 8).await.unwrap(), last, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn both_ends() {
+    for (limit, text, expected) in [
+        (8, "", ""),
+        (8, "1234", "1234"),
+        (8, "12345678", "12345678"),
+        (
+            8,
+            "123456789",
+            "1234\n[output cut: 1 of 9 bytes are missing here]\n6789",
+        ),
+        (
+            9,
+            "123\n5678901\n34",
+            "123\n5\n[output cut: 7 of 14 bytes are missing here]\n34",
+        ),
+        (
+            8,
+            "123éé-é4567é",
+            "123\n[output cut: 9 of 16 bytes are missing here]\n67é",
+        ),
+        (0, "12", "[output cut: 2 of 2 bytes are missing here]\n"),
+    ] {
+        // At once, and byte by byte.
+        for script in ["cat", "dd bs=1 2>/dev/null"] {
+            let command = Command::shell(format!("printf '{text}' | {script}"));
+            let command = command.output_limit(limit).keep_both_ends();
+            check(command, &[], &format!("ok: {expected}")).await;
+        }
+    }
+}
+
+/// However long a result is, the commands that depend on it read it as JSON.
+#[tokio::test]
+async fn a_result_is_json_on_the_standard_input() {
+    const PIECE: usize = 16 << 10;
+    let hard = "\"\\\n\0\u{1f}\u{7f}é\u{2028}🛠️";
+    let texts = [
+        String::new(),
+        hard.to_owned(),
+        "x".repeat(PIECE),
+        hard.repeat(PIECE / 8),
+        "é".repeat(PIECE),
+    ];
+    let said = Arc::new(Mutex::new(String::new()));
+    let saying = Arc::clone(&said);
+    let say = Tool::new("say", move |(): (), _| {
+        let text = saying.lock().unwrap().clone();
+        async { Ok(text) }
+    });
+    let cat = Tool::command(spec(&[]), Command::new(["cat"])).unwrap();
+    let tools = [say.effect(Effect::Read), cat.effect(Effect::Read)];
+    let builder = Run::builder(Toolbox::new(tools).unwrap());
+    let path = [("PATH", "/usr/bin:/bin")];
+    let policy = plaincall::Policy {
+        result_limit: usize::MAX,
+        ..plaincall::Policy::default()
+    };
+    let mut run = builder.policy(policy).environment(path).build().unwrap();
+    for text in texts {
+        for start in ["", "a", "ab", "abc"] {
+            let text = format!("{start}{text}");
+            said.lock().unwrap().clone_from(&text);
+            let mut turn = run.turn();
+            turn.feed("!!!GADGET_START:say:s\n!!!GADGET_END\n");
+            turn.feed(call("x", "s", &[]));
+            let results = turn.finish(Stop::Natural).await;
+            let json = serde_json::to_string(&text).unwrap();
+            let end = format!("\"status\":\"ok\",\"output\":{json}}}]}}\n");
+            let output = results[1].output.as_deref().unwrap();
+            assert!(output.ends_with(&end), "{output}");
+        }
+    }
+}
