@@ -113,8 +113,8 @@ pub struct RunTable {
     pub dependency_total: Option<Size>,
 }
 
-/// What orders the calls of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What orders the calls of a reply (`spec/running.md`, "Order of writing").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Their dependencies alone.
@@ -125,23 +125,25 @@ pub enum Order {
     StopOnError,
 }
 
-/// When calls of tools that write run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// When calls of tools that write run (`spec/running.md`, "Calls that wait for the end of the turn").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Writes {
     /// As soon as they are complete.
+    #[default]
     AtOnce,
-    /// When the reply is complete.
+    /// When the reply is over, and only if it is complete.
     AtEndOfTurn,
 }
 
-/// What happens to calls that are copied from untrusted text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What happens to calls that are copied from untrusted text (`spec/running.md`, "Echoes").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Echoes {
     /// Only an approval of this very call lets them run.
+    #[default]
     Held,
-    /// They run like all others.
+    /// They run like all others: a text from outside can then call tools as the model can.
     LikeOthers,
 }
 

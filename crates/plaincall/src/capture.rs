@@ -9,107 +9,69 @@ use crate::cut::{first_of, with_last_line};
 /// How much is read at a time, in bytes: what a pipe holds.
 const PIECE: usize = 64 << 10;
 
-/// Takes the bytes of a stream and keeps some of them.
-pub(crate) trait Capture {
-    fn take(&mut self, bytes: &[u8]);
-}
-
-/// Reads a stream to its end, whatever is kept of it; a command that nobody reads from stands still.
-pub(crate) async fn drain(stream: Option<impl AsyncRead + Unpin>, capture: &mut impl Capture) {
+/// Reads a stream to its end, whatever is kept of it: a command whose output nobody reads stands still.
+pub(crate) async fn drain(stream: Option<impl AsyncRead + Unpin>, mut take: impl FnMut(&[u8])) {
     let Some(mut stream) = stream else { return };
     let mut piece = vec![0; PIECE];
     // A stream that fails has ended; what was read before counts.
     while let Ok(count @ 1..) = stream.read(&mut piece).await {
-        capture.take(piece.get(..count).unwrap_or_default());
+        take(piece.get(..count).unwrap_or_default());
     }
 }
 
 /// Keeps the beginning, or half of what there is room for of the beginning and half of the end.
 #[derive(Debug)]
 pub(crate) struct Output {
-    head: Head,
-    tail: Option<Tail>,
+    /// How much of the beginning is kept.
+    limit: usize,
+    first: Vec<u8>,
+    total: u64,
+    last: Option<Tail>,
 }
 
 impl Output {
     pub(crate) fn new(limit: usize, keeps_both_ends: bool) -> Self {
         let end = if keeps_both_ends { limit / 2 } else { 0 };
         Self {
-            head: Head::new(limit - end),
-            tail: keeps_both_ends.then(|| Tail::new(end)),
+            limit: limit - end,
+            first: Vec::new(),
+            total: 0,
+            last: keeps_both_ends.then(|| Tail::new(end)),
+        }
+    }
+
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        let room = self.limit - self.first.len();
+        let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        self.first.extend_from_slice(first);
+        self.total += bytes.len() as u64;
+        if let Some(last) = &mut self.last {
+            last.take(rest);
         }
     }
 
     /// What was kept as text; if that is not all, a line says so where the rest is missing.
-    pub(crate) fn into_text(self) -> String {
-        let Some(tail) = self.tail else {
-            return self.head.into_text();
+    pub(crate) fn into_text(mut self) -> String {
+        let last = match self.last {
+            Some(last) if last.is_whole() => {
+                self.first.extend(last.kept);
+                return into_text(self.first);
+            }
+            None if self.first.len() as u64 == self.total => return into_text(self.first),
+            last => last.map(|last| Vec::from(last.kept)),
         };
-        let mut bytes = self.head.kept;
-        if tail.is_whole() {
-            bytes.extend(tail.kept);
-            return into_text(bytes);
-        }
-        let total = bytes.len() as u64 + tail.total;
-        let (first, _) = split_last_character(&bytes);
-        let end = Vec::from(tail.kept);
-        let last = without_rest(&end);
-        let missing = total - (first.len() + last.len()) as u64;
-        let note = format!("output cut: {missing} of {total} bytes are missing here");
-        let mut text = with_last_line(&String::from_utf8_lossy(first), &note);
-        text.push_str(&String::from_utf8_lossy(last));
-        text
-    }
-}
-
-impl Capture for Output {
-    fn take(&mut self, bytes: &[u8]) {
-        let Some(tail) = &mut self.tail else {
-            return self.head.take(bytes);
+        let first = whole_characters(&self.first);
+        let last = last.as_deref().map(without_rest);
+        let note = match last {
+            None => first_of(first.len(), self.total),
+            Some(last) => {
+                let missing = self.total - (first.len() + last.len()) as u64;
+                let total = self.total;
+                format!("output cut: {missing} of {total} bytes are missing here")
+            }
         };
-        let room = self.head.limit - self.head.kept.len();
-        let (first, rest) = bytes.split_at(room.min(bytes.len()));
-        self.head.take(first);
-        tail.take(rest);
-    }
-}
-
-/// Keeps the beginning.
-#[derive(Debug)]
-pub(crate) struct Head {
-    limit: usize,
-    kept: Vec<u8>,
-    total: u64,
-}
-
-impl Head {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            kept: Vec::new(),
-            total: 0,
-        }
-    }
-
-    /// What was kept as text; if that is not all, a line at its end says so.
-    pub(crate) fn into_text(self) -> String {
-        let kept = self.kept.len();
-        if kept as u64 == self.total {
-            return into_text(self.kept);
-        }
-        let (whole, _) = split_last_character(&self.kept);
-        let text = String::from_utf8_lossy(whole);
-        with_last_line(&text, &first_of(whole.len(), self.total))
-    }
-}
-
-impl Capture for Head {
-    fn take(&mut self, bytes: &[u8]) {
-        let room = self.limit - self.kept.len();
-        let count = room.min(bytes.len());
-        self.kept
-            .extend_from_slice(bytes.get(..count).unwrap_or_default());
-        self.total += bytes.len() as u64;
+        let text = with_last_line(&String::from_utf8_lossy(first), &note);
+        text + &String::from_utf8_lossy(last.unwrap_or_default())
     }
 }
 
@@ -128,6 +90,15 @@ impl Tail {
             kept: VecDeque::new(),
             total: 0,
         }
+    }
+
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        let last = bytes.len().saturating_sub(self.limit);
+        let bytes_kept = bytes.get(last..).unwrap_or_default();
+        let surplus = (self.kept.len() + bytes_kept.len()).saturating_sub(self.limit);
+        self.kept.drain(..surplus);
+        self.kept.extend(bytes_kept);
+        self.total += bytes.len() as u64;
     }
 
     /// What was kept as text; if that is not all, a line at its beginning says so.
@@ -151,17 +122,6 @@ impl Tail {
     }
 }
 
-impl Capture for Tail {
-    fn take(&mut self, bytes: &[u8]) {
-        let last = bytes.len().saturating_sub(self.limit);
-        let bytes_kept = bytes.get(last..).unwrap_or_default();
-        let surplus = (self.kept.len() + bytes_kept.len()).saturating_sub(self.limit);
-        self.kept.drain(..surplus);
-        self.kept.extend(bytes_kept);
-        self.total += bytes.len() as u64;
-    }
-}
-
 /// The bytes as text; what is no UTF-8 becomes U+FFFD.
 fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
@@ -181,12 +141,13 @@ fn without_rest(end: &[u8]) -> &[u8] {
     end.get(rest..).unwrap_or_default()
 }
 
-/// Splits off a character at the end that lacks bytes.
-fn split_last_character(bytes: &[u8]) -> (&[u8], &[u8]) {
-    let whole = match std::str::from_utf8(bytes) {
+/// The bytes without a character at their end that lacks bytes.
+fn whole_characters(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
         // No length: the bytes end too early, they are not wrong.
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        _ => bytes.len(),
-    };
-    bytes.split_at(whole)
+        Err(error) if error.error_len().is_none() => {
+            bytes.get(..error.valid_up_to()).unwrap_or_default()
+        }
+        _ => bytes,
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_call::{Parameter, ToolSpec, did_you_mean, nearest_name};
@@ -9,7 +10,7 @@ use plaincall_call::{Parameter, ToolSpec, did_you_mean, nearest_name};
 use crate::interpreted::{Interpreted, Source, interpreted};
 use crate::invocation::{Invocation, Line, OWN_PREFIX, Script};
 use crate::template::{DIRECTORY, Host, Piece, pieces, single_quoted};
-use crate::tool::Tool;
+use crate::tool::{Code, Tool};
 
 /// How much of a command's standard output is kept if it does not say, in bytes.
 pub const DEFAULT_OUTPUT_LIMIT: usize = 1 << 20;
@@ -420,18 +421,13 @@ impl Tool {
     /// # Errors
     /// If the command does not fit the definition; all problems at once.
     pub fn command(spec: ToolSpec, command: Command) -> Result<Self, CommandError> {
-        match command.compile(&spec) {
-            Ok(invocation) => {
-                let lines = invocation
-                    .interpreted
-                    .iter()
-                    .filter(|one| one.is_command_line);
-                let lines: Vec<String> = lines.map(|one| one.parameter.clone()).collect();
-                let tool = Self::with_code(spec, invocation).grace(GRACE);
-                Ok(lines.into_iter().fold(tool, Self::command_line))
-            }
-            Err(problems) => Err(CommandError { problems }),
-        }
+        let invocation = command.compile(&spec);
+        let invocation = invocation.map_err(|problems| CommandError { problems })?;
+        let interpreted = invocation.interpreted.iter();
+        let lines = interpreted.filter(|one| one.is_command_line);
+        let lines: Vec<String> = lines.map(|one| one.parameter.clone()).collect();
+        let tool = Self::with_code(spec, Code::Command(Arc::new(invocation))).grace(GRACE);
+        Ok(lines.into_iter().fold(tool, Self::command_line))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::event::{
     Teller, Told, TurnBegin,
 };
 use crate::held::HeldReason;
-use crate::policy::{Policy, Writes};
+use crate::policy::{self, Policy, Writes};
 use crate::result::{CallResult, Status, Times};
 use crate::tool_policy::Dependents;
 use crate::toolbox::Toolbox;
@@ -132,6 +132,15 @@ enum Stage {
     Over,
     /// All its calls have ended.
     Closed,
+}
+
+fn in_plan(order: policy::Order) -> Order {
+    match order {
+        policy::Order::Graph => Order::Graph,
+        policy::Order::Sequential | policy::Order::StopOnError => Order::Sequential {
+            stop_on_error: order == policy::Order::StopOnError,
+        },
+    }
 }
 
 /// The id of a submitted call. No call can name it as a dependency.
@@ -278,10 +287,10 @@ impl Conductor {
         for item in read {
             match item {
                 ReplyItem::CallStart(started) => {
-                    self.begin(match started.syntax {
+                    self.begin(in_plan(match started.syntax {
                         Syntax::Block => self.policy.block_order,
                         Syntax::Emoji => self.policy.emoji_order,
-                    });
+                    }));
                     let id = started.id.into();
                     self.appear(id, started.name.into(), started.dependencies.into(), at);
                 }

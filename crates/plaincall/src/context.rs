@@ -46,7 +46,7 @@ impl Observed {
 }
 
 /// What all calls of a run share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Surroundings {
     pub(crate) directory: Option<RunDirectory>,
     /// Where the run was started.

@@ -17,11 +17,10 @@ use crate::context::Context;
 use crate::interpreted::Interpreted;
 use crate::process::{Finished, Job, Program, run};
 use crate::process_input::Input;
-use crate::result::{Status, status_name};
+use crate::result::{Status, StatusName};
 use crate::run_directory::Directories;
 use crate::template::Piece;
-use crate::tool::{Code, Work};
-use crate::tool_error::{Failure, ToolResult};
+use crate::tool_error::{Failure, ToolResult, Work};
 
 /// The environment variables that every command sees, besides those that begin with `LC_`.
 const ALWAYS_SEEN: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
@@ -74,7 +73,7 @@ const SHELL: &str = "/bin/sh";
 const ERROR_LIMIT: usize = 4096;
 
 /// How much longer than its grace a command may take to be gone at most.
-const MARGIN: Duration = Duration::from_secs(3);
+pub(crate) const MARGIN: Duration = Duration::from_secs(3);
 
 /// A command that fits its tool.
 #[derive(Clone, Debug)]
@@ -101,13 +100,13 @@ struct AboutCall<'a> {
 struct AboutDependency<'a> {
     id: &'a str,
     name: &'a str,
-    #[serde(with = "status_name")]
+    #[serde(with = "StatusName")]
     status: Status,
 }
 
-impl Code for Invocation {
-    fn start(&self, arguments: Arguments, context: Context) -> Work {
-        let job = self.job(&arguments, &context);
+impl Invocation {
+    pub(crate) fn start(&self, arguments: &Arguments, context: Context) -> Work {
+        let job = self.job(arguments, &context);
         Box::pin(async move {
             let job = job?;
             let program = job.program.clone();
@@ -116,11 +115,8 @@ impl Code for Invocation {
         })
     }
 
-    fn margin(&self) -> Duration {
-        MARGIN
-    }
-
-    fn command_text(&self, arguments: &Arguments) -> Option<String> {
+    /// What would be run with these arguments, as people write it.
+    pub(crate) fn text(&self, arguments: &Arguments) -> Option<String> {
         let fill = Fill {
             arguments,
             directories: &Directories {
@@ -152,7 +148,8 @@ impl Code for Invocation {
         Some(text)
     }
 
-    fn command_directory(&self, directories: &Directories) -> Option<PathBuf> {
+    /// The directory that it would be run in.
+    pub(crate) fn directory(&self, directories: &Directories) -> Option<PathBuf> {
         let fill = Fill {
             // The working directory comes from no argument.
             arguments: &Arguments::default(),
@@ -162,19 +159,8 @@ impl Code for Invocation {
         fill.whole(&self.directory).ok().map(PathBuf::from)
     }
 
-    fn interpreted(&self) -> &[Interpreted] {
-        &self.interpreted
-    }
-
-    fn environment(&self) -> &[String] {
-        &self.environment
-    }
-
-    fn is_command(&self) -> bool {
-        true
-    }
-
-    fn needs(&self, directory: &Piece) -> bool {
+    /// Whether it cannot do without the directory that this placeholder names.
+    pub(crate) fn needs(&self, directory: &Piece) -> bool {
         let pieces: Box<dyn Iterator<Item = &Piece>> = match &self.line {
             Line::Program(elements) => Box::new(elements.iter().flatten()),
             Line::Shell(script) => Box::new(script.parameters.iter()),
@@ -184,9 +170,7 @@ impl Code for Invocation {
             .chain(&self.directory)
             .any(|piece| piece == directory)
     }
-}
 
-impl Invocation {
     fn job(&self, arguments: &Arguments, context: &Context) -> Result<Job, Failure> {
         let fill = Fill {
             arguments,

@@ -135,18 +135,15 @@ pub use event::{
 pub use gate::{AllowAll, Decision, Gate, GateFuture, ReadOnly, Settlement, SettlementFuture};
 pub use held::HeldReason;
 pub use log::{LOG_VERSION, LineEncoder, LogError, Record, TornTail, read_log};
-pub use plan::{Declared, Order, RejectReason, dependency_faults};
-pub use policy::{
-    DEFAULT_CONCURRENT, DEFAULT_DEPENDENCY_LIMIT, DEFAULT_DEPENDENCY_TOTAL, DEFAULT_GATE_TIMEOUT,
-    DEFAULT_HEARD_LIMIT, DEFAULT_RESULT_LIMIT, Echoes, Policy, Writes,
-};
+pub use plan::{Declared, RejectReason, dependency_faults};
+pub use policy::{Echoes, Order, Policy, Writes};
 pub use request::Request;
 pub use result::{Because, CallResult, Cause, Link, Status, StatusCounts, Times, TurnResults};
 pub use rules::{Pattern, Rule, Rules, Verdict};
 pub use source::{Bytes, Source};
 pub use syntax::Dialect;
 pub use tool_error::{BoxError, Failure, ToolResult};
-pub use tool_policy::{DEFAULT_TIMEOUT, Dependents, Retry, ToolBegin, ToolPolicy};
+pub use tool_policy::{Dependents, Retry, ToolBegin, ToolPolicy};
 
 #[cfg(feature = "tokio")]
 pub use {

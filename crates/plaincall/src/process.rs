@@ -92,8 +92,8 @@ pub(crate) async fn run(job: Job, stop: &CancellationToken) -> io::Result<Finish
         let pipes = pin!(async {
             tokio::join!(
                 job.input.write_to(stdin),
-                drain(stdout, &mut output),
-                drain(stderr, &mut errors),
+                drain(stdout, |bytes| output.take(bytes)),
+                drain(stderr, |bytes| errors.take(bytes)),
             );
         });
         group.supervise(pipes, changes, stop, job.grace).await
@@ -213,7 +213,7 @@ impl Group {
     }
 
     /// Takes the leader's exit status; from here on its number means nothing.
-    pub(crate) async fn reap(mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn reap(&mut self) -> io::Result<ExitStatus> {
         let status = self.leader.wait().await;
         self.id = None;
         status

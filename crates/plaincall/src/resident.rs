@@ -1,45 +1,33 @@
 //! A program that stays while others talk to it over its standard input and output.
 
-use std::fmt;
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt as _;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::capture::{Capture as _, Tail};
+use crate::capture::{Tail, drain};
 use crate::invocation::ending;
 use crate::process::{Group, Program};
 
 /// How long is waited for the last words of a program that is gone. Only a process that has left the group can hold them.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// How much is read at a time of what it says, in bytes.
-const PIECE: usize = 4 << 10;
-
 /// A program in a process group of its own. Dropping it kills the group.
 ///
 /// What it writes to its standard error is read all the time, and the end of it kept.
 #[doc(hidden)]
+#[derive(Debug)]
 pub struct Resident {
     group: Group,
     words: Arc<Mutex<Tail>>,
-    listening: Listening,
-}
-
-/// The task that reads the standard error. It ends by itself when the pipe is closed.
-struct Listening(JoinHandle<()>);
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    /// Reads the standard error; it ends when the pipe is closed.
+    listening: JoinSet<()>,
 }
 
 /// How a resident program ended.
@@ -67,19 +55,15 @@ impl Resident {
         let (stdin, stdout, stderr) = group.pipes();
         let words = Arc::new(Mutex::new(Tail::new(kept)));
         let heard = Arc::clone(&words);
-        let listening = tokio::spawn(async move {
-            let Some(mut stderr) = stderr else { return };
-            let mut piece = vec![0; PIECE];
-            // A stream that fails has ended; what was read before counts.
-            while let Ok(count @ 1..) = stderr.read(&mut piece).await {
-                let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-                heard.take(piece.get(..count).unwrap_or_default());
-            }
-        });
+        let mut listening = JoinSet::new();
+        listening.spawn(drain(stderr, move |bytes| {
+            let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            heard.take(bytes);
+        }));
         let resident = Self {
             group,
             words,
-            listening: Listening(listening),
+            listening,
         };
         Ok((resident, stdin, stdout))
     }
@@ -109,28 +93,13 @@ impl Resident {
             was_asked = ended => was_asked,
             was_asked = asked => was_asked,
         };
-        let Self {
-            group,
-            words,
-            mut listening,
-        } = self;
-        let status = group.reap().await?;
+        let status = self.group.reap().await?;
         // What is lost then was written by a process that nobody can wait for.
-        let _ = timeout(LAST_WORDS, &mut listening.0).await;
-        let words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = timeout(LAST_WORDS, self.listening.join_next_with_id()).await;
         Ok(ResidentEnd {
             how: ending(status),
             was_asked,
-            words: words.clone().into_text(),
+            words: self.words(),
         })
-    }
-}
-
-impl fmt::Debug for Resident {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Resident")
-            .field("group", &self.group)
-            .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! How calls ended.
 
-use std::ops::Index;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct CallResult {
     /// The name of the tool, as written.
     pub name: Arc<str>,
     /// How it ended.
-    #[serde(with = "status_name")]
+    #[serde(with = "StatusName")]
     pub status: Status,
     /// What the tool returned. A tool that failed may have returned something too. In the results of a turn a long one
     /// is cut, with a note at its end; events and the record have the whole.
@@ -95,7 +95,7 @@ impl CallResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Because {
     /// Whether it depends on the direct cause or was only written after it.
-    #[serde(with = "link_name")]
+    #[serde(with = "LinkName")]
     pub link: Link,
     /// The direct cause.
     #[serde(flatten)]
@@ -130,7 +130,7 @@ pub struct Times {
     pub ended: Duration,
 }
 
-/// The results of a turn, in order of appearance of its calls.
+/// The results of a turn: a slice, in order of appearance of the calls.
 #[derive(Clone, Debug, Default)]
 pub struct TurnResults {
     pub(crate) results: Vec<CallResult>,
@@ -139,21 +139,6 @@ pub struct TurnResults {
 }
 
 impl TurnResults {
-    /// The results in order of appearance of the calls.
-    pub fn iter(&self) -> std::slice::Iter<'_, CallResult> {
-        self.results.iter()
-    }
-
-    /// How many calls the turn had.
-    pub fn len(&self) -> usize {
-        self.results.len()
-    }
-
-    /// Whether the turn had no calls.
-    pub fn is_empty(&self) -> bool {
-        self.results.is_empty()
-    }
-
     /// Whether a tool has ended the run: calls of later turns are cancelled ([`Tool::finishes`](crate::Tool::finishes)).
     pub fn is_last(&self) -> bool {
         self.is_last
@@ -204,27 +189,15 @@ impl TurnResults {
 
     /// How many calls ended how.
     pub fn counts(&self) -> StatusCounts {
-        let mut counts = StatusCounts::default();
-        for result in self {
-            counts.add(result.status);
-        }
-        counts
+        self.iter().collect()
     }
 }
 
-impl Index<usize> for TurnResults {
-    type Output = CallResult;
+impl Deref for TurnResults {
+    type Target = [CallResult];
 
-    /// The result of the call at this place of the turn.
-    ///
-    /// # Panics
-    /// If the turn has fewer calls.
-    #[allow(
-        clippy::indexing_slicing,
-        reason = "the contract of `[]`; `iter` and `get` do not panic"
-    )]
-    fn index(&self, place: usize) -> &CallResult {
-        &self.results[place]
+    fn deref(&self) -> &[CallResult] {
+        &self.results
     }
 }
 
@@ -266,18 +239,14 @@ pub struct StatusCounts {
 impl StatusCounts {
     /// Counts one more call.
     pub fn add(&mut self, status: Status) {
-        *self.of(status) += 1;
-    }
-
-    fn of(&mut self, status: Status) -> &mut u32 {
-        match status {
+        *match status {
             Status::Ok => &mut self.ok,
             Status::Error => &mut self.error,
             Status::Skipped => &mut self.skipped,
             Status::Rejected => &mut self.rejected,
             Status::Cancelled => &mut self.cancelled,
             Status::Unknown => &mut self.unknown,
-        }
+        } += 1;
     }
 
     /// How many calls there are.
@@ -286,56 +255,32 @@ impl StatusCounts {
     }
 }
 
-/// A status by its word.
-pub(crate) mod status_name {
-    use plaincall_plan::Status;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[allow(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the form that serde asks for"
-    )]
-    pub(crate) fn serialize<S: Serializer>(
-        status: &Status,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(status.as_str())
-    }
-
-    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(
-        deserializer: D,
-    ) -> Result<Status, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        Status::ALL
-            .into_iter()
-            .find(|status| status.as_str() == name)
-            .ok_or_else(|| serde::de::Error::custom(format!("there is no status `{name}`")))
+impl<'a> FromIterator<&'a CallResult> for StatusCounts {
+    fn from_iter<R: IntoIterator<Item = &'a CallResult>>(results: R) -> Self {
+        let mut counts = Self::default();
+        for result in results {
+            counts.add(result.status);
+        }
+        counts
     }
 }
 
+/// A status by its word.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Status", rename_all = "snake_case")]
+pub(crate) enum StatusName {
+    Ok,
+    Error,
+    Skipped,
+    Rejected,
+    Cancelled,
+    Unknown,
+}
+
 /// What ties a skipped call to its direct cause, by its word.
-mod link_name {
-    use plaincall_plan::Link;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[allow(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the form that serde asks for"
-    )]
-    pub(super) fn serialize<S: Serializer>(link: &Link, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(match link {
-            Link::Dependency => "dependency",
-            Link::Order => "order",
-        })
-    }
-
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Link, D::Error> {
-        match String::deserialize(deserializer)?.as_str() {
-            "dependency" => Ok(Link::Dependency),
-            "order" => Ok(Link::Order),
-            name => Err(serde::de::Error::custom(format!(
-                "there is no link `{name}`"
-            ))),
-        }
-    }
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Link", rename_all = "snake_case")]
+enum LinkName {
+    Dependency,
+    Order,
 }

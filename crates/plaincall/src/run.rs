@@ -35,6 +35,7 @@ use crate::rules::Rules;
 use crate::run_directory::{Directories, Place, RemovedFiles, RunDirectory};
 use crate::run_error::{CloseError, RunError};
 use crate::template::Piece;
+use crate::tool::Tool;
 use crate::toolbox::Toolbox;
 use crate::trace::Parent;
 use crate::whole_results::WholeResults;
@@ -390,7 +391,7 @@ impl RunBuilder {
         self
     }
 
-    /// Sets how many calls may run at the same time; [`DEFAULT_CONCURRENT`](crate::DEFAULT_CONCURRENT) if nothing is said, any number if 0.
+    /// Sets how many calls may run at the same time; any number if 0. Default: 32.
     ///
     /// A command hears of the end of every other one that runs beside it. That is nothing beside the start of a process
     /// as long as there are dozens; with thousands at once it becomes most of the cost.
@@ -580,7 +581,8 @@ fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
     if !has_timers() {
         return Err(RunError::NoTimers);
     }
-    match toolbox.iter().find(|tool| tool.code.is_command()) {
+    let command = |tool: &&Tool| tool.code.command().is_some();
+    match toolbox.iter().find(command) {
         Some(command) if !has_processes() => Err(RunError::NoProcesses {
             tool: command.name().to_owned(),
         }),
@@ -588,11 +590,17 @@ fn check_runtime(toolbox: &Toolbox) -> Result<(), RunError> {
     }
 }
 
+/// Whether a tool cannot do without the directory that this placeholder names.
+fn needs(tool: &Tool, directory: &Piece) -> bool {
+    let command = tool.code.command();
+    command.is_some_and(|command| command.needs(directory))
+}
+
 /// Whether the tools have the directory that they cannot do without.
 fn check_directory(directory: Option<&RunDirectory>, toolbox: &Toolbox) -> Result<(), RunError> {
     match toolbox
         .iter()
-        .find(|tool| tool.code.needs(&Piece::RunDirectory))
+        .find(|tool| needs(tool, &Piece::RunDirectory))
     {
         Some(tool) if directory.is_none() => Err(RunError::NoDirectory {
             tool: tool.name().to_owned(),
@@ -609,7 +617,7 @@ fn current_directory(
 ) -> Result<Option<PathBuf>, RunError> {
     if !toolbox
         .iter()
-        .any(|tool| tool.code.needs(&Piece::CurrentDirectory))
+        .any(|tool| needs(tool, &Piece::CurrentDirectory))
     {
         return Ok(set);
     }

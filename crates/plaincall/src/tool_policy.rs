@@ -8,13 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::milliseconds;
 
-/// How long a tool may run if it does not say.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
-
 /// How the calls of one tool may run (`spec/running.md`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolPolicy {
-    /// How long a call may run, from its start.
+    /// How long a call may run, from its start. Default: one minute.
     #[serde(rename = "timeout_ms", with = "milliseconds")]
     pub timeout: Duration,
     /// How long a call that is to stop may take to end by itself.
@@ -40,7 +37,7 @@ pub struct ToolPolicy {
 impl Default for ToolPolicy {
     fn default() -> Self {
         Self {
-            timeout: DEFAULT_TIMEOUT,
+            timeout: Duration::from_mins(1),
             grace: Duration::ZERO,
             max_concurrent: None,
             exclusive: false,

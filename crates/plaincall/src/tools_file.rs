@@ -25,12 +25,11 @@ mod tool;
 use std::path::Path;
 
 use plaincall_call::ToolSpec;
-use plaincall_config::tools::{self, RunTable};
+use plaincall_config::tools::RunTable;
 use plaincall_config::{Document, FileError, Place, child};
-use plaincall_plan::Order;
 
 use crate::cut::READ_RESULT;
-use crate::policy::{Echoes, Policy, Writes};
+use crate::policy::Policy;
 use crate::rules::Rules;
 use crate::tool::Tool;
 
@@ -126,33 +125,18 @@ fn fill(file: &mut ToolsFile, document: &mut Document, path: &Path) {
 
 fn policy(table: &RunTable) -> Policy {
     let usual = Policy::default();
-    let order = |order| match order {
-        tools::Order::Graph => Order::Graph,
-        tools::Order::Sequential => Order::Sequential {
-            stop_on_error: false,
-        },
-        tools::Order::StopOnError => Order::Sequential {
-            stop_on_error: true,
-        },
-    };
     Policy {
         concurrent: table.concurrent.unwrap_or(usual.concurrent),
         calls_per_turn: table.calls_per_turn.map(Into::into),
-        block_order: table.block_order.map_or(usual.block_order, order),
-        emoji_order: table.emoji_order.map_or(usual.emoji_order, order),
+        block_order: table.block_order.unwrap_or(usual.block_order),
+        emoji_order: table.emoji_order.unwrap_or(usual.emoji_order),
         turn_timeout: table.turn_timeout.map(|time| time.0),
         gate_timeout: table.gate_timeout.map_or(usual.gate_timeout, |time| time.0),
-        writes: match table.writes {
-            Some(tools::Writes::AtEndOfTurn) => Writes::AtEndOfTurn,
-            Some(tools::Writes::AtOnce) | None => Writes::AtOnce,
-        },
+        writes: table.writes.unwrap_or_default(),
         unclosed: table.unclosed.unwrap_or_default(),
         limits: usual.limits,
         result_limit: table.result_limit.map_or(usual.result_limit, |size| size.0),
-        echoes: match table.echoes {
-            Some(tools::Echoes::LikeOthers) => Echoes::LikeOthers,
-            Some(tools::Echoes::Held) | None => Echoes::Held,
-        },
+        echoes: table.echoes.unwrap_or_default(),
         heard_limit: table.heard_limit.map_or(usual.heard_limit, |size| size.0),
         dependency_limit: table
             .dependency_limit

@@ -3,12 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::policy::DEFAULT_RESULT_LIMIT;
-
-/// The whole outputs by the ids of their calls. All who hold it see the same.
-#[derive(Clone, Debug)]
+/// The whole outputs by the ids of their calls.
+#[derive(Debug)]
 pub(crate) struct WholeResults {
-    outputs: Arc<Mutex<Outputs>>,
+    outputs: Mutex<Outputs>,
     limit: usize,
 }
 
@@ -19,17 +17,11 @@ struct Outputs {
     order: Vec<Arc<str>>,
 }
 
-impl Default for WholeResults {
-    fn default() -> Self {
-        Self::with_limit(DEFAULT_RESULT_LIMIT)
-    }
-}
-
 impl WholeResults {
     /// None yet. `limit` is the length, in bytes, above which results are cut.
     pub(crate) fn with_limit(limit: usize) -> Self {
         Self {
-            outputs: Arc::default(),
+            outputs: Mutex::default(),
             limit,
         }
     }

@@ -11,22 +11,22 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Context, Observed};
-use crate::tool::{Code, Tool};
+use crate::invocation::MARGIN;
+use crate::tool::Code;
 use crate::tool_error::{BoxError, Failure};
 use crate::trace::{Parent, ToolSpan};
 
 /// A call that is about to be started.
 pub(crate) struct Work {
-    code: Arc<dyn Code>,
-    arguments: Arc<Arguments>,
-    context: Context,
-    timeout: Duration,
-    grace: Duration,
-    transform: Option<Arc<Transform>>,
+    pub(crate) code: Code,
+    pub(crate) arguments: Arc<Arguments>,
+    pub(crate) context: Context,
+    pub(crate) timeout: Duration,
+    pub(crate) transform: Option<Arc<Transform>>,
     /// Where its span belongs.
-    parent: Parent,
+    pub(crate) parent: Parent,
     /// Which attempt it is, from 1.
-    attempt: u32,
+    pub(crate) attempt: u32,
 }
 
 /// Changes what a tool has said before anybody hears of it: the name of the tool, and the text.
@@ -51,26 +51,6 @@ enum Stop {
 }
 
 impl Work {
-    pub(crate) fn new(
-        tool: &Tool,
-        arguments: Arc<Arguments>,
-        context: Context,
-        transform: Option<Arc<Transform>>,
-        parent: Parent,
-        attempt: u32,
-    ) -> Self {
-        Self {
-            code: Arc::clone(&tool.code),
-            arguments,
-            context,
-            timeout: tool.policy.timeout,
-            grace: tool.policy.grace,
-            transform,
-            parent,
-            attempt,
-        }
-    }
-
     /// Runs the tool until it is done, its time is over or `token` is cancelled. The time counts from `started`, so
     /// that it does not matter when the task gets its turn.
     pub(crate) async fn run(mut self, started: Instant, token: CancellationToken) -> Ended {
@@ -101,6 +81,8 @@ impl Work {
         span: &mut ToolSpan,
     ) -> Ended {
         let arguments = Arc::unwrap_or_clone(self.arguments);
+        let margin = self.code.command().map_or(Duration::ZERO, |_| MARGIN);
+        let grace = self.context.grace.saturating_add(margin);
         let starting = async { self.code.start(arguments, self.context).await };
         let mut work = pin!(span.within(starting));
         let deadline = started.checked_add(self.timeout);
@@ -118,7 +100,6 @@ impl Work {
             () = sleep_until(deadline.unwrap_or(started)), if deadline.is_some() => Stop::TimedOut,
         };
         token.cancel();
-        let grace = self.grace.saturating_add(self.code.margin());
         let last = timeout(grace, work).await.ok();
         match (stop, last) {
             (Stop::Cancelled, Some(Ok(output))) => Ended::of(Ok(output)),

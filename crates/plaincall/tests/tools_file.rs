@@ -140,16 +140,12 @@ fn runs() {
     check(
         "block_order = 'stop_on_error'\nemoji_order = 'graph'",
         |policy| {
-            policy.block_order = Order::Sequential {
-                stop_on_error: true,
-            };
+            policy.block_order = Order::StopOnError;
             policy.emoji_order = Order::Graph;
         },
     );
     check("block_order = 'sequential'", |policy| {
-        policy.block_order = Order::Sequential {
-            stop_on_error: false,
-        };
+        policy.block_order = Order::Sequential;
     });
     check("turn_timeout = '5m'\ngate_timeout = 30", |policy| {
         policy.turn_timeout = Some(Duration::from_mins(5));

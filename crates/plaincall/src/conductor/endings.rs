@@ -9,7 +9,7 @@ use plaincall_plan::{CallIndex, RejectReason, State};
 
 use crate::conductor::{Command, Conductor, Stage};
 use crate::event::{Cancel, RunEvent, TurnEnd};
-use crate::result::{Because, CallResult, Cause, Link, Status, StatusCounts};
+use crate::result::{Because, CallResult, Cause, Link, Status};
 use crate::work::Ended;
 
 impl Conductor {
@@ -208,10 +208,7 @@ impl Conductor {
         }
         turn.stage = Stage::Closed;
         if self.is_heard {
-            let mut counts = StatusCounts::default();
-            for result in self.results(number) {
-                counts.add(result.status);
-            }
+            let counts = self.results(number).collect();
             let turn = u32::try_from(number).unwrap_or(u32::MAX);
             self.events
                 .push(RunEvent::End(TurnEnd { turn, counts, at }));

@@ -216,17 +216,18 @@ impl Driver {
             .as_ref()
             .filter(|_| tool.spec.effect == Effect::Write);
         let barrier = barrier.map(|recorder| (recorder.barrier(), self.last_line));
-        let work = Work::new(
-            tool,
+        let patience = tool.policy.timeout;
+        let work = Work {
+            code: tool.code.clone(),
             arguments,
             context,
-            self.config.transform.clone(),
-            self.config.parent.clone(),
-            entry.attempts,
-        );
-        let patience = tool.policy.timeout;
+            timeout: patience,
+            transform: self.config.transform.clone(),
+            parent: self.config.parent.clone(),
+            attempt: entry.attempts,
+        };
         let token = cancellation.clone();
-        let started = Instant::now();
+        let mut started = Instant::now();
         let working = async move {
             if let Some((barrier, line)) = barrier {
                 tokio::select! {
@@ -240,7 +241,7 @@ impl Driver {
                         return Done::Worked(Ended::not_recorded(&error));
                     }
                 }
-                return Done::Worked(work.run(Instant::now(), token).await);
+                started = Instant::now();
             }
             Done::Worked(work.run(started, token).await)
         };

@@ -123,25 +123,12 @@ impl Record {
 }
 
 /// The start of a call, and the line that takes its place.
-const STARTS: [&str; 2] = ["start\"", "damaged_end\""];
+const STARTS: [&str; 2] = ["start", "damaged_end"];
 
 /// All other kinds of lines that follow the first.
 const OTHERS: [&str; 15] = [
-    "admitted\"",
-    "back_off\"",
-    "call\"",
-    "cancel\"",
-    "end\"",
-    "heard\"",
-    "over\"",
-    "ready\"",
-    "result\"",
-    "resumed\"",
-    "retry\"",
-    "text\"",
-    "told\"",
-    "turn\"",
-    "waiting\"",
+    "admitted", "back_off", "call", "cancel", "end", "heard", "over", "ready", "result", "resumed",
+    "retry", "text", "told", "turn", "waiting",
 ];
 
 /// How a line begins, up to its kind.
@@ -155,8 +142,8 @@ fn may_be_start(bytes: &[u8], number: u64) -> bool {
         return true;
     };
     let begins = |word: &&str| {
-        let common = word.len().min(kind.len());
-        kind.get(..common) == word.as_bytes().get(..common)
+        let mut quoted = word.bytes().chain([b'"']).zip(kind);
+        quoted.all(|(expected, found)| expected == *found)
     };
     STARTS.iter().any(&begins) || !OTHERS.iter().any(begins)
 }

@@ -63,9 +63,7 @@ pub(crate) fn begin_with_everything() -> RunEvent {
     let policy = Policy {
         concurrent: 0,
         calls_per_turn: Some(u32::MAX),
-        block_order: Order::Sequential {
-            stop_on_error: true,
-        },
+        block_order: Order::StopOnError,
         emoji_order: Order::Graph,
         turn_timeout: Some(at(u64::MAX)),
         gate_timeout: Duration::ZERO,

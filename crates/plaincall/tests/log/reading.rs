@@ -170,7 +170,7 @@ fn what_this_version_does_not_know_is_refused() {
         ),
         (
             format!(r#""event":"result",{call},"status":"good","t_ms":1"#),
-            "there is no status `good`",
+            "unknown word `good`",
         ),
         (format!(r#""event":"ready",{call}"#), "missing field `t_ms`"),
         (

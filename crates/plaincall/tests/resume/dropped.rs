@@ -129,13 +129,13 @@ async fn calls_of_the_next_turn_go_on_behind_it() {
         "🛠️[look]🛠️[/end]\n",
         "!!!GADGET_START:look\n!!!GADGET_END\n",
     ] {
-        for order in [false, true] {
+        for order in [Order::Sequential, Order::StopOnError] {
             goes_on_behind(next, order).await;
         }
     }
 }
 
-async fn goes_on_behind(next: &str, stop_on_error: bool) {
+async fn goes_on_behind(next: &str, emoji_order: Order) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let tools = || {
@@ -146,7 +146,7 @@ async fn goes_on_behind(next: &str, stop_on_error: bool) {
         Run::builder(tools())
             .gate(AllowAll)
             .policy(Policy {
-                emoji_order: Order::Sequential { stop_on_error },
+                emoji_order,
                 ..Policy::default()
             })
             .log(log)

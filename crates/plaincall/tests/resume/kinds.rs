@@ -43,15 +43,15 @@ async fn turns_that_use_ids_of_earlier_turns() {
 #[tokio::test(start_paused = true)]
 async fn calls_in_order_of_writing() {
     let tools = "look look send fail put send nothing look";
-    let scene = |stop_on_error| Scene {
+    let scene = |emoji_order| Scene {
         policy: Policy {
-            emoji_order: Order::Sequential { stop_on_error },
+            emoji_order,
             ..Policy::default()
         },
         ..Scene::new([Reply::emoji(tools), Reply::emoji("send look")])
     };
     check(
-        scene(false),
+        scene(Order::Sequential),
         &[
             "call_1 ok t0",
             "call_2 ok t1",
@@ -70,7 +70,7 @@ async fn calls_in_order_of_writing() {
         Scene {
             // What comes before a wrong call may have been started when the text that tells is read.
             same: Same::Nothing,
-            ..scene(true)
+            ..scene(Order::StopOnError)
         },
         &[
             "call_1 ok t0",

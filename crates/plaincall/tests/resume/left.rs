@@ -90,7 +90,7 @@ const TOOLS: [&str; 10] = [
 ];
 
 fn policy(random: &mut Random) -> Policy {
-    let orders = [false, true].map(|stop_on_error| Order::Sequential { stop_on_error });
+    let orders = [Order::Sequential, Order::StopOnError];
     let orders = [Order::Graph, orders[0], orders[1]];
     Policy {
         concurrent: random.one_of(&[0, 1, 2]),

@@ -82,7 +82,7 @@ fn reply(random: &mut Random) -> Reply {
 fn scene(seed: u64) -> Scene {
     let mut random = Random::new(seed);
     let random = &mut random;
-    let orders = [false, true].map(|stop_on_error| Order::Sequential { stop_on_error });
+    let orders = [Order::Sequential, Order::StopOnError];
     let orders = [Order::Graph, orders[0], orders[1]];
     let policy = Policy {
         concurrent: random.one_of(&[0, 0, 1, 2, 3]),
@@ -108,9 +108,7 @@ fn scene(seed: u64) -> Scene {
 
 /// Whether it hangs on time how calls end: which calls a cancellation finds running, or which of two answers comes first.
 fn hangs_on_time(scene: &Scene) -> bool {
-    let stops = Order::Sequential {
-        stop_on_error: true,
-    };
+    let stops = Order::StopOnError;
     let policy = &scene.policy;
     let mut replies = scene.replies.iter();
     policy.turn_timeout.is_some()

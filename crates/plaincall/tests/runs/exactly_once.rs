@@ -124,15 +124,7 @@ fn scene(random: &mut Random) -> String {
 }
 
 fn policy(random: &mut Random) -> Policy {
-    let orders = [
-        Order::Graph,
-        Order::Sequential {
-            stop_on_error: false,
-        },
-        Order::Sequential {
-            stop_on_error: true,
-        },
-    ];
+    let orders = [Order::Graph, Order::Sequential, Order::StopOnError];
     let mut maybe = |limit: u64| (random.below(4) == 0).then(|| random.below(limit) + 1);
     Policy {
         concurrent: u32::try_from(maybe(4).unwrap_or(0)).unwrap(),

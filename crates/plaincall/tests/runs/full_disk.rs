@@ -256,7 +256,7 @@ async fn check(at: usize, fault: Fault, at_once: usize) -> bool {
         }
     }
     assert_eq!(ends.len(), 9, "{place}");
-    let results: Vec<_> = turns.iter().flat_map(TurnResults::iter).collect();
+    let results: Vec<_> = turns.iter().flat_map(|turn| turn.iter()).collect();
     assert_eq!(results.len(), 9, "{place}");
     for result in results {
         assert_eq!(ends.get(&result.call), Some(&result.status), "{place}");

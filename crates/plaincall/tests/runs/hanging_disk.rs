@@ -77,7 +77,7 @@ struct Gated {
 impl Storage for Gated {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.go_on.recv().map_err(io::Error::other)?;
-        let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n').count();
         self.lines.lock().unwrap().push(lines);
         Ok(bytes.len())
     }

@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-use plaincall::{
-    DEFAULT_RESULT_LIMIT, Effect, Policy, Run, RunEvent, RunEvents, Stop, Tool, Toolbox,
-};
+use plaincall::{Effect, Policy, Run, RunEvent, RunEvents, Stop, Tool, Toolbox};
 
 /// A run with a tool whose output can be chosen.
 struct Reader {
@@ -142,7 +140,7 @@ async fn a_short_limit() {
 #[tokio::test]
 async fn reading_on_comes_to_the_end() {
     let whole = "wörter 🛠 und\nZeilen\n".repeat(9_000);
-    let mut reader = Reader::new(DEFAULT_RESULT_LIMIT);
+    let mut reader = Reader::new(64 << 10);
     reader.say("long", &whole).await;
     for bytes in [None, Some(1_000), Some(100_000)] {
         let (mut from, mut pieces) = (0, 0);
@@ -153,7 +151,7 @@ async fn reading_on_comes_to_the_end() {
             let part = &whole[from..end];
             assert_eq!(text, format!("{}\n", part.trim_end_matches('\n')));
             assert!(part.len() as u64 <= bytes.unwrap_or(u64::MAX));
-            assert!(piece.len() <= DEFAULT_RESULT_LIMIT);
+            assert!(piece.len() <= 64 << 10);
             let next = line.split('=').nth(1);
             let next = next.and_then(|end| end[1..].split(']').next());
             assert_eq!(next.map_or(whole.len(), |next| next.parse().unwrap()), end);

@@ -338,15 +338,7 @@ async fn the_whole_turn_is_cancelled_or_dropped() {
 #[tokio::test(start_paused = true)]
 async fn they_stand_beside_the_reply() {
     // Not in the order of writing, whatever the reply's order is.
-    for order in [
-        Order::Graph,
-        Order::Sequential {
-            stop_on_error: false,
-        },
-        Order::Sequential {
-            stop_on_error: true,
-        },
-    ] {
+    for order in [Order::Graph, Order::Sequential, Order::StopOnError] {
         let mut run = run_with(Policy {
             block_order: order,
             ..Policy::default()
@@ -370,10 +362,7 @@ async fn they_stand_beside_the_reply() {
         assert_eq!(calls, [(1, "a"), (3, "b"), (4, "c")]);
         // No id means a submitted call.
         assert_eq!(results[1].status, Status::Rejected);
-        let stops = order
-            == Order::Sequential {
-                stop_on_error: true,
-            };
+        let stops = order == Order::StopOnError;
         assert_eq!(results[2].status == Status::Skipped, stops);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plaincall::{DEFAULT_CONCURRENT, Order, Policy};
+use plaincall::{Order, Policy};
 
 use crate::runs::scene::{builder, check, check_with, play, shown, written};
 
@@ -53,7 +53,7 @@ async fn limits_of_what_runs_at_the_same_time() {
     let flood = (0..100).map(|call| format!("c{call}=sleep,10 "));
     let flood = written(&flood.collect::<String>(), false);
     for (builder, together) in [
-        (builder(), DEFAULT_CONCURRENT),
+        (builder(), 32),
         (builder().concurrent(50), 50),
         (builder().concurrent(0), 100),
     ] {
@@ -110,9 +110,7 @@ async fn the_order_of_emoji_calls() {
         "call_1 ok 0-10, call_2 ok 0-5, call_3 ok 10-20",
     )
     .await;
-    let stop = Order::Sequential {
-        stop_on_error: true,
-    };
+    let stop = Order::StopOnError;
     check(
         Some(stop),
         "_=sleep,10 _=fail,5 _=sleep,9",

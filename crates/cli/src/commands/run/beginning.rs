@@ -248,9 +248,7 @@ fn policy(mut policy: Policy, options: &RunOptions) -> Policy {
     if options.parallel {
         policy.emoji_order = Order::Graph;
     } else if options.stop_on_error {
-        policy.emoji_order = Order::Sequential {
-            stop_on_error: true,
-        };
+        policy.emoji_order = Order::StopOnError;
     }
     policy
 }
