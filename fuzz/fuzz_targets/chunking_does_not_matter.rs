@@ -1,19 +1,15 @@
-//! How a text is cut into chunks makes no difference: to the parser (`spec/common.md` 2.3), to a passage
-//! (`spec/foreign.md` 2).
+//! How a text is cut into chunks makes no difference: to the parser (`spec/common.md` 2.3).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plaincall_fuzz::Case;
-use plaincall_testkit::foreign::{build, chunks};
+use plaincall_testkit::foreign::chunks;
 use plaincall_testkit::merged::{merged, merged_of_chunks};
 
 fuzz_target!(|data: &[u8]| {
     let Some(case) = Case::new(data) else {
         return;
     };
-    let whole = build(&case.dialects, &case.texts, None);
-    assert_eq!(build(&case.dialects, &case.texts, Some(&case.sizes)), whole);
-
     for text in case.texts.iter().map(|text| text.text.as_str()) {
         let cut = chunks(text, &case.sizes);
         for dialect in &case.dialects {

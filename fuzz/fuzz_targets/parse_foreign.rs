@@ -9,7 +9,7 @@ fuzz_target!(|data: &[u8]| {
     let Some(case) = Case::new(data) else {
         return;
     };
-    let passage = build(&case.dialects, &case.texts, None);
+    let passage = build(&case.dialects, &case.texts);
     for dialect in &case.dialects {
         assert_eq!(breach(&passage, dialect), None);
     }

@@ -30,6 +30,7 @@ const KNOWS: &[(&str, &[&str])] = &[
     (
         "call",
         &[
+            "indexmap",
             "jsonschema",
             "plaincall-syntax",
             "regex-lite",

@@ -151,8 +151,8 @@ impl Arguments {
     pub(crate) fn value_of(&self, node: u32) -> Value {
         match self.tree.node(node) {
             Some(Node::Object(object)) => object
-                .members()
-                .map(|(key, child)| (key.to_owned(), self.value_of(child)))
+                .iter()
+                .map(|(key, child)| (key.to_string(), self.value_of(*child)))
                 .collect(),
             Some(Node::Array(items)) => items.iter().map(|&item| self.value_of(item)).collect(),
             Some(Node::Leaf(leaf)) => match self.leaves.get(*leaf) {
@@ -237,7 +237,9 @@ impl Arguments {
             .and_then(|pointer| self.tree.insert(&pointer, number));
         match &placed {
             Ok(()) => self.leaves.push(leaf),
-            Err(error) if error.may_be_mended() => self.unplaced.push((number, leaf)),
+            Err(error) if PointerError::is_mendable(error.code) => {
+                self.unplaced.push((number, leaf));
+            }
             Err(_) => self.refuse(&leaf),
         }
         placed
@@ -289,7 +291,7 @@ impl Arguments {
         let mut node = ROOT;
         for segment in pointer.split('/') {
             let below = match self.tree.node(node)? {
-                Node::Object(object) => object.get(&unescape(segment)),
+                Node::Object(object) => object.get(&*unescape(segment)).copied(),
                 Node::Array(items) => segment
                     .parse::<usize>()
                     .ok()
@@ -360,7 +362,7 @@ impl Serialize for View<'_> {
         };
         match self.arguments.tree.node(self.node) {
             Some(Node::Object(object)) => {
-                serializer.collect_map(object.members().map(|(key, node)| (key, view(node))))
+                serializer.collect_map(object.iter().map(|(key, node)| (key, view(*node))))
             }
             Some(Node::Array(items)) => {
                 serializer.collect_seq(items.iter().map(|&node| view(node)))

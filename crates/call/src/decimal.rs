@@ -1,6 +1,6 @@
 //! Decimal numbers as they are written, compared and converted without losing a digit.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// More significant digits than any number that is kept: 64-bit floats need 17, 128-bit integers 39.
 const MOST_DIGITS: usize = 40;
@@ -100,13 +100,13 @@ impl Decimal {
     }
 
     /// The number as a whole number of 64 bits with its sign.
-    pub(crate) fn integer(&self) -> Option<Integer> {
+    pub(crate) fn integer(&self) -> Option<Number> {
         let magnitude = self.magnitude()?;
-        if self.negative && magnitude > 0 {
+        if self.negative {
             let value = i128::try_from(magnitude).ok()?.checked_neg()?;
-            return i64::try_from(value).ok().map(Integer::Negative);
+            return i64::try_from(value).ok().map(Number::from);
         }
-        u64::try_from(magnitude).ok().map(Integer::Natural)
+        u64::try_from(magnitude).ok().map(Number::from)
     }
 
     /// The 64-bit float that is this number: in JSON it is written with exactly these digits.
@@ -162,14 +162,6 @@ impl Decimal {
     }
 }
 
-/// A whole number of 64 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Integer {
-    Natural(u64),
-    /// Below zero.
-    Negative(i64),
-}
-
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -208,96 +200,5 @@ pub(crate) fn scalar_text(value: &Value) -> Option<String> {
         }
         Value::Number(number) => Some(number.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Decimal, Notation};
-
-    fn check(text: &str, notation: Notation, magnitude: Option<u128>, float: Option<f64>) {
-        let number = Decimal::parse(text, notation);
-        assert_eq!(
-            number.as_ref().and_then(Decimal::magnitude),
-            magnitude,
-            "{text}"
-        );
-        let found = number.as_ref().and_then(Decimal::float);
-        assert_eq!(found.map(f64::to_bits), float.map(f64::to_bits), "{text}");
-    }
-
-    #[test]
-    fn numbers_are_written_without_an_exponent() {
-        for (text, plain) in [
-            ("0", "0.0"),
-            ("-0.00", "-0.0"),
-            ("1e3", "1000.0"),
-            ("1.50", "1.5"),
-            ("-12.5e-1", "-1.25"),
-            ("12.5e-2", "0.125"),
-            ("5e-4", "0.0005"),
-        ] {
-            let number = Decimal::parse(text, Notation::Free).expect("a number");
-            assert_eq!(number.plain_text(), plain, "{text}");
-        }
-    }
-
-    #[test]
-    fn numbers_are_exact_or_nothing() {
-        use Notation::{Free, Plain};
-        let digits_39 = u128::MAX;
-        for (text, notation, magnitude, float) in [
-            ("0", Plain, Some(0), Some(0.0)),
-            ("-0", Plain, Some(0), Some(-0.0)),
-            ("10", Plain, Some(10), Some(10.0)),
-            ("1.50", Plain, None, Some(1.5)),
-            ("0.000", Plain, Some(0), Some(0.0)),
-            ("0.1", Plain, None, Some(0.1)),
-            ("9007199254740993", Plain, Some(9_007_199_254_740_993), None),
-            ("3.14159265358979323846", Plain, None, None),
-            ("00", Plain, None, None),
-            ("1e5", Plain, None, None),
-            ("+1", Plain, None, None),
-            ("", Plain, None, None),
-            ("-", Plain, None, None),
-            ("1.", Plain, None, None),
-            (".5", Free, None, Some(0.5)),
-            ("-.5", Free, None, Some(-0.5)),
-            ("5.", Free, Some(5), Some(5.0)),
-            ("+5.e1", Free, Some(50), Some(50.0)),
-            (".0", Free, Some(0), Some(0.0)),
-            (".", Free, None, None),
-            ("-.", Free, None, None),
-            (".e5", Free, None, None),
-            (".5", Plain, None, None),
-            ("5.", Plain, None, None),
-            ("+0010", Free, Some(10), Some(10.0)),
-            ("1e3", Free, Some(1000), Some(1000.0)),
-            ("12.5E1", Free, Some(125), Some(125.0)),
-            ("1e-3", Free, None, Some(0.001)),
-            ("1e", Free, None, None),
-            ("1e+", Free, None, None),
-            ("e5", Free, None, None),
-            ("1e400", Free, None, None),
-            ("1e-400", Free, None, None),
-            ("0e99999999999999999999", Free, Some(0), Some(0.0)),
-            ("1e99999999999999999999", Free, None, None),
-            ("600000000000000.2", Free, None, Some(6e14 + 0.25)),
-            ("600000000000000.3", Free, None, None),
-            ("5e-324", Free, None, Some(5e-324)),
-            ("4e-324", Free, None, None),
-            ("1.7976931348623157e308", Free, None, Some(f64::MAX)),
-            ("1_000", Free, None, None),
-            ("0x10", Free, None, None),
-            ("NaN", Free, None, None),
-            ("++1", Free, None, None),
-            ("+-1", Free, None, None),
-            ("٣", Free, None, None),
-        ] {
-            check(text, notation, magnitude, float);
-        }
-        check(&digits_39.to_string(), Plain, Some(digits_39), None);
-        check(&format!("1{}", "0".repeat(300)), Plain, None, Some(1e300));
-        check(&"9".repeat(100_000), Plain, None, None);
     }
 }

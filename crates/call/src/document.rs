@@ -6,11 +6,14 @@ use plaincall_syntax::{
     Dialect, DialectError, Event, EventKind, NearMiss, Parser, Span, Syntax, Termination,
     near_misses,
 };
-use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeStruct, Serializer};
 
+use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::collector::{Collected, Collector};
-use crate::finding::{Finding, span_pair};
+use crate::document::bound::BoundCall;
+use crate::finding::Finding;
 use crate::leading::LeadingReasoning;
 use crate::limits::Limits;
 
@@ -201,10 +204,8 @@ impl DocumentBuilder {
             span.end = more.end;
             text.push_str(piece);
         } else {
-            self.document.segments.push(Segment::Text {
-                span: more,
-                text: piece.to_owned(),
-            });
+            let (span, text) = (more, piece.to_owned());
+            self.document.segments.push(Segment::Text { span, text });
         }
     }
 
@@ -213,20 +214,11 @@ impl DocumentBuilder {
             span.end = more.end;
             text.push_str(piece);
         } else {
-            self.document.segments.push(Segment::Reasoning {
-                span: more,
-                text: piece.to_owned(),
-            });
+            let (span, text) = (more, piece.to_owned());
+            self.document
+                .segments
+                .push(Segment::Reasoning { span, text });
         }
-    }
-}
-
-/// A span as it is written in JSON.
-pub(crate) struct Pair(pub(crate) Span);
-
-impl Serialize for Pair {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        span_pair(&self.0, serializer)
     }
 }
 
@@ -242,20 +234,36 @@ impl Serialize for Document {
 
 impl Serialize for Segment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        SegmentLine(self, None).serialize(serializer)
+    }
+}
+
+/// A segment in JSON, a call perhaps with what its tool's definition makes of it.
+pub(crate) struct SegmentLine<'s>(pub(crate) &'s Segment, pub(crate) Option<&'s BoundCall<'s>>);
+
+impl Serialize for SegmentLine<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(segment, bound) = self;
         let mut fields = serializer.serialize_map(None)?;
-        let (kind, text) = match self {
-            Self::Text { text, .. } => ("text", Some(text)),
-            Self::Reasoning { text, .. } => ("reasoning", Some(text)),
-            Self::Call(_) => ("call", None),
+        let span = segment.span();
+        let kind = match segment {
+            Segment::Text { .. } => "text",
+            Segment::Reasoning { .. } => "reasoning",
+            Segment::Call(_) => "call",
         };
         fields.serialize_entry("type", kind)?;
-        fields.serialize_entry("span", &Pair(self.span()))?;
-        if let Some(text) = text {
-            fields.serialize_entry("text", text)?;
-        }
-        if let Self::Call(call) = self {
-            fields.serialize_entry("termination", call.termination.name())?;
-            fields.serialize_entry("call", call)?;
+        fields.serialize_entry("span", &(span.start, span.end))?;
+        match segment {
+            Segment::Text { text, .. } | Segment::Reasoning { text, .. } => {
+                fields.serialize_entry("text", text)?;
+            }
+            Segment::Call(call) => {
+                fields.serialize_entry("termination", call.termination.name())?;
+                match bound {
+                    Some(bound) => fields.serialize_entry("call", bound)?,
+                    None => fields.serialize_entry("call", call)?,
+                }
+            }
         }
         fields.end()
     }
@@ -264,26 +272,52 @@ impl Serialize for Segment {
 /// The keys of `spec/block.md` 8 or `spec/emoji.md`, wire form.
 impl Serialize for ToolCall {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_map(None)?;
-        match self.syntax {
-            Syntax::Block => {
-                fields.serialize_entry("gadgetName", &self.name)?;
-                fields.serialize_entry("invocationId", &self.id)?;
-                fields.serialize_entry("dependencies", &self.dependencies)?;
-                if self.parse_error.is_none() {
-                    fields.serialize_entry("parameters", &self.arguments)?;
-                }
-                fields.serialize_entry("parametersRaw", self.raw())?;
-                if let Some(error) = &self.parse_error {
-                    fields.serialize_entry("parseError", error)?;
-                }
-            }
-            Syntax::Emoji => {
-                fields.serialize_entry("tool_name", &self.name)?;
-                fields.serialize_entry("raw_args", self.raw_args().unwrap_or_default())?;
-                fields.serialize_entry("body", self.body().unwrap_or_default())?;
-            }
-        }
-        fields.end()
+        let error = self.parse_error.as_deref();
+        let arguments =
+            Some(&self.arguments).filter(|_| self.syntax == Syntax::Block && error.is_none());
+        let error = error.filter(|_| self.syntax == Syntax::Block);
+        serializer.collect_map(self.fields(arguments, error))
+    }
+}
+
+/// The value of a key in the wire form of a call.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Field<'c> {
+    Text(&'c str),
+    Ids(&'c [String]),
+    Arguments(&'c Arguments),
+}
+
+impl ToolCall {
+    /// Its keys in the wire form, with its arguments as far as they are known and what is wrong with them.
+    pub(crate) fn fields<'c>(
+        &'c self,
+        arguments: Option<&'c Arguments>,
+        error: Option<&'c str>,
+    ) -> impl Iterator<Item = (&'static str, Field<'c>)> {
+        let text = |text: &'c str| Some(Field::Text(text));
+        let arguments = arguments.map(Field::Arguments);
+        let error = error.map(Field::Text);
+        let fields = match self.syntax {
+            Syntax::Block => [
+                ("gadgetName", text(&self.name)),
+                ("invocationId", text(&self.id)),
+                ("dependencies", Some(Field::Ids(&self.dependencies))),
+                ("parameters", arguments),
+                ("parametersRaw", text(self.raw())),
+                ("parseError", error),
+            ],
+            Syntax::Emoji => [
+                ("tool_name", text(&self.name)),
+                ("raw_args", text(self.raw_args().unwrap_or_default())),
+                ("body", text(self.body().unwrap_or_default())),
+                ("arguments", arguments),
+                ("argumentsError", error),
+                ("", None),
+            ],
+        };
+        let fields = fields.into_iter();
+        fields.filter_map(|(name, field)| Some((name, field?)))
     }
 }

@@ -101,7 +101,7 @@ impl fmt::Display for Finding {
     }
 }
 
-pub(crate) fn span_pair<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
+fn span_pair<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
     (span.start, span.end).serialize(serializer)
 }
 

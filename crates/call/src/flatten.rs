@@ -1,38 +1,20 @@
 //! A JSON object as arguments to write.
 
-mod for_tool;
-
-use std::fmt;
-
 use serde_json::{Map, Value};
 
-use crate::argument_error::quoted;
+use crate::argument_error::{ArgumentError, quoted};
 use crate::arguments::Arguments;
-use crate::bind::bind_arguments;
-use crate::coerce::coerce;
+use crate::bind::block::bind_block;
+use crate::bind::{Problems, bind_arguments};
 use crate::decimal::scalar_text;
-use crate::flatten::for_tool::for_tool;
 use crate::limits::Limits;
-use crate::pointer::{Pointer, escape, is_index};
+use crate::pointer::{Pointer, escape, is_bad_index, is_index};
+use crate::schema::{Kinds, Place, SchemaReader};
 use crate::tool::ToolSpec;
 use crate::tool::check::unusable_key;
 
-/// What cannot be written so that it comes back the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlattenError {
-    /// The pointer to it.
-    pub pointer: String,
-    /// Why, in one sentence.
-    pub message: String,
-}
-
-impl fmt::Display for FlattenError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}`: {}", self.pointer, self.message)
-    }
-}
-
-impl std::error::Error for FlattenError {}
+/// The schema of arguments of which nothing is known.
+static OPEN: Value = Value::Bool(true);
 
 /// A JSON object as pairs of pointer and text, in order, to be rendered as a block call (`spec/block.md` 9).
 ///
@@ -49,7 +31,7 @@ impl std::error::Error for FlattenError {}
 ///     [("path".to_owned(), "a.txt".to_owned()), ("at/line".to_owned(), "3".to_owned())]
 /// );
 /// assert_eq!(pairs(json!({"zip": "2134"})).unwrap_err().pointer, "zip");
-/// # Ok::<(), plaincall_call::FlattenError>(())
+/// # Ok::<(), plaincall_call::ArgumentError>(())
 /// ```
 ///
 /// # Errors
@@ -58,18 +40,43 @@ impl std::error::Error for FlattenError {}
 pub fn flatten(
     object: &Map<String, Value>,
     tool: Option<&ToolSpec>,
-) -> Result<Vec<(String, String)>, FlattenError> {
-    match tool {
-        None => {
-            let mut pairs = Pairs::default();
-            for (key, value) in object {
-                let pointer = escape(key).into_owned();
-                check_key(key, &pointer)?;
-                pairs.add(&pointer, 1, value)?;
-            }
-            Ok(pairs.pairs)
+) -> Result<Vec<(String, String)>, ArgumentError> {
+    let reader = match tool {
+        Some(tool) => tool.schema().reader(),
+        None => SchemaReader::new(&OPEN),
+    };
+    let root = reader.narrow_to(&reader.root(), &Value::Object(object.clone()));
+    let mut writer = Writer {
+        reader: &reader,
+        pairs: Vec::new(),
+        limits: Limits::default(),
+    };
+    for (key, value) in object {
+        let pointer = escape(key);
+        check_key(key, &pointer)?;
+        writer.add(&pointer, 1, value, &reader.member(&root, key))?;
+    }
+    let pairs = writer.pairs;
+    let Some(tool) = tool else {
+        return Ok(pairs);
+    };
+    // Which alternative is meant is decided by all the texts together, so only reading them shows it.
+    let borrowed = pairs.iter().map(|(pointer, text)| (&**pointer, &**text));
+    let written = Arguments::from_pairs_for(tool, borrowed)?;
+    let mut problems = Problems::default();
+    let back = bind_block(tool, &written, &mut problems).to_value();
+    if let Some(problem) = problems.first() {
+        return Err(refuse(&problem.pointer, problem.message.clone()));
+    }
+    let mut different = object
+        .iter()
+        .filter(|(key, value)| back.get(key.as_str()) != Some(*value));
+    match different.next() {
+        None => Ok(pairs),
+        Some((key, value)) => {
+            let found = back.get(key.as_str()).map(Value::to_string);
+            Err(comes_back(&escape(key), value, &found.unwrap_or_default()))
         }
-        Some(tool) => for_tool(object, tool),
     }
 }
 
@@ -94,7 +101,7 @@ pub fn flatten_call(
     object: &Map<String, Value>,
     tool: &ToolSpec,
 ) -> Result<Vec<(String, String)>, String> {
-    for_tool(object, tool).map_err(|error| {
+    flatten(object, Some(tool)).map_err(|error| {
         let texts = object.iter().map(|(key, value)| {
             let text = scalar_text(value).unwrap_or_else(|| value.to_string());
             (escape(key), text)
@@ -116,66 +123,59 @@ pub fn flatten_call(
     })
 }
 
-#[derive(Default)]
-pub(crate) struct Pairs {
-    pub(crate) pairs: Vec<(String, String)>,
+struct Writer<'w, 's> {
+    reader: &'w SchemaReader<'s>,
+    pairs: Vec<(String, String)>,
     limits: Limits,
 }
 
-impl Pairs {
-    pub(crate) fn push(&mut self, pointer: String, text: String) -> Result<(), FlattenError> {
-        if self.pairs.len() >= self.limits.arguments {
-            let message = format!("a call has at most {} arguments", self.limits.arguments);
-            return Err(refuse(&pointer, message));
-        }
-        self.pairs.push((pointer, text));
-        Ok(())
-    }
-
+impl<'s> Writer<'_, 's> {
     /// Adds a value; recurses as deep as a pointer may be.
-    pub(crate) fn add(
+    fn add(
         &mut self,
         pointer: &str,
         depth: usize,
         value: &Value,
-    ) -> Result<(), FlattenError> {
-        if depth > self.limits.depth() {
-            let message = format!("a pointer has at most {} segments", self.limits.depth());
-            return Err(refuse(pointer, message));
+        place: &Place<'s>,
+    ) -> Result<(), ArgumentError> {
+        let place = &self.reader.narrow_to(place, value);
+        let before = self.pairs.len();
+        let by_parts = match value {
+            Value::Array(items) if !items.is_empty() && !place.has_keys_only() => {
+                self.items(pointer, depth, items, place)
+            }
+            Value::Object(members) if !members.is_empty() => {
+                self.members(pointer, depth, members, place)
+            }
+            _ => return self.text(pointer, value, place),
+        };
+        let is_unknown = place.is_open() && place.alternatives.len() == 1;
+        let Some(error) = by_parts.err() else {
+            return Ok(());
+        };
+        if is_unknown {
+            return Err(error);
         }
-        match value {
-            Value::Null => Err(refuse(pointer, "null would come back as the text `null`")),
-            Value::Array(items) if items.is_empty() => {
-                Err(refuse(pointer, "an empty list cannot be written"))
-            }
-            Value::Object(members) if members.is_empty() => {
-                Err(refuse(pointer, "an empty object cannot be written"))
-            }
-            Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
-                self.add(&format!("{pointer}/{index}"), depth + 1, item)
-            }),
-            Value::Object(members) => self.members(pointer, depth, members),
-            Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                let text = scalar_text(value).unwrap_or_default();
-                let back = Value::from(coerce(&text));
-                if back == *value {
-                    self.push(pointer.to_owned(), text)
-                } else {
-                    let kind = if value.is_string() {
-                        "the string"
-                    } else {
-                        "the number"
-                    };
-                    Err(refuse(
-                        pointer,
-                        format!(
-                            "{kind} {} would come back as {back}",
-                            quoted(&value.to_string())
-                        ),
-                    ))
-                }
-            }
+        // What pointers cannot spell may stand as JSON text.
+        self.pairs.truncate(before);
+        self.text(pointer, value, place).map_err(|_| error)
+    }
+
+    fn items(
+        &mut self,
+        pointer: &str,
+        depth: usize,
+        items: &[Value],
+        place: &Place<'s>,
+    ) -> Result<(), ArgumentError> {
+        self.check_depth(pointer, depth)?;
+        if !place.kinds().has(Kinds::LIST) {
+            return Err(unfit(pointer, &Value::Array(items.to_vec()), place));
         }
+        items.iter().enumerate().try_for_each(|(index, item)| {
+            let below = self.reader.item(place, index);
+            self.add(&format!("{pointer}/{index}"), depth + 1, item, &below)
+        })
     }
 
     fn members(
@@ -183,28 +183,99 @@ impl Pairs {
         pointer: &str,
         depth: usize,
         members: &Map<String, Value>,
-    ) -> Result<(), FlattenError> {
-        if members.keys().next().is_some_and(|key| is_index(key)) {
-            let message = "its first key counts items, so it would come back as a list";
+        place: &Place<'s>,
+    ) -> Result<(), ArgumentError> {
+        self.check_depth(pointer, depth)?;
+        if !place.kinds().has(Kinds::OBJECT) {
+            return Err(unfit(pointer, &Value::Object(members.clone()), place));
+        }
+        let counts = |(at, key): (usize, &String)| *key == at.to_string();
+        let is_first_index = members.keys().next().is_some_and(|key| is_index(key));
+        let looks_like_a_list = if place.states_keys() {
+            members.keys().enumerate().all(counts)
+        } else {
+            is_first_index
+        };
+        if looks_like_a_list && !place.prefers_keys() {
+            let message = "its keys count items, so it would come back as a list";
             return Err(refuse(pointer, message));
         }
         for (key, member) in members {
             let pointer = format!("{pointer}/{}", escape(key));
-            check_key(key, &pointer)?;
-            self.add(&pointer, depth + 1, member)?;
+            if !(place.states_keys() && is_bad_index(key)) {
+                check_key(key, &pointer)?;
+            }
+            let below = self.reader.member(place, key);
+            self.add(&pointer, depth + 1, member, &below)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a value as one text.
+    fn text(
+        &mut self,
+        pointer: &str,
+        value: &Value,
+        place: &Place<'s>,
+    ) -> Result<(), ArgumentError> {
+        let text = match value {
+            Value::Null | Value::Array(_) | Value::Object(_) => value.to_string(),
+            scalar => scalar_text(scalar).unwrap_or_default(),
+        };
+        let spelling = self.reader.spelling(place, &text);
+        if spelling.misfit.is_some() || !(place.is_open() || self.reader.allows(place, value)) {
+            return Err(unfit(pointer, value, place));
+        }
+        let back = spelling.reading.value(&text);
+        if back != *value {
+            return Err(comes_back(pointer, value, &back.to_string()));
+        }
+        let most = self.limits.arguments;
+        if self.pairs.len() >= most {
+            let message = format!("a call has at most {most} arguments");
+            return Err(refuse(pointer, message));
+        }
+        self.pairs.push((pointer.to_owned(), text));
+        Ok(())
+    }
+
+    fn check_depth(&self, pointer: &str, depth: usize) -> Result<(), ArgumentError> {
+        let most = self.limits.depth();
+        if depth >= most {
+            let message = format!("a pointer has at most {most} segments");
+            return Err(refuse(pointer, message));
         }
         Ok(())
     }
 }
 
-pub(crate) fn refuse(pointer: &str, message: impl Into<String>) -> FlattenError {
-    FlattenError {
-        pointer: pointer.to_owned(),
-        message: message.into(),
-    }
+fn comes_back(pointer: &str, value: &Value, found: &str) -> ArgumentError {
+    let kind = match value {
+        Value::String(_) => "the string",
+        Value::Number(_) => "the number",
+        _ => "the value",
+    };
+    let (value, found) = (quoted(&value.to_string()), quoted(found));
+    refuse(
+        pointer,
+        format!("{kind} {value} would come back as {found}"),
+    )
 }
 
-pub(crate) fn check_key(key: &str, pointer: &str) -> Result<(), FlattenError> {
+fn unfit(pointer: &str, value: &Value, place: &Place<'_>) -> ArgumentError {
+    let message = format!(
+        "it is declared as {}, and is {}",
+        place.in_words(),
+        quoted(&value.to_string())
+    );
+    refuse(pointer, message)
+}
+
+pub(crate) fn refuse(pointer: &str, message: impl Into<String>) -> ArgumentError {
+    ArgumentError::at(pointer, None, message.into())
+}
+
+fn check_key(key: &str, pointer: &str) -> Result<(), ArgumentError> {
     match unusable_key(key) {
         Some(reason) => Err(refuse(pointer, format!("a key {reason}"))),
         None => Ok(()),

@@ -1,7 +1,6 @@
 //! The calls of a document as an `OpenAI` `tool_calls` array.
 
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::call_error::CallError;
 use crate::document::Document;
@@ -12,31 +11,11 @@ use crate::tool::set::ToolSet;
 /// A document's calls in the form of the `OpenAI` API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenAiCalls {
-    /// The array `tool_calls`.
-    pub tool_calls: Vec<OpenAiCall>,
+    /// The elements of the array `tool_calls`: `{"id", "type": "function", "function": {"name", "arguments"}}`, where the
+    /// arguments are the text of a JSON object.
+    pub tool_calls: Vec<Value>,
     /// The calls that are wrong and therefore not in the array.
     pub left_out: Vec<LeftOut>,
-}
-
-/// One element of `tool_calls`. In JSON it is `{"id", "type": "function", "function": {"name", "arguments"}}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct OpenAiCall {
-    /// The call's id.
-    pub id: String,
-    /// Always `function`.
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    /// The tool and its arguments.
-    pub function: OpenAiFunction,
-}
-
-/// The tool and the arguments of an [`OpenAiCall`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct OpenAiFunction {
-    /// The name of the tool.
-    pub name: String,
-    /// The arguments: the text of a JSON object.
-    pub arguments: String,
 }
 
 /// A call that is not in the array.
@@ -103,14 +82,11 @@ pub fn openai_calls(
                 }),
         };
         match arguments {
-            Ok(arguments) => calls.tool_calls.push(OpenAiCall {
-                id: call.id.clone(),
-                kind: "function",
-                function: OpenAiFunction {
-                    name: call.name.clone(),
-                    arguments: arguments.to_string(),
-                },
-            }),
+            Ok(arguments) => calls.tool_calls.push(json!({
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": arguments.to_string()},
+            })),
             Err(error) => calls.left_out.push(LeftOut {
                 index: call.index,
                 name: call.name.clone(),

@@ -23,29 +23,22 @@ pub(crate) struct PointerError {
 }
 
 impl PointerError {
-    fn new(code: &'static str, section: Section, message: String) -> Self {
+    fn new(code: &'static str, section: Section, message: impl Into<String>) -> Self {
         Self {
             code,
             section,
-            message,
+            message: message.into(),
         }
     }
 
     pub(crate) fn duplicate(pointer: &str) -> Self {
-        Self::new(
-            "duplicate_pointer",
-            Section::SamePlace,
-            format!("Duplicate pointer: {pointer}"),
-        )
+        let message = format!("Duplicate pointer: {pointer}");
+        Self::new("duplicate_pointer", Section::SamePlace, message)
     }
 
-    pub(crate) fn through_value(pointer: &str, value: &str) -> Self {
-        let message = format!("Pointer conflict: {pointer} passes through the value {value}");
-        Self::new("pointer_conflict", Section::SamePlace, message)
-    }
-
-    pub(crate) fn holds_others(pointer: &str) -> Self {
-        let message = format!("Pointer conflict: {pointer} already holds other arguments");
+    /// What is at the place of the pointer, or on the way to it, rules it out.
+    pub(crate) fn conflict(pointer: &str, why: &str) -> Self {
+        let message = format!("Pointer conflict: {pointer} {why}");
         Self::new("pointer_conflict", Section::SamePlace, message)
     }
 
@@ -55,34 +48,25 @@ impl PointerError {
     }
 
     pub(crate) fn invalid_index(segment: &str) -> Self {
-        Self::new(
-            "invalid_array_index",
-            Section::Index,
-            format!("Invalid array index: {segment}"),
-        )
-    }
-
-    fn empty_segment(pointer: &str) -> Self {
-        Self::new(
-            "empty_pointer_segment",
-            Section::EmptySegment,
-            format!("Empty pointer segment: {pointer}"),
-        )
+        let message = format!("Invalid array index: {segment}");
+        Self::new("invalid_array_index", Section::Index, message)
     }
 
     pub(crate) fn value_on_line(pointer: &str) -> Self {
+        let message = format!("Value on the pointer line: {pointer}");
         Self::new(
             "value_on_pointer_line",
             Section::ValueOnPointerLine,
-            format!("Value on the pointer line: {pointer}"),
+            message,
         )
     }
 
-    /// Whether a schema may say otherwise: that a segment is a key, though it looks like an index or holds a blank.
-    pub(crate) fn may_be_mended(&self) -> bool {
-        Self::is_mendable(self.code)
+    pub(crate) fn value_too_long(pointer: &str) -> Self {
+        let message = format!("Value too long: {pointer}");
+        Self::new("value_too_long", Section::Limits, message)
     }
 
+    /// Whether a schema may say otherwise: that a segment is a key, though it looks like an index or holds a blank.
     pub(crate) fn is_mendable(code: &str) -> bool {
         matches!(
             code,
@@ -90,22 +74,6 @@ impl PointerError {
                 | "array_index_gap"
                 | "invalid_array_index"
                 | "value_on_pointer_line"
-        )
-    }
-
-    pub(crate) fn value_too_long(pointer: &str) -> Self {
-        Self::new(
-            "value_too_long",
-            Section::Limits,
-            format!("Value too long: {pointer}"),
-        )
-    }
-
-    fn too_deep(pointer: &str) -> Self {
-        Self::new(
-            "pointer_too_deep",
-            Section::Limits,
-            format!("Pointer too deep: {pointer}"),
         )
     }
 }
@@ -120,6 +88,14 @@ pub(crate) fn shown(written: &str) -> (&str, bool) {
 }
 
 impl<'t> Pointer<'t> {
+    fn of(text: &'t str, segments: Vec<Cow<'t, str>>) -> Self {
+        Self {
+            text,
+            segments,
+            keys: Vec::new(),
+        }
+    }
+
     /// Reads a pointer that [`shown`] has prepared, with the checks of `spec/block.md` 7.6 up to the form of the
     /// segments.
     pub(crate) fn parse(text: &'t str, depth: usize) -> Result<Self, PointerError> {
@@ -130,12 +106,7 @@ impl<'t> Pointer<'t> {
         if let Some(segment) = segments.iter().find(|segment| is_bad_index(segment)) {
             return Err(PointerError::invalid_index(segment));
         }
-        let keys = Vec::new();
-        Ok(Self {
-            text,
-            segments,
-            keys,
-        })
+        Ok(Self::of(text, segments))
     }
 
     /// Whether the segment at a depth counts items.
@@ -151,24 +122,12 @@ impl<'t> Pointer<'t> {
     /// Reads a pointer to look something up; a wrong one leads nowhere.
     pub(crate) fn lenient(written: &'t str) -> Self {
         let (text, _) = shown(written);
-        let segments = text.split('/').map(unescape).collect();
-        let keys = Vec::new();
-        Self {
-            text,
-            segments,
-            keys,
-        }
+        Self::of(text, text.split('/').map(unescape).collect())
     }
 
     /// The pointer to a member of the root.
     pub(crate) fn member(name: &'t str, text: &'t str) -> Self {
-        let segments = vec![Cow::Borrowed(name)];
-        let keys = Vec::new();
-        Self {
-            text,
-            segments,
-            keys,
-        }
+        Self::of(text, vec![Cow::Borrowed(name)])
     }
 
     /// The beginning of the text that holds the first `count` segments.
@@ -184,10 +143,17 @@ impl<'t> Pointer<'t> {
 /// The segments of a pointer, unescaped: none of them empty, and no more than `depth`.
 pub(crate) fn segments(text: &str, depth: usize) -> Result<Vec<Cow<'_, str>>, PointerError> {
     if text.split('/').any(str::is_empty) {
-        return Err(PointerError::empty_segment(text));
+        let message = format!("Empty pointer segment: {text}");
+        let (code, section) = ("empty_pointer_segment", Section::EmptySegment);
+        return Err(PointerError::new(code, section, message));
     }
     if text.split('/').nth(depth).is_some() {
-        return Err(PointerError::too_deep(text));
+        let message = format!("Pointer too deep: {text}");
+        return Err(PointerError::new(
+            "pointer_too_deep",
+            Section::Limits,
+            message,
+        ));
     }
     Ok(text.split('/').map(unescape).collect())
 }

@@ -2,18 +2,19 @@
 
 mod block;
 mod emoji;
-pub(crate) mod list;
-
+mod list;
 mod notation;
 pub(crate) mod options;
 mod teaching;
+
+use std::slice;
 
 use plaincall_syntax::{Dialect, DialectError, Span, Syntax};
 
 use crate::foreign::OwnText;
 use crate::foreign::passage::{Passage, PassageBuilder};
 use crate::prompt::list::list_tool;
-use crate::prompt::options::{PromptOptions, Wording};
+use crate::prompt::options::PromptOptions;
 use crate::prompt::teaching::Teaching;
 use crate::tool::ToolSpec;
 
@@ -32,7 +33,6 @@ use crate::tool::ToolSpec;
 /// let prompt = prompt([&tool], &Dialect::block().escaped(), &PromptOptions::new())?;
 /// assert!(prompt.text().contains("!!!GADGET_START:tool_name\n!!!ARG:parameter\nvalue\n!!!GADGET_END\n"));
 /// assert!(prompt.text().contains("## read-file\n// Reads a file.\npath: string\n"));
-/// assert!(prompt.fixed_size() <= 1800);
 /// # Ok::<(), plaincall_syntax::DialectError>(())
 /// ```
 ///
@@ -41,42 +41,31 @@ use crate::tool::ToolSpec;
 pub fn prompt<'t>(
     tools: impl IntoIterator<Item = &'t ToolSpec>,
     dialect: &Dialect,
-    options: &PromptOptions<'_>,
+    options: &PromptOptions,
 ) -> Result<Prompt, DialectError> {
     let syntax = dialect.syntax().ok_or(DialectError::NoSyntax)?;
     let teaching = Teaching::new(dialect, options)?;
-    let mut dialects = vec![dialect.clone()];
-    dialects.extend_from_slice(&options.other_dialects);
-    let mut passage = PassageBuilder::new(&dialects)?;
+    let mut passage = PassageBuilder::new(slice::from_ref(dialect))?;
     let mut parts: Vec<(PromptPart, Span)> = Vec::new();
-    let mut tools = Some(tools);
+    let tools: Vec<&ToolSpec> = tools.into_iter().collect();
     for part in PromptPart::ALL {
-        let text = match options.wording(part) {
-            Wording::Nothing => continue,
-            Wording::Theirs(text) => Some(text.as_str().to_owned()),
-            Wording::Ours => match syntax {
-                Syntax::Block => block::teach(part, &teaching),
-                Syntax::Emoji => emoji::teach(part, &teaching),
-            },
+        let text = match syntax {
+            Syntax::Block => block::teach(part, &teaching),
+            Syntax::Emoji => emoji::teach(part, &teaching),
         };
-        let tools = match (&text, part) {
-            (None, PromptPart::Tools) => tools.take(),
-            (None, _) => continue,
-            (Some(_), _) => None,
-        };
+        if text.is_none() && part != PromptPart::Tools {
+            continue;
+        }
         let is_of_other_group = |(last, _): &(PromptPart, Span)| last.group() != part.group();
         if parts.last().is_some_and(is_of_other_group) {
             passage.own("\n");
         }
         let start = passage.written();
-        if let Some(tools) = tools {
-            list(&mut passage, tools, syntax, options);
-        }
-        if let Some(mut text) = text {
-            if !text.ends_with('\n') {
-                text.push('\n');
+        match text {
+            None => list(&mut passage, &tools, syntax),
+            Some(text) => {
+                passage.own(OwnText::vouch(text)).begin_line();
             }
-            passage.own(OwnText::vouch(text));
         }
         parts.push((part, Span::new(start, passage.written())));
     }
@@ -87,28 +76,14 @@ pub fn prompt<'t>(
 }
 
 /// Writes the list of tools.
-fn list<'t>(
-    passage: &mut PassageBuilder,
-    tools: impl IntoIterator<Item = &'t ToolSpec>,
-    syntax: Syntax,
-    options: &PromptOptions<'_>,
-) {
-    let mut is_first = true;
-    for tool in tools {
-        if !std::mem::take(&mut is_first) {
+fn list(passage: &mut PassageBuilder, tools: &[&ToolSpec], syntax: Syntax) {
+    for (index, tool) in tools.iter().enumerate() {
+        if index > 0 {
             passage.own("\n");
         }
-        let listed = match &options.list_tool {
-            Some(list) => list(tool),
-            None => list_tool(tool, syntax),
-        };
-        let is_open = !listed.raw().ends_with('\n');
-        passage.foreign(&listed);
-        if is_open {
-            passage.own("\n");
-        }
+        passage.foreign(&list_tool(tool, syntax));
     }
-    if is_first {
+    if tools.is_empty() {
         passage.own("(There are none.)\n");
     }
 }
@@ -146,12 +121,6 @@ impl Prompt {
     pub fn part(&self, part: PromptPart) -> Option<&str> {
         let found = self.parts.iter().find(|(known, _)| *known == part);
         found.and_then(|(_, span)| self.text().get(span.range()))
-    }
-
-    /// How many characters everything but the list of tools has.
-    pub fn fixed_size(&self) -> usize {
-        let list = self.part(PromptPart::Tools).unwrap_or_default();
-        self.text().chars().count() - list.chars().count()
     }
 }
 
@@ -204,25 +173,6 @@ impl PromptPart {
         Self::Tools,
         Self::Closing,
     ];
-
-    /// Its name, for statistics: `nested_values`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Introduction => "introduction",
-            Self::Form => "form",
-            Self::Values => "values",
-            Self::NestedValues => "nested_values",
-            Self::EmptyValues => "empty_values",
-            Self::SeveralCalls => "several_calls",
-            Self::Dependencies => "dependencies",
-            Self::MarkerInValue => "marker_in_value",
-            Self::Results => "results",
-            Self::Example => "example",
-            Self::ToolsHeading => "tools_heading",
-            Self::Tools => "tools",
-            Self::Closing => "closing",
-        }
-    }
 
     /// Parts of one group follow each other; between groups an empty line stands.
     const fn group(self) -> u8 {

@@ -78,7 +78,9 @@ impl<'a> Reader<'a> {
 
     fn place(self) -> Place<'a> {
         match self.arguments.tree().node(self.node) {
-            Some(Node::Object(object)) => Place::Object(object.members().collect()),
+            Some(Node::Object(object)) => {
+                Place::Object(object.iter().map(|(key, node)| (&**key, *node)).collect())
+            }
             Some(Node::Array(items)) => Place::List(items),
             Some(Node::Leaf(index)) => match self.arguments.leaf(*index) {
                 Some(leaf) => Place::Value(leaf, self.arguments.text(leaf)),

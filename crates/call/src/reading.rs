@@ -4,7 +4,7 @@ use plaincall_syntax::is_blank;
 use serde_json::Value;
 
 use crate::coerce::coerce;
-use crate::decimal::{Decimal, Integer, Notation, scalar_text};
+use crate::decimal::{Decimal, Notation, scalar_text};
 use crate::json_text;
 
 /// What is known about the type of a value.
@@ -40,7 +40,7 @@ impl Reading {
     /// The value as JSON, if the text fits where no string may stand.
     pub(crate) fn fitting(self, text: &str) -> Option<Value> {
         match self {
-            Self::Coerced => Some(coerce(text).into()),
+            Self::Coerced => Some(coerce(text)),
             Self::String => Some(text.into()),
             Self::Number => number(text),
             Self::Integer => integer(text),
@@ -86,10 +86,7 @@ fn line(text: &str) -> &str {
 }
 
 fn integer(text: &str) -> Option<Value> {
-    Some(match decimal(text)?.integer()? {
-        Integer::Natural(value) => value.into(),
-        Integer::Negative(value) => value.into(),
-    })
+    decimal(text)?.integer().map(Value::Number)
 }
 
 /// Whether a scalar is written as the renderer writes it: nothing else is one beside a string.

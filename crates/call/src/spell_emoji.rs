@@ -2,8 +2,9 @@
 
 use plaincall_syntax::is_blank;
 
+use crate::argument_error::ArgumentError;
 use crate::arguments::Arguments;
-use crate::flatten::{FlattenError, refuse};
+use crate::flatten::refuse;
 use crate::tool::ToolSpec;
 use crate::tool::usage::{Usage, UsageBody};
 use crate::tree::Node;
@@ -38,7 +39,7 @@ pub struct EmojiText {
 /// # Errors
 /// Names what the form has no room for: a parameter that is not in it, parts of a list on the line, a word with a
 /// blank, an argument behind one that is left out, text that the line would not give back.
-pub fn spell_emoji(tool: &ToolSpec, arguments: &Arguments) -> Result<EmojiText, FlattenError> {
+pub fn spell_emoji(tool: &ToolSpec, arguments: &Arguments) -> Result<EmojiText, ArgumentError> {
     let usage = tool.usage();
     if usage.body == UsageBody::Json {
         return Ok(EmojiText {
@@ -53,7 +54,7 @@ pub fn spell_emoji(tool: &ToolSpec, arguments: &Arguments) -> Result<EmojiText, 
 }
 
 /// The arguments on the line, one behind another.
-fn line(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, FlattenError> {
+fn line(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentError> {
     let mut line = String::new();
     let mut is_over = false;
     for item in &usage.line {
@@ -83,7 +84,7 @@ fn line(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, FlattenError
 }
 
 /// The text of the body. Refuses arguments that stand neither there nor on the line.
-fn body(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, FlattenError> {
+fn body(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentError> {
     let on_line = |key: &str| usage.line.iter().any(|item| item.parameter.name == key);
     let mut body = String::new();
     for (key, node) in arguments.tree().root() {

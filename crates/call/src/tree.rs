@@ -1,19 +1,18 @@
 //! Where the values of a call stand in its one JSON object (`spec/block.md` 7.4 to 7.6).
 //!
-//! The nodes lie in one vector, so nothing recurses to build or drop them. A lookup takes constant time in small
-//! objects by scanning and in large ones by a hash map, so many arguments take linear time.
+//! The nodes lie in one vector, so nothing recurses to build or drop them.
 
-use std::collections::HashMap;
+use indexmap::IndexMap;
 
 use crate::pointer::{Pointer, PointerError, is_index};
-
-/// An object with more keys than this gets a map.
-const SCANNED: usize = 8;
 
 /// The place of a node in the tree.
 pub(crate) type NodeIndex = u32;
 /// The root: always an object.
 pub(crate) const ROOT: NodeIndex = 0;
+
+/// The members of an object, in order of appearance.
+pub(crate) type Object = IndexMap<Box<str>, NodeIndex>;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
@@ -23,52 +22,8 @@ pub(crate) enum Node {
     Leaf(usize),
 }
 
-/// The members of an object, in order of appearance.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Object {
-    members: Vec<(Box<str>, NodeIndex)>,
-    #[expect(
-        clippy::box_collection,
-        reason = "most objects are small and have none"
-    )]
-    by_key: Option<Box<HashMap<Box<str>, NodeIndex>>>,
-}
-
-impl Object {
-    pub(crate) fn get(&self, key: &str) -> Option<NodeIndex> {
-        match &self.by_key {
-            Some(by_key) => by_key.get(key).copied(),
-            None => self
-                .members
-                .iter()
-                .find(|(name, _)| **name == *key)
-                .map(|&(_, node)| node),
-        }
-    }
-
-    pub(crate) fn members(&self) -> impl ExactSizeIterator<Item = (&str, NodeIndex)> {
-        self.members.iter().map(|(key, node)| (&**key, *node))
-    }
-
-    fn push(&mut self, key: &str, node: NodeIndex) {
-        self.members.push((key.into(), node));
-        if let Some(by_key) = &mut self.by_key {
-            by_key.insert(key.into(), node);
-        } else if self.members.len() > SCANNED {
-            self.by_key = Some(Box::new(self.members.iter().cloned().collect()));
-        }
-    }
-}
-
-impl FromIterator<(Box<str>, NodeIndex)> for Object {
-    fn from_iter<M: IntoIterator<Item = (Box<str>, NodeIndex)>>(members: M) -> Self {
-        let mut object = Self::default();
-        for (key, node) in members {
-            object.push(&key, node);
-        }
-        object
-    }
-}
+/// Why a pointer conflicts with what is below its place.
+const HOLDS_OTHERS: &str = "already holds other arguments";
 
 /// Where the values stand.
 #[derive(Clone, Debug)]
@@ -91,12 +46,12 @@ impl Tree {
 
     /// The members of the root.
     pub(crate) fn root(&self) -> impl Iterator<Item = (&str, NodeIndex)> {
-        match self.nodes.first() {
-            Some(Node::Object(object)) => Some(object.members()),
+        let root = match self.nodes.first() {
+            Some(Node::Object(object)) => Some(object),
             _ => None,
-        }
-        .into_iter()
-        .flatten()
+        };
+        let members = root.into_iter().flatten();
+        members.map(|(key, node)| (&**key, *node))
     }
 
     /// Adds a node that stands nowhere yet.
@@ -120,11 +75,12 @@ impl Tree {
             return;
         };
         if let Node::Array(items) = node {
-            let mut object = Object::default();
-            for (number, &item) in items.iter().enumerate() {
-                object.push(&number.to_string(), item);
-            }
-            *node = Node::Object(object);
+            let members = items.iter().enumerate();
+            *node = Node::Object(
+                members
+                    .map(|(index, item)| (index.to_string().into(), *item))
+                    .collect(),
+            );
         }
     }
 
@@ -134,7 +90,7 @@ impl Tree {
             index = match self.node(index)? {
                 Node::Leaf(leaf) => return Some(*leaf),
                 Node::Array(items) => *items.first()?,
-                Node::Object(object) => object.members().next()?.1,
+                Node::Object(object) => *object.first()?.1,
             };
         }
     }
@@ -172,19 +128,22 @@ impl Tree {
             }
             if let Some(Node::Leaf(_)) = self.node(node) {
                 let value = Pointer::beginning(pointer.text, depth + 1);
-                return Err(PointerError::through_value(pointer.text, value));
+                return Err(PointerError::conflict(
+                    pointer.text,
+                    &format!("passes through the value {value}"),
+                ));
             }
         }
         Err(match self.node(node) {
             Some(Node::Leaf(_)) => PointerError::duplicate(pointer.text),
-            _ => PointerError::holds_others(pointer.text),
+            _ => PointerError::conflict(pointer.text, HOLDS_OTHERS),
         })
     }
 
     /// One step down. An index right behind the last item of an array has no child yet; one further on is a gap.
     fn child(&self, node: NodeIndex, segment: &str) -> Result<Option<NodeIndex>, PointerError> {
         match self.node(node) {
-            Some(Node::Object(object)) => Ok(object.get(segment)),
+            Some(Node::Object(object)) => Ok(object.get(segment).copied()),
             Some(Node::Array(items)) if is_index(segment) => match segment.parse::<usize>() {
                 Ok(index) if index <= items.len() => Ok(items.get(index).copied()),
                 _ => Err(PointerError::gap(items.len(), segment)),
@@ -214,11 +173,13 @@ impl Tree {
             };
             // 10,000 arguments of 64 segments are far below 2^32; a caller's own limits may not be.
             let Ok(index) = NodeIndex::try_from(self.nodes.len()) else {
-                return Err(PointerError::holds_others(pointer.text));
+                return Err(PointerError::conflict(pointer.text, HOLDS_OTHERS));
             };
             self.nodes.push(below);
             match self.nodes.get_mut(node as usize) {
-                Some(Node::Object(object)) => object.push(segment, index),
+                Some(Node::Object(object)) => {
+                    object.insert((&**segment).into(), index);
+                }
                 Some(Node::Array(items)) => items.push(index),
                 Some(Node::Leaf(_)) | None => {}
             }

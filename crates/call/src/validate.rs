@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 use crate::spec_error::SpecError;
+#[cfg(feature = "jsonschema")]
+use crate::validate::by_jsonschema::Compiled;
 
-/// Says what is wrong with a value for a schema.
-pub(crate) trait Validate: Send + Sync {
-    /// Everything that is wrong with the arguments, which are an object; nothing if they are right.
-    fn validate(&self, arguments: &Value) -> Vec<Violation>;
-}
+/// Without the feature nothing validates.
+#[cfg(not(feature = "jsonschema"))]
+enum Compiled {}
 
 /// One thing that is wrong with a value for its schema.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,12 +28,10 @@ pub(crate) struct Violation {
     pub(crate) is_missing: bool,
 }
 
-type Compiled = Option<Result<Arc<dyn Validate>, SpecError>>;
-
 /// The validation of a tool, compiled once, when it is first needed, and shared by its copies.
 #[derive(Clone, Default)]
 pub(crate) struct Validator {
-    compiled: Arc<OnceLock<Compiled>>,
+    compiled: Arc<OnceLock<Option<Result<Compiled, SpecError>>>>,
     pub(crate) is_off: bool,
 }
 
@@ -46,9 +44,11 @@ impl Validator {
         }
     }
 
-    fn compiled(&self, schema: &Schema) -> &Compiled {
-        let compile = || (!self.is_off).then(|| compile(schema)).flatten();
-        self.compiled.get_or_init(compile)
+    fn compiled(&self, schema: &Schema) -> Option<&Result<Compiled, SpecError>> {
+        if self.is_off {
+            return None;
+        }
+        self.compiled.get_or_init(|| compile(schema)).as_ref()
     }
 
     /// # Errors
@@ -70,27 +70,27 @@ impl Validator {
         arguments: impl FnOnce() -> Value,
     ) -> Result<Option<Vec<Violation>>, SpecError> {
         match self.compiled(schema) {
-            Some(Ok(validate)) => Ok(Some(validate.validate(&arguments()))),
+            Some(Ok(compiled)) => Ok(Some(compiled.validate(&arguments()))),
             Some(Err(error)) => Err(error.clone()),
             None => Ok(None),
         }
     }
 }
 
-#[cfg_attr(
-    feature = "jsonschema",
-    expect(
-        clippy::unnecessary_wraps,
-        reason = "without the feature it is nothing"
-    )
-)]
-fn compile(schema: &Schema) -> Compiled {
-    #[cfg(feature = "jsonschema")]
-    return Some(crate::validate::by_jsonschema::compile(schema));
-    #[cfg(not(feature = "jsonschema"))]
-    {
-        let _ = schema;
-        None
+#[cfg(feature = "jsonschema")]
+fn compile(schema: &Schema) -> Option<Result<Compiled, SpecError>> {
+    Some(Compiled::new(schema))
+}
+
+#[cfg(not(feature = "jsonschema"))]
+fn compile(_schema: &Schema) -> Option<Result<Compiled, SpecError>> {
+    None
+}
+
+#[cfg(not(feature = "jsonschema"))]
+impl Compiled {
+    fn validate(&self, _arguments: &Value) -> Vec<Violation> {
+        match *self {}
     }
 }
 

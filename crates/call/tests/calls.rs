@@ -236,7 +236,7 @@ fn openai_form() {
     let emoji = document("🛠️[a b]\nc🛠️[/end]");
     let calls = openai_calls(&emoji, check(), Stop::Natural, None);
     assert_eq!(
-        calls.tool_calls[0].function.arguments,
+        calls.tool_calls[0]["function"]["arguments"],
         r#"{"raw_args":"b","body":"c"}"#
     );
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// `expected` is JSON; a number in it must come out in the same notation.
 fn check(text: &str, expected: &str) {
-    assert_eq!(Value::from(coerce(text)).to_string(), expected, "{text:?}");
+    assert_eq!(coerce(text).to_string(), expected, "{text:?}");
 }
 
 #[test]

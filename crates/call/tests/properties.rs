@@ -226,9 +226,7 @@ fn objects() -> impl Strategy<Value = Map<String, Value>> {
 fn mend(value: Value) -> Value {
     match value {
         Value::Null => Value::from("null"),
-        Value::String(text) if !Value::from(coerce(&text)).is_string() => {
-            Value::from(format!("{text}x"))
-        }
+        Value::String(text) if !coerce(&text).is_string() => Value::from(format!("{text}x")),
         Value::Array(items) if items.is_empty() => Value::from("list"),
         Value::Object(members) if members.is_empty() => Value::from("object"),
         Value::Array(items) => items.into_iter().map(mend).collect(),

@@ -115,28 +115,22 @@ pub fn chunks<'t>(text: &'t str, sizes: &[usize]) -> Vec<&'t str> {
     found
 }
 
-/// The passage of these texts; foreign texts come in chunks of so many characters, if sizes are given.
+/// The passage of these texts.
 ///
 /// # Panics
 /// When a dialect cannot work.
-pub fn build(dialects: &[Dialect], texts: &[Text], sizes: Option<&[usize]>) -> Passage {
+pub fn build(dialects: &[Dialect], texts: &[Text]) -> Passage {
     let mut builder = PassageBuilder::new(dialects).expect("dialects that work");
     for Text { origin, text } in texts {
-        match (origin, sizes) {
-            (Origin::Own, _) => {
+        match origin {
+            Origin::Own => {
                 builder.own(OwnText::vouch(text.as_str()));
             }
-            (Origin::Model, _) => {
+            Origin::Model => {
                 builder.model(&ModelText::new(text.as_str()));
             }
-            (Origin::Foreign, None) => {
+            Origin::Foreign => {
                 builder.foreign(&Foreign::new(text.as_str()));
-            }
-            (Origin::Foreign, Some(sizes)) => {
-                let mut writer = builder.foreign_writer();
-                for chunk in chunks(text, sizes) {
-                    writer.chunk(&Foreign::new(chunk));
-                }
             }
         }
     }

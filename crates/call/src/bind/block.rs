@@ -24,19 +24,14 @@ pub(crate) fn bind_block(
     let root = reader.root();
     let root = walk.reader.narrow(&root, written, ROOT);
     let mut undeclared = Undeclared::new(tool);
-    let members: Vec<(String, NodeIndex)> = written
-        .tree()
-        .root()
-        .map(|(key, node)| (key.to_owned(), node))
-        .collect();
-    for (key, node) in members {
-        if tool.get(&key).is_none() && !root.declares(&key) {
+    for (key, node) in written.tree().root() {
+        if tool.get(key).is_none() && !root.declares(key) {
             let (pointer, span) = first_pointer(written, node);
             walk.problems.push(undeclared.problem(pointer, span));
             continue;
         }
-        let place = reader.member(&root, &key);
-        walk.node(node, &place, &escape(&key), &root);
+        let place = reader.member(&root, key);
+        walk.node(node, &place, &escape(key), &root);
     }
     walk.arguments
 }
@@ -95,11 +90,7 @@ impl<'s> Walk<'_, 's> {
                 }
             }
             Some(Node::Object(object)) => {
-                let members: Vec<(String, NodeIndex)> = object
-                    .members()
-                    .map(|(key, member)| (key.to_owned(), member))
-                    .collect();
-                for (key, member) in members {
+                for (key, member) in object.clone() {
                     let below = self.reader.member(&place, &key);
                     let pointer = format!("{pointer}/{}", escape(&key));
                     self.node(member, &below, &pointer, &place);
@@ -127,7 +118,7 @@ impl<'s> Walk<'_, 's> {
     fn too_many(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str) {
         let (count, keyword, what) = match self.arguments.tree().node(node) {
             Some(Node::Array(items)) => (items.len(), "maxItems", "items"),
-            Some(Node::Object(object)) => (object.members().len(), "maxProperties", "members"),
+            Some(Node::Object(object)) => (object.len(), "maxProperties", "members"),
             Some(Node::Leaf(_)) | None => return,
         };
         let stated = place.alternatives.iter().map(|one| one.least(keyword));

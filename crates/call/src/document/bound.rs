@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use plaincall_syntax::Syntax;
-use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
-use crate::document::{Document, Pair, Segment};
+use crate::document::{Document, Segment, SegmentLine};
 use crate::finding::Finding;
 use crate::tool::set::ToolSet;
 
@@ -118,15 +118,13 @@ impl<'d> BoundCall<'d> {
 impl Serialize for BoundDocument<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut calls = self.calls.iter();
-        let segments: Vec<BoundSegment<'_>> = self
+        let segments: Vec<SegmentLine<'_>> = self
             .document
             .segments
             .iter()
             .map(|segment| match segment {
-                Segment::Call(_) => calls.next().map_or(BoundSegment::Other(segment), |call| {
-                    BoundSegment::Call(call)
-                }),
-                Segment::Text { .. } | Segment::Reasoning { .. } => BoundSegment::Other(segment),
+                Segment::Call(_) => SegmentLine(segment, calls.next()),
+                Segment::Text { .. } | Segment::Reasoning { .. } => SegmentLine(segment, None),
             })
             .collect();
         let findings: Vec<&Finding> = self.all_findings().collect();
@@ -138,58 +136,19 @@ impl Serialize for BoundDocument<'_> {
     }
 }
 
-enum BoundSegment<'b> {
-    Call(&'b BoundCall<'b>),
-    Other(&'b Segment),
-}
-
-impl Serialize for BoundSegment<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bound = match self {
-            Self::Other(segment) => return segment.serialize(serializer),
-            Self::Call(bound) => bound,
-        };
-        let mut fields = serializer.serialize_map(None)?;
-        fields.serialize_entry("type", "call")?;
-        fields.serialize_entry("span", &Pair(bound.call.span))?;
-        fields.serialize_entry("termination", bound.call.termination.name())?;
-        fields.serialize_entry("call", bound)?;
-        fields.end()
-    }
-}
-
 /// The keys of the call alone, with what the definition makes of its arguments.
 impl Serialize for BoundCall<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { call, arguments } = self;
-        let mut fields = serializer.serialize_map(None)?;
-        match call.syntax {
-            Syntax::Block => {
-                fields.serialize_entry("gadgetName", &call.name)?;
-                fields.serialize_entry("invocationId", &call.id)?;
-                fields.serialize_entry("dependencies", &call.dependencies)?;
-                if let Ok(arguments) = arguments {
-                    fields.serialize_entry("parameters", arguments)?;
-                }
-                fields.serialize_entry("parametersRaw", call.raw())?;
-                if let Some(first) = arguments.as_ref().err().and_then(|all| all.first()) {
-                    fields.serialize_entry("parseError", &first.message)?;
-                }
-            }
+        let arguments = self.arguments.as_ref();
+        let problems = arguments.err().map(Vec::as_slice).unwrap_or_default();
+        let error = match self.call.syntax {
+            Syntax::Block => problems.first().map(|first| first.message.clone()),
             Syntax::Emoji => {
-                fields.serialize_entry("tool_name", &call.name)?;
-                fields.serialize_entry("raw_args", call.raw_args().unwrap_or_default())?;
-                fields.serialize_entry("body", call.body().unwrap_or_default())?;
-                match arguments {
-                    Ok(arguments) => fields.serialize_entry("arguments", arguments)?,
-                    Err(problems) => {
-                        let messages: Vec<&str> =
-                            problems.iter().map(|one| one.message.as_str()).collect();
-                        fields.serialize_entry("argumentsError", &messages.join("; "))?;
-                    }
-                }
+                let messages: Vec<&str> = problems.iter().map(|one| &*one.message).collect();
+                Some(messages.join("; ")).filter(|_| !problems.is_empty())
             }
-        }
-        fields.end()
+        };
+        let fields = self.call.fields(arguments.ok(), error.as_deref());
+        serializer.collect_map(fields)
     }
 }

@@ -4,7 +4,7 @@ use plaincall_syntax::ceil_char_boundary;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use plaincall_syntax::{Dialect, DialectError, EscapeState, Escaper, MARKER_LIMIT, Span};
+use plaincall_syntax::{Dialect, DialectError, Escaper, MARKER_LIMIT, Span};
 
 use crate::foreign::{Foreign, ModelText, OwnText};
 
@@ -127,17 +127,19 @@ impl PassageBuilder {
 
     /// Adds foreign text, escaped.
     pub fn foreign(&mut self, text: &Foreign<'_>) -> &mut Self {
-        self.foreign_writer().chunk(text);
-        self
-    }
-
-    /// Adds a foreign text that comes in chunks. However it is cut, what is written is the same.
-    pub fn foreign_writer(&mut self) -> ForeignWriter<'_> {
-        ForeignWriter {
-            builder: self,
-            state: EscapeState::default(),
-            start: None,
+        let text = text.raw();
+        if text.is_empty() {
+            return self;
         }
+        self.join(Origin::Foreign, text);
+        let begin = self.passage.text.len();
+        self.passage
+            .text
+            .push_str(&self.markers.escaper.escape(text));
+        let span = Span::new(begin, self.passage.text.len());
+        let origin = Origin::Foreign;
+        self.passage.parts.push(Part { origin, span });
+        self
     }
 
     /// What a passage of this foreign text alone says. A text without a marker is not copied.
@@ -220,56 +222,5 @@ impl PassageBuilder {
         } else if self.markers.escaper.may_join(before, text) {
             before.push('\\');
         }
-    }
-}
-
-/// Writes one foreign text in chunks into a passage. The text ends when the writer is dropped.
-///
-/// ```
-/// use plaincall_call::{Foreign, PassageBuilder};
-/// use plaincall_syntax::Dialect;
-///
-/// let mut passage = PassageBuilder::new(&[Dialect::block()])?;
-/// let mut writer = passage.foreign_writer();
-/// for chunk in ["!!!GADGET_", "START", ":A"] {
-///     writer.chunk(&Foreign::new(chunk));
-/// }
-/// drop(writer);
-/// assert_eq!(passage.finish().text(), r"!!!GADGET_START\:A");
-/// # Ok::<(), plaincall_syntax::DialectError>(())
-/// ```
-#[derive(Debug)]
-pub struct ForeignWriter<'b> {
-    builder: &'b mut PassageBuilder,
-    state: EscapeState,
-    /// Where the text begins; `None` before its first character.
-    start: Option<usize>,
-}
-
-impl ForeignWriter<'_> {
-    /// Adds the next chunk, escaped.
-    pub fn chunk(&mut self, text: &Foreign<'_>) -> &mut Self {
-        let text = text.raw();
-        if text.is_empty() {
-            return self;
-        }
-        let builder = &mut *self.builder;
-        let start = if let Some(start) = self.start {
-            builder.passage.parts.pop();
-            start
-        } else {
-            builder.join(Origin::Foreign, text);
-            builder.passage.text.len()
-        };
-        self.start = Some(start);
-        let written = &mut builder.passage.text;
-        let escaper = &builder.markers.escaper;
-        escaper.escape_chunk(&mut self.state, text, written);
-        let span = Span::new(start, written.len());
-        builder.passage.parts.push(Part {
-            origin: Origin::Foreign,
-            span,
-        });
-        self
     }
 }

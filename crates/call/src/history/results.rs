@@ -6,7 +6,7 @@ use std::slice;
 use plaincall_syntax::{Dialect, DialectError, Escaper};
 
 use crate::foreign::Foreign;
-use crate::foreign::passage::{ForeignWriter, Passage, PassageBuilder};
+use crate::foreign::passage::{Passage, PassageBuilder};
 use crate::history::in_json::json_string;
 
 /// How a call ended.
@@ -180,12 +180,12 @@ pub fn results(results: &[ToldResult<'_>], dialect: &Dialect) -> Result<Passage,
     let mut passage = PassageBuilder::new(slice::from_ref(dialect))?;
     let mut teller = Teller {
         fence: fence_character(dialect)?,
-        writer: passage.foreign_writer(),
+        text: String::new(),
     };
     for (place, result) in results.iter().enumerate() {
         teller.tell(result, place + 1, results.len());
     }
-    drop(teller);
+    passage.foreign(&Foreign::new(teller.text));
     Ok(passage.finish())
 }
 
@@ -210,14 +210,14 @@ pub(crate) fn fence_around(text: &str, character: char) -> String {
     character.to_string().repeat((longest + 1).max(3))
 }
 
-struct Teller<'b> {
+struct Teller {
     fence: char,
-    writer: ForeignWriter<'b>,
+    text: String,
 }
 
-impl Teller<'_> {
+impl Teller {
     fn say(&mut self, text: &str) -> &mut Self {
-        self.writer.chunk(&Foreign::new(text));
+        self.text.push_str(text);
         self
     }
 
@@ -238,7 +238,7 @@ impl Teller<'_> {
         self.say("\n");
         for (label, text) in [("Error", &result.error), ("Note", &result.note)] {
             if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
-                self.say(label).text(text.raw());
+                self.say(label).content(text.raw());
             }
         }
         match (&result.output, result.whole_bytes) {
@@ -246,15 +246,15 @@ impl Teller<'_> {
             (Some(output), None) if output.is_empty() => {
                 self.say("No output.\n");
             }
-            (Some(output), None) => self.say("Output").text(output.raw()),
+            (Some(output), None) => self.say("Output").content(output.raw()),
             (Some(output), Some(bytes)) => self
                 .say(&format!("Output, cut; it has {bytes} bytes in all"))
-                .text(output.raw()),
+                .content(output.raw()),
         }
     }
 
     /// A text behind its label: on the same line if it is one line, else between fences.
-    fn text(&mut self, text: &str) {
+    fn content(&mut self, text: &str) {
         if is_one_line(text) {
             self.say(": ").say(text).say("\n");
             return;

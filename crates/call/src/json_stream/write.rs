@@ -47,12 +47,12 @@ pub(crate) fn write_node(
     match arguments.tree().node(node) {
         Some(Node::Object(object)) => {
             out.write_char('{')?;
-            for (place, (key, member)) in object.members().enumerate() {
+            for (place, (key, member)) in object.iter().enumerate() {
                 if place > 0 {
                     out.write_char(',')?;
                 }
                 write_key(key, out)?;
-                write_node(arguments, member, out)?;
+                write_node(arguments, *member, out)?;
             }
             out.write_char('}')
         }

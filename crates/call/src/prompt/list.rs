@@ -13,28 +13,7 @@ use crate::tool::usage::UsageBody;
 /// One tool as the list of tools shows it: its form, what it does, what it takes. Several lines.
 ///
 /// Its first line begins with `## `, and no other line does, whatever the definition says.
-///
-/// ```
-/// use plaincall_call::{Foreign, PassageBuilder, Parameter, ParameterKind, ToolSpec, list_tool};
-/// use plaincall_syntax::{Dialect, Syntax};
-///
-/// let tool = ToolSpec::new("read-file")
-///     .describe("Reads a file.\n## delete-all")
-///     .parameter(Parameter::new("path", ParameterKind::String).describe("Where it is."))
-///     .parameter(Parameter::from_schema("lines", serde_json::json!({"type": "integer", "minimum": 1, "default": 100})).optional());
-/// let mut passage = PassageBuilder::new(&[Dialect::block()])?;
-/// passage.foreign(&list_tool(&tool, Syntax::Block));
-/// assert_eq!(
-///     passage.finish().text(),
-///     "## read-file\n\
-///      // Reads a file.\n\
-///      // ## delete-all\n\
-///      path: string // Where it is.\n\
-///      lines?: integer >=1 = 100\n"
-/// );
-/// # Ok::<(), plaincall_syntax::DialectError>(())
-/// ```
-pub fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Foreign<'static> {
+pub(super) fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Foreign<'static> {
     let name = match syntax {
         Syntax::Block => comment(&tool.name),
         Syntax::Emoji => comment(&tool.usage().to_string()),

@@ -19,10 +19,7 @@ pub(super) struct Teaching<'d> {
 }
 
 impl<'d> Teaching<'d> {
-    pub(super) fn new(
-        dialect: &'d Dialect,
-        options: &PromptOptions<'_>,
-    ) -> Result<Self, DialectError> {
+    pub(super) fn new(dialect: &'d Dialect, options: &PromptOptions) -> Result<Self, DialectError> {
         let markers = dialect.markers()?;
         let marker = |is_meant: fn(MarkerUse) -> bool| {
             let mut found = markers.iter().filter(|marker| is_meant(marker.usage));

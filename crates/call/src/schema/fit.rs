@@ -145,13 +145,11 @@ impl<'s> SchemaReader<'s> {
                 // forms inside each other would else be tried one with another.
                 let is_leaf = |node| matches!(arguments.tree().node(node), Some(Node::Leaf(_)));
                 let may_hold_all = |leaves: bool| {
-                    let mut members = object.members().filter(|(_, one)| is_leaf(*one) == leaves);
-                    members.all(|(key, member)| may_hold_below(alternative.member(key), member))
+                    let mut members = object.iter().filter(|(_, one)| is_leaf(**one) == leaves);
+                    members.all(|(key, member)| may_hold_below(alternative.member(key), *member))
                 };
                 kinds.has(Kinds::OBJECT)
-                    && alternative
-                        .required()
-                        .all(|name| object.get(name).is_some())
+                    && alternative.required().all(|name| object.contains_key(name))
                     && may_hold_all(true)
                     && may_hold_all(false)
             }
@@ -181,7 +179,7 @@ impl<'s> SchemaReader<'s> {
         };
         let mut listed = alternative
             .properties()
-            .filter_map(|(name, schema)| Some((self.place([schema]), object.get(name)?)))
+            .filter_map(|(name, schema)| Some((self.place([schema]), *object.get(name)?)))
             .filter(|(place, _)| place.is_listed())
             .peekable();
         listed.peek().is_some()

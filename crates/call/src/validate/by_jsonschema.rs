@@ -1,44 +1,41 @@
 //! Validation by the crate `jsonschema`, in our words.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
-use std::sync::Arc;
 
-use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::argument_error::quoted;
 use crate::pointer::escape;
 use crate::schema::Schema;
 use crate::spec_error::SpecError;
-use crate::validate::{Validate, Violation};
+use crate::validate::Violation;
 
 /// Forms of a union that are looked into for what is wrong with the one that was meant.
 const DEEPEST: usize = 8;
 
-/// Compiles a schema. Nothing outside it is ever fetched.
-///
-/// # Errors
-/// Says what is no JSON Schema, with its place.
-pub(crate) fn compile(schema: &Schema) -> Result<Arc<dyn Validate>, SpecError> {
-    let mut document = with_null(schema.document(), 0);
-    if document.get("$schema").is_none() {
-        new_tuples(&mut document, 0);
-    }
-    match jsonschema::options().offline().build(&document) {
-        Ok(validator) => Ok(Arc::new(Compiled(validator))),
-        Err(error) => {
+/// A schema that validates.
+pub(crate) struct Compiled(Validator);
+
+impl Compiled {
+    /// Compiles a schema. Nothing outside it is ever fetched.
+    ///
+    /// # Errors
+    /// Says what is no JSON Schema, with its place.
+    pub(crate) fn new(schema: &Schema) -> Result<Self, SpecError> {
+        let mut document = schema.document().clone();
+        let has_old_tuples = document.get("$schema").is_none();
+        in_new_words(&mut document, has_old_tuples, 0);
+        let validator = jsonschema::options().offline().build(&document);
+        validator.map(Self).map_err(|error| {
             let at = error.instance_path().as_str().to_owned();
-            Err(SpecError::new(at, format!("it is no JSON Schema: {error}")))
-        }
+            SpecError::new(at, format!("it is no JSON Schema: {error}"))
+        })
     }
-}
 
-struct Compiled(Validator);
-
-impl Validate for Compiled {
-    fn validate(&self, arguments: &Value) -> Vec<Violation> {
+    /// Everything that is wrong with the arguments, which are an object; nothing if they are right.
+    pub(crate) fn validate(&self, arguments: &Value) -> Vec<Violation> {
         let mut found = Found::default();
         for error in self.0.iter_errors(arguments) {
             add(&error, &mut found, 0);
@@ -76,17 +73,16 @@ fn add(error: &ValidationError<'_>, found: &mut Found, depth: usize) {
         }
     };
     match error.kind() {
-        ValidationErrorKind::Required { property } => {
+        Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
             push(below(name), "is missing".to_owned(), true);
         }
-        ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             for name in unexpected {
                 push(below(name), "it may not stand there".to_owned(), false);
             }
         }
-        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             match meant(context, pointer) {
                 Some(errors) if depth < DEEPEST => {
                     for error in errors {
@@ -123,10 +119,8 @@ fn meant<'e>(
             let path = error.instance_path().as_str();
             let is_whole = path.strip_prefix('/').unwrap_or(path) == pointer;
             match error.kind() {
-                ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. } => {
-                    is_near(error)
-                }
-                ValidationErrorKind::Type { .. } => is_whole,
+                Kind::Constant { .. } | Kind::Enum { .. } => is_near(error),
+                Kind::Type { .. } => is_whole,
                 _ => false,
             }
         })
@@ -137,7 +131,7 @@ fn meant<'e>(
 }
 
 /// What is wrong with one value.
-fn sentence(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
+fn sentence(kind: &Kind, error: &ValidationError<'_>) -> String {
     let value = error.instance();
     let found = match &**value {
         Value::String(text) => quoted(text),
@@ -145,63 +139,45 @@ fn sentence(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
         Value::Object(_) => "an object".to_owned(),
         other => quoted(&other.to_string()),
     };
-    let count = |what: &str| {
+    let counted = |bound: &str, limit: &u64, what: &str| {
         let count = match &**value {
             Value::Array(items) => items.len(),
             Value::Object(members) => members.len(),
             Value::String(text) => text.chars().count(),
             _ => 0,
         };
-        format!("{count} {what}")
+        format!("expected at {bound} {limit} {what}, found {count} {what}")
     };
-    let (expected, found) = match kind {
-        ValidationErrorKind::Type { kind } => (types(kind), found),
-        ValidationErrorKind::Constant { expected_value } => (shown(expected_value), found),
-        ValidationErrorKind::Enum { options } => (one_of(options), found),
-        ValidationErrorKind::Minimum { limit } => (format!("at least {limit}"), found),
-        ValidationErrorKind::Maximum { limit } => (format!("at most {limit}"), found),
-        ValidationErrorKind::ExclusiveMinimum { limit } => (format!("more than {limit}"), found),
-        ValidationErrorKind::ExclusiveMaximum { limit } => (format!("less than {limit}"), found),
-        ValidationErrorKind::MultipleOf { multiple_of } => {
-            (format!("a multiple of {multiple_of}"), found)
+    let expected = match kind {
+        Kind::Type { kind } => types(kind),
+        Kind::Constant { expected_value } => shown(expected_value),
+        Kind::Enum { options } => one_of(options),
+        Kind::Minimum { limit } => format!("at least {limit}"),
+        Kind::Maximum { limit } => format!("at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Kind::Pattern { pattern } => format!("a text that matches {}", quoted(pattern)),
+        Kind::Format { format } => format!("a text of the form {format}"),
+        Kind::MinLength { limit } => return counted("least", limit, "characters"),
+        Kind::MaxLength { limit } => return counted("most", limit, "characters"),
+        Kind::MinItems { limit } => return counted("least", limit, "items"),
+        Kind::MaxItems { limit } => return counted("most", limit, "items"),
+        Kind::AdditionalItems { limit } => {
+            return counted("most", &u64::try_from(*limit).unwrap_or(u64::MAX), "items");
         }
-        ValidationErrorKind::MinLength { limit } => {
-            (format!("at least {limit} characters"), count("characters"))
-        }
-        ValidationErrorKind::MaxLength { limit } => {
-            (format!("at most {limit} characters"), count("characters"))
-        }
-        ValidationErrorKind::MinItems { limit } => {
-            (format!("at least {limit} items"), count("items"))
-        }
-        ValidationErrorKind::MaxItems { limit } => {
-            (format!("at most {limit} items"), count("items"))
-        }
-        ValidationErrorKind::AdditionalItems { limit } => {
-            (format!("at most {limit} items"), count("items"))
-        }
-        ValidationErrorKind::MinProperties { limit } => {
-            (format!("at least {limit} members"), count("members"))
-        }
-        ValidationErrorKind::MaxProperties { limit } => {
-            (format!("at most {limit} members"), count("members"))
-        }
-        ValidationErrorKind::Pattern { pattern } => {
-            (format!("a text that matches {}", quoted(pattern)), found)
-        }
-        ValidationErrorKind::Format { format } => (format!("a text of the form {format}"), found),
-        ValidationErrorKind::UniqueItems => {
+        Kind::MinProperties { limit } => return counted("least", limit, "members"),
+        Kind::MaxProperties { limit } => return counted("most", limit, "members"),
+        Kind::UniqueItems => {
             return "two items of the list are the same, and none may be".to_owned();
         }
-        ValidationErrorKind::OneOfMultipleValid { .. } => {
+        Kind::OneOfMultipleValid { .. } => {
             return format!("more than one of the forms that are allowed fits {found}");
         }
-        ValidationErrorKind::FalseSchema => return "it may not stand there".to_owned(),
-        ValidationErrorKind::Contains => {
-            return "the list lacks an item that it must have".to_owned();
-        }
-        ValidationErrorKind::Not { .. } => return format!("{found} is just what is not allowed"),
-        ValidationErrorKind::PropertyNames { error } => {
+        Kind::FalseSchema => return "it may not stand there".to_owned(),
+        Kind::Contains => return "the list lacks an item that it must have".to_owned(),
+        Kind::Not { .. } => return format!("{found} is just what is not allowed"),
+        Kind::PropertyNames { error } => {
             return format!(
                 "the key {} is wrong: {}",
                 quoted(&error.instance().to_string()),
@@ -241,90 +217,69 @@ fn shown(value: &Value) -> String {
 
 fn one_of(options: &Value) -> String {
     let all = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut words = String::from(if all.len() > 1 { "one of " } else { "" });
-    for (index, option) in all.iter().enumerate() {
-        let separator = match index {
-            0 => "",
-            _ if index + 1 == all.len() => " and ",
-            _ => ", ",
-        };
-        let _ = write!(words, "{separator}{}", shown(option));
+    let words: Vec<String> = all.iter().map(shown).collect();
+    match words.split_last() {
+        Some((last, others)) if !others.is_empty() => {
+            format!("one of {} and {last}", others.join(", "))
+        }
+        only => only.map_or_else(String::new, |(only, _)| only.clone()),
     }
-    words
 }
 
-/// `nullable` of `OpenAPI` in the words of JSON Schema. Recurses as deep as schemas may stand in each other.
-fn with_null(schema: &Value, depth: usize) -> Value {
-    let mut keywords = match schema {
-        Value::Object(keywords) if depth < 256 => keywords.clone(),
+/// `nullable` of `OpenAPI`, and tuples of the drafts before `prefixItems`, in today's words. Recurses as deep as schemas
+/// may stand in each other.
+fn in_new_words(schema: &mut Value, has_old_tuples: bool, depth: usize) {
+    let keywords = match schema {
+        Value::Object(keywords) if depth < 256 => keywords,
         Value::Array(list) if depth < 256 => {
-            return list.iter().map(|one| with_null(one, depth + 1)).collect();
+            for one in list {
+                in_new_words(one, has_old_tuples, depth + 1);
+            }
+            return;
         }
-        other => return other.clone(),
+        _ => return,
     };
-    for (name, value) in &mut keywords {
+    for (name, value) in keywords.iter_mut() {
         if !matches!(name.as_str(), "enum" | "const" | "default" | "examples") {
-            *value = with_null(value, depth + 1);
+            in_new_words(value, has_old_tuples, depth + 1);
         }
     }
-    if keywords.get("nullable") != Some(&Value::Bool(true)) {
-        return Value::Object(keywords);
+    let is_tuple = keywords.get("items").is_some_and(Value::is_array);
+    if has_old_tuples && is_tuple && !keywords.contains_key("prefixItems") {
+        for (old, new) in [("items", "prefixItems"), ("additionalItems", "items")] {
+            if let Some(value) = keywords.remove(old) {
+                keywords.insert(new.to_owned(), value);
+            }
+        }
     }
-    let null = || serde_json::json!({"type": "null"});
+    if keywords.get("nullable") == Some(&Value::Bool(true)) {
+        allow_null(keywords);
+    }
+}
+
+fn allow_null(keywords: &mut Map<String, Value>) {
     match keywords.get_mut("type") {
         Some(Value::Array(names)) => names.push("null".into()),
-        Some(name) => *name = serde_json::json!([name, "null"]),
+        Some(name) => *name = json!([name, "null"]),
         None => {}
     }
-    if let Some(Value::Array(values)) = keywords.get_mut("enum") {
-        if !values.contains(&Value::Null) {
-            values.push(Value::Null);
-        }
-    }
-    for name in ["anyOf", "oneOf"] {
+    let null = json!({"type": "null"});
+    for (name, null) in [("enum", &Value::Null), ("anyOf", &null), ("oneOf", &null)] {
         if let Some(Value::Array(members)) = keywords.get_mut(name) {
-            members.push(null());
+            if !members.contains(null) {
+                members.push(null.clone());
+            }
         }
     }
     for name in ["$ref", "allOf", "const"] {
         if let Some(value) = keywords.remove(name) {
-            let one = Value::Object([(name.to_owned(), value)].into_iter().collect());
-            let either = serde_json::json!({"anyOf": [one, {"type": "null"}]});
+            let either = json!({"anyOf": [{name: value}, null]});
             match keywords.get_mut("allOf") {
                 Some(Value::Array(all)) => all.push(either),
                 _ => {
-                    keywords.insert("allOf".to_owned(), Value::Array(vec![either]));
+                    keywords.insert("allOf".to_owned(), json!([either]));
                 }
             }
         }
-    }
-    Value::Object(keywords)
-}
-
-/// Tuples of the drafts before `prefixItems` in today's words: reading understands both, also in one schema.
-fn new_tuples(schema: &mut Value, depth: usize) {
-    match schema {
-        Value::Object(keywords) if depth < 256 => {
-            let is_old = keywords.get("items").is_some_and(Value::is_array);
-            if is_old && !keywords.contains_key("prefixItems") {
-                if let Some(first) = keywords.remove("items") {
-                    keywords.insert("prefixItems".to_owned(), first);
-                }
-                if let Some(rest) = keywords.remove("additionalItems") {
-                    keywords.insert("items".to_owned(), rest);
-                }
-            }
-            for (name, value) in keywords {
-                if !matches!(name.as_str(), "enum" | "const" | "default" | "examples") {
-                    new_tuples(value, depth + 1);
-                }
-            }
-        }
-        Value::Array(list) if depth < 256 => {
-            for one in list {
-                new_tuples(one, depth + 1);
-            }
-        }
-        _ => {}
     }
 }

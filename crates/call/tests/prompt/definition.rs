@@ -1,6 +1,6 @@
 //! The examples of `spec/prompt.md`: a tool as JSON, and how it is listed.
 
-use plaincall_call::{PassageBuilder, ToolSpec, list_tool, read_tool_definitions};
+use plaincall_call::{PromptOptions, PromptPart, ToolSpec, prompt, read_tool_definitions};
 use plaincall_syntax::Dialect;
 use serde_json::Value;
 
@@ -44,13 +44,10 @@ fn the_definition_holds() {
         };
         let (kind, expected) = fences.next().expect("a listing");
         assert_eq!(*kind, "text", "{definition}");
-        let mut passage =
-            PassageBuilder::new(std::slice::from_ref(&dialect)).expect("a dialect that works");
-        passage.foreign(&list_tool(
-            &tool(definition),
-            dialect.syntax().expect("a syntax"),
-        ));
-        assert_eq!(passage.finish().text().trim_end(), expected, "{definition}");
+        let made = prompt([&tool(definition)], &dialect, &PromptOptions::new());
+        let made = made.expect("a dialect that works");
+        let listed = made.part(PromptPart::Tools).expect("a list").trim_end();
+        assert_eq!(listed, expected, "{definition}");
         count += 1;
     }
     assert!(count >= 11, "{count} examples");

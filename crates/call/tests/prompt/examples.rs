@@ -36,7 +36,7 @@ fn dialects() -> Vec<Dialect> {
         .collect()
 }
 
-fn variants() -> Vec<PromptOptions<'static>> {
+fn variants() -> Vec<PromptOptions> {
     vec![
         PromptOptions::new(),
         PromptOptions::new().without_dependencies(),

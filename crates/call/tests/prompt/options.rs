@@ -1,6 +1,6 @@
 //! What can be changed about a prompt, and what always holds.
 
-use plaincall_call::{Foreign, Origin, OwnText, PromptOptions, PromptPart, prompt};
+use plaincall_call::{Origin, PromptOptions, PromptPart, prompt};
 use plaincall_syntax::{Dialect, DialectError};
 
 use crate::prompt::{tool_sets, tools_of};
@@ -24,7 +24,6 @@ fn the_fixed_part_is_short() {
                     fixed <= limit,
                     "{name}: {fixed} characters, at most {limit}"
                 );
-                assert_eq!(fixed, made.fixed_size());
                 println!(
                     "{:?} {name}: {fixed} of {limit} characters",
                     dialect.syntax()
@@ -68,46 +67,8 @@ fn parts_tile_the_text() {
 }
 
 #[test]
-fn every_part_can_be_replaced_and_left_out() {
-    for dialect in [Dialect::block().escaped(), Dialect::emoji().escaped()] {
-        let tools = tools_of("files");
-        let make = |options: &PromptOptions<'_>| {
-            prompt(&tools, &dialect, options).expect("a dialect that works")
-        };
-        let whole = make(&PromptOptions::new());
-        for part in PromptPart::ALL {
-            let replaced =
-                make(&PromptOptions::new().replace(part, OwnText::vouch("In other words.")));
-            assert_eq!(replaced.part(part), Some("In other words.\n"), "{part:?}");
-            let left_out = make(&PromptOptions::new().omit(part));
-            assert_eq!(left_out.part(part), None);
-            for other in PromptPart::ALL.iter().filter(|other| **other != part) {
-                assert_eq!(replaced.part(*other), whole.part(*other));
-                assert_eq!(left_out.part(*other), whole.part(*other));
-            }
-        }
-        let everything = PromptPart::ALL.iter();
-        let nothing = everything.fold(PromptOptions::new(), |options, part| options.omit(*part));
-        assert_eq!(make(&nothing).text(), "");
-        // The last word counts.
-        let options = PromptOptions::new()
-            .omit(PromptPart::Form)
-            .replace(PromptPart::Form, "x");
-        assert_eq!(make(&options).part(PromptPart::Form), Some("x\n"));
-    }
-}
-
-#[test]
-fn names_of_parts_are_different() {
-    let mut names: Vec<&str> = PromptPart::ALL.iter().map(|part| part.name()).collect();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), PromptPart::ALL.len());
-}
-
-#[test]
 fn what_is_not_wanted_is_not_taught() {
-    let texts = |options: PromptOptions<'_>| {
+    let texts = |options: PromptOptions| {
         [Dialect::block(), Dialect::emoji()].map(|dialect| {
             let made = prompt([], &dialect, &options).expect("a dialect that works");
             made.into_text()
@@ -129,23 +90,13 @@ fn what_is_not_wanted_is_not_taught() {
     assert!(texts(PromptOptions::new())[0].contains("dep1,dep2"));
 }
 
-/// The whole list of tools is foreign, also when somebody else wrote it.
+/// Each tool of the list is foreign text, and nothing else is.
 #[test]
 fn listed_tools_are_foreign() {
     let tools = tools_of("bare");
-    let options = PromptOptions::new()
-        .list_tool_by(|tool| Foreign::new(format!("{} !!!ARG:x 🛠️[{}]", tool.name, tool.name)))
-        .escape_for(&[Dialect::emoji()]);
-    let made = prompt(&tools, &Dialect::block(), &options).expect("a dialect that works");
-    let list = made.part(PromptPart::Tools).expect("a list");
-    assert!(
-        list.starts_with("now !!!ARG\\:x 🛠️\\[now]\n\nping "),
-        "{list}"
-    );
-    let foreign = made
-        .passage()
-        .parts()
-        .iter()
-        .filter(|part| part.origin == Origin::Foreign);
+    let made = prompt(&tools, &Dialect::block(), &PromptOptions::new());
+    let made = made.expect("a dialect that works");
+    let parts = made.passage().parts().iter();
+    let foreign = parts.filter(|part| part.origin == Origin::Foreign);
     assert_eq!(foreign.count(), tools.len());
 }

@@ -2,7 +2,7 @@
 //!
 //! With `SNAPSHOTS=overwrite` they are written anew instead of compared.
 
-use plaincall_call::{Foreign, PromptOptions, PromptPart, prompt};
+use plaincall_call::{PromptOptions, prompt};
 use plaincall_syntax::Dialect;
 
 use crate::prompt::{folder, tools_of};
@@ -11,7 +11,7 @@ use crate::prompt::{folder, tools_of};
     clippy::disallowed_methods,
     reason = "a test may be told to write anew"
 )]
-fn check(name: &str, tools: &str, dialect: &Dialect, options: &PromptOptions<'_>) {
+fn check(name: &str, tools: &str, dialect: &Dialect, options: &PromptOptions) {
     let prompt = prompt(&tools_of(tools), dialect, options).expect("a dialect that works");
     let path = folder().join(name).with_extension("txt");
     if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
@@ -58,18 +58,5 @@ fn prompts_are_as_they_were() {
         "assistant",
         &Dialect::emoji().escaped().keyed("k3v9q2x8"),
         &all,
-    );
-    check(
-        "emoji-own-words",
-        "bare",
-        &Dialect::emoji().escaped(),
-        &PromptOptions::new()
-            .one_call()
-            .omit(PromptPart::Example)
-            .replace(
-                PromptPart::Introduction,
-                "# Tools\n\nWrite a call like this:",
-            )
-            .list_tool_by(|tool| Foreign::new(format!("- {}", tool.usage())).on_one_line()),
     );
 }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plaincall_call::{
-    BoundCall, BoundDocument, Collected, Collector, Document, Limits, OpenAiCall, ReplyCheck, Stop,
-    ToolSet, openai_calls,
+    BoundCall, BoundDocument, Collected, Collector, Document, Limits, ReplyCheck, Stop, ToolSet,
+    openai_calls,
 };
 use plaincall_syntax::{Dialect, Event};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::commands::parse::jsonl::{Answer, read_line};
 use crate::options::number::size;
@@ -280,7 +280,7 @@ impl Parse {
     }
 
     /// The `tool_calls`; what is left out is named, behind `place`.
-    fn openai(&self, document: &Document, stop: Stop, place: &str) -> (Vec<OpenAiCall>, Status) {
+    fn openai(&self, document: &Document, stop: Stop, place: &str) -> (Vec<Value>, Status) {
         let tools = self.tools.as_ref();
         let calls = openai_calls(document, self.check.clone(), stop, tools);
         let mut status = Status::Good;

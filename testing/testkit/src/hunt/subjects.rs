@@ -103,9 +103,8 @@ fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
     let builder = PassageBuilder::new(std::slice::from_ref(dialect)).expect(WORKS);
     let passage = move |input: &Input| {
         let mut builder = builder.clone();
-        let mut writer = builder.foreign_writer();
         for chunk in cut(&input.text, size) {
-            writer.chunk(&Foreign::new(chunk));
+            builder.foreign(&Foreign::new(chunk));
         }
     };
     vec![
@@ -138,6 +137,7 @@ fn of_whole_texts(dialect: &Dialect) -> Vec<Subject> {
         }),
         subject("a passage of many texts", move |input| {
             let mut builder = builder.clone();
+            builder.foreign(&Foreign::new(&*input.text));
             for text in cut(&input.text, 1) {
                 builder.foreign(&Foreign::new(text)).own(":");
             }

@@ -151,9 +151,8 @@ impl Attack {
                     builder.model(&ModelText::new(text));
                 }
                 Writer::Foreign => {
-                    let mut foreign = builder.foreign_writer();
                     for chunk in self.chunks(&text) {
-                        foreign.chunk(&Foreign::new(chunk));
+                        builder.foreign(&Foreign::new(chunk));
                     }
                 }
             }

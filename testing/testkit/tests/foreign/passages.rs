@@ -57,8 +57,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_counts_in_a_foreign_part((dialects, texts) in forms(), sizes in prop::collection::vec(1_usize..6, 1..4)) {
-        let passage = build(&dialects, &texts, None);
+    fn nothing_counts_in_a_foreign_part((dialects, texts) in forms()) {
+        let passage = build(&dialects, &texts);
         for dialect in &dialects {
             prop_assert_eq!(breach(&passage, dialect), None);
         }
@@ -75,7 +75,6 @@ proptest! {
                 prop_assert_eq!(written, text.text.as_str());
             }
         }
-        prop_assert_eq!(build(&dialects, &texts, Some(&sizes)), passage);
     }
 
     #[test]
@@ -162,13 +161,11 @@ fn nothing_counts_with_markers_of_all_sorts() {
                 Text { origin, text }
             })
             .collect();
-        let passage = build(&dialects, &texts, None);
+        let passage = build(&dialects, &texts);
         for dialect in &dialects {
             assert_eq!(breach(&passage, dialect), None, "{dialect:?} {texts:?}");
             headers += headers_in(passage.text(), dialect).len();
         }
-        let sizes = [1 + random.below(4), 1 + random.below(9)];
-        assert_eq!(build(&dialects, &texts, Some(&sizes)), passage);
     }
     assert!(
         headers > 1000,
