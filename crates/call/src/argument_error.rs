@@ -216,7 +216,6 @@ fn length(text: &str) -> Option<usize> {
     counted.split(' ').next()?.parse().ok()
 }
 
-/// What the whole numbers of a type reach from and to.
 fn range(name: &str) -> Option<(i128, i128)> {
     let (is_signed, bits) = match name.split_at_checked(1)? {
         ("i", bits) => (true, bits),

@@ -45,7 +45,6 @@ pub struct Arguments {
     pub(crate) refused: Vec<(Span, Box<str>)>,
 }
 
-/// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
     pub(crate) pointer: Box<str>,
@@ -68,7 +67,6 @@ impl Leaf {
     }
 }
 
-/// The text of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Text {
     /// A stretch of the call's source.
@@ -179,7 +177,6 @@ impl Arguments {
         }
     }
 
-    /// Whether anything stands under a key of the root.
     pub(crate) fn has_member(&self, key: &str) -> bool {
         self.tree.find(&Pointer::member(key, key)).is_some()
     }
@@ -250,7 +247,6 @@ impl Arguments {
         self.unplaced.len()
     }
 
-    /// The pointers, as written, of the values that could not be placed.
     pub(crate) fn unplaced_pointers(&self) -> impl Iterator<Item = &str> {
         self.unplaced.iter().map(|(_, leaf)| &*leaf.pointer)
     }
@@ -273,7 +269,6 @@ impl Arguments {
         self.unplaced_at(span).or_else(refused)
     }
 
-    /// All values, in the order in which they were written.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &Leaf> {
         let mut unplaced = self.unplaced.iter().peekable();
         (0..=self.leaves.len()).flat_map(move |at| {

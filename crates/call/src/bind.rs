@@ -93,18 +93,6 @@ pub(crate) fn bind_written(tool: &ToolSpec, call: &ToolCall, problems: &mut Prob
 /// Holds arguments that stand in no text against the definition of a tool, such as those of a call that somebody has
 /// changed. It checks what [`bind`] checks of a call in the block syntax, in the same way.
 ///
-/// ```
-/// use plaincall_call::{Arguments, Parameter, ParameterKind, ToolSpec, bind_arguments};
-///
-/// let tool = ToolSpec::new("wait").parameter(Parameter::new("seconds", ParameterKind::Integer));
-/// let arguments = bind_arguments(&tool, &Arguments::from_pairs([("seconds", "010")])?).expect("they fit");
-/// assert_eq!(arguments.to_value(), serde_json::json!({"seconds": 10}));
-///
-/// let problems = bind_arguments(&tool, &Arguments::from_pairs([("seconds", "ten")])?).unwrap_err();
-/// assert_eq!(problems[0].message, "`seconds`: expected a whole number, found `ten`");
-/// # Ok::<(), plaincall_call::ArgumentError>(())
-/// ```
-///
 /// # Errors
 /// All problems at once, missing arguments last. Their spans are those that the arguments have, and empty if they have
 /// none.
@@ -115,7 +103,6 @@ pub fn bind_arguments(tool: &ToolSpec, arguments: &Arguments) -> Result<Argument
     problems.into_result(arguments)
 }
 
-/// What has been found so far.
 #[derive(Default)]
 pub(crate) struct Problems {
     found: Vec<Finding>,
@@ -149,12 +136,10 @@ impl Problems {
         self.too_many.push(problem);
     }
 
-    /// Whether nothing is wrong.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty() && self.inside.is_empty() && self.too_many.is_empty()
     }
 
-    /// The first that is sure.
     pub(crate) fn first(&self) -> Option<&Finding> {
         self.found.first()
     }
@@ -165,7 +150,6 @@ impl Problems {
         self.is_hopeless = true;
     }
 
-    /// The last checks.
     fn complete(
         &mut self,
         tool: &ToolSpec,
@@ -185,7 +169,6 @@ impl Problems {
         }
     }
 
-    /// The arguments, if nothing is wrong with them.
     fn into_result(self, arguments: Arguments) -> Result<Arguments, Vec<Finding>> {
         if self.found.is_empty() {
             Ok(arguments)
@@ -297,7 +280,6 @@ pub(crate) fn before_blank<'p>(code: &str, pointer: &'p str) -> &'p str {
         .unwrap_or_default()
 }
 
-/// What a tool needs, in the form of the syntax in use.
 fn needs(tool: &ToolSpec, syntax: Syntax) -> String {
     match syntax {
         Syntax::Block => format!("{} cannot be called without it", tool.name),
@@ -337,7 +319,6 @@ impl<'s> Undeclared<'s> {
     }
 }
 
-/// `it takes a, b and c`.
 pub(crate) fn takes(tool: &ToolSpec) -> String {
     let names: Vec<_> = tool.parameters().iter().map(Parameter::pointer).collect();
     if names.is_empty() {

@@ -53,7 +53,6 @@ pub struct ToolCall {
     pub(crate) text: CallText,
 }
 
-/// The text of a call and its parts, in bytes of that text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallText {
     pub(crate) source: Arc<String>,
@@ -67,7 +66,6 @@ pub(crate) struct CallText {
     pub(crate) body: Option<Body>,
 }
 
-/// The body of an emoji call.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub(crate) text: Text,

@@ -80,7 +80,6 @@ pub struct Started {
     pub span: Span,
 }
 
-/// The call that is being written.
 #[derive(Clone, Debug)]
 struct Open {
     started: Started,
@@ -101,7 +100,6 @@ struct Open {
     loose: usize,
 }
 
-/// The value that is being written.
 #[derive(Clone, Debug)]
 struct OpenValue {
     /// As shown; `None` for a body.

@@ -5,7 +5,6 @@ use serde_json::{Number, Value};
 /// More significant digits than any number that is kept: 64-bit floats need 17, 128-bit integers 39.
 const MOST_DIGITS: usize = 40;
 
-/// How a number may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notation {
     /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?`: what counts as a number without a schema.
@@ -21,7 +20,6 @@ pub(crate) struct Decimal {
     /// Without zeros at either end; empty for zero.
     digits: String,
     exponent: i64,
-    /// Whether it is written with a point.
     pub(crate) has_point: bool,
 }
 
@@ -80,7 +78,6 @@ impl Decimal {
         self.digits.is_empty()
     }
 
-    /// The number's absolute value, if it is a whole number of at most 128 bits.
     pub(crate) fn magnitude(&self) -> Option<u128> {
         if self.is_zero() {
             return Some(0);
@@ -94,7 +91,6 @@ impl Decimal {
         text.parse().ok()
     }
 
-    /// Whether the number has no digits after the point.
     pub(crate) fn is_whole(&self) -> bool {
         self.exponent >= 0 || self.is_zero()
     }

@@ -280,7 +280,6 @@ impl Serialize for ToolCall {
     }
 }
 
-/// The value of a key in the wire form of a call.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum Field<'c> {

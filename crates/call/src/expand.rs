@@ -12,7 +12,6 @@ use crate::tree::{Node, NodeIndex};
 #[derive(Debug, Default)]
 pub(crate) struct Expanded {
     pub(crate) arguments: Arguments,
-    /// The node of the whole.
     pub(crate) node: NodeIndex,
     /// The pointers to empty lists and objects, which hold no value that would tell them.
     pub(crate) empty: Vec<(NodeIndex, String)>,

@@ -83,18 +83,6 @@ pub fn flatten(
 /// As [`flatten`] for a call of the tool, with all that is wrong with the arguments in one message, as binding says it of
 /// a call that was written: unknown and missing arguments too.
 ///
-/// ```
-/// use plaincall_call::{Parameter, ParameterKind, ToolSpec, flatten_call};
-/// use serde_json::json;
-///
-/// let tool = ToolSpec::new("greet").parameter(Parameter::new("name", ParameterKind::String));
-/// let error = flatten_call(json!({"nmae": "Ada"}).as_object().expect("an object"), &tool).unwrap_err();
-/// assert_eq!(
-///     error,
-///     "`nmae` is no parameter of greet (did you mean `name`?): it takes `name`; `name` is missing: greet cannot be called without it"
-/// );
-/// ```
-///
 /// # Errors
 /// What [`flatten`] refuses, and what is wrong with the rest.
 pub fn flatten_call(
@@ -211,7 +199,6 @@ impl<'s> Writer<'_, 's> {
         Ok(())
     }
 
-    /// Adds a value as one text.
     fn text(
         &mut self,
         pointer: &str,

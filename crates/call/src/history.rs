@@ -80,7 +80,6 @@ impl<'t> PastCall<'t> {
 }
 
 impl PastArguments<'_> {
-    /// The object that they are, if they are one.
     fn object(&self) -> Option<Cow<'_, Map<String, Value>>> {
         match self {
             Self::Object(object) => Some(Cow::Borrowed(object)),

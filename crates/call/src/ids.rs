@@ -8,27 +8,13 @@ use plaincall_syntax::Syntax;
 ///
 /// One value serves a whole conversation: numbers go on over its turns, and a number that a model wrote in an id of
 /// its own is never given.
-///
-/// ```
-/// use plaincall_call::{Ids, Syntax};
-///
-/// let mut ids = Ids::default();
-/// assert_eq!(ids.assign(Syntax::Block, None).id, "gadget_1");
-/// assert!(!ids.assign(Syntax::Block, Some("gadget_2")).is_duplicate);
-/// assert_eq!(ids.assign(Syntax::Block, None).id, "gadget_3");
-/// assert!(ids.assign(Syntax::Block, Some("gadget_1")).is_duplicate);
-/// ids.begin_turn();
-/// assert!(!ids.assign(Syntax::Block, Some("gadget_1")).is_duplicate);
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Ids {
     block: Numbers,
     emoji: Numbers,
-    /// The ids of the present turn.
     turn: HashSet<Box<str>>,
 }
 
-/// The numbers of one kind of automatic id.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     given: u64,
@@ -98,7 +84,6 @@ impl Numbers {
     }
 }
 
-/// What an automatic id begins with.
 const fn prefix(syntax: Syntax) -> &'static str {
     match syntax {
         Syntax::Block => "gadget_",
@@ -106,7 +91,6 @@ const fn prefix(syntax: Syntax) -> &'static str {
     }
 }
 
-/// The number in an id that has the form of an automatic one.
 fn number_of(id: &str, syntax: Syntax) -> Option<u64> {
     let digits = id.strip_prefix(prefix(syntax))?;
     if digits.starts_with('0') || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

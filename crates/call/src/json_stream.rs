@@ -73,26 +73,19 @@ pub struct JsonStream<T> {
     limits: Limits,
     stage: Stage,
     written: Written,
-    /// Every place that a pointer has named.
     tree: Tree,
-    /// How many arguments have begun.
     begun: usize,
-    /// How many members of the root have been written.
     members: usize,
     /// The lists and objects below the root that are open in the text, from the outside in.
     open: Vec<Open>,
     value: OpenValue,
-    /// The parameter that takes the body of an emoji call.
     body: Option<EmojiBody>,
-    /// The pointer of the value, for messages.
     pointer: String,
-    /// The bytes of the value so far.
     value_len: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The call has not begun.
     Before,
     /// The text can go on.
     Writing,
@@ -100,11 +93,9 @@ enum Stage {
     Held,
     /// Nothing more is written.
     Wrong(String),
-    /// The call has ended.
     Ended,
 }
 
-/// A list or object that is open in the text.
 #[derive(Clone, Debug)]
 struct Open {
     key: Box<str>,

@@ -24,7 +24,6 @@ pub fn parse(text: &str) -> Result<Value, String> {
     parse_placed(text).map_err(|fault| fault.to_string())
 }
 
-/// The same with the place of what is wrong.
 pub(crate) fn parse_placed(text: &str) -> Result<Value, Fault> {
     let Unique(value) = serde_json::from_str(text).map_err(|error| Fault::of(&error))?;
     match numbers(text).find(|number| !is_kept(number)) {

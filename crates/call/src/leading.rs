@@ -23,7 +23,6 @@ enum Place {
 }
 
 impl LeadingReasoning {
-    /// One that looks for reasoning if the dialect does not.
     pub(crate) fn of(dialect: &Dialect) -> Self {
         let place = match dialect.reasoning_markers() {
             None => Place::Before,

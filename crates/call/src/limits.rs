@@ -8,13 +8,6 @@ pub(crate) const DEEPEST: usize = 256;
 /// How large a call may be (`spec/block.md` 7.8).
 ///
 /// What is over a limit is an error finding of its call, never a silent loss.
-///
-/// ```
-/// use plaincall_call::Limits;
-///
-/// assert_eq!(Limits::default().value_bytes, None);
-/// assert_eq!(Limits::for_running().value_bytes, Some(16 << 20));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Segments of a pointer. Values over 256 count as 256.

@@ -68,10 +68,8 @@ pub struct Bound {
     pub held: Option<SuspectMarker>,
 }
 
-/// What is looked for in the values of a call.
 #[derive(Debug)]
 struct OwnMarkers {
-    /// The end markers of the block and of the emoji syntax.
     ends: [String; 2],
     block: Option<NearMisses>,
     emoji: Option<EmojiMarkers>,
@@ -80,7 +78,6 @@ struct OwnMarkers {
 #[derive(Debug)]
 struct EmojiMarkers {
     near: NearMisses,
-    /// A parser that has read nothing.
     blank: Parser,
 }
 

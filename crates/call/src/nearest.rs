@@ -53,13 +53,6 @@ pub fn nearest_name<'n>(
 }
 
 /// The end of a message about a name that does not exist: the name that was probably meant, or nothing if none is near.
-///
-/// ```
-/// use plaincall_call::did_you_mean;
-///
-/// assert_eq!(did_you_mean("raed", ["read", "write"]), "; did you mean `read`?");
-/// assert_eq!(did_you_mean("shell", ["read", "write"]), "");
-/// ```
 pub fn did_you_mean<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     match nearest_name(written, names) {
         Some(name) => format!("; did you mean `{}`?", shortened(name, LONGEST_SHOWN)),
@@ -68,15 +61,6 @@ pub fn did_you_mean<'n>(written: &str, names: impl IntoIterator<Item = &'n str>)
 }
 
 /// What a model hears that has called a tool which is not there: the tools there are, and the nearest as a suggestion.
-///
-/// ```
-/// use plaincall_call::unknown_tool;
-///
-/// assert_eq!(
-///     unknown_tool("raed", ["read", "write"]),
-///     "there is no tool `raed`; the tools are `read`, `write`; did you mean `read`?"
-/// );
-/// ```
 pub fn unknown_tool<'n>(written: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let mut sentence = format!("there is no tool `{}`; ", shortened(written, LONGEST_SHOWN));

@@ -38,23 +38,6 @@ pub struct LeftOut {
 /// Left out is what `check` rejects or holds, and with `tools` what names none of them or does not fit its
 /// definition. Without `tools` the arguments of a block call are what coercion makes of them, and those of an emoji call
 /// are its `raw_args` and `body`.
-///
-/// ```
-/// use plaincall_call::{Document, ReplyCheck, Stop, Unclosed, openai_calls};
-/// use plaincall_syntax::Dialect;
-///
-/// let text = "!!!GADGET_START:Add\n!!!ARG:a\n5\n!!!GADGET_END\n!!!GADGET_START:Add\n!!!ARG:a\n1\n!!!ARG:a\n2\n!!!GADGET_END";
-/// let dialect = Dialect::block();
-/// let document = Document::parse(text, &dialect)?;
-/// let check = ReplyCheck::new(&dialect, Unclosed::Reject)?;
-/// let calls = openai_calls(&document, check, Stop::Natural, None);
-/// assert_eq!(
-///     serde_json::to_string(&calls.tool_calls)?,
-///     r#"[{"id":"gadget_1","type":"function","function":{"name":"Add","arguments":"{\"a\":5}"}}]"#
-/// );
-/// assert_eq!(calls.left_out[0].reasons, ["Duplicate pointer: a"]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn openai_calls(
     document: &Document,
     check: ReplyCheck,

@@ -13,11 +13,9 @@ use crate::pointer::{Pointer, PointerError, is_bad_index, is_index, segments, sh
 use crate::schema::{Place, SchemaReader};
 use crate::tool::ToolSpec;
 
-/// A value that has no place.
 #[derive(Clone, Debug)]
 pub(crate) struct Misplaced {
     pub(crate) pointer: Box<str>,
-    /// Where its pointer stands.
     pub(crate) span: Span,
     pub(crate) error: PointerError,
 }

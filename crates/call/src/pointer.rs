@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use plaincall_syntax::{Section, is_blank};
 
-/// A pointer that is well formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer<'t> {
     /// As written, trimmed, without a leading `/`.
@@ -109,7 +108,6 @@ impl<'t> Pointer<'t> {
         Ok(Self::of(text, segments))
     }
 
-    /// Whether the segment at a depth counts items.
     pub(crate) fn counts(&self, depth: usize) -> bool {
         let is_key = self.keys.get(depth).is_some_and(|is_key| *is_key);
         !is_key
@@ -125,7 +123,6 @@ impl<'t> Pointer<'t> {
         Self::of(text, text.split('/').map(unescape).collect())
     }
 
-    /// The pointer to a member of the root.
     pub(crate) fn member(name: &'t str, text: &'t str) -> Self {
         Self::of(text, vec![Cow::Borrowed(name)])
     }
@@ -184,7 +181,6 @@ pub(crate) fn unescape(segment: &str) -> Cow<'_, str> {
     }
 }
 
-/// The other direction of [`unescape`].
 pub(crate) fn escape(key: &str) -> Cow<'_, str> {
     if key.contains(['~', '/']) {
         Cow::Owned(key.replace('~', "~0").replace('/', "~1"))

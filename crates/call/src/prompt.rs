@@ -75,7 +75,6 @@ pub fn prompt<'t>(
     })
 }
 
-/// Writes the list of tools.
 fn list(passage: &mut PassageBuilder, tools: &[&ToolSpec], syntax: Syntax) {
     for (index, tool) in tools.iter().enumerate() {
         if index > 0 {

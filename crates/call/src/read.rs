@@ -40,7 +40,6 @@ impl Arguments {
     }
 }
 
-/// A place in the arguments that is being read.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     arguments: &'a Arguments,
@@ -51,7 +50,6 @@ pub(crate) struct Reader<'a> {
     empty: &'a [(NodeIndex, String)],
 }
 
-/// What stands at a place.
 enum Place<'a> {
     Object(Vec<(&'a str, NodeIndex)>),
     List(&'a [NodeIndex]),
@@ -556,7 +554,6 @@ impl<'de> Deserializer<'de> for Key<'_> {
     }
 }
 
-/// A member of an enumeration: a name alone, or a name with its content.
 struct Variant<'a> {
     name: &'a str,
     content: Option<Reader<'a>>,
@@ -572,7 +569,6 @@ impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
     }
 }
 
-/// What stands under the name of a member of an enumeration.
 struct Content<'a>(Option<Reader<'a>>);
 
 impl<'a> Content<'a> {

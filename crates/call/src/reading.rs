@@ -12,15 +12,10 @@ use crate::json_text;
 pub(crate) enum Reading {
     /// Nothing: it is read from the text.
     Coerced,
-    /// It is a string.
     String,
-    /// It is a number.
     Number,
-    /// It is a whole number.
     Integer,
-    /// It is a boolean.
     Boolean,
-    /// It is null.
     Null,
     /// Its text is JSON.
     Json,
@@ -65,7 +60,6 @@ pub(crate) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Whether a text is the word `null`.
 pub(crate) fn is_null(text: &str) -> bool {
     text.trim_matches(is_blank) == "null"
 }

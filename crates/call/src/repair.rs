@@ -74,7 +74,6 @@ pub fn repair<'c>(
     Ok(message.finish())
 }
 
-/// Describes one call that was rejected.
 fn describe(
     message: &mut Message,
     call: &ToolCall,
@@ -190,19 +189,6 @@ fn looks_odd(call: &ToolCall, error: &CallError) -> bool {
 /// A short message for the model about a reply without a call that holds something like one: what looks like a marker,
 /// and how a call would look (`spec/repair.md` 4). `None` if the reply has a call, or nothing like a marker.
 ///
-/// ```
-/// use plaincall_call::{ModelText, Parameter, ParameterKind, ToolSpec, repair_reply};
-/// use plaincall_syntax::Dialect;
-///
-/// let read = ToolSpec::new("read").parameter(Parameter::new("path", ParameterKind::String));
-/// let reply = ModelText::new("!!!gadget_start:read\n!!!arg:path\na.txt\n!!!gadget_end\n");
-/// let message = repair_reply(&reply, &[&read][..], &Dialect::block())?.expect("near misses");
-/// assert!(message.text().contains("- line 1: unknown marker `!!!gadget_start:`; did you mean `!!!GADGET_START:`?\n"));
-/// assert!(message.text().contains("!!!GADGET_START:read\n!!!ARG:path\na.txt\n!!!GADGET_END\n"));
-/// assert!(repair_reply(&ModelText::new("Hello."), &[&read][..], &Dialect::block())?.is_none());
-/// # Ok::<(), plaincall_syntax::DialectError>(())
-/// ```
-///
 /// # Errors
 /// Refuses a dialect that cannot work.
 pub fn repair_reply(
@@ -254,7 +240,6 @@ pub fn repair_reply(
     Ok(Some(message.finish()))
 }
 
-/// The syntax of a dialect, else that of the reply.
 fn syntax_of(dialect: &Dialect, reply: &Document) -> Syntax {
     let syntax = dialect.syntax().or(reply.syntax);
     syntax.unwrap_or(Syntax::Block)
@@ -282,7 +267,6 @@ fn with_markers_meant(
     Ok(call.filter(is_whole).cloned())
 }
 
-/// A text with the markers that were meant in the place of what looks like them.
 fn with_markers(text: &str, near: &[NearMiss]) -> String {
     let mut written = String::with_capacity(text.len());
     let mut copied = 0;

@@ -276,7 +276,6 @@ impl<T: ToolLookup> fmt::Debug for ReplyItems<'_, '_, T> {
     }
 }
 
-/// All but the parser.
 #[derive(Clone)]
 struct State<T> {
     tools: T,
@@ -287,9 +286,7 @@ struct State<T> {
     /// `None` if invented results stay in the text.
     invented: Option<InventedResults>,
     has_events: bool,
-    /// The call that is being written.
     call: usize,
-    /// The argument that is being written.
     pointer: Option<Arc<str>>,
     /// The first call that a stray close marker makes doubtful (`spec/common.md` 5.2).
     doubtful_from: usize,

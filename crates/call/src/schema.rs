@@ -70,7 +70,6 @@ impl Schema {
         &self.document
     }
 
-    /// The document, to change it.
     pub(crate) fn document_mut(&mut self) -> &mut Value {
         Arc::make_mut(&mut self.document)
     }
@@ -80,15 +79,6 @@ impl Schema {
     }
 
     /// What may stand at the place of a pointer, in words such as `a whole number of at least 1`; `None` if that is open.
-    ///
-    /// ```
-    /// use plaincall_call::Schema;
-    /// use serde_json::json;
-    ///
-    /// let schema = Schema::new(json!({"properties": {"ids": {"items": {"type": "integer"}}, "any": {}}}));
-    /// assert_eq!(schema.expected("ids/0").as_deref(), Some("a whole number"));
-    /// assert_eq!(schema.expected("any"), None);
-    /// ```
     pub fn expected(&self, pointer: &str) -> Option<String> {
         let reader = self.reader();
         let segments = pointer.split('/').map(unescape);

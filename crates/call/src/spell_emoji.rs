@@ -20,22 +20,6 @@ pub struct EmojiText {
 
 /// Writes bound arguments in the form of their tool's emoji calls (`spec/emoji.md`, binding to named parameters).
 ///
-/// ```
-/// use plaincall_call::{Document, Parameter, ParameterKind, ToolSpec, bind, spell_emoji};
-/// use plaincall_syntax::Dialect;
-///
-/// let tool = ToolSpec::new("create-file")
-///     .parameter(Parameter::new("path", ParameterKind::String))
-///     .parameter(Parameter::new("content", ParameterKind::String))
-///     .body("content");
-/// let text = "!!!GADGET_START:create-file\n!!!ARG:path\na.txt\n!!!ARG:content\nhello\n!!!GADGET_END";
-/// let document = Document::parse(text, &Dialect::block())?;
-/// let call = document.calls().next().expect("a call");
-/// let emoji = spell_emoji(&tool, &bind(&tool, call).expect("it fits")).expect("it can be written");
-/// assert_eq!((emoji.raw_args.as_str(), emoji.body.as_str()), ("a.txt", "hello"));
-/// # Ok::<(), plaincall_syntax::DialectError>(())
-/// ```
-///
 /// # Errors
 /// Names what the form has no room for: a parameter that is not in it, parts of a list on the line, a word with a
 /// blank, an argument behind one that is left out, text that the line would not give back.
@@ -53,7 +37,6 @@ pub fn spell_emoji(tool: &ToolSpec, arguments: &Arguments) -> Result<EmojiText, 
     })
 }
 
-/// The arguments on the line, one behind another.
 fn line(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentError> {
     let mut line = String::new();
     let mut is_over = false;

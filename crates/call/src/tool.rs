@@ -114,13 +114,6 @@ impl ParameterKind {
 
     /// The kind of this name, as definitions write it: `string`, `number`, `integer`, `boolean`, `array`, `object` or
     /// `any`. All but `any` are types of JSON Schema.
-    ///
-    /// ```
-    /// use plaincall_call::ParameterKind;
-    ///
-    /// assert_eq!(ParameterKind::from_name("integer"), Some(ParameterKind::Integer));
-    /// assert_eq!(ParameterKind::from_name("Integer"), None);
-    /// ```
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -232,7 +225,6 @@ impl ToolSpec {
         &self.schema
     }
 
-    /// Takes over a schema whose parameters these are.
     pub(crate) fn with_schema(mut self, schema: Schema, parameters: Vec<Parameter>) -> Self {
         self.has_one_form = schema.has_one_form();
         self.schema = schema;
@@ -298,15 +290,6 @@ impl Parameter {
     /// A required parameter of which a JSON Schema says what it takes.
     ///
     /// References in it are read from the root of the tool's whole schema.
-    ///
-    /// ```
-    /// use plaincall_call::{Parameter, ParameterKind};
-    /// use serde_json::json;
-    ///
-    /// let unit = Parameter::from_schema("unit", json!({"enum": ["mm", "inch"], "description": "Of all lengths."}));
-    /// assert_eq!(unit.kind, ParameterKind::String);
-    /// assert_eq!(unit.description, "Of all lengths.");
-    /// ```
     pub fn from_schema(name: impl Into<String>, schema: impl Into<Value>) -> Self {
         let schema = schema.into();
         let reader = SchemaReader::new(&schema);
@@ -367,7 +350,6 @@ impl Parameter {
     }
 }
 
-/// Adds a parameter to a schema.
 fn declare(document: &mut Value, parameter: &Parameter) {
     let mut schema = match &parameter.schema {
         Some(shape) => shape.schema.clone(),

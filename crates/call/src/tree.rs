@@ -6,7 +6,6 @@ use indexmap::IndexMap;
 
 use crate::pointer::{Pointer, PointerError, is_index};
 
-/// The place of a node in the tree.
 pub(crate) type NodeIndex = u32;
 /// The root: always an object.
 pub(crate) const ROOT: NodeIndex = 0;
@@ -22,10 +21,8 @@ pub(crate) enum Node {
     Leaf(usize),
 }
 
-/// Why a pointer conflicts with what is below its place.
 const HOLDS_OTHERS: &str = "already holds other arguments";
 
-/// Where the values stand.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
@@ -44,7 +41,6 @@ impl Tree {
         self.nodes.get(index as usize)
     }
 
-    /// The members of the root.
     pub(crate) fn root(&self) -> impl Iterator<Item = (&str, NodeIndex)> {
         let root = match self.nodes.first() {
             Some(Node::Object(object)) => Some(object),
@@ -54,7 +50,6 @@ impl Tree {
         members.map(|(key, node)| (&**key, *node))
     }
 
-    /// Adds a node that stands nowhere yet.
     pub(crate) fn push(&mut self, node: Node) -> NodeIndex {
         // There are fewer nodes than bytes of text, and texts of 4 GiB do not come as one value.
         let index = NodeIndex::try_from(self.nodes.len()).unwrap_or(NodeIndex::MAX);
@@ -62,7 +57,6 @@ impl Tree {
         index
     }
 
-    /// The node that the segments lead to.
     pub(crate) fn find(&self, pointer: &Pointer<'_>) -> Option<NodeIndex> {
         pointer.segments.iter().try_fold(ROOT, |node, segment| {
             self.child(node, segment).ok().flatten()

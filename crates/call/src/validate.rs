@@ -13,7 +13,6 @@ use crate::spec_error::SpecError;
 #[cfg(feature = "jsonschema")]
 use crate::validate::by_jsonschema::Compiled;
 
-/// Without the feature nothing validates.
 #[cfg(not(feature = "jsonschema"))]
 enum Compiled {}
 
@@ -36,7 +35,6 @@ pub(crate) struct Validator {
 }
 
 impl Validator {
-    /// What was compiled is compiled anew.
     pub(crate) fn for_another_schema(&self) -> Self {
         Self {
             compiled: Arc::default(),

@@ -1,6 +1,6 @@
 //! Names that were probably meant.
 
-use plaincall_call::nearest_name;
+use plaincall_call::{did_you_mean, nearest_name, unknown_tool};
 
 #[test]
 fn what_is_near() {
@@ -27,4 +27,15 @@ fn what_is_near() {
     ] {
         assert_eq!(nearest_name(written, names), expected, "{written}");
     }
+}
+
+#[test]
+fn what_was_meant_is_said_in_a_sentence() {
+    let names = ["read", "write"];
+    assert_eq!(did_you_mean("raed", names), "; did you mean `read`?");
+    assert_eq!(did_you_mean("shell", names), "");
+    assert_eq!(
+        unknown_tool("raed", names),
+        "there is no tool `raed`; the tools are `read`, `write`; did you mean `read`?"
+    );
 }

@@ -75,7 +75,6 @@ pub(crate) fn bind_emoji(tool: &ToolSpec, call: &ToolCall, problems: &mut Proble
     arguments
 }
 
-/// The line or the body of a call and where it stands.
 #[derive(Clone, Copy)]
 struct Line<'c> {
     text: &'c str,
@@ -91,7 +90,6 @@ impl<'c> Line<'c> {
             .map(move |word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
     }
 
-    /// What stands from `at` on, trimmed.
     fn rest(&self, at: usize) -> &'c str {
         self.text
             .get(at..)

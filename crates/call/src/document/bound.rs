@@ -13,23 +13,9 @@ use crate::tool::set::ToolSet;
 
 /// A document of which every call is held against the definition of its tool: what `plaincall parse --schema` prints
 /// (`spec/common.md` 11.1).
-///
-/// ```
-/// use plaincall_call::{Document, Parameter, ParameterKind, ToolSet, ToolSpec};
-/// use plaincall_syntax::Dialect;
-///
-/// let zip = ToolSpec::new("find").parameter(Parameter::new("zip", ParameterKind::String));
-/// let tools = ToolSet::new([zip])?;
-/// let document = Document::parse("!!!GADGET_START:find\n!!!ARG:zip\n02134\n!!!GADGET_END", &Dialect::block())?;
-/// let bound = document.bind(&tools);
-/// assert!(bound.all_findings().next().is_none());
-/// assert!(serde_json::to_string(&bound)?.contains(r#""parameters":{"zip":"02134"}"#));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 pub struct BoundDocument<'d> {
     document: &'d Document,
-    /// One for each call, in order.
     calls: Vec<BoundCall<'d>>,
     /// What was found in the text and still holds, in order.
     findings: Vec<&'d Finding>,

@@ -11,7 +11,6 @@ const END: char = '\u{3}';
 /// Stands in front of a near miss of a start marker.
 const NEAR_START: char = '\u{4}';
 
-/// The markers to look for.
 #[derive(Clone, Debug)]
 pub(crate) struct Patterns {
     /// Normalized, longest first.
@@ -130,7 +129,6 @@ impl Folded {
         folded
     }
 
-    /// Puts a mark in front of each of these places.
     fn mark(&mut self, places: &[usize]) {
         let mut marked = String::with_capacity(self.text.len() + places.len());
         let mut from = 0;
@@ -148,7 +146,6 @@ impl Folded {
         self.text = marked;
     }
 
-    /// Where the first thing stands that looks like the start of a call.
     fn first_start(&self) -> Option<usize> {
         self.text.find([START, NEAR_START])
     }
@@ -162,14 +159,12 @@ impl Folded {
             .map(|(_, begin)| *begin)
     }
 
-    /// What counts of it.
     pub(crate) fn into_text(self) -> Option<String> {
         let first = self.first_start()?;
         self.text.get(first..).map(str::to_owned)
     }
 }
 
-/// A line without its blanks, and before which of its characters they stood.
 #[derive(Default)]
 struct Line {
     text: String,
@@ -225,7 +220,6 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// A call that is looked for in normalized texts.
 pub(crate) struct Sought {
     name: Vec<u8>,
     /// The lines of each value.
@@ -302,7 +296,6 @@ impl Sought {
         false
     }
 
-    /// Whether the name stands somewhere in the text.
     pub(crate) fn stands_anywhere_in(&self, text: &str) -> bool {
         Region::new(text).find(&self.name, 0).is_some()
     }
@@ -490,7 +483,6 @@ fn unescaped(chars: &mut (impl Iterator<Item = char> + Clone)) -> Option<char> {
     Some(c)
 }
 
-/// Four hexadecimal digits.
 fn code_unit(chars: &mut impl Iterator<Item = char>) -> Option<u32> {
     (0..4).try_fold(0, |unit, _| Some(unit << 4 | chars.next()?.to_digit(16)?))
 }

@@ -143,15 +143,6 @@ impl PassageBuilder {
     }
 
     /// What a passage of this foreign text alone says. A text without a marker is not copied.
-    ///
-    /// ```
-    /// use plaincall_call::{Foreign, PassageBuilder};
-    /// use plaincall_syntax::Dialect;
-    ///
-    /// let passage = PassageBuilder::new(&[Dialect::block()])?;
-    /// assert_eq!(passage.foreign_alone(Foreign::new("!!!ARG:a")), r"!!!ARG\:a");
-    /// # Ok::<(), plaincall_syntax::DialectError>(())
-    /// ```
     pub fn foreign_alone<'t>(&self, text: Foreign<'t>) -> Cow<'t, str> {
         match self.markers.escaper.escape(text.raw()) {
             Cow::Borrowed(_) => text.into_raw(),
@@ -159,12 +150,10 @@ impl PassageBuilder {
         }
     }
 
-    /// How much has been written, in bytes.
     pub(crate) fn written(&self) -> usize {
         self.passage.text.len()
     }
 
-    /// Goes on at the beginning of a line.
     pub(crate) fn begin_line(&mut self) -> &mut Self {
         if !self.passage.text.is_empty() && !self.passage.text.ends_with('\n') {
             self.own("\n");

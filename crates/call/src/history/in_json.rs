@@ -27,7 +27,6 @@ pub(crate) fn in_json(call: &PastCall<'_>, object: Option<&Map<String, Value>>) 
     format!("(A call that the syntax cannot spell, as JSON: {json})\n")
 }
 
-/// A text as a JSON string on one line.
 pub(crate) fn json_string(text: &str) -> String {
     on_one_line(&Value::from(text))
 }

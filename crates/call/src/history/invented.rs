@@ -29,7 +29,6 @@ const LONGEST_HEADING: usize = 1024;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct InventedResults {
-    /// The tools that the reply has called.
     tools: Vec<String>,
     /// The beginning of a line that may become a heading.
     line: String,
@@ -40,7 +39,6 @@ pub struct InventedResults {
     count: u64,
 }
 
-/// Whether a beginning of a line is one of a heading.
 enum Heading {
     No,
     Perhaps,

@@ -112,16 +112,6 @@ impl<'t> ToldResult<'t> {
 ///
 /// A call without a result gets one that says so. Results that belong to no call follow at the end. Of several calls
 /// with one id the first gets the first result.
-///
-/// ```
-/// use plaincall_call::{CallStatus, Foreign, ToldResult, in_call_order};
-///
-/// let call = |id| (Foreign::new("read"), Foreign::new(id));
-/// let told = vec![ToldResult::new(Foreign::new("read"), Foreign::new("b")).output(Foreign::new("two"))];
-/// let told = in_call_order([call("a"), call("b")], told);
-/// assert_eq!(told[0].status, Some(CallStatus::Unknown));
-/// assert_eq!(told[1].output, Some(Foreign::new("two")));
-/// ```
 pub fn in_call_order<'t>(
     calls: impl IntoIterator<Item = (Foreign<'t>, Foreign<'t>)>,
     results: Vec<ToldResult<'t>>,

@@ -22,7 +22,6 @@ pub(crate) struct Doubt {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing but blanks so far.
     Before,
     /// The first letters of a word that means something.
     Word {
@@ -30,7 +29,6 @@ enum State {
         read: usize,
     },
     Minus,
-    /// A zero as the whole part.
     Zero,
     Whole,
     Point,

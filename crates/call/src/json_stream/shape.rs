@@ -10,7 +10,6 @@ use crate::schema::{Expected, ExpectedParts, ExpectedValue};
 use crate::tool::ToolSpec;
 use crate::tool::usage::UsageBody;
 
-/// What becomes of a call in the emoji syntax.
 #[derive(Clone, Debug)]
 pub(crate) enum EmojiShape {
     /// Only the whole call tells.
@@ -60,7 +59,6 @@ fn way(tool: &ToolSpec, place: &[&str]) -> Vec<ExpectedParts> {
     Expected::way(&tool.schema().reader(), place)
 }
 
-/// Whether the last segment of a place is named letter by letter, so that it may hold blanks.
 fn spells(tool: &ToolSpec, place: &[&str]) -> bool {
     let Some((last, above)) = place.split_last() else {
         return false;

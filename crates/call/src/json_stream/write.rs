@@ -5,7 +5,6 @@ use std::fmt::{self, Write};
 use crate::arguments::Arguments;
 use crate::tree::{Node, NodeIndex};
 
-/// Writes a text as the inside of a JSON string.
 pub(crate) fn write_escaped(text: &str, out: &mut impl Write) -> fmt::Result {
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -31,7 +30,6 @@ pub(crate) fn write_escaped(text: &str, out: &mut impl Write) -> fmt::Result {
     out.write_str(text.get(from..).unwrap_or_default())
 }
 
-/// Writes the key of a member, with its colon.
 pub(crate) fn write_key(key: &str, out: &mut impl Write) -> fmt::Result {
     out.write_char('"')?;
     write_escaped(key, out)?;

@@ -92,7 +92,6 @@ fn marker_in_value(teaching: &Teaching<'_>) -> String {
     }
 }
 
-/// The calls of the example.
 fn example(teaching: &Teaching<'_>) -> Option<String> {
     let with_ids = teaching.with_dependencies;
     let save = Call::Block {

@@ -70,7 +70,6 @@ fn form(teaching: &Teaching<'_>) -> Option<String> {
     })
 }
 
-/// The calls of the example.
 fn example(teaching: &Teaching<'_>) -> Option<String> {
     let save = Call::Emoji {
         name: "save_note",

@@ -32,7 +32,6 @@ pub(super) fn list_tool(tool: &ToolSpec, syntax: Syntax) -> Foreign<'static> {
     Foreign::new(text)
 }
 
-/// A description of several lines, each behind `//`.
 fn describe_in_lines(text: &mut String, description: &str) {
     let is_line_end = |c| {
         matches!(

@@ -29,7 +29,6 @@ const MOST_SHOWN: usize = 32;
 /// A pointer that is longer is not shown; its argument is one placeholder. In bytes.
 const LONGEST_POINTER: usize = 100;
 
-/// A call of which only the required arguments are shown.
 pub(super) fn blank(tool: &ToolSpec) -> Spelled {
     let reader = tool.schema().reader();
     let root = reader.root();
@@ -53,7 +52,6 @@ fn whole_argument<'s>(
     spread(&parameter.pointer(), &skeleton(reader, &place), into);
 }
 
-/// What is expected at a place, part by part.
 fn parts_of<'s>(
     reader: &SchemaReader<'s>,
     pointer: &str,
@@ -125,7 +123,6 @@ fn written<'c>(tool: &ToolSpec, call: &'c ToolCall) -> Cow<'c, Arguments> {
     }
 }
 
-/// A JSON object between header and end, perhaps between fences.
 fn json_inside(raw: &str) -> Option<Map<String, Value>> {
     let begin = raw.find('{')?;
     let end = raw.rfind('}')? + 1;
@@ -149,7 +146,6 @@ struct Draft<'d, 's> {
     found: Found,
 }
 
-/// What stands in the example so far.
 #[derive(Default)]
 struct Found {
     slots: Vec<(String, Slot)>,
@@ -180,7 +176,6 @@ impl Found {
 }
 
 impl Draft<'_, '_> {
-    /// Finds the arguments of which no part is kept.
     fn find_whole(&mut self, call: &ToolCall, written: &Arguments, is_cut: bool, keep: Keep) {
         let mut has_long_pointer = HashSet::new();
         for argument in written.iter() {
@@ -225,7 +220,6 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// What is expected at a place, instead of what was written there.
     fn expected(&mut self, pointer: &str) {
         if self.found.has(pointer) {
             return;

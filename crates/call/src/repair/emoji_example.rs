@@ -19,7 +19,6 @@ use crate::tool::{Parameter, ToolSpec};
 /// Optional members of a JSON body beyond so many are not shown.
 const MOST_MEMBERS: usize = 32;
 
-/// A call of which only the required arguments are shown.
 pub(super) fn blank(tool: &ToolSpec) -> Spelled {
     Draft::new(tool, &tool.schema().reader(), HashMap::new()).spelled(
         &Arguments::default(),
@@ -28,7 +27,6 @@ pub(super) fn blank(tool: &ToolSpec) -> Spelled {
     )
 }
 
-/// What was right of a call, and placeholders for the rest.
 pub(super) fn spelled(
     tool: &ToolSpec,
     call: &ToolCall,
@@ -159,7 +157,6 @@ impl<'d, 's> Draft<'d, 's> {
         slot.text().to_owned()
     }
 
-    /// All arguments as one object.
     fn json(&mut self, written: &Arguments, keeper: Option<&Keeper>) -> Value {
         let mut object = Map::new();
         for (key, node) in written.tree().root() {

@@ -24,9 +24,7 @@ const LONGEST_ID: usize = 300;
 /// A call whose dependencies are longer together is not shown: without them it would not wait. In bytes.
 const LONGEST_DEPENDENCIES: usize = 1_000;
 
-/// A call that is right, but for its placeholders.
 pub(super) struct Example {
-    /// Its text, with the line end behind it.
     pub(super) text: String,
     pub(super) has_placeholders: bool,
     /// How many arguments it does not show.
@@ -53,7 +51,6 @@ pub(super) enum Keep {
     Nothing,
 }
 
-/// What stands in the place of an argument.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Slot {
     Kept(String),
@@ -115,7 +112,6 @@ impl Example {
         is_told.then_some(example)
     }
 
-    /// A call of one syntax, of which nothing has been written yet.
     pub(super) fn blank(tool: &ToolSpec, syntax: Syntax, dialect: &Dialect) -> Option<Self> {
         let own = dialect.for_syntax(syntax);
         let keeper = Keeper::new(dialect, &own)?;

@@ -29,18 +29,15 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     text.starts_with('<') && text.ends_with('>')
 }
 
-/// For a value with which the text ended.
 pub(super) fn ended_early(words: &str, len: usize) -> String {
     let count = bytes(len);
     placeholder(&format!("{words}, all of it: after {count} the text ended"))
 }
 
-/// For a value that was right and is not told again.
 pub(super) fn as_before(what: &str) -> String {
     placeholder(&format!("as before: {what}"))
 }
 
-/// `1 byte`, `2 bytes`.
 pub(super) fn bytes(count: usize) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} byte{plural}")

@@ -116,7 +116,6 @@ impl Message {
         self.passage.own("\n");
     }
 
-    /// One thing that is wrong, in a sentence that is all our own.
     pub(super) fn own_problem(&mut self, sentence: &str) {
         self.begin_problem();
         self.own(&format!("- {sentence}\n"));

@@ -25,7 +25,6 @@ impl<'s> Alternative<'s> {
                 .all(|(one, two)| std::ptr::eq(*one, *two))
     }
 
-    /// Both together.
     pub(crate) fn and(&self, other: &Self) -> Self {
         let mut all = self.all.clone();
         for keywords in &other.all {
@@ -36,7 +35,6 @@ impl<'s> Alternative<'s> {
         Self { all }
     }
 
-    /// The types it allows; `None` if it says nothing about them.
     pub(crate) fn kinds(&self) -> Option<Kinds> {
         let by = |kinds: fn(&Keywords) -> Option<Kinds>| {
             self.all
@@ -55,7 +53,6 @@ impl<'s> Alternative<'s> {
         self.kinds().is_some_and(|kinds| kinds.has(Kinds::STRING)) && !self.all.iter().any(is_bound)
     }
 
-    /// Whether it allows any of these types.
     pub(crate) fn allows(&self, kinds: Kinds) -> bool {
         self.kinds().unwrap_or(Kinds::ALL).has_any(kinds)
     }
@@ -113,7 +110,6 @@ impl<'s> Alternative<'s> {
         })
     }
 
-    /// Whether it names a member `key` letter by letter.
     pub(crate) fn spells(&self, key: &str) -> bool {
         self.properties().any(|(name, _)| name == key)
     }
@@ -148,7 +144,6 @@ impl<'s> Alternative<'s> {
             .flat_map(|members| members.iter().map(|(name, schema)| (name.as_str(), schema)))
     }
 
-    /// The members it demands.
     pub(crate) fn required(&self) -> impl Iterator<Item = &'s str> {
         self.all
             .iter()

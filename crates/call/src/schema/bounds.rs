@@ -6,7 +6,6 @@ use serde_json::{Number, Value};
 
 use super::keywords::Keywords;
 
-/// Whether a value keeps the bounds that the keywords set for its type.
 pub(crate) fn keeps_bounds(keywords: &Keywords, value: &Value) -> bool {
     match value {
         Value::Number(number) => {

@@ -8,7 +8,6 @@ use super::kinds::Kinds;
 use super::place::{Place, SchemaReader};
 use crate::pointer::is_index;
 
-/// What a single value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpectedValue {
     /// No value may stand there: the call is wrong.
@@ -27,19 +26,15 @@ pub(crate) enum ExpectedValue {
     Later,
 }
 
-/// What a list or object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpectedParts {
-    /// No parts may stand there: the call is wrong.
     Nothing,
     /// A list or an object, as the pointers say (`spec/block.md` 7.4).
     ByPointers,
-    /// An object.
     Object {
         /// How many members it can have at most, if that is known: with that many it is complete.
         most: Option<usize>,
     },
-    /// A list.
     List {
         /// How many items it can have at most, if that is known: with that many it is complete.
         most: Option<usize>,
@@ -48,7 +43,6 @@ pub(crate) enum ExpectedParts {
     Later,
 }
 
-/// What may stand at a place.
 pub(crate) struct Expected<'r, 's> {
     reader: &'r SchemaReader<'s>,
     place: Place<'s>,
@@ -59,7 +53,6 @@ pub(crate) struct Expected<'r, 's> {
 }
 
 impl<'r, 's> Expected<'r, 's> {
-    /// What may stand at a place.
     pub(crate) fn at(reader: &'r SchemaReader<'s>, segments: &[&str]) -> Self {
         let mut here = Self::root(reader, segments);
         for segment in segments {
@@ -68,7 +61,6 @@ impl<'r, 's> Expected<'r, 's> {
         here
     }
 
-    /// The lists and objects that a pointer passes through, from the root on.
     pub(crate) fn way(reader: &'r SchemaReader<'s>, segments: &[&str]) -> Vec<ExpectedParts> {
         let mut here = Self::root(reader, segments);
         let parts = |segment: &&str| {
@@ -119,7 +111,6 @@ impl<'r, 's> Expected<'r, 's> {
         self.is_declared
     }
 
-    /// Whether a member is named letter by letter.
     pub(crate) fn spells(&self, key: &str) -> bool {
         self.place.spells(key)
     }
@@ -158,7 +149,6 @@ impl<'r, 's> Expected<'r, 's> {
         }
     }
 
-    /// What a list or an object is.
     pub(crate) fn parts(&self) -> ExpectedParts {
         let place = self.place.only(Kinds::LIST | Kinds::OBJECT);
         let kinds = place.kinds();

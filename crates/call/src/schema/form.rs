@@ -7,7 +7,6 @@ use super::resolve::resolve;
 use crate::pointer::escape;
 use crate::spec_error::SpecError;
 
-/// Schemas inside each other.
 const DEEPEST: usize = 128;
 
 const SCHEMAS_BY_NAME: [&str; 6] = [

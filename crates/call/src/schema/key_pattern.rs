@@ -2,7 +2,6 @@
 
 use regex_lite::{Regex, RegexBuilder};
 
-/// Whether a key matches a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Yes,

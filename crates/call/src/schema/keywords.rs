@@ -2,14 +2,12 @@
 
 use serde_json::{Map, Value};
 
-/// The keywords of one schema.
 pub(crate) type Keywords = Map<String, Value>;
 
 /// A schema of at most so many keywords is looked through. To hash a name takes longer, and every step through a schema
 /// asks for a dozen.
 const FEW: usize = 8;
 
-/// The value of a keyword.
 pub(crate) fn keyword<'s>(keywords: &'s Keywords, name: &str) -> Option<&'s Value> {
     if keywords.len() > FEW {
         return keywords.get(name);

@@ -42,7 +42,6 @@ enum Stop {
 }
 
 impl<'s> Place<'s> {
-    /// Anything may stand there.
     fn open() -> Self {
         Self {
             alternatives: vec![Alternative::default()],
@@ -90,7 +89,6 @@ impl<'s> Place<'s> {
         (self, is_same)
     }
 
-    /// The alternatives that say something about the types.
     pub(crate) fn stated(&self) -> Self {
         let stated = |alternative: &&Alternative<'s>| alternative.kinds().is_some();
         Self {
@@ -160,12 +158,10 @@ impl<'s> Place<'s> {
         !self.alternatives.is_empty() && self.alternatives.iter().all(lists)
     }
 
-    /// Whether an alternative says that there may be a member `key`.
     pub(crate) fn declares(&self, key: &str) -> bool {
         self.alternatives.iter().any(|one| one.declares(key))
     }
 
-    /// Whether an alternative names the member letter by letter.
     pub(crate) fn spells(&self, key: &str) -> bool {
         self.alternatives.iter().any(|one| one.spells(key))
     }
@@ -179,17 +175,14 @@ impl<'s> SchemaReader<'s> {
         }
     }
 
-    /// What may stand at the root.
     pub(crate) fn root(&self) -> Place<'s> {
         self.place([self.root])
     }
 
-    /// What may stand under a key.
     pub(crate) fn member(&self, place: &Place<'s>, key: &str) -> Place<'s> {
         self.below(place, |alternative| alternative.member(key))
     }
 
-    /// What may stand at an index of a list.
     pub(crate) fn item(&self, place: &Place<'s>, index: usize) -> Place<'s> {
         self.below(place, |alternative| alternative.item(index))
     }

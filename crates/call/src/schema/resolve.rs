@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// Where definitions stand that have names of their own.
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// What a reference leads to, if it leads to a place in the document.

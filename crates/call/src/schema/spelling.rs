@@ -8,7 +8,6 @@ use crate::argument_error::quoted;
 use crate::json_text;
 use crate::reading::{Reading, decimal};
 
-/// What was expected and what was found.
 #[derive(Debug)]
 pub(crate) struct Misfit {
     pub(crate) expected: String,

@@ -50,7 +50,6 @@ impl Place<'_> {
     }
 }
 
-/// The values that are allowed, if all of them are listed.
 fn constants<'s>(place: &Place<'s>) -> Option<Vec<&'s Value>> {
     let all: Option<Vec<_>> = place.alternatives.iter().map(listed).collect();
     all.filter(|all| !all.is_empty()).map(|all| all.concat())

@@ -144,7 +144,6 @@ fn tools(document: &Value, mistakes: &mut Vec<SpecError>) -> Vec<ToolSpec> {
     tools
 }
 
-/// What is wrong with an object that holds no definition.
 fn no_definition(object: &Map<String, Value>) -> &'static str {
     let is_schema = ["properties", "$schema", "$ref", "anyOf"]
         .iter()
@@ -161,7 +160,6 @@ fn collected(tool: Result<ToolSpec, SpecError>, mistakes: &mut Vec<SpecError>) -
     tool.map_err(|mistake| mistakes.push(mistake)).ok()
 }
 
-/// One definition, at this place of the document.
 pub(super) fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {
     let mut at = at.to_owned();
     let mut fields = object(value, &at)?;
@@ -235,7 +233,6 @@ fn object<'v>(value: &'v Value, at: &str) -> Result<&'v Map<String, Value>, Spec
         .ok_or_else(|| SpecError::new(at, "a tool is an object"))
 }
 
-/// A text, if there is one.
 fn text<'v>(
     fields: &'v Map<String, Value>,
     key: &str,

@@ -12,20 +12,6 @@ use crate::tool::ToolSpec;
 use crate::tool::lookup::ToolLookup;
 
 /// Definitions of tools with different names. A name means the tool that has exactly this name, or none.
-///
-/// ```
-/// use plaincall_call::{Document, Parameter, ParameterKind, ToolSet, ToolSpec};
-/// use plaincall_syntax::Dialect;
-///
-/// let read = ToolSpec::new("read-file").parameter(Parameter::new("path", ParameterKind::String));
-/// let tools = ToolSet::new([read])?;
-///
-/// let text = "!!!GADGET_START:read-fiel\n!!!ARG:path\na.txt\n!!!GADGET_END";
-/// let document = Document::parse(text, &Dialect::block())?;
-/// let problems = tools.bind(document.calls().next().expect("a call")).unwrap_err();
-/// assert_eq!(problems[0].message, "there is no tool `read-fiel`; the tools are `read-file`; did you mean `read-file`?");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ToolSet {
     tools: Vec<ToolSpec>,
@@ -90,7 +76,6 @@ impl ToolSet {
         self.tools.iter().map(|tool| tool.name.as_str())
     }
 
-    /// The problem of a call of a tool that is not there.
     pub(crate) fn problem(&self, call: &ToolCall) -> Finding {
         let message = self.unknown(&call.name);
         Finding::of_argument(Finding::UNKNOWN_TOOL, "", call.header_span, message)

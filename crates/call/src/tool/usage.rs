@@ -41,17 +41,6 @@ pub enum UsageBody<'s> {
 
 impl ToolSpec {
     /// How the tool is called in the emoji syntax.
-    ///
-    /// ```
-    /// use plaincall_call::{Parameter, ParameterKind, ToolSpec};
-    ///
-    /// let tool = ToolSpec::new("create-file")
-    ///     .parameter(Parameter::new("path", ParameterKind::String))
-    ///     .parameter(Parameter::new("encoding", ParameterKind::String).optional())
-    ///     .parameter(Parameter::new("content", ParameterKind::String))
-    ///     .body("content");
-    /// assert_eq!(tool.usage().to_string(), "create-file path encoding...? (body: content)");
-    /// ```
     pub fn usage(&self) -> Usage<'_> {
         let body = self.body.as_deref().and_then(|name| self.get(name));
         let declares_form = self.positional.is_some() || self.body.is_some();
