@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserializer, SeqAccess, Visitor};
 
 use crate::json::Json;
 use crate::read_error::inside;
@@ -30,31 +30,21 @@ pub(crate) trait Field<'de>: Sized + ToJson {
     }
 }
 
-/// Reads the next value as a field.
-pub(crate) struct Seed<T>(PhantomData<T>);
+/// The next value, read as a field.
+pub(crate) struct Value<T>(pub(crate) T);
 
-impl<T> Seed<T> {
-    pub(crate) fn new() -> Self {
-        Self(PhantomData)
+impl<'de, T: Field<'de>> Deserialize<'de> for Value<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::read(deserializer).map(Self)
     }
 }
 
-impl<'de, T: Field<'de>> DeserializeSeed<'de> for Seed<T> {
-    type Value = T;
+/// The name of a field.
+pub(crate) struct Name<'de>(pub(crate) Cow<'de, str>);
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-        T::read(deserializer)
-    }
-}
-
-/// Reads the name of a field.
-pub(crate) struct Name;
-
-impl<'de> DeserializeSeed<'de> for Name {
-    type Value = Cow<'de, str>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(TextVisitor)
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(TextVisitor).map(Self)
     }
 }
 
@@ -62,30 +52,8 @@ impl<'de, T: Field<'de>> Field<'de> for Option<T> {
     type Owned = Option<T::Owned>;
 
     fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OptionVisitor<T>(PhantomData<T>);
-        impl<'de, T: Field<'de>> Visitor<'de> for OptionVisitor<T> {
-            type Value = Option<T>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a value or null")
-            }
-
-            fn visit_none<E>(self) -> Result<Self::Value, E> {
-                Ok(None)
-            }
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(None)
-            }
-
-            fn visit_some<D: Deserializer<'de>>(
-                self,
-                deserializer: D,
-            ) -> Result<Self::Value, D::Error> {
-                T::read(deserializer).map(Some)
-            }
-        }
-        deserializer.deserialize_option(OptionVisitor(PhantomData))
+        let value = Option::<Value<T>>::deserialize(deserializer)?;
+        Ok(value.map(|Value(value)| value))
     }
 
     fn into_owned(self) -> Self::Owned {
@@ -132,8 +100,8 @@ pub(crate) fn items<'de, T: Field<'de>, A: SeqAccess<'de>>(
     let mut items = Vec::new();
     loop {
         let number = items.len();
-        match access.next_element_seed(Seed::new()) {
-            Ok(Some(item)) => items.push(item),
+        match access.next_element() {
+            Ok(Some(Value(item))) => items.push(item),
             Ok(None) => return Ok(items),
             Err(error) => return Err(inside(format_args!("[{number}]"), &error)),
         }

@@ -27,15 +27,7 @@
 //! # Ok::<(), plaincall_wire::ReadError>(())
 //! ```
 
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::indexing_slicing,
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic
-    )
-)]
+#![deny(clippy::indexing_slicing)]
 
 #[macro_use]
 mod object;

@@ -19,7 +19,7 @@ macro_rules! object {
         }
 
         const _: () = {
-            use $crate::field::{Field, Name, Seed};
+            use $crate::field::{Field, Name, Value};
             use $crate::read_error::inside;
             use $crate::unknown::Place;
 
@@ -44,11 +44,11 @@ macro_rules! object {
                 ) -> Result<Self::Value, A::Error> {
                     let mut unknown = $crate::Unknown::default();
                     $( let mut $field: Option<$kind> = None; )*
-                    while let Some(key) = access.next_key_seed(Name)? {
+                    while let Some(Name(key)) = access.next_key()? {
                         match key.as_ref() {
                             $( $key => {
-                                let value = access
-                                    .next_value_seed(Seed::<$kind>::new())
+                                let Value::<$kind>(value) = access
+                                    .next_value()
                                     .map_err(|error| inside($key, &error))?;
                                 unknown.note(Named::$field as u8, value.is_absent());
                                 $field = Some(value);

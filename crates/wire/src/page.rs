@@ -5,28 +5,17 @@ const TITLE: usize = 80;
 
 /// The first words of the title of a page, which may be none; nothing if the body is no page. The content type is that
 /// of the answer, or empty.
-///
-/// ```
-/// use plaincall_wire::page_title;
-///
-/// let body = b"<html><head><title>502 Bad\n Gateway</title></head></html>";
-/// assert_eq!(page_title("text/html", body).as_deref(), Some("502 Bad Gateway"));
-/// assert_eq!(page_title("text/html", b"{\"error\":\"no\"}"), None);
-/// ```
 pub fn page_title(content_type: &str, body: &[u8]) -> Option<String> {
-    is_page(content_type, body).then(|| title(&String::from_utf8_lossy(body)))
-}
-
-fn is_page(content_type: &str, body: &[u8]) -> bool {
     let begins = |text: &[u8], beginning: &str| {
         let begin = text.get(..beginning.len());
         begin.is_some_and(|begin| begin.eq_ignore_ascii_case(beginning.as_bytes()))
     };
-    let body = body.trim_ascii_start();
+    let text = body.trim_ascii_start();
     // Some servers name what is no page so.
-    (begins(content_type.as_bytes(), "text/html") && body.starts_with(b"<"))
-        || begins(body, "<!doctype html")
-        || begins(body, "<html")
+    let is_page = (begins(content_type.as_bytes(), "text/html") && text.starts_with(b"<"))
+        || begins(text, "<!doctype html")
+        || begins(text, "<html");
+    is_page.then(|| title(&String::from_utf8_lossy(body)))
 }
 
 fn title(page: &str) -> String {

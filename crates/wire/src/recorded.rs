@@ -16,24 +16,11 @@ pub struct RecordedReply {
 
 /// Why a text holds no recorded replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplayError {
-    line: Option<usize>,
-    message: String,
-}
-
-impl ReplayError {
-    /// The line that is wrong, counted from 1; none if there is no reply at all.
-    pub fn line(&self) -> Option<usize> {
-        self.line
-    }
-}
+pub struct ReplayError(String);
 
 impl fmt::Display for ReplayError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(formatter, "line {line}: {}", self.message),
-            None => formatter.write_str(&self.message),
-        }
+        formatter.write_str(&self.0)
     }
 }
 
@@ -41,14 +28,6 @@ impl Error for ReplayError {}
 
 /// Reads recorded replies, one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`.
 /// Empty lines are passed over.
-///
-/// ```
-/// use plaincall_wire::read_replies;
-///
-/// let replies = read_replies("\"Hello.\"\n{\"content\": \"Good\", \"finish_reason\": \"length\"}\n")?;
-/// assert_eq!(replies[1].finish_reason, "length");
-/// # Ok::<(), plaincall_wire::ReplayError>(())
-/// ```
 ///
 /// # Errors
 /// Says which line is neither, or that there is none.
@@ -58,17 +37,12 @@ pub fn read_replies(text: &str) -> Result<Vec<RecordedReply>, ReplayError> {
         if line.trim().is_empty() {
             continue;
         }
-        let reply = recorded(line).map_err(|message| ReplayError {
-            line: Some(number + 1),
-            message,
-        })?;
-        replies.push(reply);
+        let reply = recorded(line);
+        let wrong = |message| ReplayError(format!("line {}: {message}", number + 1));
+        replies.push(reply.map_err(wrong)?);
     }
     if replies.is_empty() {
-        return Err(ReplayError {
-            line: None,
-            message: "there is no reply in it".to_owned(),
-        });
+        return Err(ReplayError("there is no reply in it".to_owned()));
     }
     Ok(replies)
 }

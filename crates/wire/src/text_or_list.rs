@@ -32,7 +32,7 @@ macro_rules! content {
             use std::borrow::Cow;
 
             use $crate::field::Field;
-            use $crate::text_or_list::{TextOrList, join, read_text_or_list};
+            use $crate::text_or_list::{join, read_text_or_list};
 
             impl $name<'_> {
                 /// The texts of the content, one after another; all else is left out.
@@ -69,10 +69,7 @@ macro_rules! content {
 
                 fn read<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                     let content = read_text_or_list(deserializer, $expected)?;
-                    Ok(match content {
-                        TextOrList::Text(text) => Self::Text(text),
-                        TextOrList::List(items) => Self::$list(items),
-                    })
+                    Ok(content.map_or_else(Self::$list, Self::Text))
                 }
 
                 fn into_owned(self) -> Self::Owned {
@@ -88,16 +85,12 @@ macro_rules! content {
                     }
                 }
             }
-
         };
     };
 }
 
-/// What a content can be.
-pub(crate) enum TextOrList<'a, T> {
-    Text(Cow<'a, str>),
-    List(Vec<T>),
-}
+/// A text, or else a list.
+type TextOrList<'a, T> = Result<Cow<'a, str>, Vec<T>>;
 
 /// Reads a text or a list; an error says that the field should be what is `expected`.
 pub(crate) fn read_text_or_list<'de, T: Field<'de>, D: Deserializer<'de>>(
@@ -124,17 +117,15 @@ impl<'de, T: Field<'de>> Visitor<'de> for TextOrListVisitor<T> {
     }
 
     fn visit_borrowed_bytes<E: Error>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
-        TextVisitor
-            .visit_borrowed_bytes(bytes)
-            .map(TextOrList::Text)
+        TextVisitor.visit_borrowed_bytes(bytes).map(Ok)
     }
 
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-        TextVisitor.visit_bytes(bytes).map(TextOrList::Text)
+        TextVisitor.visit_bytes(bytes).map(Ok)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, access: A) -> Result<Self::Value, A::Error> {
-        items(access).map(TextOrList::List)
+        items(access).map(Err)
     }
 }
 

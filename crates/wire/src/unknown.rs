@@ -72,11 +72,6 @@ impl<'a> Unknown<'a> {
         })
     }
 
-    /// Whether there is no such field.
-    pub fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
-    }
-
     /// The same, borrowing nothing.
     pub fn into_owned(self) -> Unknown<'static> {
         let entries = self.entries.into_iter().map(|entry| match entry {

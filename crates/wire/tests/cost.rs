@@ -110,21 +110,6 @@ fn many_lines_of_data_are_collected_in_place() {
     assert_eq!(event.data.len(), 2 * 1_000_000 - 1);
 }
 
-/// Each event has the last id of the stream, however long that is.
-#[test]
-fn a_long_id_is_not_copied_for_each_event() {
-    let mut decoder = Decoder::new();
-    let id = format!("id:{}\n", "x".repeat(1 << 20));
-    assert_eq!(decoder.feed(id.as_bytes()).count(), 0);
-    let events = b"data:x\n\n".repeat(1000);
-    let count = allocations(|| {
-        for event in decoder.feed(&events) {
-            assert_eq!(event.expect("within the limits").id.len(), 1 << 20);
-        }
-    });
-    assert_eq!(count, 0);
-}
-
 /// Many unknown fields, carried again and again without a chunk that takes them along: a part of them is kept.
 #[test]
 fn many_unknown_fields_are_carried_in_one_pass() {

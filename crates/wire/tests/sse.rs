@@ -12,11 +12,9 @@ use plaincall_wire::sse::{
 };
 use proptest::prelude::*;
 
-/// An event, told: `name|data|id|retry`.
+/// An event, told: `name|data`.
 fn tell(event: &Event<'_>) -> String {
-    let retry = event.retry.map_or(String::new(), |retry| retry.to_string());
-    let name = event.name.as_deref().unwrap_or("-");
-    format!("{name}|{}|{}|{retry}", event.data, event.id)
+    format!("{}|{}", event.name.as_deref().unwrap_or("-"), event.data)
 }
 
 /// The events of these pieces, then what came after the last of them, then the error if there is one.
@@ -46,8 +44,8 @@ fn oracle(stream: &[u8]) -> Vec<String> {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut lines: Vec<&str> = text.split('\n').collect();
     let unfinished = lines.pop().expect("one piece at least");
-    let (mut told, mut retry) = (Vec::new(), None);
-    let (mut name, mut data, mut id) = (String::new(), String::new(), String::new());
+    let mut told = Vec::new();
+    let (mut name, mut data) = (String::new(), String::new());
     let mut take = |line: &str, told: &mut Vec<String>, mark: &str| {
         if line.is_empty() {
             if let Some(data) = data.strip_suffix('\n') {
@@ -57,8 +55,6 @@ fn oracle(stream: &[u8]) -> Vec<String> {
                         name: Some(name.clone().into())
                             .filter(|name: &Cow<'_, str>| !name.is_empty()),
                         data: data.into(),
-                        id: id.clone().into(),
-                        retry: retry.take(),
                     })
                 ));
             }
@@ -71,10 +67,6 @@ fn oracle(stream: &[u8]) -> Vec<String> {
         match field {
             "event" => value.clone_into(&mut name),
             "data" => data.extend([value, "\n"]),
-            "id" if !value.contains('\0') => value.clone_into(&mut id),
-            "retry" if !value.is_empty() && value.chars().all(|digit| digit.is_ascii_digit()) => {
-                retry = Some(value.parse().unwrap_or(u64::MAX));
-            }
             _ => {}
         }
     };
@@ -106,52 +98,34 @@ fn check(stream: &[u8], expected: &[&str]) {
 
 #[test]
 fn fields_and_lines() {
-    check(b"data: a\n\n", &["-|a||"]);
-    check(b"data:a\r\rdata:  b\r\n\r\n", &["-|a||", "-| b||"]);
-    check(b"data: a\ndata\ndata:b\n\n", &["-|a\n\nb||"]);
-    check(
-        b"data\n\ndata\ndata\n\ndata:\n\n",
-        &["-|||", "-|\n||", "-|||"],
-    );
-    check(b": comment\n\n:\n\ndata: a\n: b\n\n", &["-|a||"]);
-    check(b"event: e\ndata: a\n\ndata: b\n\n", &["e|a||", "-|b||"]);
-    check(b"event: lost\n\ndata: b\nevent: e\nevent\n\n", &["-|b||"]);
+    check(b"data: a\n\n", &["-|a"]);
+    check(b"data:a\r\rdata:  b\r\n\r\n", &["-|a", "-| b"]);
+    check(b"data: a\ndata\ndata:b\n\n", &["-|a\n\nb"]);
+    check(b"data\n\ndata\ndata\n\ndata:\n\n", &["-|", "-|\n", "-|"]);
+    check(b": comment\n\n:\n\ndata: a\n: b\n\n", &["-|a"]);
+    check(b"event: e\ndata: a\n\ndata: b\n\n", &["e|a", "-|b"]);
+    check(b"event: lost\n\ndata: b\nevent: e\nevent\n\n", &["-|b"]);
     check(b"Data: a\n data: b\ndata : c\nfoo: d\n\n", &[]);
-    check(
-        b"id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n",
-        &["-|a|1|", "-|b|1|", "-|c||"],
-    );
-    check(b"id: 1\n\nid: a\0b\ndata: x\n\n", &["-|x|1|"]);
-    check(
-        b"retry: 10\n\ndata: a\n\ndata: b\n\n",
-        &["-|a||10", "-|b||"],
-    );
-    check(
-        b"retry: 1x\nretry: -1\nretry:\nretry: 99999999999999999999999\ndata: a\n\n",
-        &["-|a||18446744073709551615"],
-    );
-    check(
-        b"\xEF\xBB\xBFdata: a\n\n\xEF\xBB\xBFdata: b\n\n",
-        &["-|a||"],
-    );
-    check(b"\xEF\xBB\xBF\ndata: a\n\n", &["-|a||"]);
-    check(b"\xEF\xBB\xBFdata: a", &["unfinished: -|a||"]);
+    check(b"id: 1\nretry: 10\n\nid\ndata: a\nretry: x\n\n", &["-|a"]);
+    check(b"\xEF\xBB\xBFdata: a\n\n\xEF\xBB\xBFdata: b\n\n", &["-|a"]);
+    check(b"\xEF\xBB\xBF\ndata: a\n\n", &["-|a"]);
+    check(b"\xEF\xBB\xBFdata: a", &["unfinished: -|a"]);
     check(b"\xEF\xBB\xBF", &[]);
     check(
         b"data: \xF0\x9F\x9A\x80\n\ndata: \xFFx\xF0\x9F\n\n",
-        &["-|\u{1F680}||", "-|\u{FFFD}x\u{FFFD}||"],
+        &["-|\u{1F680}", "-|\u{FFFD}x\u{FFFD}"],
     );
     // Half of a surrogate pair, written as if it were a character, is three invalid parts.
-    check(b"data: \xED\xB2\xB2\n\n", &["-|\u{FFFD}\u{FFFD}\u{FFFD}||"]);
+    check(b"data: \xED\xB2\xB2\n\n", &["-|\u{FFFD}\u{FFFD}\u{FFFD}"]);
     check(
         "data: {\"a\": \"b: c\"}\u{2028}\u{85}\n\n".as_bytes(),
-        &["-|{\"a\": \"b: c\"}\u{2028}\u{85}||"],
+        &["-|{\"a\": \"b: c\"}\u{2028}\u{85}"],
     );
     check(
         b"data: a\n\ndata: [DONE]\n",
-        &["-|a||", "unfinished: -|[DONE]||"],
+        &["-|a", "unfinished: -|[DONE]"],
     );
-    check(b"data: [DONE]", &["unfinished: -|[DONE]||"]);
+    check(b"data: [DONE]", &["unfinished: -|[DONE]"]);
     check(b"", &[]);
     check(b"\n\r\n\r\r\n\n", &[]);
 }
@@ -270,8 +244,6 @@ proptest! {
             expected.push(tell(&Event {
                 name: name.as_ref().map(|name| name.replace('\n', " ").into()),
                 data: data.replace("\r\n", "\n").replace('\r', "\n").into(),
-                id: "".into(),
-                retry: None,
             }));
         }
         prop_assert_eq!(decode(Limits::default(), chunks(&out, &sizes)), expected);
@@ -300,16 +272,16 @@ fn limits() {
     };
     let long_line = "error: a line of the event stream has more than 10 bytes";
     let long_event = "error: an event of the event stream has more than 8 bytes";
-    check(b"data: 1234\n\n", &["-|1234||"]);
+    check(b"data: 1234\n\n", &["-|1234"]);
     check(
         b"data: a\n\ndata: 12345\n\ndata: b\n\n",
-        &["-|a||", long_line],
+        &["-|a", long_line],
     );
     check(b"data: 12345", &[long_line]);
     check(b":234567890\n:2345678901\n", &[long_line]);
-    check(b"data:1234\ndata:567\n\n", &["-|1234\n567||"]);
+    check(b"data:1234\ndata:567\n\n", &["-|1234\n567"]);
     check(b"data:1234\ndata:5678\n\n", &[long_event]);
-    check(b"event:1234\ndata:1234\n\n", &["1234|1234||"]);
+    check(b"event:1234\ndata:1234\n\n", &["1234|1234"]);
     check(b"event:1234\ndata:12345\n\n", &[long_event]);
     check(b"data:1234\ndata:5678", &[long_event]);
     let error = Decoder::new().limits(limits).feed(b"data: 12345").next();

@@ -7,22 +7,6 @@ use crate::json::Json;
 
 object! {
     /// The body of a request for an answer. Sampling, tools and the like stand in `unknown`.
-    ///
-    /// ```
-    /// use plaincall_wire::anthropic::{Message, MessagesRequest};
-    /// use plaincall_wire::write;
-    ///
-    /// let request = MessagesRequest {
-    ///     model: Some("claude-sonnet-4-5".into()),
-    ///     max_tokens: Some(1024),
-    ///     messages: vec![Message::new("user", "Hello.")],
-    ///     ..MessagesRequest::default()
-    /// };
-    /// assert_eq!(
-    ///     write(&request),
-    ///     r#"{"model":"claude-sonnet-4-5","max_tokens":1024,"messages":[{"role":"user","content":"Hello."}]}"#
-    /// );
-    /// ```
     pub struct MessagesRequest<'a> {
         /// The model.
         "model" model: Option<Cow<'a, str>>,

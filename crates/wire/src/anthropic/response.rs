@@ -65,13 +65,12 @@ impl Usage<'_> {
 
     /// Takes in later figures of the same stream.
     pub fn update(&mut self, later: &Usage<'_>) {
-        self.input_tokens = later.input_tokens.or(self.input_tokens);
-        self.cache_creation_input_tokens = later
-            .cache_creation_input_tokens
-            .or(self.cache_creation_input_tokens);
-        self.cache_read_input_tokens = later
-            .cache_read_input_tokens
-            .or(self.cache_read_input_tokens);
-        self.output_tokens = later.output_tokens.or(self.output_tokens);
+        let update = |sum: &mut Option<u64>, later: Option<u64>| *sum = later.or(*sum);
+        update(&mut self.input_tokens, later.input_tokens);
+        let created = later.cache_creation_input_tokens;
+        update(&mut self.cache_creation_input_tokens, created);
+        let read = later.cache_read_input_tokens;
+        update(&mut self.cache_read_input_tokens, read);
+        update(&mut self.output_tokens, later.output_tokens);
     }
 }

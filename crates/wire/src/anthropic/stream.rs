@@ -7,16 +7,6 @@ use super::response::{MessageResponse, Usage};
 
 object! {
     /// The data of an event of a streamed answer; [`news`](Self::news) says what it means.
-    ///
-    /// ```
-    /// use plaincall_wire::anthropic::{News, StreamEvent};
-    /// use plaincall_wire::read;
-    ///
-    /// let event: StreamEvent =
-    ///     read(br#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}"#)?;
-    /// assert_eq!(event.news(), News::Text("Hi"));
-    /// # Ok::<(), plaincall_wire::ReadError>(())
-    /// ```
     pub struct StreamEvent<'a> {
         /// The kind, which is the event's name too.
         "type" kind: Option<Cow<'a, str>>,

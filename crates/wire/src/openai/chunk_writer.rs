@@ -86,10 +86,7 @@ struct Carried {
 
 /// Names and JSON texts.
 #[derive(Clone, Debug, Default)]
-struct Fields {
-    list: Vec<(String, String)>,
-    bytes: usize,
-}
+struct Fields(Vec<(String, String)>);
 
 impl ChunkWriter {
     /// A writer for the answer with this number; the first, and mostly the only one, is 0.
@@ -120,28 +117,26 @@ impl ChunkWriter {
 
     /// A piece of the text.
     pub fn content(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.begin(out);
-        out.extend_from_slice(b"\"content\":");
-        write_to(&text, out);
-        self.end(None, out);
+        self.text("content", text, out);
     }
 
     /// A piece of the thoughts.
     pub fn reasoning(&mut self, name: ReasoningField, text: &str, out: &mut Vec<u8>) {
-        self.begin(out);
-        out.extend_from_slice(match name {
-            ReasoningField::ReasoningContent => b"\"reasoning_content\":",
-            ReasoningField::Reasoning => b"\"reasoning\":",
-        });
-        write_to(&text, out);
-        self.end(None, out);
+        let name = match name {
+            ReasoningField::ReasoningContent => "reasoning_content",
+            ReasoningField::Reasoning => "reasoning",
+        };
+        self.text(name, text, out);
     }
 
     /// A piece of what the model says in place of an answer that it refuses.
     pub fn refusal(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.text("refusal", text, out);
+    }
+
+    fn text(&mut self, name: &str, text: &str, out: &mut Vec<u8>) {
         self.begin(out);
-        out.extend_from_slice(b"\"refusal\":");
-        write_to(&text, out);
+        field(name, &text, out);
         self.end(None, out);
     }
 
@@ -251,6 +246,7 @@ impl ChunkHead<'_> {
         ];
         for (name, value) in optional {
             if let Some(value) = value {
+                bytes.push(b',');
                 field(name, &value, &mut bytes);
             }
         }
@@ -261,34 +257,29 @@ impl ChunkHead<'_> {
 
 impl Fields {
     fn holds(&self, name: &str) -> bool {
-        self.list.iter().any(|(known, _)| known == name)
+        self.0.iter().any(|(known, _)| known == name)
     }
 
     /// Keeps these fields; those that are kept already under the same names go.
     fn keep<'f>(&mut self, fields: impl Iterator<Item = (&'f str, &'f Json<'f>)> + Clone) {
-        if !self.list.is_empty() {
+        if !self.0.is_empty() {
             let names: HashSet<&str> = fields.clone().map(|(name, _)| name).collect();
-            self.list.retain(|(name, value)| {
-                let stays = !names.contains(name.as_str());
-                if !stays {
-                    self.bytes -= name.len() + value.len();
-                }
-                stays
-            });
+            self.0.retain(|(name, _)| !names.contains(name.as_str()));
         }
+        let kept = self.0.iter().map(|(name, value)| name.len() + value.len());
+        let mut bytes: usize = kept.sum();
         for (name, value) in fields {
-            let bytes = self.bytes + name.len() + value.text().len();
-            if self.list.len() < MOST_FIELDS && bytes <= MOST_BYTES {
-                self.list.push((name.to_owned(), value.text().to_owned()));
-                self.bytes = bytes;
+            let more = name.len() + value.text().len();
+            if self.0.len() < MOST_FIELDS && bytes + more <= MOST_BYTES {
+                self.0.push((name.to_owned(), value.text().to_owned()));
+                bytes += more;
             }
         }
     }
 
     /// Writes them behind other fields, or as the first of their object.
     fn write(&mut self, is_first: bool, out: &mut Vec<u8>) {
-        self.bytes = 0;
-        for (number, (name, value)) in self.list.drain(..).enumerate() {
+        for (number, (name, value)) in self.0.drain(..).enumerate() {
             if number > 0 || !is_first {
                 out.push(b',');
             }
@@ -310,7 +301,6 @@ pub fn done_event(out: &mut Vec<u8>) {
 }
 
 fn field(name: &str, value: &impl ToJson, out: &mut Vec<u8>) {
-    out.push(b',');
     write_to(&name, out);
     out.push(b':');
     write_to(value, out);

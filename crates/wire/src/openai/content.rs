@@ -4,16 +4,6 @@ use std::borrow::Cow;
 
 content! {
     /// The content of a message: a text, or parts of several kinds.
-    ///
-    /// ```
-    /// use plaincall_wire::{openai::Message, read};
-    ///
-    /// let message: Message = read(
-    ///     br#"{"content":[{"type":"text","text":"See "},{"type":"image_url","image_url":{"url":"data:"}},{"type":"text","text":"this."}]}"#,
-    /// )?;
-    /// assert_eq!(message.content.unwrap().text(), "See this.");
-    /// # Ok::<(), plaincall_wire::ReadError>(())
-    /// ```
     pub enum Content {
         /// A text.
         Text,

@@ -6,17 +6,6 @@ use crate::json::Json;
 
 object! {
     /// The body of a response that is an error, and the data of an event that ends a stream with one.
-    ///
-    /// ```
-    /// use plaincall_wire::openai::{ErrorBody, ErrorObject};
-    /// use plaincall_wire::write;
-    ///
-    /// let error = ErrorObject::new("invalid_request_error", "messages: expected a list").param("messages");
-    /// assert_eq!(
-    ///     write(&ErrorBody::new(error)),
-    ///     r#"{"error":{"message":"messages: expected a list","type":"invalid_request_error","param":"messages","code":null}}"#
-    /// );
-    /// ```
     pub struct ErrorBody<'a> {
         /// The error.
         "error" error: Option<ErrorObject<'a>>,
@@ -84,14 +73,6 @@ impl<'a> ErrorObject<'a> {
 ///
 /// Servers write `{"error": {…}}`, `{"error": "…"}`, `{"message": …}`, `{"detail": …}`, a list with one of these, or
 /// plain text. The message is never empty unless the body is; what is no JSON is the message itself.
-///
-/// ```
-/// use plaincall_wire::openai::read_error;
-///
-/// let error = read_error(br#"[{"error":{"code":400,"message":"no such model","status":"INVALID_ARGUMENT"}}]"#);
-/// assert_eq!(error.message.as_deref(), Some("no such model"));
-/// assert_eq!(read_error(b"Bad Gateway").message.as_deref(), Some("Bad Gateway"));
-/// ```
 pub fn read_error(body: &[u8]) -> ErrorObject<'static> {
     let text = String::from_utf8_lossy(body);
     let inner = Json::parse(text.trim_ascii())

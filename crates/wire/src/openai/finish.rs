@@ -2,13 +2,6 @@
 
 /// Whether an answer that ends with this reason has all that the model wanted to write. Servers have many words for what
 /// went wrong, so what is not known is no such reason.
-///
-/// ```
-/// use plaincall_wire::openai::is_natural_end;
-///
-/// assert!(is_natural_end("stop"));
-/// assert!(!is_natural_end("insufficient_system_resource"));
-/// ```
 pub fn is_natural_end(reason: &str) -> bool {
     matches!(
         reason,
@@ -17,13 +10,6 @@ pub fn is_natural_end(reason: &str) -> bool {
 }
 
 /// Whether this reason says that a limit of length cut the answer off.
-///
-/// ```
-/// use plaincall_wire::openai::is_cut_by_length;
-///
-/// assert!(is_cut_by_length("length"));
-/// assert!(!is_cut_by_length("content_filter"));
-/// ```
 pub fn is_cut_by_length(reason: &str) -> bool {
     matches!(
         reason,
@@ -34,14 +20,6 @@ pub fn is_cut_by_length(reason: &str) -> bool {
 /// The reason of the API that says what this reason of a server says: `stop`, `length`, `tool_calls`, `content_filter` or
 /// `function_call`. Case makes no difference. Clients refuse any other reason, or take it for a normal end, so an unknown
 /// one is `length`: the answer is not known to be complete.
-///
-/// ```
-/// use plaincall_wire::openai::api_finish_reason;
-///
-/// assert_eq!(api_finish_reason("eos"), "stop");
-/// assert_eq!(api_finish_reason("MAX_TOKENS"), "length");
-/// assert_eq!(api_finish_reason("insufficient_system_resource"), "length");
-/// ```
 pub fn api_finish_reason(reason: &str) -> &'static str {
     match reason.to_ascii_lowercase().as_str() {
         // A stop sequence is a normal end for the API, but it may stand in the middle of a call.

@@ -81,15 +81,6 @@ impl<'a> Message<'a> {
 
 impl<'a> ToolCall<'a> {
     /// A whole call of a function. The arguments are the text of a JSON object.
-    ///
-    /// ```
-    /// use plaincall_wire::{openai::ToolCall, write};
-    ///
-    /// assert_eq!(
-    ///     write(&ToolCall::new("call_1", "add", r#"{"a":1}"#)),
-    ///     r#"{"id":"call_1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}}"#
-    /// );
-    /// ```
     pub fn new(
         id: impl Into<Cow<'a, str>>,
         name: impl Into<Cow<'a, str>>,

@@ -67,16 +67,6 @@ object! {
 impl ChatCompletionRequest<'_> {
     /// The definitions of the tools that are offered, each as its JSON text: one that is odd does not spoil the others.
     ///
-    /// ```
-    /// use plaincall_wire::{openai::ChatCompletionRequest, read};
-    ///
-    /// let request: ChatCompletionRequest =
-    ///     read(br#"{"messages":[],"tools":[{"type":"function","function":{"name":"now"}}]}"#)?;
-    /// let tools = request.tools()?;
-    /// assert_eq!(tools[0].text(), r#"{"type":"function","function":{"name":"now"}}"#);
-    /// # Ok::<(), plaincall_wire::ReadError>(())
-    /// ```
-    ///
     /// # Errors
     /// The tools are not a list. Line and column count within them.
     pub fn tools(&self) -> Result<Vec<Json<'_>>, ReadError> {

@@ -64,14 +64,6 @@ impl<'a> ChatCompletion<'a> {
 
 impl Usage<'_> {
     /// How many of the tokens that were read the server had kept from earlier, in whichever field it says so.
-    ///
-    /// ```
-    /// use plaincall_wire::{openai::Usage, read};
-    ///
-    /// let usage: Usage = read(br#"{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":7}}"#)?;
-    /// assert_eq!(usage.cached_tokens(), 7);
-    /// # Ok::<(), plaincall_wire::ReadError>(())
-    /// ```
     pub fn cached_tokens(&self) -> u64 {
         let details = self.unknown.get("prompt_tokens_details");
         let details = details.and_then(|json| json.read::<PromptDetails<'_>>().ok());

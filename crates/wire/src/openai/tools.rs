@@ -91,16 +91,6 @@ pub enum Choose<'c> {
 
 impl ToolChoice<'_> {
     /// What it says.
-    ///
-    /// ```
-    /// use plaincall_wire::openai::{ChatCompletionRequest, Choose};
-    /// use plaincall_wire::read;
-    ///
-    /// let request: ChatCompletionRequest =
-    ///     read(br#"{"messages":[],"tool_choice":{"type":"function","function":{"name":"add"}}}"#)?;
-    /// assert_eq!(request.tool_choice.unwrap().choose(), Choose::Named("add"));
-    /// # Ok::<(), plaincall_wire::ReadError>(())
-    /// ```
     pub fn choose(&self) -> Choose<'_> {
         let object = match self {
             Self::Word(word) => {

@@ -2,23 +2,28 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use memchr::{memchr, memchr2};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event of a stream.
+/// An event of a stream. The fields `id` and `retry`, which serve clients that reconnect, are not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event<'c> {
     /// The field `event`; nothing if it is missing or empty, which browsers call `message`.
     pub name: Option<Cow<'c, str>>,
     /// The `data` lines, an LF between two.
     pub data: Cow<'c, str>,
-    /// The last `id` of the stream so far, of this or an earlier event; empty if there was none.
-    pub id: Arc<str>,
-    /// The field `retry` in milliseconds, if there was one since the event before.
-    pub retry: Option<u64>,
+}
+
+impl Event<'_> {
+    /// The same, borrowing nothing.
+    pub fn into_owned(self) -> Event<'static> {
+        Event {
+            name: self.name.map(|name| Cow::Owned(name.into_owned())),
+            data: Cow::Owned(self.data.into_owned()),
+        }
+    }
 }
 
 /// How much of a stream a [`Decoder`] keeps at most.
@@ -68,17 +73,6 @@ impl std::error::Error for StreamError {}
 ///
 /// A line ends with LF, CR or CRLF. Bytes that are not UTF-8 become U+FFFD. Where the pieces are cut makes no
 /// difference. The time is linear; what is kept is bounded by [`Limits`].
-///
-/// ```
-/// use plaincall_wire::sse::Decoder;
-///
-/// let mut decoder = Decoder::new();
-/// assert_eq!(decoder.feed(b"data: on").count(), 0);
-/// let events: Result<Vec<_>, _> = decoder.feed(b"e\n\ndata: two\n\n").collect();
-/// let data: Vec<_> = events?.into_iter().map(|event| event.data).collect();
-/// assert_eq!(data, ["one", "two"]);
-/// # Ok::<(), plaincall_wire::sse::StreamError>(())
-/// ```
 #[derive(Debug, Default)]
 pub struct Decoder {
     limits: Limits,
@@ -89,9 +83,6 @@ pub struct Decoder {
     /// No line has ended yet.
     has_begun: bool,
     block: Block<'static>,
-    /// Shared with every event that comes: it may be as long as a line.
-    last_id: Arc<str>,
-    retry: Option<u64>,
     is_broken: bool,
 }
 
@@ -159,11 +150,7 @@ impl Decoder {
             events.line(line)?;
         }
         let event = events.dispatch();
-        Ok(event.map(|event| Event {
-            name: event.name.map(|name| Cow::Owned(name.into_owned())),
-            data: Cow::Owned(event.data.into_owned()),
-            ..event
-        }))
+        Ok(event.map(Event::into_owned))
     }
 }
 
@@ -270,19 +257,7 @@ impl<'c> Events<'_, 'c> {
                 self.check_size(text.len())?;
                 self.block.name = Some(text);
             }
-            b"id" => {
-                let text = text(cut(line, value));
-                if !text.contains('\0') {
-                    self.decoder.last_id = text.into();
-                }
-            }
-            b"retry" => {
-                let text = text(cut(line, value));
-                if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-                    self.decoder.retry = Some(text.parse().unwrap_or(u64::MAX));
-                }
-            }
-            // A comment, or a field that the standard does not have.
+            // A comment, `id`, `retry`, or a field that the standard does not have.
             _ => {}
         }
         Ok(())
@@ -302,8 +277,6 @@ impl<'c> Events<'_, 'c> {
         Some(Event {
             name: block.name.filter(|name| !name.is_empty()),
             data: block.data?,
-            id: Arc::clone(&self.decoder.last_id),
-            retry: self.decoder.retry.take(),
         })
     }
 }
@@ -328,14 +301,14 @@ fn cut(line: Cow<'_, [u8]>, from: usize) -> Cow<'_, [u8]> {
 
 fn text(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     match bytes {
-        // Valid text, nearly always, is checked by the quicker way.
+        // For valid text the check alone is quicker.
         Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(bytes),
         },
-        Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        }),
+        Cow::Owned(bytes) => Cow::Owned(
+            String::from_utf8(bytes)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        ),
     }
 }
