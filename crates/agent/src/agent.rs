@@ -60,7 +60,7 @@ impl Agent {
                 retries: Retries::default(),
             },
             #[cfg(feature = "mcp")]
-            servers: Vec::new(),
+            servers: None,
         }
     }
 
@@ -175,7 +175,7 @@ impl Agent {
 pub struct AgentBuilder {
     settings: Settings,
     #[cfg(feature = "mcp")]
-    servers: Vec<McpServers>,
+    servers: Option<McpServers>,
 }
 
 impl AgentBuilder {
@@ -191,14 +191,12 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds the tools of MCP servers, which were connected before. If there are several servers, or the name of a tool is
-    /// taken already, it is called by the name of its server, `_` and its own
-    /// ([`McpServers::tools_for`]). What a server says of its tools relaxes nothing: they count as tools that
+    /// Adds the tools of connected MCP servers, named as by [`McpServers::tools_for`]. They count as tools that
     /// [write](plaincall::Effect::Write) unless the user has said otherwise
     /// ([`McpServer::effects`](crate::mcp::McpServer::effects)).
     #[cfg(feature = "mcp")]
     pub fn mcp(mut self, servers: McpServers) -> Self {
-        self.servers.push(servers);
+        self.servers = Some(servers);
         self
     }
 
@@ -287,18 +285,13 @@ impl AgentBuilder {
     /// a question, and nobody can be asked, or no tool can finish the work. If two tools have one name.
     pub fn build(mut self) -> Result<Agent, AgentError> {
         #[cfg(feature = "mcp")]
-        let configured: Vec<String> = {
-            let servers = self.servers.iter();
-            servers
-                .flat_map(|servers| servers.configured().iter().cloned())
-                .collect()
-        };
+        let of_servers = self.servers.as_ref();
         #[cfg(feature = "mcp")]
-        for servers in &self.servers {
-            for (_, tool) in servers.tools_among(&configured, &self.settings.tools) {
-                let added = self.settings.tools.add(tool);
-                added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
-            }
+        for tool in of_servers.map_or(Vec::new(), |servers| {
+            servers.tools_for(&self.settings.tools)
+        }) {
+            let added = self.settings.tools.add(tool);
+            added.map_err(|error| AgentErrorKind::Settings(error.to_string()))?;
         }
         let finishes = |tool: &Tool| tool.policy().finishes;
         let can_finish = self.settings.tools.iter().any(finishes);

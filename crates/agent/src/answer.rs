@@ -7,7 +7,8 @@ use plaincall::syntax::DialectError;
 use plaincall::{RunError, StatusCounts};
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Finish, ModelError, Usage};
+use crate::model::{Finish, ModelError, Usage, is_zero};
+use crate::text::count;
 
 /// The answer to a question.
 #[derive(Clone, Debug)]
@@ -47,14 +48,6 @@ pub struct Progress {
     /// they could have run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unclosed: u32,
-}
-
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde asks for"
-)]
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// Why a question has no answer.
@@ -127,12 +120,12 @@ impl fmt::Display for AgentError {
             AgentErrorKind::Turns => write!(
                 formatter,
                 "the model has written {}, which is the limit, and has not answered",
-                counted(self.progress.turns, "reply", "replies")
+                count(self.progress.turns, "reply")
             ),
             AgentErrorKind::Calls => write!(
                 formatter,
                 "the model has written {}, more than the limit, and has not answered",
-                counted(self.progress.calls.total(), "call", "calls")
+                count(self.progress.calls.total(), "call")
             ),
             AgentErrorKind::Tokens => write!(
                 formatter,
@@ -165,10 +158,6 @@ impl fmt::Display for AgentError {
             AgentErrorKind::User(error) => write!(formatter, "the user could not be asked: {error}"),
         }
     }
-}
-
-fn counted(count: u32, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 impl std::error::Error for AgentError {

@@ -196,12 +196,6 @@ impl Builtin {
         self
     }
 
-    /// Sets how many bytes are kept of what a command prints, half of them of its end; 32 KiB if nothing is said.
-    pub fn command_output_limit(mut self, bytes: usize) -> Self {
-        self.command.output_limit = bytes;
-        self
-    }
-
     /// Lets pages only be fetched from these hosts; `*.example.org` means all below `example.org`.
     ///
     /// Without it they may come from anywhere, and `fetch_url` counts as a tool that writes: with an address a model

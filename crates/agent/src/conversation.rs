@@ -48,7 +48,7 @@ const BYTES_PER_TOKEN: f64 = 4.0;
 pub struct Conversation {
     pub(crate) settings: Arc<Settings>,
     pub(crate) limits: AgentLimits,
-    pub(crate) model: Retrying<Arc<dyn Model>>,
+    pub(crate) model: Retrying,
     pub(crate) dialect: Dialect,
     pub(crate) run: Run,
     pub(crate) history: History,

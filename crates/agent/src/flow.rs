@@ -61,28 +61,3 @@ impl<Item, Output> fmt::Debug for Flow<'_, Item, Output> {
         formatter.debug_struct("Flow").finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::future::poll_fn;
-
-    use super::*;
-
-    /// A task may do only so much in one go. That must not be taken for the end of the items.
-    #[tokio::test]
-    async fn no_item_is_lost_at_the_end() {
-        for count in 0..300 {
-            let mut flow = Flow::new(|out| async move {
-                for item in 0..count {
-                    out.send(item).await.unwrap();
-                }
-            });
-            let mut items = Vec::new();
-            while let Some(item) = poll_fn(|context| Pin::new(&mut flow).poll_next(context)).await {
-                items.push(item);
-            }
-            assert_eq!(items, (0..count).collect::<Vec<_>>());
-            assert!(flow.end.is_some());
-        }
-    }
-}

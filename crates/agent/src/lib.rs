@@ -58,6 +58,7 @@ pub mod model;
 pub mod probe;
 mod session;
 mod settings;
+mod text;
 mod user;
 
 pub use agent::{Agent, AgentBuilder};

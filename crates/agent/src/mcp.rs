@@ -33,8 +33,8 @@ use tokio::task::JoinSet;
 
 pub use config::{McpConfig, McpEffect, McpReach, McpServer};
 pub use offer::{McpOffer, McpServeError};
-pub use secrets::names_a_secret;
 
+use crate::text::is_unseen;
 use definitions::Offer;
 use plaincall_http::HttpSettings;
 use server::Server;
@@ -60,8 +60,6 @@ pub struct McpOptions {
     pub output_limit: usize,
     /// How often a server that has ended is started again; once if nothing is said.
     pub restarts: u32,
-    /// Whether nothing works if one server cannot be reached.
-    pub all: bool,
     /// How connections are made.
     pub http: HttpSettings,
 }
@@ -74,7 +72,6 @@ impl Default for McpOptions {
             call_timeout: Duration::from_mins(1),
             output_limit: DEFAULT_OUTPUT_LIMIT,
             restarts: 1,
-            all: false,
             http: HttpSettings::default(),
         }
     }
@@ -92,7 +89,7 @@ impl Default for McpOptions {
 ///
 /// # async fn example() -> Result<(), plaincall::BoxError> {
 /// let config = McpConfig::read(&std::fs::read_to_string("mcp.json")?, "mcp.json", |_| None)?;
-/// let servers = McpServers::connect(config, McpOptions::default()).await?;
+/// let servers = McpServers::connect(config, McpOptions::default()).await;
 /// for failure in servers.failures() {
 ///     eprintln!("{failure}");
 /// }
@@ -132,25 +129,6 @@ impl fmt::Display for McpFailure {
     }
 }
 
-/// Why servers cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct McpError {
-    /// The servers that cannot; at least one.
-    pub failures: Vec<McpFailure>,
-}
-
-impl fmt::Display for McpError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, failure) in self.failures.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            write!(formatter, "{separator}{failure}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for McpError {}
-
 /// A tool of a server that is not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -164,12 +142,9 @@ pub struct SkippedTool {
 }
 
 impl McpServers {
-    /// Connects to all servers that are not switched off, side by side, and asks each for its tools.
-    ///
-    /// # Errors
-    /// The servers that cannot be used, if [`McpOptions::all`] wants all of them. Otherwise the others work without
-    /// them, and [`failures`](Self::failures) says why.
-    pub async fn connect(config: McpConfig, options: McpOptions) -> Result<Self, McpError> {
+    /// Connects to all servers that are not switched off, side by side, and asks each for its tools. Where one cannot be
+    /// used, the others work without it, and [`failures`](Self::failures) says why.
+    pub async fn connect(config: McpConfig, options: McpOptions) -> Self {
         let options = Arc::new(options);
         let names = config.servers.iter().map(|server| server.name.clone());
         let configured = names.collect();
@@ -193,14 +168,11 @@ impl McpServers {
                 Err(reason) => failures.push(McpFailure { server, reason }),
             }
         }
-        if options.all && !failures.is_empty() {
-            return Err(McpError { failures });
-        }
-        Ok(Self {
+        Self {
             servers: servers.into(),
             failures: failures.into(),
             configured,
-        })
+        }
     }
 
     /// The servers that were wanted and cannot be used.
@@ -233,19 +205,6 @@ impl McpServers {
     /// whether they are there or not, nor `read_result`. Otherwise, and if it has several, a tool is called by its server's
     /// name, `_` and its own.
     pub fn tools_for(&self, own: &Toolbox) -> Vec<Tool> {
-        self.named_tools_for(own)
-            .into_iter()
-            .map(|(_, tool)| tool)
-            .collect()
-    }
-
-    /// The same, each with the name of its server.
-    pub fn named_tools_for(&self, own: &Toolbox) -> Vec<(String, Tool)> {
-        self.tools_among(&self.configured, own)
-    }
-
-    /// The same, where there are these servers in all.
-    pub(crate) fn tools_among(&self, configured: &[String], own: &Toolbox) -> Vec<(String, Tool)> {
         let offered = || {
             let servers = self.servers.iter();
             servers.flat_map(|(server, offer)| offer.tools.iter().map(move |tool| (server, tool)))
@@ -254,16 +213,11 @@ impl McpServers {
         let called: Vec<(&str, &str)> = offered()
             .map(|(server, tool)| (server.name(), tool.name.as_str()))
             .collect();
-        let names = names::names(taken, configured, &called);
+        let names = names::names(taken, &self.configured, &called);
         offered()
             .zip(names)
-            .map(|((server, offered), name)| (server.name().to_owned(), server.tool(name, offered)))
+            .map(|((server, offered), name)| server.tool(name, offered))
             .collect()
-    }
-
-    /// The names of all servers that were wanted, also of those that could not be reached or are switched off.
-    pub(crate) fn configured(&self) -> &[String] {
-        &self.configured
     }
 
     /// Ends all connections in order: each server that was started finds its input closed, and has a moment to end by
@@ -300,10 +254,4 @@ fn clipped(text: &str) -> String {
         clipped.push('…');
     }
     clipped
-}
-
-/// Whether a character is not seen, or moves what is: controls, ends of lines, and those that turn the direction of a text.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -29,7 +29,7 @@ pub use openai::OpenAi;
 pub use plaincall_wire::{Json, ReplayError};
 pub use replay::Replay;
 pub use retry::{Retries, Retrying};
-pub use scripted::{Chunks, Scripted, ScriptedReply};
+pub use scripted::{Scripted, ScriptedReply};
 
 use std::fmt;
 use std::future::poll_fn;
@@ -231,9 +231,9 @@ pub struct Usage {
     pub output: u64,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
+/// Whether a count need not be written.
+pub(crate) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
 }
 
 impl Usage {

@@ -71,7 +71,6 @@ fn options() -> McpOptions {
 
 async fn connect(servers: impl IntoIterator<Item = McpServer>) -> McpServers {
     let servers = McpServers::connect(config(servers), options()).await;
-    let servers = servers.expect("failures are no error");
     assert_eq!(servers.failures(), []);
     servers
 }
@@ -156,6 +155,36 @@ async fn tools_of_a_server() {
     odd.hears("closed").await;
 }
 
+/// Which tools are taken, and what they may do, is for the file of the user to say.
+#[tokio::test]
+async fn tools_that_a_file_chooses() {
+    let odd = Odd::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/server.sh");
+    let file = format!(
+        r#"{{"mcpServers": {{"odd": {{"command": "/bin/sh", "args": ["{script}"], "env": {{"NOTES": "{}"}},
+            "includeTools": ["who", "e*", "ha*"], "disabledTools": ["half"], "autoApprove": ["die"],
+            "effects": {{"e*": "hinted", "*": "read", "who": "write"}}}},
+            "off": {{"command": "${{NONE}}", "disabled": true, "effects": "hinted"}},
+            "also_off": {{"command": "x", "enabled": false}}}}}}"#,
+        odd.notes().display()
+    );
+    let config = McpConfig::read(&file, "/mcp.json", |_| None).expect("it can be read");
+    assert!(config.servers[1].disabled && config.servers[2].disabled);
+    let servers = McpServers::connect(config, options()).await;
+    assert_eq!(servers.failures(), []);
+    let tools = servers.tools_for(&Toolbox::default());
+    let told: Vec<_> = tools
+        .iter()
+        .map(|tool| (tool.name(), tool.spec().effect))
+        .collect();
+    let expected = [
+        ("odd_who", Effect::Read),
+        ("odd_echo", Effect::Idempotent),
+        ("odd_hang", Effect::Read),
+    ];
+    assert_eq!(told, expected);
+}
+
 #[tokio::test]
 async fn calls() {
     let odd = Odd::new();
@@ -167,7 +196,7 @@ async fn calls() {
     check(&mut run, "loud", Ok("it was loud")).await;
     check(&mut run, "busy", Ok("it was busy")).await;
     check(&mut run, "ask", Ok("it has asked")).await;
-    odd.hears(r#""id":"sampling/createMessage","error":{"code":-32601,"message":"this client lends its model to nobody"}"#)
+    odd.hears(r#""id":"sampling/createMessage","error":{"code":-32601,"message":"sampling/createMessage"}"#)
         .await;
     odd.hears(r#""id":"roots/list","error":{"code":-32601,"message":"this client has no roots"}"#)
         .await;
@@ -302,27 +331,17 @@ async fn servers_that_cannot_be_reached() {
     let all = config(broken.iter().map(|(server, _)| server.clone()));
     let servers = McpServers::connect(all, hasty).await;
     let expected: Vec<_> = broken.iter().map(|(_, reason)| *reason).collect();
-    assert_eq!(reasons(&servers.expect("failures are no error")), expected);
+    assert_eq!(reasons(&servers), expected);
 
     // The others work.
     let missing = &broken[0];
     let mut off = McpServer::stdio("off", "no-such-program", ["x"]);
     off.disabled = true;
     let all = config([missing.0.clone(), odd.server("odd"), off]);
-    let servers = McpServers::connect(all.clone(), options()).await;
-    let servers = servers.expect("failures are no error");
+    let servers = McpServers::connect(all, options()).await;
     assert_eq!(reasons(&servers), [missing.1]);
     let mut run = run(servers.tools_for(&Toolbox::default()));
     check(&mut run, "odd_loud", Ok("it was loud")).await;
-
-    let mut strict = options();
-    strict.all = true;
-    let error = McpServers::connect(all, strict).await;
-    let error = error.expect_err("all are wanted");
-    assert_eq!(
-        error.to_string(),
-        format!("the MCP server `missing` {}", missing.1)
-    );
 }
 
 #[tokio::test]
@@ -376,7 +395,6 @@ async fn over_http() {
         ),
     ] {
         let servers = McpServers::connect(config([server(path)]), options()).await;
-        let servers = servers.expect("failures are no error");
         assert_eq!(servers.failures()[0].reason, reason, "{path}");
     }
 }
@@ -406,7 +424,6 @@ async fn a_server_that_hangs_is_started_once_more() {
     let mut hasty = options();
     hasty.connect_timeout = Duration::from_millis(1500);
     let servers = McpServers::connect(config([server]), hasty).await;
-    let servers = servers.expect("it is there");
     let mut run = run(servers.tools_for(&Toolbox::default()));
     call(&mut run, "die").await;
     std::fs::write(odd.directory.path().join("notes.hang"), "").expect("a file");

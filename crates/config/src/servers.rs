@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::node::last_key;
 use crate::secret::{hide_arguments, hide_values, show_address};
-use crate::{AsText, Document, FilePath, Origin, Place, Time, child};
+use crate::{AsText, Document, FilePath, Place, Time, child};
 
 /// The names of the table of servers at the top of a file.
 const TABLES: [&str; 3] = ["mcpServers", "mcp_servers", "servers"];
@@ -171,12 +171,12 @@ pub enum McpEffect {
     Hinted,
 }
 
-/// The pointers to the tables of the servers in a file, whose keys have one name each from then on; and notes about keys
-/// that have no effect. Other keys at the top of the file are for other programs.
-pub fn servers(document: &mut Document) -> (Vec<String>, Vec<String>) {
-    let (mut servers, mut notes) = (Vec::new(), Vec::new());
+/// The pointers to the tables of the servers in a file, whose keys have one name each from then on. Keys that are for other
+/// programs are left out.
+pub fn servers(document: &mut Document) -> Vec<String> {
+    let mut servers = Vec::new();
     let Some(table) = table(document) else {
-        return (servers, notes);
+        return servers;
     };
     for name in document.keys(&table) {
         let at = child(&table, &name);
@@ -186,18 +186,11 @@ pub fn servers(document: &mut Document) -> (Vec<String>, Vec<String>) {
             }
         }
         for key in FOR_OTHERS {
-            let pointer = child(&at, key);
-            let node = document.root().get(&pointer);
-            if let Some(Origin::File { line, .. }) = node.map(|node| &node.origin) {
-                notes.push(format!(
-                    "line {line}: `{key}` is for other programs and has no effect"
-                ));
-                document.leave_out(&at, key);
-            }
+            document.leave_out(&at, key);
         }
         servers.push(at);
     }
-    (servers, notes)
+    servers
 }
 
 /// The pointer to the table of servers.

@@ -7,12 +7,14 @@ use plaincall::{Command, CommandError, Effect, Parameter, Tool, ToolSpec};
 use crate::builtin::BuiltinTool;
 use crate::builtin::place::Place;
 
+/// How much is kept of what a command prints, in bytes: half of it from the end.
+const KEPT: usize = 32 << 10;
+
 /// How commands are run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) timeout: Duration,
     pub(super) environment: Vec<String>,
-    pub(super) output_limit: usize,
 }
 
 impl Default for Settings {
@@ -20,7 +22,6 @@ impl Default for Settings {
         Self {
             timeout: Duration::from_mins(2),
             environment: Vec::new(),
-            output_limit: 32 << 10,
         }
     }
 }
@@ -44,7 +45,7 @@ pub(super) fn tool(place: &Place, settings: &Settings) -> Result<Tool, CommandEr
         .tools_directory(&place.root.path)
         .directory("{directory:tools}")
         .environment(settings.environment.iter().cloned())
-        .output_limit(settings.output_limit)
+        .output_limit(KEPT)
         .keep_both_ends();
     Ok(Tool::command(spec, command)?.timeout(settings.timeout))
 }

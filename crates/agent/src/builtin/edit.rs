@@ -12,8 +12,9 @@ use crate::builtin::blocking::{Stop, Work, file_tool};
 use crate::builtin::near::near;
 use crate::builtin::place::{Place, Written, read_all};
 use crate::builtin::replace::{State, replace};
-use crate::builtin::spelling::{count, named};
+use crate::builtin::spelling::named;
 use crate::builtin::text::{LineEnds, line_of, listed, why_binary};
+use crate::text::count;
 
 /// How long a file may be, in bytes.
 const LONGEST: usize = 16 << 20;
@@ -125,18 +126,15 @@ impl EditFile {
         after.extend_from_slice(before.get(done..).unwrap_or_default());
         replace(place, written, &after, Some(state), stop)?;
         let lines = lines_of(before, &found.places);
-        let lines = format!(
-            "at line{} {}",
-            if lines.len() == 1 { "" } else { "s" },
-            listed(&lines, NAMED)
-        );
+        let s = if lines.len() == 1 { "" } else { "s" };
+        let lines = listed(&lines, NAMED);
         let ends = if found.is_converted {
             "; the line ends of the file were kept (CRLF)"
         } else {
             ""
         };
         Ok(format!(
-            "changed {}: {} replaced, {lines}{ends}\n",
+            "changed {}: {} replaced, at line{s} {lines}{ends}\n",
             named(&self.path),
             count(found.count as u64, "occurrence")
         ))
@@ -144,13 +142,12 @@ impl EditFile {
 
     fn ambiguous(&self, before: &[u8], places: &[usize]) -> String {
         let lines = lines_of(before, places);
-        let times = if places.len() > COUNTED {
-            format!("more than {COUNTED} times")
-        } else {
-            format!("{} times", places.len())
+        let times = match places.len() {
+            ..=COUNTED => places.len().to_string(),
+            _ => format!("more than {COUNTED}"),
         };
         format!(
-            "`old_text` stands in {} {times}, at the lines {}, so nothing was changed; take more of the lines around the right place into `old_text`, or set `all` to true to replace every one",
+            "`old_text` stands in {} {times} times, at the lines {}, so nothing was changed; take more of the lines around the right place into `old_text`, or set `all` to true to replace every one",
             named(&self.path),
             listed(&lines, NAMED)
         )
@@ -193,27 +190,19 @@ impl<'t> Found<'t> {
         stop: &Stop,
     ) -> Result<Option<Self>, String> {
         let ends = LineEnds::of(bytes);
-        let only_crlf = ends.crlf > 0 && ends.lf == 0;
         let mut tries = vec![(Cow::Borrowed(old), Cow::Borrowed(new), false)];
         if ends.crlf > 0 {
             tries.push((with_crlf(old), with_crlf(new), true));
-        }
-        if only_crlf {
-            // What is written without CR is meant with it there.
-            tries.reverse();
-        }
-        if ends.crlf == 0 && old.contains("\r\n") {
+            if ends.lf == 0 {
+                // What is written without CR is meant with it there.
+                tries.reverse();
+            }
+        } else if old.contains("\r\n") {
             let without = |text: &'t str| Cow::Owned(text.replace("\r\n", "\n"));
             tries.push((without(old), without(new), false));
         }
         for (to_find, to_put, crlf) in tries {
-            let (places, count) = if all {
-                all_places(bytes, to_find.as_bytes(), stop)?
-            } else {
-                let places = places(bytes, to_find.as_bytes());
-                let count = places.len();
-                (places, count)
-            };
+            let (places, count) = places(bytes, to_find.as_bytes(), all, stop)?;
             if count > 0 {
                 let is_converted = crlf && (to_find != old || to_put != new);
                 return Ok(Some(Self {
@@ -245,32 +234,30 @@ fn with_crlf(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Where a text stands one behind the other: the first places, and how many there are.
-fn all_places(bytes: &[u8], text: &[u8], stop: &Stop) -> Result<(Vec<usize>, usize), String> {
-    let mut places = Vec::new();
-    let mut count = 0;
-    for at in Finder::new(text).find_iter(bytes) {
+/// Where a text stands: the first places, and how many there are. With `all`, one begins behind the end of the other; else
+/// one may begin within another, and no more are counted than are kept.
+///
+/// # Errors
+/// Nobody waits any more, or it takes too long.
+fn places(
+    bytes: &[u8],
+    text: &[u8],
+    all: bool,
+    stop: &Stop,
+) -> Result<(Vec<usize>, usize), String> {
+    let finder = Finder::new(text);
+    let (mut places, mut count, mut from) = (Vec::new(), 0, 0);
+    while (all || count <= COUNTED)
+        && let Some(at) = bytes.get(from..).and_then(|rest| finder.find(rest))
+    {
         if count % BETWEEN_LOOKS == 0 {
             stop.check()?;
         }
         if count <= COUNTED {
-            places.push(at);
+            places.push(from + at);
         }
         count += 1;
+        from += at + if all { text.len() } else { 1 };
     }
     Ok((places, count))
-}
-
-/// Where a text stands, also where one begins within another, up to a few more than one.
-fn places(bytes: &[u8], text: &[u8]) -> Vec<usize> {
-    let finder = Finder::new(text);
-    let mut places = Vec::new();
-    let mut from = 0;
-    while places.len() <= COUNTED
-        && let Some(at) = bytes.get(from..).and_then(|rest| finder.find(rest))
-    {
-        places.push(from + at);
-        from += at + 1;
-    }
-    places
 }

@@ -22,8 +22,9 @@ use url::Url;
 use crate::builtin::BuiltinTool;
 use crate::builtin::fetch::address::{may_be_asked, refused};
 use crate::builtin::fetch::page::Readable;
-use crate::builtin::spelling::{count, named};
+use crate::builtin::spelling::named;
 use crate::builtin::text::why_binary;
+use crate::text::count;
 
 /// How long an address may be, in bytes. Each link of a page is written with the page's own.
 const ADDRESS: usize = 8 << 10;
@@ -191,15 +192,11 @@ impl Fetcher {
 
 /// Whether a host is the one that is meant; `*.example.org` means all below `example.org`.
 fn is_host(known: &str, host: &str) -> bool {
-    let host = host.trim_end_matches('.');
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let known = known.to_ascii_lowercase();
     match known.strip_prefix('*') {
-        Some(end) if end.starts_with('.') => {
-            host.len() > end.len()
-                && host
-                    .get(host.len() - end.len()..)
-                    .is_some_and(|tail| tail.eq_ignore_ascii_case(end))
-        }
-        _ => known.eq_ignore_ascii_case(host),
+        Some(end) if end.starts_with('.') => host.len() > end.len() && host.ends_with(end),
+        _ => known == host,
     }
 }
 
@@ -215,19 +212,14 @@ fn is_secured(from: &Url, to: &Url) -> bool {
 
 /// What a model hears of a redirect that is not followed.
 fn leads_on(from: &Url, to: &Url) -> String {
+    let name = named(from.as_str());
     if from == to {
-        return format!(
-            "{} leads on to itself; fetch another address",
-            named(from.as_str())
-        );
+        return format!("{name} leads on to itself; fetch another address");
     }
     let is_elsewhere = from.host_str() != to.host_str() || from.port() != to.port();
     let another = if is_elsewhere { "another server: " } else { "" };
     // All of it, however long: it is to be copied.
-    format!(
-        "{} leads on to {another}`{to}`; fetch that address if you want to go there",
-        named(from.as_str())
-    )
+    format!("{name} leads on to {another}`{to}`; fetch that address if you want to go there")
 }
 
 fn redirect(answer: &HttpResponse, url: &Url) -> Result<Option<Url>, String> {
@@ -259,23 +251,21 @@ fn told(error: &HttpError, url: &Url) -> String {
 
 async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     let kind = Kind::of(answer.headers());
+    let name = named(url.as_str());
     let status = answer.status();
     let is_good = (200..300).contains(&status);
     if let Some(encoding) = encoding(answer.headers()) {
+        let encoding = named(&encoding);
         return Err(format!(
-            "{} is encoded as {}, though nothing but plain text was asked for; fetch another page",
-            named(url.as_str()),
-            named(&encoding)
+            "{name} is encoded as {encoding}, though nothing but plain text was asked for; fetch another page"
         )
         .into());
     }
     if is_good && !kind.is_text() {
-        return Err(format!(
-            "{} is {}, which is no text; fetch a page with text",
-            named(url.as_str()),
-            named(&kind.essence)
-        )
-        .into());
+        let essence = named(&kind.essence);
+        return Err(
+            format!("{name} is {essence}, which is no text; fetch a page with text").into(),
+        );
     }
     let mut body = Vec::new();
     let mut is_cut = false;
@@ -290,13 +280,8 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     let length = body.len();
     let why_binary = why_binary(&body);
     if let Some(why) = why_binary.filter(|_| is_good) {
-        return Err(format!(
-            "{} is no text: {why}; fetch a page with text",
-            named(url.as_str())
-        )
-        .into());
+        return Err(format!("{name} is no text: {why}; fetch a page with text").into());
     }
-    let name = named(url.as_str());
     let essence = kind.essence.clone();
     let readable = if kind.is_text() && why_binary.is_none() {
         // A long page takes its time.
@@ -309,9 +294,8 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     is_cut |= readable.is_cut;
     if !is_good {
         let reason = StatusCode::from_u16(status).ok();
-        let reason = reason
-            .and_then(|status| status.canonical_reason())
-            .map_or(String::new(), |reason| format!(" ({reason})"));
+        let reason = reason.and_then(|status| status.canonical_reason());
+        let reason = reason.map_or(String::new(), |reason| format!(" ({reason})"));
         let begin = text
             .get(..text.floor_char_boundary(OF_AN_ERROR))
             .unwrap_or_default();
@@ -359,10 +343,6 @@ impl Kind {
         Self { essence, charset }
     }
 
-    fn is_html(&self) -> bool {
-        matches!(self.essence.as_str(), "text/html" | "application/xhtml+xml")
-    }
-
     fn is_text(&self) -> bool {
         let essence = self.essence.as_str();
         essence.starts_with("text/")
@@ -385,13 +365,12 @@ impl Kind {
 
     fn text(&self, body: &[u8], url: &Url) -> Readable {
         let text = page::decoded(body, self.charset.as_deref());
-        if self.is_html() {
-            page::readable(&text, url)
-        } else {
-            Readable {
-                text,
-                ..Readable::default()
-            }
+        if matches!(self.essence.as_str(), "text/html" | "application/xhtml+xml") {
+            return page::readable(&text, url);
+        }
+        Readable {
+            text,
+            ..Readable::default()
         }
     }
 }
@@ -399,12 +378,8 @@ impl Kind {
 /// How a body is encoded, if it is.
 fn encoding(headers: &HeaderMap) -> Option<String> {
     let mut named = headers.get_all(CONTENT_ENCODING).iter();
-    let encoded = named.find(|value| {
-        !value
-            .as_bytes()
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"identity")
-    })?;
+    let is_plain = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"identity");
+    let encoded = named.find(|value| !is_plain(value.as_bytes()))?;
     Some(String::from_utf8_lossy(encoded.as_bytes()).into_owned())
 }
 

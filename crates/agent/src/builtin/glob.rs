@@ -94,10 +94,10 @@ fn to_regex(pattern: &str) -> Result<String, &'static str> {
             }
             ',' if depth > 0 => regex.push('|'),
             '\\' => match rest.next() {
-                Some(escaped) => regex.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4]))),
+                Some(escaped) => push(&mut regex, escaped),
                 None => return Err("ends with a backslash"),
             },
-            _ => regex.push_str(&regex::escape(character.encode_utf8(&mut [0; 4]))),
+            _ => push(&mut regex, character),
         }
     }
     if depth > 0 {
@@ -105,6 +105,10 @@ fn to_regex(pattern: &str) -> Result<String, &'static str> {
     }
     regex.push('$');
     Ok(regex)
+}
+
+fn push(regex: &mut String, character: char) {
+    regex.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
 }
 
 fn class(
@@ -123,7 +127,7 @@ fn class(
                 return Ok(());
             }
             '-' => regex.push('-'),
-            _ => regex.push_str(&regex::escape(character.encode_utf8(&mut [0; 4]))),
+            _ => push(regex, character),
         }
         is_first = false;
     }

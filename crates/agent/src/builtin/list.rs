@@ -10,8 +10,9 @@ use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Work, file_tool};
 use crate::builtin::glob::Glob;
 use crate::builtin::place::{Place, There};
-use crate::builtin::spelling::{count, last_line, named, spelled};
+use crate::builtin::spelling::{last_line, named, spelled};
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
+use crate::text::count;
 
 /// What is done.
 const WHAT: &str = "listed";

@@ -50,19 +50,13 @@ pub(super) fn near(bytes: &[u8], text: &str, stop: &Stop) -> String {
 /// The text without numbers such as `12: ` in front of each line, if each has one.
 fn without_numbers(text: &str) -> Option<String> {
     let lines = text.split_inclusive('\n').map(|line| {
-        let digits = line
-            .trim_start()
-            .trim_start_matches(|c: char| c.is_ascii_digit());
-        let has_digits = digits.len() < line.trim_start().len();
-        digits
-            .strip_prefix(": ")
-            .filter(|_| has_digits)
-            .or_else(|| {
-                // An empty line behind its number.
-                digits
-                    .strip_prefix(':')
-                    .filter(|rest| has_digits && rest.trim().is_empty())
-            })
+        let (digits, rest) = line.trim_start().split_once(':')?;
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        // Behind the number of an empty line there is no blank.
+        let rest = rest
+            .strip_prefix(' ')
+            .or(Some(rest).filter(|rest| rest.trim().is_empty()));
+        rest.filter(|_| is_number)
     });
     lines.collect()
 }
@@ -88,15 +82,12 @@ fn same_but_for_blanks(lines: &[&[u8]], wanted: &[&str], stop: &Stop) -> Option<
 }
 
 fn but_for_blanks(lines: &[&[u8]], at: usize, count: usize) -> String {
-    let shown: Vec<String> = (at..at + count.min(LINES))
-        .map(|at| show(lines, at))
-        .collect();
-    let (where_, more) = if count == 1 {
-        (format!("line {}", at + 1), "")
-    } else if count > LINES {
-        (format!("lines {} to {}", at + 1, at + count), "\n…")
-    } else {
-        (format!("lines {} to {}", at + 1, at + count), "")
+    let shown = (at..at + count.min(LINES)).map(|at| show(lines, at));
+    let shown: Vec<String> = shown.collect();
+    let more = if count > LINES { "\n…" } else { "" };
+    let where_ = match count {
+        1 => format!("line {}", at + 1),
+        _ => format!("lines {} to {}", at + 1, at + count),
     };
     format!(
         "With other blanks or line ends it stands at {where_}. Copy exactly what stands there:\n{}{more}",

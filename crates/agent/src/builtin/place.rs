@@ -52,7 +52,7 @@ pub(super) struct Place {
 }
 
 /// A path that a model has written.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Written {
     /// As it was written, for messages.
     pub(super) text: String,

@@ -10,8 +10,9 @@ use serde::Deserialize;
 use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Work, file_tool};
 use crate::builtin::place::{Place, Written};
-use crate::builtin::spelling::{count, last_line, named};
+use crate::builtin::spelling::{last_line, named};
 use crate::builtin::text::{LineEnds, shown, why_binary};
+use crate::text::count;
 
 /// How many lines are read if nothing is said.
 const LINES: u64 = 2_000;

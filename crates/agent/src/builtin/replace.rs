@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use cap_std::fs::{Dir, File, Metadata, MetadataExt as _, OpenOptionsExt as _, PermissionsExt};
 use rustix::fs::{Gid, Uid, fchown};
+use rustix::io::Errno;
 
 use crate::builtin::blocking::Stop;
 use crate::builtin::place::{Place, Written, options};
@@ -16,20 +17,10 @@ const PIECE: usize = 1 << 20;
 const NEW: u32 = 0o666;
 /// What it lets others do while it is not yet in its place.
 const PRIVATE: u32 = 0o600;
-/// What a file lets its group do.
-const GROUP: u32 = 0o070;
-/// That a program runs as the owner of its file, and as its group.
+/// What a file lets its group do, and that a program runs as its group.
+const GROUP: u32 = 0o2070;
+/// That a program runs as the owner of its file.
 const SET_USER: u32 = 0o4000;
-const SET_GROUP: u32 = 0o2000;
-
-/// What was in the place.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Before {
-    /// Nothing.
-    Nothing,
-    /// A file with so many bytes.
-    File(u64),
-}
 
 /// Which file it is, and in which state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +44,8 @@ impl State {
     }
 }
 
-/// Writes a file: its bytes are there as a whole, or all is as it was. Directories above it are made.
+/// Writes a file: its bytes are there as a whole, or all is as it was. Directories above it are made. Returns how many bytes
+/// a file had whose place it takes.
 ///
 /// A link in its place is followed, inside the directory. `expected` is the state in which the file must still be.
 ///
@@ -65,20 +57,19 @@ pub(super) fn replace(
     content: &[u8],
     expected: Option<State>,
     stop: &Stop,
-) -> Result<Before, String> {
+) -> Result<Option<u64>, String> {
     stop.check()?;
     let trouble = |error: io::Error| place.trouble(&error, written, "written");
     let path = target(place, written).map_err(trouble)?;
+    let text = named(&written.text);
     let Some(Component::Normal(name)) = path.components().next_back() else {
         return Err(format!(
-            "{} names a directory, no file; add the name of a file",
-            named(&written.text)
+            "{text} names a directory, no file; add the name of a file"
         ));
     };
     if written.text.ends_with('/') {
         return Err(format!(
-            "{} ends with a slash, so it names a directory; add the name of a file",
-            named(&written.text)
+            "{text} ends with a slash, so it names a directory; add the name of a file"
         ));
     }
     let name = Path::new(name);
@@ -99,7 +90,7 @@ pub(super) fn replace(
     if let Some(about) = &there {
         place.refuse_what_is_no_file(about, written)?;
         if about.permissions().readonly() {
-            return Err(trouble(refused()));
+            return Err(trouble(Errno::ACCESS.into()));
         }
         // The permissions of the directory would let it be replaced all the same.
         let file = above
@@ -107,22 +98,23 @@ pub(super) fn replace(
             .map_err(trouble)?;
         has_list = has_access_list(&file);
     }
-    let is_as_expected =
-        |about: Option<&Metadata>| expected.is_none() || about.map(State::of) == expected;
     let temporary = Temporary::new(&above, there.as_ref(), has_list).map_err(trouble)?;
-    temporary.fill(content, stop).map_err(|error| match error {
-        Unfilled::Stopped(sentence) => sentence,
-        Unfilled::Failed(error) => trouble(error),
-    })?;
-    if expected.is_some() && !is_as_expected(above.symlink_metadata(name).ok().as_ref()) {
+    let mut file = &temporary.file;
+    for piece in content.chunks(PIECE) {
+        stop.check()?;
+        file.write_all(piece).map_err(trouble)?;
+    }
+    // Otherwise a crash could leave an empty file where there was a full one.
+    file.sync_data().map_err(trouble)?;
+    let is = || above.symlink_metadata(name).ok().as_ref().map(State::of);
+    if expected.is_some() && is() != expected {
         return Err(format!(
-            "{} was changed by somebody else at the same moment, so nothing was changed; read it again, then try again",
-            named(&written.text)
+            "{text} was changed by somebody else at the same moment, so nothing was changed; read it again, then try again"
         ));
     }
     stop.check()?;
     temporary.put(name).map_err(trouble)?;
-    Ok(there.map_or(Before::Nothing, |about| Before::File(about.len())))
+    Ok(there.map(|about| about.len()))
 }
 
 /// The path of the file that is meant, where it is a link the one that it leads to.
@@ -148,10 +140,6 @@ const fn has_access_list(_: &File) -> bool {
     false
 }
 
-fn refused() -> io::Error {
-    rustix::io::Errno::ACCESS.into()
-}
-
 /// A file that is not in its place yet. Dropping it removes it.
 struct Temporary<'d> {
     dir: &'d Dir,
@@ -174,15 +162,10 @@ impl Kept {
             mode &= !SET_USER;
         }
         if !self.group {
-            mode &= !(SET_GROUP | GROUP);
+            mode &= !GROUP;
         }
         mode
     }
-}
-
-enum Unfilled {
-    Stopped(String),
-    Failed(io::Error),
 }
 
 impl<'d> Temporary<'d> {
@@ -221,28 +204,12 @@ impl<'d> Temporary<'d> {
     /// Gives it the owner and the group of the file whose place it takes, as far as that is allowed.
     fn take_ownership(&self, about: &Metadata) -> io::Result<Kept> {
         let is = self.file.metadata()?;
+        let give = |user, group| fchown(&self.file, user, group).is_ok();
         let (user, group) = (about.uid(), about.gid());
-        let give = |user: Option<u32>, group: Option<u32>| {
-            fchown(
-                &self.file,
-                user.map(Uid::from_raw),
-                group.map(Gid::from_raw),
-            )
-            .is_ok()
-        };
-        let owner = is.uid() == user || give(Some(user), None);
-        let group = is.gid() == group || give(None, Some(group));
-        Ok(Kept { owner, group })
-    }
-
-    fn fill(&self, content: &[u8], stop: &Stop) -> Result<(), Unfilled> {
-        let mut file = &self.file;
-        for piece in content.chunks(PIECE) {
-            stop.check().map_err(Unfilled::Stopped)?;
-            file.write_all(piece).map_err(Unfilled::Failed)?;
-        }
-        // Otherwise a crash could leave an empty file where there was a full one.
-        file.sync_data().map_err(Unfilled::Failed)
+        Ok(Kept {
+            owner: is.uid() == user || give(Some(Uid::from_raw(user)), None),
+            group: is.gid() == group || give(None, Some(Gid::from_raw(group))),
+        })
     }
 
     fn put(mut self, name: &Path) -> io::Result<()> {

@@ -17,9 +17,10 @@ use crate::builtin::blocking::{Stop, Work, file_tool};
 use crate::builtin::glob::Glob;
 use crate::builtin::list::here;
 use crate::builtin::place::{Place, There, open_without_waiting, read_all};
-use crate::builtin::spelling::{count, last_line, named, spelled};
+use crate::builtin::spelling::{last_line, named, spelled};
 use crate::builtin::text::why_binary;
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
+use crate::text::count;
 
 /// What is done.
 const WHAT: &str = "searched";

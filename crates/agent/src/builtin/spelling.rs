@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::text::is_unseen;
+
 /// The longest name that is shown whole in a message, in bytes.
 const LONGEST: usize = 200;
 
@@ -20,7 +22,7 @@ pub(super) fn spelled(name: impl AsRef<OsStr>) -> String {
         for character in chunk.valid().chars() {
             match character {
                 '"' | '\\' => spelled.extend(['\\', character]),
-                _ if is_hidden(character) => spelled.extend(character.escape_default()),
+                _ if is_unseen(character) => spelled.extend(character.escape_default()),
                 _ => spelled.push(character),
             }
         }
@@ -65,22 +67,7 @@ fn is_plain(text: &str) -> bool {
         && !text.starts_with([' ', '"'])
         && !text.ends_with(' ')
         && !text.contains('\\')
-        && !text.chars().any(is_hidden)
-}
-
-/// Control characters, and those that change the direction of text or have no width.
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-}
-
-/// A number of things: `1 line`, `3 lines`.
-pub(super) fn count(number: impl TryInto<u64>, what: &str) -> String {
-    match number.try_into().unwrap_or(u64::MAX) {
-        1 => format!("1 {what}"),
-        number => format!("{number} {what}s"),
-    }
+        && !text.chars().any(is_unseen)
 }
 
 /// What there is to say about a result, as its last line; nothing if there is nothing.

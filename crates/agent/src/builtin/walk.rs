@@ -8,7 +8,8 @@ use std::vec::IntoIter;
 use cap_std::fs::{Dir, FileType, FileTypeExt as _};
 
 use crate::builtin::blocking::Stop;
-use crate::builtin::spelling::{below, count};
+use crate::builtin::spelling::below;
+use crate::text::count;
 
 /// How many directories deep it goes at most. Each is a handle of the process.
 pub(super) const DEEPEST: usize = 64;
@@ -63,13 +64,13 @@ impl Left {
         if self.unreadable > 0 {
             notes.push(format!(
                 "{} could not be read",
-                directories(self.unreadable)
+                count(self.unreadable, "directory")
             ));
         }
         if self.too_deep > 0 {
             notes.push(format!(
                 "{} deeper than {DEEPEST} were left out; name one as `path`",
-                directories(self.too_deep)
+                count(self.too_deep, "directory")
             ));
         }
         if self.is_cut {
@@ -80,10 +81,6 @@ impl Left {
         }
         notes
     }
-}
-
-fn directories(number: usize) -> String {
-    count(number as u64, "directory").replace("directorys", "directories")
 }
 
 struct Level {

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Work, file_tool};
 use crate::builtin::place::Place;
-use crate::builtin::replace::{Before, replace};
-use crate::builtin::spelling::{count, named};
+use crate::builtin::replace::replace;
+use crate::builtin::spelling::named;
+use crate::text::count;
 
 /// Writes a whole file; one that is there is replaced. Directories above it are made.
 #[derive(Deserialize, JsonSchema)]
@@ -40,8 +41,8 @@ impl WriteFile {
             "; its last line has no line end"
         };
         Ok(match before {
-            Before::Nothing => format!("created {name}: {bytes}{end}\n"),
-            Before::File(before) => format!("replaced {name}: {bytes}, before {before}{end}\n"),
+            None => format!("created {name}: {bytes}{end}\n"),
+            Some(before) => format!("replaced {name}: {bytes}, before {before}{end}\n"),
         })
     }
 }

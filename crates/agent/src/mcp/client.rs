@@ -1,4 +1,4 @@
-//! What a server hears that asks something of its client: nothing here is at its service.
+//! The client of a connection. It serves nothing: it has no model, no roots and no user for a server.
 #![allow(
     deprecated,
     reason = "servers of earlier versions of the protocol still ask"
@@ -7,10 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rmcp::model::{
-    ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ErrorCode, Implementation, ListRootsResult,
-};
+use rmcp::model::{ClientConfig, ErrorCode, Implementation, ListRootsResult};
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use rmcp::{ClientHandler, ErrorData};
 
@@ -21,32 +18,13 @@ pub(super) struct Client {
     pub(super) has_changed: Arc<AtomicBool>,
 }
 
-fn refused(message: &'static str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
-}
-
 impl ClientHandler for Client {
-    async fn create_message(
-        &self,
-        _: CreateMessageRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<CreateMessageResult, ErrorData> {
-        Err(refused("this client lends its model to nobody"))
-    }
-
     async fn list_roots(
         &self,
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        Err(refused("this client has no roots"))
-    }
-
-    async fn create_elicitation(
-        &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        Ok(ElicitResult::new(ElicitationAction::Decline))
+        let message = "this client has no roots";
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

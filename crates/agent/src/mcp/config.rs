@@ -1,8 +1,6 @@
 //! Which MCP servers there are, as people write it down.
 
 mod read;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -41,8 +39,6 @@ pub use plaincall_config::servers::McpEffect;
 pub struct McpConfig {
     /// The servers; those that are switched off too.
     pub servers: Vec<McpServer>,
-    /// Notes about keys that are for other programs, each with its line.
-    pub passed_over: Vec<String>,
 }
 
 /// One server, and what is made of its tools.

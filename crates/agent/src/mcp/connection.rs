@@ -15,10 +15,10 @@ use plaincall_http::{HttpClient, HttpError, causes};
 use rmcp::RoleClient;
 use rmcp::model::ErrorCode;
 use rmcp::service::{ClientInitializeError, Peer, RunningService, ServiceError, serve_client};
-use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransportConfig, StreamableHttpError,
 };
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use tokio::time::timeout;
 use url::Url;
 
@@ -27,7 +27,8 @@ use super::config::McpReach;
 use super::events::EventClient;
 use super::messages::{LONGEST_MESSAGE, Messages, Unreadable};
 use super::requests::{MOST_REQUESTS, Requests};
-use super::{McpOptions, clipped, is_unseen};
+use super::{McpOptions, clipped};
+use crate::text::is_unseen;
 
 /// How much of a server's standard error is kept, in bytes.
 const KEPT_WORDS: usize = 4 << 10;
@@ -149,36 +150,7 @@ async fn start(program: &Program, options: &McpOptions) -> Result<Connection, St
     let is_over = Arc::new(AtomicBool::new(false));
     let unreadable = Unreadable::Fail(Arc::clone(&is_over));
     let transport = Messages::<RoleClient, _, _>::new(stdout, stdin, unreadable);
-    let is_deaf = Arc::default();
-    let transport = Requests::new(transport, Arc::clone(&is_deaf));
-    let served = timeout(
-        options.connect_timeout,
-        serve_client(Client::default(), transport),
-    );
-    match served.await {
-        Ok(Ok(service)) => Ok(Connection {
-            service,
-            program: Mutex::new(Some(resident)),
-            is_over,
-            is_deaf,
-        }),
-        Ok(Err(
-            ClientInitializeError::ConnectionClosed(_)
-            | ClientInitializeError::TransportError { .. },
-        )) => {
-            if is_deaf.load(Ordering::Relaxed) {
-                return Err(deaf());
-            }
-            let Ending { how, words } = ended(resident, PATIENCE).await;
-            Err(format!("{how} before it had answered{words}"))
-        }
-        Ok(Err(error)) => Err(not_begun(&error)),
-        Err(_) => {
-            let words = last_words(&resident.words());
-            let time = options.connect_timeout.as_secs_f32();
-            Err(format!("has not answered within {time} s{words}"))
-        }
-    }
+    begin(transport, Some(resident), is_over, options).await
 }
 
 async fn reach_out(
@@ -207,23 +179,37 @@ async fn reach_out(
         .custom_headers(heads)
         .reinit_on_expired_session(false);
     let transport = StreamableHttpClientTransport::with_client(EventClient(client), config);
+    begin(transport, None, Arc::default(), options).await
+}
+
+/// Begins the conversation with a server, perhaps with one that was started.
+async fn begin(
+    transport: impl Transport<RoleClient> + 'static,
+    program: Option<Resident>,
+    is_over: Arc<AtomicBool>,
+    options: &McpOptions,
+) -> Result<Connection, String> {
+    use ClientInitializeError as Wrong;
     let is_deaf = Arc::default();
     let transport = Requests::new(transport, Arc::clone(&is_deaf));
-    let served = timeout(
-        options.connect_timeout,
-        serve_client(Client::default(), transport),
-    );
-    match served.await {
-        Ok(Ok(service)) => Ok(Connection {
+    let served = serve_client(Client::default(), transport);
+    match (timeout(options.connect_timeout, served).await, program) {
+        (Ok(Ok(service)), program) => Ok(Connection {
             service,
-            program: Mutex::new(None),
-            is_over: Arc::default(),
+            program: Mutex::new(program),
+            is_over,
             is_deaf,
         }),
-        Ok(Err(error)) => Err(not_begun(&error)),
-        Err(_) => {
+        (Ok(Err(_)), _) if is_deaf.load(Ordering::Relaxed) => Err(deaf()),
+        (Ok(Err(Wrong::ConnectionClosed(_) | Wrong::TransportError { .. })), Some(program)) => {
+            let Ending { how, words } = ended(program, PATIENCE).await;
+            Err(format!("{how} before it had answered{words}"))
+        }
+        (Ok(Err(error)), _) => Err(not_begun(&error)),
+        (Err(_), program) => {
+            let words = program.map_or(String::new(), |program| last_words(&program.words()));
             let time = options.connect_timeout.as_secs_f32();
-            Err(format!("has not answered within {time} s"))
+            Err(format!("has not answered within {time} s{words}"))
         }
     }
 }

@@ -11,9 +11,10 @@ use std::time::Duration;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use plaincall_http::http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
+    ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
     WWW_AUTHENTICATE,
 };
+use plaincall_http::http::uri::InvalidUri;
 use plaincall_http::http::{Method, Request, StatusCode};
 use plaincall_http::{Bytes, HttpClient, HttpError, HttpResponse, Waits};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
@@ -44,59 +45,37 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 type Failure = StreamableHttpError<HttpError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// What is asked, redirects included.
-struct Asked {
-    method: Method,
-    session: Option<Arc<str>>,
-    last_event: Option<String>,
-    token: Option<String>,
-    headers: Headers,
-    body: Bytes,
-}
-
 impl EventClient {
     /// Sends a request. A redirect is followed if it keeps the method and the server: another server would get the
-    /// headers that are meant for this one.
-    async fn ask(&self, uri: &str, asked: Asked) -> Result<HttpResponse, Failure> {
-        let odd = |error: &dyn fmt::Display| {
-            StreamableHttpError::UnexpectedServerResponse(error.to_string().into())
-        };
+    /// headers that are meant for this one. The headers of the protocol replace others of their names.
+    async fn ask(
+        &self,
+        uri: &str,
+        method: Method,
+        session: Option<Arc<str>>,
+        headers: Headers,
+        body: Bytes,
+    ) -> Result<HttpResponse, Failure> {
+        let mut heads = HeaderMap::from_iter(headers);
+        let accepted = format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}");
+        heads.insert(ACCEPT, value(&accepted)?);
+        if method == Method::POST {
+            heads.insert(CONTENT_TYPE, value(JSON_MIME_TYPE)?);
+        }
+        if let Some(session) = session {
+            heads.insert(HEADER_SESSION_ID, value(&session)?);
+        }
         let mut url = Url::parse(uri).map_err(|error| odd(&error))?;
         for left in (0..=REDIRECTS).rev() {
-            let mut request = Request::builder()
-                .method(asked.method.clone())
-                .uri(url.as_str())
-                .header(
-                    ACCEPT,
-                    format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}"),
-                );
-            if asked.method == Method::POST {
-                request = request.header(CONTENT_TYPE, JSON_MIME_TYPE);
-            }
-            if let Some(session) = &asked.session {
-                request = request.header(HEADER_SESSION_ID, &**session);
-            }
-            if let Some(last_event) = &asked.last_event {
-                request = request.header(HEADER_LAST_EVENT_ID, last_event);
-            }
-            if let Some(token) = &asked.token {
-                request = request.header(AUTHORIZATION, format!("Bearer {token}"));
-            }
-            // Those of the protocol are not replaced.
-            for (name, value) in &asked.headers {
-                if request
-                    .headers_ref()
-                    .is_some_and(|own| !own.contains_key(name))
-                {
-                    request = request.header(name, value);
-                }
-            }
-            let request = request.body(asked.body.clone());
-            let sent = self.0.send(request.map_err(|error| odd(&error))?, WAITS);
-            let response = sent.await.map_err(StreamableHttpError::Client)?;
+            let mut request = Request::new(body.clone());
+            *request.method_mut() = method.clone();
+            *request.headers_mut() = heads.clone();
+            let uri = url.as_str().parse();
+            *request.uri_mut() = uri.map_err(|error: InvalidUri| odd(&error))?;
+            let sent = self.0.send(request, WAITS).await;
+            let response = sent.map_err(StreamableHttpError::Client)?;
             let location = response.header(&LOCATION);
-            let next = url.join(location);
-            match next {
+            match url.join(location) {
                 Ok(next)
                     if left > 0
                         && !location.is_empty()
@@ -110,6 +89,14 @@ impl EventClient {
         }
         Err(StreamableHttpError::UnexpectedEndOfStream)
     }
+}
+
+fn value(text: &str) -> Result<HeaderValue, Failure> {
+    HeaderValue::from_str(text).map_err(|error| odd(&error))
+}
+
+fn odd(error: &dyn fmt::Display) -> Failure {
+    StreamableHttpError::UnexpectedServerResponse(error.to_string().into())
 }
 
 /// Who may not ask gets an error, and so does who asks a server that is busy or ill.
@@ -139,19 +126,13 @@ impl StreamableHttpClient for EventClient {
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
-        token: Option<String>,
+        _: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let has_session = session.is_some();
-        let asked = Asked {
-            method: Method::POST,
-            session,
-            last_event: None,
-            token,
-            headers,
-            body: serde_json::to_vec(&message)?.into(),
-        };
-        let mut response = self.ask(&uri, asked).await?;
+        let body = serde_json::to_vec(&message)?.into();
+        let asked = self.ask(&uri, Method::POST, session, headers, body);
+        let mut response = asked.await?;
         let id = match message {
             JsonRpcMessage::Request(request) => Some(request.id),
             _ => None,
@@ -207,19 +188,12 @@ impl StreamableHttpClient for EventClient {
         &self,
         uri: Arc<str>,
         session: Arc<str>,
-        token: Option<String>,
+        _: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        let asked = Asked {
-            method: Method::DELETE,
-            session: Some(session),
-            last_event: None,
-            token,
-            headers,
-            body: Bytes::new(),
-        };
         // Many servers keep no sessions, and this one is over either way.
-        self.ask(&uri, asked).await.map(drop)
+        let asked = self.ask(&uri, Method::DELETE, Some(session), headers, Bytes::new());
+        asked.await.map(drop)
     }
 
     async fn get_stream(
@@ -227,18 +201,15 @@ impl StreamableHttpClient for EventClient {
         uri: Arc<str>,
         session: Option<Arc<str>>,
         last_event: Option<String>,
-        token: Option<String>,
-        headers: Headers,
+        _: Option<String>,
+        mut headers: Headers,
     ) -> Result<Events, Failure> {
-        let asked = Asked {
-            method: Method::GET,
-            session,
-            last_event,
-            token,
-            headers,
-            body: Bytes::new(),
-        };
-        let mut response = self.ask(&uri, asked).await?;
+        if let Some(id) = last_event {
+            let name = HeaderName::from_static(HEADER_LAST_EVENT_ID);
+            headers.insert(name, value(&id)?);
+        }
+        let asked = self.ask(&uri, Method::GET, session, headers, Bytes::new());
+        let mut response = asked.await?;
         match response.status() {
             200..300 => {}
             405 => return Err(StreamableHttpError::ServerDoesNotSupportSse),

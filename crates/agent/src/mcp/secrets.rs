@@ -1,13 +1,10 @@
 //! What a server is told in confidence, and what may not be read in what it says.
 
+use plaincall_config::names_a_secret;
+
 use crate::model::Key;
 
 use super::config::{McpReach, McpServer};
-
-/// Parts of the names of variables, headers, options and parts of an address that hold secrets.
-const TELLING: [&str; 10] = [
-    "key", "token", "secret", "pass", "auth", "cred", "cookie", "session", "private", "pwd",
-];
 
 /// From so many characters on, letters and digits without a blank or a slash between them look like a key.
 const LIKE_A_KEY: usize = 16;
@@ -101,12 +98,6 @@ impl Secrets {
         }
         text
     }
-}
-
-/// Whether a variable, a header, an option or a key of a configuration is called like something that holds a secret.
-pub fn names_a_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    TELLING.iter().any(|part| name.contains(part))
 }
 
 fn is_like_a_key(word: &str) -> bool {

@@ -8,31 +8,33 @@ use plaincall_wire::anthropic::{
     Content, ContentBlock, Message as WireMessage, MessageResponse, MessagesRequest, News,
     StreamEvent, Usage as WireUsage,
 };
+use plaincall_wire::sse::Event;
 use serde_json::json;
 
-use super::client::Client;
+use super::client::{Api, Client};
 use super::key::Key;
 use super::reading::Reading;
-use super::server::{Answered, EventStream, Server};
+use super::server::{Answered, EventStream};
 use super::{Finish, Message, Model, ModelError, ModelRequest, Reply, Role, Usage};
 use plaincall_http::{HttpSettings, Waits};
 
 /// Where the API is, if nothing else is said.
 const URL: &str = "https://api.anthropic.com/v1";
-/// What stands behind the beginning of the addresses.
-const PATH: &str = "/messages";
-/// The version of the API that is spoken.
-const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
+const API: Api = Api {
+    path: "/messages",
+    key_header: ("x-api-key", ""),
+    fixed: Some(("anthropic-version", "2023-06-01")),
+    own_fields: &[
+        "model",
+        "messages",
+        "system",
+        "stream",
+        "tools",
+        "tool_choice",
+    ],
+};
 /// How many tokens a reply may have, if nothing else is said: the API wants to know.
 const MAX_TOKENS: u32 = 8192;
-const OWN_FIELDS: &[&str] = &[
-    "model",
-    "messages",
-    "system",
-    "stream",
-    "tools",
-    "tool_choice",
-];
 
 /// A model behind a server with the Anthropic API, streamed. The system prompt and the conversation so far are kept in
 /// the server's cache from turn to turn.
@@ -48,7 +50,7 @@ const OWN_FIELDS: &[&str] = &[
 #[derive(Clone)]
 pub struct Anthropic(Arc<Client>);
 
-settings!(Anthropic, "The key that the server wants, as `x-api-key`.");
+client!(Anthropic, "The key that the server wants, as `x-api-key`.");
 
 impl Anthropic {
     /// A model of Anthropic's own server.
@@ -58,9 +60,7 @@ impl Anthropic {
 
     /// A model of another server with this API. The address is that of the API up to its version.
     pub fn at(url: impl Into<String>, model: impl Into<String>) -> Self {
-        let mut server = Server::new(url.into(), ("x-api-key", ""));
-        server.fixed = Some(VERSION);
-        Self(Arc::new(Client::new(server, model.into(), OWN_FIELDS)))
+        Self(Arc::new(Client::new(&API, url.into(), model.into())))
     }
 
     fn body(&self, request: &ModelRequest) -> Vec<u8> {
@@ -138,27 +138,11 @@ impl<'r> Answer<'r> {
         }
     }
 
-    async fn stream(mut self, mut events: EventStream) -> Result<Finish, ModelError> {
-        loop {
-            let Some(event) = self.reading.event(&mut events).await? else {
-                let finish = self.reading.finish.take();
-                return finish.ok_or_else(|| self.reading.broken("it ended in the middle"));
-            };
-            match (self.event(&event.data).await, &self.reading.finish) {
-                (Ok(false), _) => {}
-                (Err(error), None) => return Err(error),
-                (Ok(true) | Err(_), _) => {
-                    let finish = self.reading.finish.take();
-                    return Ok(finish.unwrap_or(Finish::new(Stop::Broken)));
-                }
-            }
-        }
-    }
-
-    /// Takes the data of an event; whether it is the last.
-    async fn event(&mut self, data: &str) -> Result<bool, ModelError> {
-        let event: StreamEvent<'_> = plaincall_wire::read(data.as_bytes())
-            .map_err(|error| self.reading.unreadable(&error))?;
+    /// Takes an event; returns whether it is the last.
+    async fn event(&mut self, event: &Event<'_>) -> Result<bool, ModelError> {
+        let data = event.data.as_bytes();
+        let event: StreamEvent<'_> =
+            plaincall_wire::read(data).map_err(|error| self.reading.unreadable(&error))?;
         match event.news() {
             News::Start(message) => self.cost(message.usage.as_ref()).await,
             News::BlockStart(block) => self.block(block).await?,
@@ -172,7 +156,7 @@ impl<'r> Answer<'r> {
                 }
             }
             News::Stop => return Ok(true),
-            News::Error => return Err(self.reading.error(data.as_bytes())),
+            News::Error => return Err(self.reading.error(data)),
             _ => {}
         }
         Ok(false)

@@ -8,19 +8,23 @@ use plaincall_wire::openai::{
     ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Content, Message as WireMessage,
     StreamOptions, Usage as WireUsage,
 };
+use plaincall_wire::sse::Event;
 
-use super::client::Client;
+use super::client::{Api, Client};
 use super::key::Key;
 use super::reading::Reading;
-use super::server::{Answered, EventStream, Server};
+use super::server::{Answered, EventStream};
 use super::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
 use plaincall_http::{HttpSettings, Waits};
 
-/// What stands behind the beginning of the addresses.
-const PATH: &str = "/chat/completions";
+const API: Api = Api {
+    path: "/chat/completions",
+    key_header: ("authorization", "Bearer "),
+    fixed: None,
+    own_fields: &["model", "messages", "stream", "n", "tools", "functions"],
+};
 /// A call in the old form.
 const OLD_CALL: &str = "function_call";
-const OWN_FIELDS: &[&str] = &["model", "messages", "stream", "n", "tools", "functions"];
 /// Hosts that know the new name of `max_tokens`.
 const NEW_NAMES: [&str; 2] = ["api.openai.com", ".openai.azure.com"];
 
@@ -42,7 +46,7 @@ const NEW_NAMES: [&str; 2] = ["api.openai.com", ".openai.azure.com"];
 #[derive(Clone)]
 pub struct OpenAi(Arc<Client>);
 
-settings!(
+client!(
     OpenAi,
     "The key that the server wants, as `Authorization: Bearer …`."
 );
@@ -50,8 +54,7 @@ settings!(
 impl OpenAi {
     /// A model of a server.
     pub fn new(url: impl Into<String>, model: impl Into<String>) -> Self {
-        let server = Server::new(url.into(), ("authorization", "Bearer "));
-        Self(Arc::new(Client::new(server, model.into(), OWN_FIELDS)))
+        Self(Arc::new(Client::new(&API, url.into(), model.into())))
     }
 
     fn body(&self, request: &ModelRequest) -> Vec<u8> {
@@ -65,7 +68,7 @@ impl OpenAi {
             stream: Some(true),
             ..ChatCompletionRequest::default()
         };
-        if !client.is_set("stream_options") {
+        if client.field("stream_options").is_none() {
             body.stream_options = Some(StreamOptions {
                 include_usage: Some(true),
                 ..StreamOptions::default()
@@ -73,13 +76,13 @@ impl OpenAi {
         }
         if let Some(tokens) = request.max_tokens.or(client.max_tokens) {
             // `OpenAI`'s reasoning models know the new name alone, and other servers the old one.
-            let host = client.server.host().unwrap_or_default();
+            let host = client.host().unwrap_or_default();
             let name = if NEW_NAMES.iter().any(|new| host.ends_with(new)) {
                 "max_completion_tokens"
             } else {
                 "max_tokens"
             };
-            if !client.is_set(name) {
+            if client.field(name).is_none() {
                 body.unknown.set(name, Json::new(&tokens));
             }
         }
@@ -99,36 +102,16 @@ impl<'r> Answer<'r> {
     fn new(client: &Client, reading: Reading<'r>) -> Self {
         Self {
             reading,
-            stops_anywhere: client.has("stop"),
+            stops_anywhere: client.field("stop").is_some_and(|stop| !stop.is_null()),
         }
     }
 
-    async fn stream(mut self, mut events: EventStream) -> Result<Finish, ModelError> {
-        loop {
-            let Some(event) = self.reading.event(&mut events).await? else {
-                let finish = self.reading.finish.take();
-                return finish.ok_or_else(|| self.reading.broken("it ended in the middle"));
-            };
-            let read = if event.name.as_deref() == Some("error") {
-                Err(self.reading.error(event.data.as_bytes()))
-            } else {
-                self.chunk(&event.data).await
-            };
-            let is_last = match (read, &self.reading.finish) {
-                (Ok(is_last), _) => is_last,
-                (Err(_), Some(_)) => true,
-                (Err(error), None) => return Err(error),
-            };
-            if is_last {
-                let finish = self.reading.finish.take();
-                return Ok(finish.unwrap_or(Finish::new(Stop::Broken)));
-            }
+    /// Takes an event; returns whether it is the last.
+    async fn event(&mut self, event: &Event<'_>) -> Result<bool, ModelError> {
+        let (reading, data) = (&mut self.reading, &*event.data);
+        if event.name.as_deref() == Some("error") {
+            return Err(reading.error(data.as_bytes()));
         }
-    }
-
-    /// Takes the data of an event; whether it is the last.
-    async fn chunk(&mut self, data: &str) -> Result<bool, ModelError> {
-        let reading = &mut self.reading;
         let chunk = ChatCompletionChunk::read(data).map_err(|error| reading.unreadable(&error))?;
         let Some(chunk) = chunk else {
             return Ok(true);

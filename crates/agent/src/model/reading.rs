@@ -97,9 +97,7 @@ impl<'r> Reading<'r> {
 
     /// It is not what the API says.
     pub(super) fn unreadable(&self, error: &ReadError) -> ModelError {
-        let server = self.asked.server();
-        let message = format!("the answer of {server} cannot be read: {error}");
-        ModelError::new(ModelErrorKind::Broken, message)
+        self.asked.cannot_be_read(error)
     }
 
     /// What the server tells in the place of a reply, or in the middle of it.

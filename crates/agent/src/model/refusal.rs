@@ -1,14 +1,16 @@
 //! What a server says when it does not answer, as a sentence that says what to do.
 
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use plaincall_http::HttpResponse;
 use plaincall_http::http::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use plaincall_wire::openai::{ErrorObject, read_error};
-use plaincall_wire::page_title;
+use plaincall_wire::{Json, page_title};
 
+use super::ModelError;
 use super::ModelErrorKind::{Broken, Busy, Refused, TooLong};
-use super::{ModelError, ModelErrorKind};
+use crate::text::one_line;
 
 /// The longest part of a server's own words that is told, in bytes.
 const WORDS: usize = 600;
@@ -28,6 +30,17 @@ impl Asked<'_> {
     /// The server, as it is told.
     pub(super) fn server(&self) -> String {
         format!("the model's server at {}", self.base)
+    }
+
+    /// The answer is not what the API says.
+    pub(super) fn cannot_be_read(&self, error: &dyn fmt::Display) -> ModelError {
+        let message = format!("the answer of {} cannot be read: {error}", self.server());
+        ModelError::new(Broken, message)
+    }
+
+    /// The server does not do what it is asked for.
+    fn refused(&self, why: &str) -> ModelError {
+        ModelError::new(Refused, format!("{} {why}", self.server()))
     }
 
     /// What to do if there is nothing at the address.
@@ -92,13 +105,9 @@ pub(super) fn by_status(answer: &HttpResponse, body: &[u8], asked: &Asked<'_>) -
         // What stands behind the `?` may be a key.
         let to = to.map(|to| to.split('?').next().unwrap_or_default());
         let to = to.map_or(String::new(), |to| format!(" to {}", cut(to)));
-        return ModelError::new(
-            ModelErrorKind::Refused,
-            format!(
-                "{} sends elsewhere{to} (status {status}), which is not followed: give the address of the server itself",
-                asked.server()
-            ),
-        );
+        return asked.refused(&format!(
+            "sends elsewhere{to} (status {status}), which is not followed: give the address of the server itself"
+        ));
     }
     let error = match page_title(&answer.content_type(), body) {
         Some(title) if title.is_empty() => ErrorObject::new("", "a page for people"),
@@ -117,21 +126,11 @@ pub(super) fn by_words(
     asked: &Asked<'_>,
 ) -> ModelError {
     let words = error.message.as_deref().unwrap_or_default();
-    let said = format!(
-        "{} {} {words}",
-        error.kind.as_deref().unwrap_or_default(),
-        error
-            .code
-            .as_ref()
-            .map(plaincall_wire::Json::text)
-            .unwrap_or_default(),
-    )
-    .to_lowercase();
+    let kind = error.kind.as_deref().unwrap_or_default();
+    let code = error.code.as_ref().map_or("", Json::text);
+    let said = format!("{kind} {code} {words}").to_lowercase();
     let holds = |list: &[&str]| list.iter().any(|word| said.contains(word));
-    let number = error
-        .code
-        .as_ref()
-        .and_then(|code| code.text().parse().ok());
+    let number = code.parse().ok();
     let known = status.or(number).or_else(|| by_kind(&said));
     let place = known.map_or(String::new(), |status| format!(" (status {status})"));
     let words = match cut(words) {
@@ -140,59 +139,40 @@ pub(super) fn by_words(
     };
     let server = asked.server();
     let model = asked.model;
-    let new = |kind, message: String| ModelError::new(kind, message);
     if known != Some(429) && holds(&TOO_LONG) || known == Some(413) {
-        return new(
-            TooLong,
-            format!("the conversation is longer than the model `{model}` can read{words}"),
-        );
+        let message =
+            format!("the conversation is longer than the model `{model}` can read{words}");
+        return ModelError::new(TooLong, message);
     }
+    let said_place = format!("{place}{words}");
     if known == Some(402) || holds(&NO_CREDIT) {
-        return new(
-            Refused,
-            format!("{server} does not go on{place}{words}; see to the account of the key"),
-        );
+        return asked.refused(&format!(
+            "does not go on{said_place}; see to the account of the key"
+        ));
     }
-    match known {
-        Some(401) if asked.has_key => new(
-            Refused,
-            format!(
-                "{server} does not take the key{place}{words}; is it the right one for this server?"
-            ),
+    asked.refused(&match known {
+        Some(401) if asked.has_key => {
+            format!("does not take the key{said_place}; is it the right one for this server?")
+        }
+        Some(401) => format!("wants a key{said_place}; none was given"),
+        Some(403) => {
+            format!("does not allow this{said_place}; may the key use the model `{model}`?")
+        }
+        Some(404) if said.contains("model") && !said.contains("a page for people") => format!(
+            "does not have the model `{model}`{said_place}; {}/models lists what it has",
+            asked.base
         ),
-        Some(401) => new(
-            Refused,
-            format!("{server} wants a key{place}{words}; none was given"),
-        ),
-        Some(403) => new(
-            Refused,
-            format!(
-                "{server} does not allow this{place}{words}; may the key use the model `{model}`?"
-            ),
-        ),
-        Some(404) if said.contains("model") && !said.contains("a page for people") => new(
-            Refused,
-            format!(
-                "{server} does not have the model `{model}`{place}{words}; {}/models lists what it has",
-                asked.base
-            ),
-        ),
-        Some(404 | 405) => new(
-            Refused,
-            format!(
-                "{server} has nothing at {}{place}{words}; {}",
-                asked.path,
-                asked.other_address()
-            ),
-        ),
-        Some(408 | 409 | 425 | 429) => new(Busy, format!("{server} is busy{place}{words}")),
-        Some(500..) => new(Busy, format!("{server} has failed{place}{words}")),
-        Some(400..) => new(
-            Refused,
-            format!("{server} refuses the request{place}{words}"),
-        ),
-        _ => new(Broken, format!("{server} has failed{words}")),
-    }
+        Some(404 | 405) => {
+            let (path, other) = (asked.path, asked.other_address());
+            format!("has nothing at {path}{said_place}; {other}")
+        }
+        Some(408 | 409 | 425 | 429) => {
+            return ModelError::new(Busy, format!("{server} is busy{said_place}"));
+        }
+        Some(500..) => return ModelError::new(Busy, format!("{server} has failed{said_place}")),
+        Some(400..) => format!("refuses the request{said_place}"),
+        _ => return ModelError::new(Broken, format!("{server} has failed{words}")),
+    })
 }
 
 /// The status that a kind of error stands for, in an answer that had begun well.
@@ -207,65 +187,41 @@ fn by_kind(said: &str) -> Option<u16> {
         ("api_error", 500),
         ("server_error", 500),
     ];
-    kinds
-        .into_iter()
-        .find(|(kind, _)| {
-            said.split(' ')
-                .next()
-                .is_some_and(|first| first.contains(kind))
-        })
-        .map(|(_, status)| status)
+    let first = said.split(' ').next()?;
+    let found = kinds.into_iter().find(|(kind, _)| first.contains(kind));
+    found.map(|(_, status)| status)
 }
 
 /// A page came with the status of success.
 pub(super) fn page(title: &str, asked: &Asked<'_>) -> ModelError {
-    let title = if title.is_empty() {
-        String::new()
-    } else {
-        format!(" ({title})")
+    let title = match title {
+        "" => String::new(),
+        title => format!(" ({title})"),
     };
-    ModelError::new(
-        ModelErrorKind::Refused,
-        format!(
-            "{} has answered with a page for people{title}: at this address is no model; {}",
-            asked.server(),
-            asked.other_address()
-        ),
-    )
+    asked.refused(&format!(
+        "has answered with a page for people{title}: at this address is no model; {}",
+        asked.other_address()
+    ))
 }
 
 /// Something came that is neither JSON nor a stream.
 pub(super) fn unreadable(body: &[u8], asked: &Asked<'_>) -> ModelError {
-    let text = cut(&String::from_utf8_lossy(body));
-    ModelError::new(
-        ModelErrorKind::Refused,
-        format!(
-            "{} has answered with what no model's server says: {text}; {}",
-            asked.server(),
-            asked.other_address()
-        ),
-    )
+    asked.refused(&format!(
+        "has answered with what no model's server says: {}; {}",
+        cut(&String::from_utf8_lossy(body)),
+        asked.other_address()
+    ))
 }
 
 /// A server has found a call although it was offered no tools: it has taken out of the text what should be read there.
 pub(super) fn native_call(asked: &Asked<'_>) -> ModelError {
-    ModelError::new(
-        ModelErrorKind::Refused,
-        format!(
-            "{} has answered with a tool call of its own, though it was offered no tools: turn its tool calls off (vLLM: without --enable-auto-tool-choice; llama.cpp: without --jinja, or with another chat template)",
-            asked.server()
-        ),
+    asked.refused(
+        "has answered with a tool call of its own, though it was offered no tools: turn its tool calls off (vLLM: without --enable-auto-tool-choice; llama.cpp: without --jinja, or with another chat template)",
     )
 }
 
-/// On one line, and not too much of it.
 fn cut(words: &str) -> String {
-    let mut words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    if words.len() > WORDS {
-        words.truncate(words.floor_char_boundary(WORDS));
-        words.push('…');
-    }
-    words
+    one_line(words, WORDS)
 }
 
 /// How long a server wants to be left alone, in whichever way it says so.

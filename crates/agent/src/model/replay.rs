@@ -1,11 +1,10 @@
 //! Recorded replies in the place of a model.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use plaincall_wire::{RecordedReply, ReplayError, read_replies};
 
-use super::scripted::{Chunks, ScriptedReply};
+use super::scripted::ScriptedReply;
 use super::{Model, ModelError, ModelErrorKind, ModelRequest, Reply, Role};
 
 /// Recorded replies that are given in the place of a model's. They need no server and no key.
@@ -15,20 +14,15 @@ use super::{Model, ModelError, ModelErrorKind, ModelRequest, Reply, Role};
 /// always gets the same answer. `plaincall serve` reads the same files.
 ///
 /// ```
-/// use plaincall_agent::model::Replay;
+/// use plaincall_agent::model::{Model, Replay};
 ///
 /// let replay = Replay::read("\"Hello.\"\n{\"content\": \"Good\", \"finish_reason\": \"length\"}\n")?;
-/// assert_eq!(replay.len(), 2);
+/// assert_eq!(replay.name(), "replay");
 /// assert!(Replay::read("Hello.").unwrap_err().to_string().starts_with("line 1: "));
 /// # Ok::<(), plaincall_agent::model::ReplayError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Replay {
-    replies: Arc<[RecordedReply]>,
-    chunks: Chunks,
-    first: Duration,
-    between: Duration,
-}
+pub struct Replay(Arc<[RecordedReply]>);
 
 impl Replay {
     /// Reads replies, one JSON document a line: a text, or an object with `content` and perhaps `finish_reason`.
@@ -36,35 +30,7 @@ impl Replay {
     /// # Errors
     /// Says which line is neither, or that there is none.
     pub fn read(text: &str) -> Result<Self, ReplayError> {
-        Ok(Self {
-            replies: read_replies(text)?.into(),
-            chunks: Chunks::Bytes(12),
-            first: Duration::ZERO,
-            between: Duration::ZERO,
-        })
-    }
-
-    /// The pieces that the replies come in: by default 12 bytes each.
-    pub fn chunks(mut self, chunks: Chunks) -> Self {
-        self.chunks = chunks;
-        self
-    }
-
-    /// How long it takes before the first piece, and before each other; by default no time.
-    pub fn latency(mut self, first: Duration, between: Duration) -> Self {
-        self.first = first;
-        self.between = between;
-        self
-    }
-
-    /// How many replies there are.
-    pub fn len(&self) -> usize {
-        self.replies.len()
-    }
-
-    /// Whether there are none, which cannot be.
-    pub fn is_empty(&self) -> bool {
-        self.replies.is_empty()
+        Ok(Self(read_replies(text)?.into()))
     }
 }
 
@@ -78,14 +44,11 @@ impl Model for Replay {
         let turn = turns
             .filter(|message| message.role == Role::Assistant)
             .count();
-        let Some(recorded) = self.replies.get(turn).or(self.replies.last()) else {
+        let Some(recorded) = self.0.get(turn).or(self.0.last()) else {
             let message = "there is no recorded reply";
             return Reply::failed(ModelError::new(ModelErrorKind::Refused, message));
         };
-        let reply = ScriptedReply::text(&recorded.content)
-            .reason(&recorded.finish_reason)
-            .chunks(self.chunks.clone())
-            .latency(self.first, self.between);
+        let reply = ScriptedReply::text(&recorded.content).reason(&recorded.finish_reason);
         Reply::new(|out| async move { reply.play(&out).await })
     }
 }

@@ -83,21 +83,15 @@ impl Retries {
 ///
 /// Each time it tells so with a [`Piece::Retry`]. An [`Agent`](crate::Agent) does so by itself
 /// ([`AgentBuilder::retries`](crate::AgentBuilder::retries)): it is given the model alone.
-///
-/// ```
-/// use plaincall_agent::model::{OpenAi, Retries, Retrying};
-///
-/// let model = Retrying::new(OpenAi::new("http://localhost:11434/v1", "qwen3"), Retries::default());
-/// ```
-#[derive(Debug)]
-pub struct Retrying<M> {
-    model: Arc<M>,
+#[derive(Clone)]
+pub struct Retrying {
+    model: Arc<dyn Model>,
     retries: Retries,
 }
 
-impl<M: Model> Retrying<M> {
+impl Retrying {
     /// This model, asked again.
-    pub fn new(model: M, retries: Retries) -> Self {
+    pub fn new(model: impl Model, retries: Retries) -> Self {
         Self {
             model: Arc::new(model),
             retries,
@@ -105,16 +99,7 @@ impl<M: Model> Retrying<M> {
     }
 }
 
-impl<M> Clone for Retrying<M> {
-    fn clone(&self) -> Self {
-        Self {
-            model: Arc::clone(&self.model),
-            retries: self.retries,
-        }
-    }
-}
-
-impl<M: Model> Model for Retrying<M> {
+impl Model for Retrying {
     fn name(&self) -> &str {
         self.model.name()
     }

@@ -1,13 +1,14 @@
 //! Models that say what a script says, for tests and demonstrations.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Finish, Model, ModelError, ModelErrorKind, ModelRequest, Reply, ReplyWriter, Usage};
+use super::{
+    Finish, Model, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyWriter, Usage,
+};
 
-/// How long the pieces of a scripted reply are, in bytes, if nothing else is said.
+/// How long the pieces of a scripted reply are by default, in bytes.
 const PIECE: usize = 12;
 
 /// A model that says what a script says: the first reply of it when it is first asked, then the second. It knows
@@ -15,13 +16,13 @@ const PIECE: usize = 12;
 ///
 /// ```
 /// use plaincall_agent::model::{
-///     Chunks, Message, Model, ModelRequest, Piece, ReplyNext, Role, Scripted, ScriptedReply,
+///     Message, Model, ModelRequest, Piece, ReplyNext, Role, Scripted, ScriptedReply,
 /// };
 ///
 /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
 /// # runtime.block_on(async {
 /// let model = Scripted::new([
-///     ScriptedReply::text("Hello.").chunks(Chunks::Characters),
+///     ScriptedReply::text("Hello.").piece_bytes(1),
 ///     ScriptedReply::text("Good night.").reason("length"),
 /// ]);
 /// let question = Message::new(Role::User, "Hi.");
@@ -62,44 +63,15 @@ type Answers = dyn Fn(usize, &ModelRequest) -> ScriptedReply + Send + Sync;
 #[derive(Clone, Debug)]
 pub struct ScriptedReply {
     parts: Vec<Part>,
-    end: End,
-    chunks: Chunks,
-    first: Duration,
-    between: Duration,
+    /// `None` if it never ends.
+    end: Option<Result<Finish, ModelError>>,
+    piece_bytes: usize,
 }
 
 #[derive(Clone, Debug)]
 enum Part {
-    Text(String),
-    Reasoning(String),
-    Usage(Usage),
+    Piece(Piece),
     Pause(Duration),
-}
-
-#[derive(Clone, Debug)]
-enum End {
-    Finish(Finish),
-    Error(ModelError),
-    Stall,
-}
-
-/// The pieces that the texts of a reply come in. A character is never cut.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Chunks {
-    /// Each text in one piece.
-    Whole,
-    /// Each character by itself.
-    Characters,
-    /// So many bytes, or less by a part of a character, but a character at least.
-    Bytes(usize),
-    /// One character to so many, by chance: the same for the same seed.
-    Random {
-        /// What chance begins with.
-        seed: u64,
-        /// The longest piece, in characters.
-        most: usize,
-    },
 }
 
 impl Scripted {
@@ -192,10 +164,8 @@ impl ScriptedReply {
     pub fn new() -> Self {
         Self {
             parts: Vec::new(),
-            end: End::Finish(Finish::stop().reason("stop")),
-            chunks: Chunks::Bytes(PIECE),
-            first: Duration::ZERO,
-            between: Duration::ZERO,
+            end: Some(Ok(Finish::stop().reason("stop"))),
+            piece_bytes: PIECE,
         }
     }
 
@@ -211,17 +181,17 @@ impl ScriptedReply {
 
     /// Then it says this.
     pub fn say(self, text: impl Into<String>) -> Self {
-        self.then(Part::Text(text.into()))
+        self.then(Part::Piece(Piece::Text(text.into())))
     }
 
     /// Then it thinks this.
     pub fn think(self, text: impl Into<String>) -> Self {
-        self.then(Part::Reasoning(text.into()))
+        self.then(Part::Piece(Piece::Reasoning(text.into())))
     }
 
     /// Then it tells what it has cost so far.
     pub fn usage(self, usage: Usage) -> Self {
-        self.then(Part::Usage(usage))
+        self.then(Part::Piece(Piece::Usage(usage)))
     }
 
     /// Then it does nothing for this long.
@@ -231,7 +201,7 @@ impl ScriptedReply {
 
     /// It ends like this.
     pub fn finish(mut self, finish: Finish) -> Self {
-        self.end = End::Finish(finish);
+        self.end = Some(Ok(finish));
         self
     }
 
@@ -242,72 +212,56 @@ impl ScriptedReply {
 
     /// At the end it breaks off with this error.
     pub fn fail(mut self, error: ModelError) -> Self {
-        self.end = End::Error(error);
+        self.end = Some(Err(error));
         self
     }
 
     /// It never ends.
     pub fn stall(mut self) -> Self {
-        self.end = End::Stall;
+        self.end = None;
         self
     }
 
-    /// The pieces that its texts come in: by default 12 bytes each.
-    pub fn chunks(mut self, chunks: Chunks) -> Self {
-        self.chunks = chunks;
-        self
-    }
-
-    /// How long it takes before the first piece, and before each other; by default no time.
-    pub fn latency(mut self, first: Duration, between: Duration) -> Self {
-        self.first = first;
-        self.between = between;
+    /// Sets how long the pieces of its texts are, in bytes; a character is never cut. Default: 12.
+    pub fn piece_bytes(mut self, bytes: usize) -> Self {
+        self.piece_bytes = bytes;
         self
     }
 
     /// Says it.
     pub(super) async fn play(self, out: &ReplyWriter) -> Result<Finish, ModelError> {
-        let mut chance = match self.chunks {
-            Chunks::Random { seed, .. } => seed,
-            _ => 0,
-        };
-        let mut first = Some(self.first);
         for part in self.parts {
-            let (text, is_reasoning) = match part {
-                Part::Text(text) => (text, false),
-                Part::Reasoning(text) => (text, true),
-                Part::Usage(usage) => {
-                    out.usage(usage).await;
-                    continue;
+            match part {
+                Part::Piece(Piece::Text(text)) => {
+                    for piece in pieces(&text, self.piece_bytes) {
+                        out.text(piece).await;
+                    }
                 }
-                Part::Pause(pause) => {
-                    tokio::time::sleep(pause).await;
-                    continue;
+                Part::Piece(Piece::Reasoning(text)) => {
+                    for piece in pieces(&text, self.piece_bytes) {
+                        out.reasoning(piece).await;
+                    }
                 }
-            };
-            for piece in self.chunks.cut(&text, &mut chance) {
-                sleep(first.take().unwrap_or(self.between)).await;
-                if is_reasoning {
-                    out.reasoning(piece).await;
-                } else {
-                    out.text(piece).await;
-                }
+                Part::Piece(piece) => out.piece(piece).await,
+                Part::Pause(pause) => tokio::time::sleep(pause).await,
             }
         }
-        // What has no text takes its time too.
-        sleep(first.unwrap_or_default()).await;
         match self.end {
-            End::Finish(finish) => Ok(finish),
-            End::Error(error) => Err(error),
-            End::Stall => std::future::pending().await,
+            Some(end) => end,
+            None => std::future::pending().await,
         }
     }
 }
 
-async fn sleep(time: Duration) {
-    if !time.is_zero() {
-        tokio::time::sleep(time).await;
-    }
+/// The pieces of a text: at most so many bytes, but at least a character.
+fn pieces(mut text: &str, bytes: usize) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let first = text.chars().next()?;
+        let length = text.floor_char_boundary(bytes).max(first.len_utf8());
+        let (piece, rest) = text.split_at(length);
+        text = rest;
+        Some(piece)
+    })
 }
 
 impl Default for ScriptedReply {
@@ -325,67 +279,5 @@ impl From<&str> for ScriptedReply {
 impl From<String> for ScriptedReply {
     fn from(text: String) -> Self {
         Self::text(text)
-    }
-}
-
-impl Chunks {
-    /// The pieces of a text.
-    fn cut<'t>(&self, text: &'t str, chance: &mut u64) -> VecDeque<&'t str> {
-        let mut pieces = VecDeque::new();
-        let mut rest = text;
-        while let Some(first) = rest.chars().next() {
-            let length = match *self {
-                Self::Whole => rest.len(),
-                Self::Characters => first.len_utf8(),
-                Self::Bytes(most) => rest.floor_char_boundary(most).max(first.len_utf8()),
-                Self::Random { most, .. } => {
-                    let count = 1 + below(chance, most.max(1));
-                    let end = rest.char_indices().nth(count);
-                    end.map_or(rest.len(), |(at, _)| at)
-                }
-            };
-            let (piece, after) = rest.split_at(length);
-            pieces.push_back(piece);
-            rest = after;
-        }
-        pieces
-    }
-}
-
-/// A number below the limit, by chance: the generator `SplitMix64`.
-fn below(state: &mut u64, limit: usize) -> usize {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-    usize::try_from((mixed ^ (mixed >> 31)) % limit).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Chunks;
-
-    #[test]
-    fn no_character_is_cut() {
-        let text = "ä日a😀";
-        let random = Chunks::Random { seed: 7, most: 3 };
-        for (chunks, expected) in [
-            (Chunks::Whole, &["ä日a😀"][..]),
-            (Chunks::Characters, &["ä", "日", "a", "😀"]),
-            (Chunks::Bytes(0), &["ä", "日", "a", "😀"]),
-            (Chunks::Bytes(4), &["ä", "日a", "😀"]),
-            (Chunks::Bytes(100), &["ä日a😀"]),
-        ] {
-            assert_eq!(chunks.cut(text, &mut 0), expected, "{chunks:?}");
-        }
-        let long = text.repeat(50);
-        let pieces = random.cut(&long, &mut 7);
-        assert_eq!(pieces, random.cut(&long, &mut 7));
-        assert_ne!(pieces, random.cut(&long, &mut 8));
-        assert_eq!(pieces.iter().copied().collect::<String>(), long);
-        for length in 1..=3 {
-            assert!(pieces.iter().any(|piece| piece.chars().count() == length));
-        }
     }
 }

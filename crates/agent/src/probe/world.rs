@@ -7,6 +7,10 @@ use plaincall::{Arguments, Context, Effect, Tool, ToolResult};
 use serde_json::Value;
 
 use super::tasks::{Step, Task, tool};
+use crate::text::one_line;
+
+/// How much of the arguments or the answer is told, in bytes.
+const LINE: usize = 160;
 
 /// The world of one trial.
 pub(super) struct World {
@@ -105,7 +109,7 @@ impl World {
         }
         for call in &seen.calls {
             if call.step.is_none() && call.effect != Effect::Read {
-                let arguments = cut(&call.arguments.to_string());
+                let arguments = one_line(&call.arguments.to_string(), LINE);
                 return Err(format!("called `{}` with {arguments}", call.tool));
             }
         }
@@ -116,7 +120,7 @@ impl World {
                 if step.is_optional {
                     continue;
                 }
-                let arguments = cut(&step.arguments.to_string());
+                let arguments = one_line(&step.arguments.to_string(), LINE);
                 return Err(format!("did not call `{}` with {arguments}", step.tool));
             };
             if calls().count() > 1 && first.effect == Effect::Write {
@@ -133,7 +137,10 @@ impl World {
             .iter()
             .find(|word| !small.contains(word.as_str()))
         {
-            Some(word) => Err(format!("the answer does not say `{word}`: {}", cut(answer))),
+            Some(word) => Err(format!(
+                "the answer does not say `{word}`: {}",
+                one_line(answer, LINE)
+            )),
             None => Ok(()),
         }
     }
@@ -166,17 +173,6 @@ fn same(expected: &Value, found: &Value) -> bool {
         }
         (expected, found) => expected == found,
     }
-}
-
-/// So much of a text that it fits a line.
-fn cut(text: &str) -> String {
-    const MOST: usize = 160;
-    let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if text.len() > MOST {
-        text.truncate(text.floor_char_boundary(MOST));
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

@@ -67,6 +67,20 @@ fn mistakes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n====\n"));
 }
 
+/// What may be a secret is not shown.
+#[test]
+fn secrets() {
+    let config = read(
+        r#"{"mcpServers": {"a": {"command": "./x", "env": {"K": "${KEY}"}, "timeout": "2m"}}}"#,
+    );
+    let [server] = config.servers.as_slice() else {
+        panic!("{config:?}")
+    };
+    assert_eq!(server.timeout, Some(std::time::Duration::from_mins(2)));
+    assert!(matches!(&server.reach, McpReach::Stdio { command, .. } if command == "/etc/./x"));
+    assert!(!format!("{config:?}").contains("secret"));
+}
+
 /// What the document shows can be read.
 #[test]
 fn the_document() {

@@ -114,7 +114,7 @@ async fn it_gives_up() {
     assert_eq!(told, [(1, 1)]);
     assert_eq!((script.requests().len(), never.retries.len()), (1, 0));
     // Each takes its time, and at some moment that is too much.
-    let slow = fails(ModelErrorKind::Busy).latency(Duration::from_mins(4), Duration::ZERO);
+    let slow = fails(ModelErrorKind::Busy).pause(Duration::from_mins(4));
     let script = Scripted::with(move |_, _| slow.clone());
     ask(&Retrying::new(script.clone(), Retries::default())).await;
     assert_eq!(script.requests().len(), 3);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plaincall::Stop;
 use plaincall_agent::model::{
-    Chunks, Finish, Message, Model, ModelError, ModelErrorKind, ModelRequest, Replay, Role,
-    Scripted, ScriptedReply, Usage,
+    Finish, Message, Model, ModelError, ModelErrorKind, ModelRequest, Piece, Replay, Reply,
+    ReplyNext, Role, Scripted, ScriptedReply, Usage,
 };
 use tokio::time::Instant;
 
@@ -18,8 +18,8 @@ async fn a_script_is_played() {
             .think("hm")
             .say("😀")
             .usage(Usage::new(3, 2))
-            .chunks(Chunks::Characters)
-            .latency(Duration::from_secs(2), Duration::from_millis(100)),
+            .piece_bytes(1)
+            .pause(Duration::from_secs(2)),
         ScriptedReply::text("half").reason("length"),
         ScriptedReply::new()
             .pause(Duration::from_secs(3))
@@ -34,7 +34,7 @@ async fn a_script_is_played() {
     );
     assert_eq!((heard.pieces, heard.usage), (15, Some(Usage::new(3, 2))));
     assert_eq!(heard.finish(), &Finish::stop().reason("stop"));
-    assert_eq!(begin.elapsed(), Duration::from_millis(2000 + 14 * 100));
+    assert_eq!(begin.elapsed(), Duration::from_secs(2));
     let heard = ask(&model).await;
     assert_eq!(heard.finish(), &Finish::new(Stop::Length).reason("length"));
     let heard = ask(&model).await;
@@ -68,16 +68,36 @@ async fn what_nobody_reads_was_not_asked() {
 }
 
 #[tokio::test]
-async fn the_same_seed_the_same_pieces() {
-    let text = "日本語 and so on. ".repeat(20);
-    let heard = |seed| {
-        let reply = ScriptedReply::text(&text).chunks(Chunks::Random { seed, most: 5 });
-        async move { ask(&Scripted::new([reply])).await }
-    };
-    let (one, again) = (heard(7).await, heard(7).await);
-    assert_eq!(one, again);
-    assert_eq!(one.text, text);
-    assert_ne!(one.pieces, heard(8).await.pieces);
+async fn no_character_is_cut() {
+    for (bytes, expected) in [
+        (0, &["ä", "日", "a", "😀"][..]),
+        (1, &["ä", "日", "a", "😀"]),
+        (4, &["ä", "日a", "😀"]),
+        (100, &["ä日a😀"]),
+    ] {
+        let reply = ScriptedReply::text("ä日a😀").piece_bytes(bytes);
+        let mut reply = Scripted::new([reply]).reply(question());
+        let mut pieces = Vec::new();
+        while let Some(Ok(ReplyNext::Piece(Piece::Text(text)))) = reply.next().await {
+            pieces.push(text);
+        }
+        assert_eq!(pieces, expected, "{bytes}");
+    }
+}
+
+/// A task may do only so much in one go. That must not be taken for the end of the pieces.
+#[tokio::test]
+async fn no_piece_is_lost_at_the_end() {
+    for count in 0..300 {
+        let reply = Reply::new(|out| async move {
+            for _ in 0..count {
+                out.text("a").await;
+            }
+            Ok(Finish::stop())
+        });
+        let heard = Heard::all(reply).await;
+        assert_eq!((heard.pieces, heard.finish()), (count, &Finish::stop()));
+    }
 }
 
 #[tokio::test]

@@ -150,9 +150,7 @@ impl Configuration {
         let mut options = McpOptions::default();
         options.environment = environment.clone().into_variables();
         options.http = http(environment);
-        let servers = McpServers::connect(wanted, options)
-            .await
-            .map_err(|error| Failure::Broken(error.to_string()))?;
+        let servers = McpServers::connect(wanted, options).await;
         for failure in servers.failures() {
             remark(&format!("{failure}; its tools are missing"));
         }

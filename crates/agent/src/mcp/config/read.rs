@@ -24,13 +24,10 @@ impl McpConfig {
     ) -> Result<Self, FileError> {
         let path = path.as_ref();
         let mut document = Document::json_or_toml(path.display().to_string(), text);
-        let (tables, passed_over) = servers(&mut document);
+        let tables = servers(&mut document);
         let folder = path.parent().unwrap_or(Path::new(""));
         let servers = read(&mut document, tables, (folder, None), &variable);
-        document.finish(Self {
-            servers,
-            passed_over,
-        })
+        document.finish(Self { servers })
     }
 
     /// Reads a table of servers that is a part of other settings, with the keys of [`read`](Self::read) under one name each.
@@ -50,10 +47,7 @@ impl McpConfig {
             .map(|name| child("", name))
             .collect();
         let servers = read(&mut document, tables, (folder, home), &variable);
-        document.finish(Self {
-            servers,
-            passed_over: Vec::new(),
-        })
+        document.finish(Self { servers })
     }
 }
 

@@ -1,0 +1,28 @@
+//! Texts as they are shown in messages.
+
+/// A text on one line, at most this many bytes of it.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > most {
+        line.truncate(line.floor_char_boundary(most));
+        line.push('…');
+    }
+    line
+}
+
+/// A number of things: `1 line`, `3 lines`.
+pub(crate) fn count(number: impl TryInto<u64>, what: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    match what.strip_suffix('y') {
+        _ if number == 1 => format!("1 {what}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None => format!("{number} {what}s"),
+    }
+}
+
+/// Whether a character is not seen, or moves what is: controls, ends of lines, and those that turn the direction of a text.
+#[cfg(any(feature = "builtin", feature = "mcp"))]
+pub(crate) fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
