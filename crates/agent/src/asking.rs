@@ -101,7 +101,6 @@ struct Work<'c> {
     bounds: Bounds,
     limits: AgentLimits,
     progress: Progress,
-    /// The text of the last reply.
     said: String,
     /// In how many turns in a row calls were rejected and none ended well.
     wrong: u32,
@@ -144,7 +143,6 @@ impl<'c> Work<'c> {
         })
     }
 
-    /// Works until there is an answer.
     async fn answer(&mut self, question: Option<String>) -> Result<Answer, AgentErrorKind> {
         self.catch_up().await?;
         if let Some(question) = question {
@@ -208,7 +206,6 @@ impl<'c> Work<'c> {
         self.limits.calls.saturating_sub(written)
     }
 
-    /// Counts what a turn took.
     fn count(&mut self, turned: &Turned, sent: u64) {
         self.progress.turns += 1;
         let written = turned.written.len() as u64;

@@ -52,11 +52,9 @@ pub struct Conversation {
     pub(crate) dialect: Dialect,
     pub(crate) run: Run,
     pub(crate) history: History,
-    /// What was written of the reply that is read.
     pub(crate) written: String,
     /// Documents for the next question, by their names. They are told when the turn before has ended.
     attached: Vec<(String, String)>,
-    /// How many turns were opened.
     pub(crate) opened: u32,
     /// How many of them are in the history.
     pub(crate) told: u32,
@@ -198,7 +196,6 @@ impl Conversation {
         (bytes as f64 / self.bytes_per_token).ceil() as u64
     }
 
-    /// How many bytes so many tokens have.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -254,13 +251,11 @@ impl Conversation {
         self.tell(Teller::User, passage.finish().into_text().into());
     }
 
-    /// Tells the model something.
     pub(crate) fn tell(&mut self, by: Teller, text: Arc<str>) {
         self.run.tell(by, Arc::clone(&text));
         self.history.tell(text);
     }
 
-    /// Adds a turn that has ended to what the model is told.
     pub(crate) fn add_turn(
         &mut self,
         written: String,

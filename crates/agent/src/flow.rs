@@ -20,7 +20,6 @@ pub(crate) struct Flow<'f, Item, Output> {
 }
 
 impl<'f, Item, Output> Flow<'f, Item, Output> {
-    /// A flow of what the function's future sends.
     pub(crate) fn new<F>(body: impl FnOnce(Sender<Item>) -> F) -> Self
     where
         F: Future<Output = Output> + Send + 'f,

@@ -27,17 +27,14 @@ enum Entry {
     Told(Arc<str>),
     /// What it wrote, byte for byte.
     Reply(Arc<str>),
-    /// How its calls ended.
     Results(Results),
 }
 
 #[derive(Clone, Debug)]
 struct Results {
-    /// As they are told if there is room.
     whole: Vec<CallResult>,
     /// Those that are told shortened.
     short: Vec<Option<CallResult>>,
-    /// How they are told now.
     text: Arc<str>,
 }
 
@@ -61,17 +58,13 @@ impl Results {
     }
 }
 
-/// What was left out of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shortened {
-    /// How many results were shortened.
     pub(crate) results: usize,
-    /// By how many bytes in all.
     pub(crate) bytes: u64,
 }
 
 impl History {
-    /// A conversation that begins with these words of the program.
     pub(crate) fn new(dialect: Dialect, system: String) -> Self {
         Self {
             dialect,
@@ -80,7 +73,6 @@ impl History {
         }
     }
 
-    /// Adds what the model is told.
     pub(crate) fn tell(&mut self, text: Arc<str>) {
         self.entries.push(Entry::Told(text));
     }
@@ -92,7 +84,6 @@ impl History {
         }
     }
 
-    /// Adds how its calls ended, if there were any.
     pub(crate) fn results(&mut self, results: Vec<CallResult>) -> Result<(), DialectError> {
         if results.is_empty() {
             return Ok(());
@@ -132,7 +123,6 @@ impl History {
         )
     }
 
-    /// How many bytes of text the messages have.
     pub(crate) fn bytes(&self) -> u64 {
         let entries = self.entries.iter().map(|entry| match entry {
             Entry::Told(text) | Entry::Results(Results { text, .. }) | Entry::Reply(text) => {
@@ -183,7 +173,6 @@ impl History {
         Ok(shortened)
     }
 
-    /// Tells all results whole again.
     pub(crate) fn restore(&mut self) -> Result<(), DialectError> {
         for entry in &mut self.entries {
             if let Entry::Results(results) = entry

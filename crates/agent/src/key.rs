@@ -1,6 +1,5 @@
 //! The key of a conversation's markers.
 
-/// How many characters a key has.
 const LENGTH: usize = 8;
 const CHARACTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 

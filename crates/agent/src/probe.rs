@@ -32,7 +32,6 @@ use world::World;
 const FAILURES: u32 = 3;
 /// The key of keyed markers: always the same, so that a model that is asked the same again can answer the same.
 const KEY: &str = "k3v9q2x8";
-/// What the model is told beside the tools.
 const SYSTEM: &str =
     "You work with tools. Do exactly what is asked, then answer in one or two sentences.\n";
 
@@ -347,7 +346,6 @@ impl Probing {
     }
 }
 
-/// One trial that is to be made.
 struct Attempt {
     model: Arc<dyn Model>,
     style: Style,

@@ -30,13 +30,11 @@ pub(crate) struct Settings {
     pub(crate) limits: AgentLimits,
     pub(crate) without_call: WithoutCall,
     pub(crate) environment: BTreeMap<OsString, OsString>,
-    /// Where the directory of a conversation is made.
     pub(crate) directory_in: Option<PathBuf>,
     pub(crate) retries: Retries,
 }
 
 impl Settings {
-    /// A key for a new conversation, if it is to have one.
     pub(crate) fn fresh_key(&self) -> Result<Option<String>, AgentErrorKind> {
         if !self.is_keyed {
             return Ok(None);

@@ -5,6 +5,7 @@
 mod config;
 mod http;
 mod reference;
+mod said;
 
 use std::path::Path;
 use std::time::Duration;
@@ -35,6 +36,11 @@ impl Odd {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/server.sh");
         McpServer::stdio(name, "/bin/sh", [script])
             .with("NOTES", self.notes().display().to_string())
+    }
+
+    /// Sets what the tool `give` returns.
+    fn say(&self, text: &str) {
+        std::fs::write(self.directory.path().join("notes.text"), text).expect("a file");
     }
 
     fn notes(&self) -> std::path::PathBuf {
@@ -146,6 +152,7 @@ async fn tools_of_a_server() {
             writes("ask"),
             writes("change"),
             writes("child"),
+            writes("give"),
         ]
     );
     let skipped = servers.skipped();

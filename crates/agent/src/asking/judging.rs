@@ -25,16 +25,12 @@ const MOST_CUT: u32 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Failures(HashMap<(Arc<str>, String), u32>);
 
-/// What a reply without a call resembles.
 #[derive(Clone, Copy, Debug)]
 enum NearMissOf {
-    /// It has a misspelled marker.
     Marker,
-    /// It has nothing but a call in another format.
     Format,
 }
 
-/// What is to be said about a call that failed like others before it.
 enum Repeated {
     /// The next failure ends the work.
     Warn(Arc<str>),
@@ -72,7 +68,6 @@ impl Failures {
 }
 
 impl Work<'_> {
-    /// Decides what a turn means.
     pub(super) async fn judge(&mut self, turned: Turned) -> Result<Option<Answer>, AgentErrorKind> {
         if let Some(failure) = turned.results.log_failure() {
             return Err(AgentErrorKind::Log(failure.into()));
@@ -245,7 +240,6 @@ impl Work<'_> {
         message.map(Passage::into_text).unwrap_or_default()
     }
 
-    /// Tells the model something that the program has to say.
     pub(super) async fn say(&mut self, text: String) {
         let text: Arc<str> = text.into();
         self.talk.tell(Teller::Program, Arc::clone(&text));

@@ -13,7 +13,6 @@ const FOR_REPLY: u64 = 8;
 /// What part of the conversation is shortened when the model's server says that it is too long: one in so many.
 const SHORTER_BY: u64 = 4;
 
-/// A reply that has begun.
 pub(super) struct Begun {
     pub(super) first: ReplyNext,
     pub(super) reply: Reply,

@@ -22,23 +22,17 @@ const READ_AHEAD: usize = 64 << 10;
 /// The longest text of a reply, in bytes. Where a model's server goes on and on, the work ends.
 const LONGEST: usize = 64 << 20;
 
-/// A turn that has ended.
 pub(super) struct Turned {
-    /// What the model wrote.
     pub(super) written: String,
     /// What the reply has cost, as far as the model's server says.
     pub(super) usage: Option<Usage>,
-    /// What was read of it.
     pub(super) read: Read,
-    /// How its calls ended.
     pub(super) results: TurnResults,
-    /// How the reply ended.
     pub(super) finish: Finish,
     /// Why nothing can come after it, if that is so.
     pub(super) end: Option<AgentErrorKind>,
 }
 
-/// What was read of a reply, and what came of it.
 #[derive(Default)]
 pub(super) struct Read {
     /// The text outside of calls, without invented results.
@@ -57,7 +51,6 @@ impl Turned {
         calls.get(found.ok()?).map(|call| &**call)
     }
 
-    /// How many calls were rejected because they have no end marker.
     pub(super) fn unclosed(&self) -> u32 {
         let is_unclosed = |one: &&CallResult| {
             let error = one.call_error.as_deref();
@@ -116,7 +109,6 @@ impl Read {
     }
 }
 
-/// A reply that is being read.
 struct Reading {
     first: Option<ReplyNext>,
     reply: Reply,
@@ -147,7 +139,6 @@ impl Reading {
         }
     }
 
-    /// The run was given so many bytes.
     fn fed(&mut self, bytes: usize, turn: &Turn<'_>) {
         self.ahead += bytes;
         if self.ahead >= READ_AHEAD {

@@ -15,7 +15,6 @@ use crate::builtin::ruled::Ruled;
 /// How long a walk over many files goes on before it tells what it has.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Says when work is to end.
 #[derive(Debug)]
 pub(super) struct Stop {
     token: CancellationToken,
@@ -23,7 +22,6 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// One that is set.
     #[cfg(test)]
     pub(super) fn set() -> Self {
         let token = CancellationToken::new();
@@ -34,7 +32,6 @@ impl Stop {
         }
     }
 
-    /// Whether nobody waits for the work any more.
     pub(super) fn is_set(&self) -> bool {
         self.token.is_cancelled()
     }
@@ -60,7 +57,6 @@ impl Stop {
     }
 }
 
-/// One call of a tool for files.
 pub(super) struct Work<'w> {
     tool: BuiltinTool,
     pub(super) place: &'w Place,

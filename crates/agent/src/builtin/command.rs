@@ -10,7 +10,6 @@ use crate::builtin::place::Place;
 /// How much is kept of what a command prints, in bytes: half of it from the end.
 const KEPT: usize = 32 << 10;
 
-/// How commands are run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) timeout: Duration,

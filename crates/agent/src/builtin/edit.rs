@@ -22,7 +22,6 @@ const LONGEST: usize = 16 << 20;
 const COUNTED: usize = 100;
 /// How many places are gone through between two looks at whether to go on.
 const BETWEEN_LOOKS: usize = 4_096;
-/// How many of them are named.
 const NAMED: usize = 10;
 
 /// Replaces a text in a file. `old_text` must stand in the file exactly once, with all blanks and line ends.
@@ -165,7 +164,6 @@ fn lines_of(bytes: &[u8], places: &[usize]) -> Vec<usize> {
     lines
 }
 
-/// Where the text stands.
 struct Found<'t> {
     /// The first of the places.
     places: Vec<usize>,

@@ -32,15 +32,11 @@ const ADDRESS: usize = 8 << 10;
 const LONGEST: usize = 4 << 20;
 /// How much of the page of an error is told, in bytes.
 const OF_AN_ERROR: usize = 2_000;
-/// What the tool calls itself.
 const AGENT: &str = concat!("plaincall/", env!("CARGO_PKG_VERSION"));
-/// What it likes to read.
 const ACCEPTED: &str = "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.1";
 
-/// What may be fetched.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// The hosts; any if `None`.
     pub(super) hosts: Option<Vec<String>>,
     /// Also from the own machine and from private networks.
     pub(super) private: bool,
@@ -210,7 +206,6 @@ fn is_secured(from: &Url, to: &Url) -> bool {
     is_changed && from.port().is_none() && secured == *to
 }
 
-/// What a model hears of a redirect that is not followed.
 fn leads_on(from: &Url, to: &Url) -> String {
     let name = named(from.as_str());
     if from == to {
@@ -240,7 +235,6 @@ fn redirect(answer: &HttpResponse, url: &Url) -> Result<Option<Url>, String> {
     Ok(Some(next))
 }
 
-/// What a model hears when no answer came.
 fn told(error: &HttpError, url: &Url) -> String {
     if error.kind() == HttpErrorKind::NotAllowed {
         return refused(url.host_str().unwrap_or_default());
@@ -321,7 +315,6 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
     Ok(format!("[{note}]\n{text}{end}"))
 }
 
-/// What kind of page it is.
 #[derive(Debug, PartialEq, Eq)]
 struct Kind {
     /// Without parameters, in small letters.
@@ -375,7 +368,6 @@ impl Kind {
     }
 }
 
-/// How a body is encoded, if it is.
 fn encoding(headers: &HeaderMap) -> Option<String> {
     let mut named = headers.get_all(CONTENT_ENCODING).iter();
     let is_plain = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"identity");

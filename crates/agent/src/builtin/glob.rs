@@ -6,7 +6,6 @@ use regex::{Regex, RegexBuilder};
 
 use crate::builtin::spelling::named;
 
-/// The longest pattern, in bytes.
 const LONGEST: usize = 1_000;
 /// How large a pattern may be once it is compiled, in bytes.
 const SIZE: usize = 1 << 20;
@@ -55,7 +54,6 @@ impl Glob {
         })
     }
 
-    /// Whether a path below the directory fits.
     pub(super) fn fits(&self, path: &Path) -> bool {
         let text = if self.is_for_names {
             path.file_name().unwrap_or_default().to_string_lossy()

@@ -14,9 +14,7 @@ use crate::builtin::spelling::{last_line, named, spelled};
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
 use crate::text::count;
 
-/// What is done.
 const WHAT: &str = "listed";
-/// How many lines are shown.
 const LINES: usize = 1_000;
 /// How much is shown, in bytes.
 const SHOWN: usize = 48 << 10;

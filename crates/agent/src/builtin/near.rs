@@ -5,7 +5,6 @@ use crate::builtin::text::shown;
 
 /// How much of a line is shown, in bytes.
 const LINE: usize = 300;
-/// How many lines are shown.
 const LINES: usize = 20;
 /// How many lines are compared at most.
 const COMPARED: usize = 2_000_000;
@@ -101,7 +100,6 @@ fn show(lines: &[&[u8]], at: usize) -> String {
     shown(line, line.len(), LINE)
 }
 
-/// The line that is most like the text.
 fn likest(lines: &[&[u8]], text: &str, stop: &Stop) -> Option<usize> {
     let wanted = small(text.as_bytes());
     let mut best = None;

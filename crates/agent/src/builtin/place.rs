@@ -22,7 +22,6 @@ use crate::builtin::spelling::named;
 /// How many names of a directory are looked at for one that was meant.
 const LOOKED_AT: usize = 2_000;
 
-/// The directory.
 #[derive(Debug)]
 pub(super) struct Root {
     pub(super) dir: Dir,
@@ -47,20 +46,15 @@ impl Root {
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) root: Arc<Root>,
-    /// The tools that the model has.
     pub(super) offered: Arc<BTreeSet<BuiltinTool>>,
 }
 
-/// A path that a model has written.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// As it was written, for messages.
     pub(super) text: String,
-    /// Below the directory.
     pub(super) path: PathBuf,
 }
 
-/// What there is at a path.
 pub(super) enum There {
     Directory(Dir),
     /// A file, or what is neither.
@@ -178,7 +172,6 @@ impl Place {
         Ok(())
     }
 
-    /// What a model hears when something cannot be done with a path.
     pub(super) fn trouble(&self, error: &io::Error, written: &Written, what: &str) -> String {
         let name = named(&written.text);
         match error.kind() {
@@ -211,7 +204,6 @@ impl Place {
         }
     }
 
-    /// What a model hears of a path at which there is nothing.
     fn missing(&self, written: &Written) -> String {
         let name = named(&written.text);
         let is_link = self
@@ -266,7 +258,6 @@ impl Place {
         None
     }
 
-    /// How to see what there is.
     fn look(&self) -> String {
         match self.has(BuiltinTool::ListFiles) {
             Some(list) => format!("; `{list}` shows what there is"),
@@ -296,7 +287,6 @@ pub(super) fn read_all(file: File, most: usize) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes).filter(|bytes| bytes.len() <= most))
 }
 
-/// What a model hears of a path that leads out.
 fn outside(text: &str) -> String {
     format!(
         "{} leads out of the directory that you may use; write a path that begins in it, such as `src/main.rs`",

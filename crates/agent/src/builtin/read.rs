@@ -14,7 +14,6 @@ use crate::builtin::spelling::{last_line, named};
 use crate::builtin::text::{LineEnds, shown, why_binary};
 use crate::text::count;
 
-/// How many lines are read if nothing is said.
 const LINES: u64 = 2_000;
 /// How much is shown at a time, in bytes: less than a result may have.
 const SHOWN: usize = 48 << 10;
@@ -115,7 +114,6 @@ enum End {
 /// The lines of a file, of which no one is too long for the memory.
 struct Lines<R> {
     inner: R,
-    /// The number of the last line that was read.
     number: u64,
     bytes: u64,
 }
@@ -173,14 +171,12 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// The lines that are shown.
 struct Page {
     text: String,
     /// The same without the numbers.
     raw: String,
     from: u64,
     limit: u64,
-    /// The last line in it.
     last: Option<u64>,
     is_full: bool,
     ends: LineEnds,
@@ -229,7 +225,6 @@ impl Page {
             std::str::from_utf8(&line.kept).is_err_and(|error| error.error_len().is_some());
     }
 
-    /// What is shown when the file has come to its end.
     fn end(self, written: &Written, lines: u64) -> Result<String, String> {
         if lines == 0 {
             return Ok("[the file is empty]\n".to_owned());

@@ -22,7 +22,6 @@ const GROUP: u32 = 0o2070;
 /// That a program runs as the owner of its file.
 const SET_USER: u32 = 0o4000;
 
-/// Which file it is, and in which state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
     device: u64,

@@ -10,7 +10,6 @@ use crate::builtin::BuiltinTool;
 use crate::builtin::place::{Place, Written};
 use crate::builtin::spelling::named;
 
-/// The rules, as a call sees them.
 pub(super) struct Ruled<'c> {
     context: &'c Context,
     /// The tool that was called and, if it shows what is in files, the one that reads them; none where there are no rules.
@@ -20,7 +19,6 @@ pub(super) struct Ruled<'c> {
 }
 
 impl<'c> Ruled<'c> {
-    /// For a call of this tool with this path.
     pub(super) fn new(context: &'c Context, place: &Place, tool: BuiltinTool, path: &str) -> Self {
         let mut ruled = Self {
             context,
@@ -53,7 +51,6 @@ impl<'c> Ruled<'c> {
         self.context.verdict(&request)
     }
 
-    /// Whether a rule keeps this file from the call.
     pub(super) fn hides(&self, path: &Path) -> bool {
         let path = path.to_string_lossy();
         (0..self.tools.len()).any(|tool| match self.verdict(tool, &path) {

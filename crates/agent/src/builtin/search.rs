@@ -22,9 +22,7 @@ use crate::builtin::text::why_binary;
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
 use crate::text::count;
 
-/// What is done.
 const WHAT: &str = "searched";
-/// How many lines are shown.
 const LINES: usize = 200;
 /// How much is shown, in bytes.
 const SHOWN: usize = 32 << 10;
@@ -135,7 +133,6 @@ impl SearchFiles {
     }
 }
 
-/// What is searched for.
 struct Expression {
     regex: Regex,
     /// How much of a line is searched, in bytes.
@@ -192,7 +189,6 @@ fn places(expression: &Hir) -> usize {
     }
 }
 
-/// The lines that fit.
 #[derive(Default)]
 struct Hits {
     text: String,

@@ -19,12 +19,9 @@ pub(super) fn why_binary(bytes: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// How the lines of a text end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LineEnds {
-    /// LF without CR.
     pub(super) lf: usize,
-    /// CR and LF.
     pub(super) crlf: usize,
 }
 

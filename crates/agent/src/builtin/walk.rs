@@ -20,36 +20,28 @@ const BETWEEN_LOOKS: usize = 256;
 /// What holds the history of a project, and nothing that is asked for.
 const HISTORY: &str = ".git";
 
-/// What something in a directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     File,
     Directory,
     Link,
-    /// A pipe, a socket or a device.
     Other(&'static str),
 }
 
-/// Something in a directory.
 #[derive(Debug)]
 pub(super) struct Entry<'w> {
-    /// The directory in which it is.
     pub(super) dir: &'w Dir,
     pub(super) name: &'w Path,
-    /// Its path below the tools' directory.
     pub(super) path: &'w Path,
     pub(super) kind: Kind,
 }
 
-/// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     On,
-    /// Enough was seen.
     Enough,
 }
 
-/// What was not gone through.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     unreadable: usize,
@@ -58,7 +50,6 @@ pub(super) struct Left {
 }
 
 impl Left {
-    /// What there is to say about it.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.unreadable > 0 {

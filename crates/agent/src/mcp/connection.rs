@@ -84,7 +84,6 @@ impl Connection {
         self.service.peer()
     }
 
-    /// Whether it has ended.
     pub(super) fn is_gone(&self) -> bool {
         self.peer().is_transport_closed()
     }
@@ -214,7 +213,6 @@ async fn begin(
     }
 }
 
-/// How a server ended.
 pub(super) struct Ending {
     /// In words that go behind its name.
     pub(super) how: String,

@@ -17,10 +17,8 @@ use super::config::McpServer;
 use super::connection::not_answered;
 use super::secrets::Secrets;
 
-/// How many tools of one server are taken.
 const MOST_TOOLS: usize = 1000;
 
-/// How many pages of its list are asked for.
 const MOST_PAGES: usize = 100;
 
 /// How long the name of a tool is at most, in characters.
@@ -32,12 +30,9 @@ const LONGEST_DEFINITION: usize = 32 << 10;
 /// How long all definitions of a server are at most together, in bytes: they stand in the prompt of every turn.
 const LONGEST_OFFER: usize = 256 << 10;
 
-/// How many tools that are not taken are named.
 const MOST_SKIPPED: usize = 100;
 
-/// A tool as its server defines it.
 pub(super) struct Offered {
-    /// What the server calls it.
     pub(super) name: String,
     /// What a model is told, under another name perhaps.
     pub(super) spec: ToolSpec,

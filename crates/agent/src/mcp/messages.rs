@@ -16,7 +16,6 @@ use tokio::io::{
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// How long a message is at most, in bytes.
 pub(super) const LONGEST_MESSAGE: usize = 16 << 20;
 
 /// What is done about a line that cannot be read.
@@ -29,7 +28,6 @@ pub(super) enum Unreadable {
     Fail(Arc<AtomicBool>),
 }
 
-/// The two streams of a connection.
 pub(super) struct Messages<Role: ServiceRole, R, W> {
     input: BufReader<R>,
     /// What has been read of the next line. It stays if reading is interrupted.
@@ -38,16 +36,13 @@ pub(super) struct Messages<Role: ServiceRole, R, W> {
     is_skipping: bool,
     limit: usize,
     unreadable: Unreadable,
-    /// Messages to take before the next line.
     next: VecDeque<RxJsonRpcMessage<Role>>,
     /// What writes the answer to a line that could not be read.
     answering: Option<JoinHandle<io::Result<()>>>,
-    /// The requests that were sent and not answered.
     waiting: Vec<RequestId>,
     output: Arc<Mutex<Option<W>>>,
 }
 
-/// What a line is.
 pub(super) enum Line<M> {
     Message(M),
     /// Nothing that anybody waits for.
@@ -201,7 +196,6 @@ async fn write<W: AsyncWrite + Unpin>(output: &Mutex<Option<W>>, line: &str) -> 
     output.flush().await
 }
 
-/// Takes the place of an answer that cannot be read.
 pub(super) fn failed<Req, Resp, Not>(id: RequestId, why: &str) -> JsonRpcMessage<Req, Resp, Not> {
     let error = ErrorData::parse_error(format!("its answer cannot be read: {why}"), None);
     JsonRpcMessage::error(error, Some(id))
@@ -346,49 +340,35 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_server_writes() {
-        let check = async |lines: &[u8], expected: &[&str], over: bool| {
-            let (read, is_over) = read_by_client(lines).await;
-            assert_eq!(read, expected, "{}", String::from_utf8_lossy(lines));
-            assert_eq!(is_over, over, "{}", String::from_utf8_lossy(lines));
-        };
-        check(b"", &[], false).await;
-        check(
-            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n",
-            &["1: {}"],
-            false,
-        )
-        .await;
-        // The answer to one request is cut, and the other waits on.
-        check(
-            b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\n",
-            &["!2"],
-            false,
-        )
-        .await;
-        check(
-            b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":NaN}\r\n",
-            &["!2"],
-            false,
-        )
-        .await;
-        check(b"{\"id\":1,\"result\":{}}", &["!1"], false).await;
-        // Nobody knows whose answer it is.
-        check(b"{\"jsonrpc\":\"2.0\",\n", &["!1", "!2"], false).await;
-        // One that nobody waits for, and words.
-        check(b"{\"jsonrpc\":\"2.0\",\"id\":9,\"result\"\n", &[], false).await;
-        check(b"Server is ready\n\n[info] x\n", &[], false).await;
-        // Halves of surrogate pairs, and bytes that are not UTF-8.
-        check(
-            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\\ud83d\"}}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\":\"\xff\"}}\n",
-            &["1: {\"a\":\"\u{fffd}\"}", "2: {\"a\":\"\u{fffd}\"}"],
-            false,
-        )
-        .await;
         let long = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"a\":\"{}\"}}}}\n",
             "a".repeat(200)
         );
-        check(long.as_bytes(), &[], true).await;
+        for (lines, expected, over) in [
+            (&b""[..], &[][..], false),
+            (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n", &["1: {}"], false),
+            // The answer to one request is cut, and the other waits on.
+            (b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\n", &["!2"], false),
+            (b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":NaN}\r\n", &["!2"], false),
+            (b"{\"id\":1,\"result\":{}}", &["!1"], false),
+            // Nobody knows whose answer it is.
+            (b"{\"jsonrpc\":\"2.0\",\n", &["!1", "!2"], false),
+            // One that nobody waits for, and words.
+            (b"{\"jsonrpc\":\"2.0\",\"id\":9,\"result\"\n", &[], false),
+            (b"Server is ready\n\n[info] x\n", &[], false),
+            // Halves of surrogate pairs, and bytes that are not UTF-8.
+            (
+                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":\"\\ud83d\"}}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"a\":\"\xff\"}}\n",
+                &["1: {\"a\":\"\u{fffd}\"}", "2: {\"a\":\"\u{fffd}\"}"],
+                false,
+            ),
+            (long.as_bytes(), &[], true),
+        ] {
+            let (read, is_over) = read_by_client(lines).await;
+            let lines = String::from_utf8_lossy(lines);
+            assert_eq!(read, expected, "{lines}");
+            assert_eq!(is_over, over, "{lines}");
+        }
     }
 
     /// What a client is answered to lines that are no messages.

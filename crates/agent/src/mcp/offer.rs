@@ -188,7 +188,6 @@ impl McpOffer {
         ended
     }
 
-    /// The run of a connection. What a turn may hold, and how long it may take, is said of replies; a connection is none.
     fn run(&mut self) -> Result<Run, RunError> {
         let gate = Nobody {
             rules: self.rules.clone(),
@@ -216,7 +215,6 @@ impl McpOffer {
     }
 }
 
-/// Waits for the end of a connection.
 async fn serving(
     connection: impl Future<Output = Result<RunningService<RoleServer, Handler>, ServerInitializeError>>,
 ) -> Result<(), McpServeError> {
@@ -238,11 +236,9 @@ async fn serving(
     }
 }
 
-/// A call of a client on its way to the run.
 struct Requested {
     name: String,
     arguments: JsonObject,
-    /// Who tells the client how far the call is.
     progress: Option<Sender<&'static str>>,
     reply: oneshot::Sender<Submitted>,
 }
@@ -287,7 +283,6 @@ fn answered(result: &CallResult, late: Option<Duration>) -> CallToolResult {
     }
 }
 
-/// The gate of a run in which nobody can be asked.
 struct Nobody {
     rules: Rules,
     yes: bool,
@@ -315,7 +310,6 @@ impl Gate for Nobody {
     }
 }
 
-/// What the protocol asks for.
 struct Handler {
     tools: Toolbox,
     name: String,
@@ -403,7 +397,6 @@ async fn next(steps: &mut Option<Receiver<&'static str>>) -> Option<&'static str
     }
 }
 
-/// Waits until a step is told.
 async fn under_way<F: Future<Output = ()> + Unpin>(telling: &mut Option<F>) {
     match telling {
         Some(told) => told.await,

@@ -9,7 +9,6 @@ use super::config::{McpReach, McpServer};
 /// From so many characters on, letters and digits without a blank or a slash between them look like a key.
 const LIKE_A_KEY: usize = 16;
 
-/// The secrets of one server.
 #[derive(Default)]
 pub(super) struct Secrets {
     keys: Vec<Key>,
@@ -87,7 +86,6 @@ impl Secrets {
         }
     }
 
-    /// The text without them.
     pub(super) fn conceal(&self, text: String) -> String {
         let mut text = text;
         for key in &self.keys {
@@ -106,46 +104,4 @@ fn is_like_a_key(word: &str) -> bool {
         && !word.contains(['/', '\\', '@', ':', ','])
         && has(u8::is_ascii_digit)
         && has(u8::is_ascii_alphabetic)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Secrets;
-    use crate::mcp::McpServer;
-
-    #[test]
-    fn what_is_left_out() {
-        let stdio = |args: &[&str]| McpServer::stdio("a", "a", args.iter().copied());
-        let check = |server: &McpServer, said: &str, expected: &str| {
-            assert_eq!(Secrets::of(server).conceal(said.to_owned()), expected);
-        };
-        let server = stdio(&[
-            "--api-key",
-            "tulip-rose",
-            "--token=garden-rose",
-            "production",
-        ])
-        .with("SECRET", "lily rose")
-        .with("MODE", "production")
-        .with("KEY_FILE", "/home/me/keys")
-        .with("FOLDER", "/home/me/folder-1234567890")
-        .with("X", "sk-proj-1234567890abc")
-        .with("DATABASE", "postgres://me:dandelion@host/name");
-        check(
-            &server,
-            "tulip-rose garden-rose lily rose production /home/me/key /home/me/keys /home/me/folder-1234567890 sk-proj-1234567890abc dandelion",
-            "[key] [key] [key] production /home/me/key [key] /home/me/folder-1234567890 [key] [key]",
-        );
-        let server = McpServer::http(
-            "a",
-            "https://me:dandelion@host/mcp?api_key=dande%20tulip&q=weather",
-        )
-        .with("Authorization", "Bearer chrysanthemum")
-        .with("X-Place", "production");
-        check(
-            &server,
-            "Bearer chrysanthemum: chrysanthemum dandelion dande tulip dande%20tulip weather production",
-            "[key]: [key] [key] [key] [key] weather production",
-        );
-    }
 }

@@ -15,7 +15,6 @@ use super::definitions::{Offer, Offered, offer};
 use super::secrets::Secrets;
 use super::told::{failure, told};
 
-/// A server that was reached.
 pub(super) struct Server {
     config: McpServer,
     options: Arc<McpOptions>,
@@ -27,9 +26,7 @@ pub(super) struct Server {
 
 struct State {
     connection: Option<Arc<Connection>>,
-    /// How often it may be started again.
     restarts: u32,
-    /// How it ended last.
     end: Ending,
 }
 
@@ -63,7 +60,6 @@ impl Server {
         &self.config.name
     }
 
-    /// A tool of this server, under this name.
     pub(super) fn tool(self: &Arc<Self>, name: String, offered: &Offered) -> Tool {
         let mut spec = offered.spec.clone();
         spec.name = name;
@@ -180,7 +176,6 @@ impl Server {
         }
     }
 
-    /// Ends the connection in order, for good.
     pub(super) async fn close(&self) {
         self.set_starting(None);
         let mut state = self.state.lock().await;

@@ -124,7 +124,6 @@ fn arranged(messages: &[Message]) -> (Vec<ContentBlock<'_>>, Vec<WireMessage<'_>
     (system, turns.collect())
 }
 
-/// An answer that is read.
 struct Answer<'r> {
     reading: Reading<'r>,
     usage: WireUsage<'static>,
@@ -181,7 +180,6 @@ impl<'r> Answer<'r> {
         Ok(reason.map_or(Finish::new(Stop::Broken), Finish::by_reason))
     }
 
-    /// Takes a block, or its beginning.
     async fn block(&mut self, block: &ContentBlock<'_>) -> Result<(), ModelError> {
         if matches!(block.kind.as_deref(), Some("tool_use" | "server_tool_use")) {
             return Err(self.reading.native_call());

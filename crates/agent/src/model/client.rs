@@ -17,7 +17,6 @@ use super::refusal::{self, Asked};
 use super::server::{Answered, failed};
 use super::{ModelError, ModelErrorKind};
 
-/// How a client names itself.
 const NAME: &str = concat!("plaincall/", env!("CARGO_PKG_VERSION"));
 
 /// How long models take: many think for minutes before they say a word.
@@ -40,7 +39,6 @@ pub(super) struct Api {
     pub(super) own_fields: &'static [&'static str],
 }
 
-/// A model behind a server.
 #[derive(Clone)]
 pub(super) struct Client {
     api: &'static Api,
@@ -96,7 +94,6 @@ impl Client {
         }
     }
 
-    /// Changes a setting.
     pub(super) fn set(&mut self, change: impl FnOnce(&mut Self)) {
         change(self);
         self.ready = OnceLock::new();
@@ -132,7 +129,6 @@ impl Client {
         }
     }
 
-    /// The host's name.
     pub(super) fn host(&self) -> Option<&str> {
         self.ready().ok()?.base.host_str()
     }

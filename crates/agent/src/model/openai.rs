@@ -23,7 +23,6 @@ const API: Api = Api {
     fixed: None,
     own_fields: &["model", "messages", "stream", "n", "tools", "functions"],
 };
-/// A call in the old form.
 const OLD_CALL: &str = "function_call";
 /// Hosts that know the new name of `max_tokens`.
 const NEW_NAMES: [&str; 2] = ["api.openai.com", ".openai.azure.com"];
@@ -91,7 +90,6 @@ impl OpenAi {
     }
 }
 
-/// An answer that is read.
 struct Answer<'r> {
     reading: Reading<'r>,
     /// Whether words were set at which the model stops. Then a natural end may be one in the middle.

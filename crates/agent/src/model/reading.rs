@@ -16,12 +16,10 @@ const MOST_TEXT: usize = 64 << 20;
 /// How long is waited for what the reply has cost, once it is complete.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
-/// A reply that is read.
 pub(super) struct Reading<'r> {
     pub(super) asked: &'r Asked<'r>,
     out: &'r ReplyWriter,
     length: usize,
-    /// How it ended, once that is known.
     pub(super) finish: Option<Finish>,
     /// Joins what a server that counts UTF-16 units has cut in two.
     joiner: SurrogateJoiner,
@@ -57,7 +55,6 @@ impl<'r> Reading<'r> {
         Ok(event)
     }
 
-    /// Says text of the answer.
     pub(super) async fn say(&mut self, text: &str) -> Result<(), ModelError> {
         self.count(text)?;
         if !text.is_empty() {
@@ -66,7 +63,6 @@ impl<'r> Reading<'r> {
         Ok(())
     }
 
-    /// Says reasoning.
     pub(super) async fn think(&mut self, text: &str) -> Result<(), ModelError> {
         self.count(text)?;
         if !text.is_empty() {
@@ -75,7 +71,6 @@ impl<'r> Reading<'r> {
         Ok(())
     }
 
-    /// Says what it has cost so far.
     pub(super) async fn cost(&self, usage: Usage) {
         self.out.usage(usage).await;
     }
@@ -88,24 +83,20 @@ impl<'r> Reading<'r> {
         Ok(())
     }
 
-    /// It cannot be a reply.
     pub(super) fn broken(&self, what: &str) -> ModelError {
         let server = self.asked.server();
         let message = format!("the answer of {server} is no whole reply: {what}");
         ModelError::new(ModelErrorKind::Broken, message)
     }
 
-    /// It is not what the API says.
     pub(super) fn unreadable(&self, error: &ReadError) -> ModelError {
         self.asked.cannot_be_read(error)
     }
 
-    /// What the server tells in the place of a reply, or in the middle of it.
     pub(super) fn error(&self, body: &[u8]) -> ModelError {
         refusal::by_words(None, &read_error(body), self.asked)
     }
 
-    /// The server has found a call of its own.
     pub(super) fn native_call(&self) -> ModelError {
         refusal::native_call(self.asked)
     }

@@ -15,7 +15,6 @@ use crate::text::one_line;
 /// The longest part of a server's own words that is told, in bytes.
 const WORDS: usize = 600;
 
-/// What was asked.
 #[derive(Clone, Debug)]
 pub(super) struct Asked<'a> {
     /// The beginning of the server's addresses.
@@ -27,7 +26,6 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The server, as it is told.
     pub(super) fn server(&self) -> String {
         format!("the model's server at {}", self.base)
     }
@@ -38,7 +36,6 @@ impl Asked<'_> {
         ModelError::new(Broken, message)
     }
 
-    /// The server does not do what it is asked for.
     fn refused(&self, why: &str) -> ModelError {
         ModelError::new(Refused, format!("{} {why}", self.server()))
     }
@@ -192,7 +189,6 @@ fn by_kind(said: &str) -> Option<u16> {
     found.map(|(_, status)| status)
 }
 
-/// A page came with the status of success.
 pub(super) fn page(title: &str, asked: &Asked<'_>) -> ModelError {
     let title = match title {
         "" => String::new(),
@@ -204,7 +200,6 @@ pub(super) fn page(title: &str, asked: &Asked<'_>) -> ModelError {
     ))
 }
 
-/// Something came that is neither JSON nor a stream.
 pub(super) fn unreadable(body: &[u8], asked: &Asked<'_>) -> ModelError {
     asked.refused(&format!(
         "has answered with what no model's server says: {}; {}",

@@ -50,7 +50,6 @@ impl Retries {
         }
     }
 
-    /// How often it is asked again at most after such an error.
     fn most(&self, error: &ModelError) -> u32 {
         match error.kind {
             ModelErrorKind::NotRunning => self.most.min(1),
@@ -58,7 +57,6 @@ impl Retries {
         }
     }
 
-    /// How long to wait before the next request, if there is to be one.
     fn pause(&self, number: u32, error: &ModelError, chance: f64) -> Option<Duration> {
         if number >= self.most(error) || !error.kind.may_pass() {
             return None;
@@ -141,12 +139,9 @@ impl Model for Retrying {
     }
 }
 
-/// What has come of a reply.
 #[derive(Default)]
 struct Begun {
-    /// Whether it has said or thought anything.
     has_begun: bool,
-    /// What it has cost before that.
     usage: Option<Usage>,
 }
 

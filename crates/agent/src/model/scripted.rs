@@ -110,7 +110,6 @@ impl Scripted {
         }
     }
 
-    /// Notes that it was asked.
     fn next(&self, request: &ModelRequest) -> Result<ScriptedReply, ModelError> {
         let number = {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -228,7 +227,6 @@ impl ScriptedReply {
         self
     }
 
-    /// Says it.
     pub(super) async fn play(self, out: &ReplyWriter) -> Result<Finish, ModelError> {
         for part in self.parts {
             match part {

@@ -14,7 +14,6 @@ use super::{ModelError, ModelErrorKind};
 /// The longest answer that comes in one piece, in bytes.
 const WHOLE_BYTES: usize = 64 << 20;
 
-/// Why there is no answer.
 pub(super) fn failed(error: &HttpError, asked: &Asked<'_>) -> ModelError {
     let message = error.told(&asked.server());
     let (kind, advice) = match error.kind() {
@@ -32,7 +31,6 @@ pub(super) fn failed(error: &HttpError, asked: &Asked<'_>) -> ModelError {
     ModelError::new(kind, format!("{message}{advice}"))
 }
 
-/// Whether an address is one of this machine.
 fn is_this_machine(address: &str) -> bool {
     let address = address.parse::<Url>().ok();
     let host = address.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -41,11 +39,8 @@ fn is_this_machine(address: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(is_loopback)
 }
 
-/// An answer of success.
 pub(super) enum Answered {
-    /// It comes as a stream of events.
     Stream(Box<EventStream>),
-    /// It is one JSON text.
     Whole(Vec<u8>),
 }
 
@@ -94,11 +89,9 @@ impl Answered {
     }
 }
 
-/// The events of an answer.
 pub(super) struct EventStream {
     answer: HttpResponse,
     decoder: Option<Decoder>,
-    /// Events of the last piece.
     events: VecDeque<Event<'static>>,
 }
 

@@ -28,12 +28,10 @@ pub struct Task {
     /// What is difficult about it.
     pub about: &'static str,
     pub(super) question: String,
-    /// The names of its tools.
     pub(super) tools: Vec<String>,
     /// The calls that are to be made. Without any, none may be.
     #[serde(default)]
     pub(super) steps: Vec<Step>,
-    /// Whether they are to be written in one reply.
     #[serde(default)]
     pub(super) is_together: bool,
     /// Words that the answer holds, in small letters.
@@ -93,7 +91,6 @@ pub fn tasks() -> Vec<Task> {
     FILE.tasks.clone()
 }
 
-/// The definition of a tool of the tasks.
 pub(super) fn tool(name: &str) -> Option<ToolSpec> {
     let known = FILE.tools.iter().find(|known| known.name == name)?;
     let mut spec = ToolSpec::new(name)

@@ -12,7 +12,6 @@ use crate::text::one_line;
 /// How much of the arguments or the answer is told, in bytes.
 const LINE: usize = 160;
 
-/// The world of one trial.
 pub(super) struct World {
     task: Task,
     seen: Mutex<Seen>,
@@ -20,7 +19,6 @@ pub(super) struct World {
 
 #[derive(Default)]
 struct Seen {
-    /// The calls that were run, in this order.
     calls: Vec<Called>,
     /// The replies in which calls were written, by the calls' numbers.
     replies: HashMap<u32, u32>,
@@ -31,7 +29,6 @@ struct Called {
     tool: String,
     arguments: Value,
     effect: Effect,
-    /// The step that it was.
     step: Option<usize>,
 }
 
@@ -51,7 +48,6 @@ impl World {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools of its task.
     pub(super) fn tools(world: &Arc<Self>) -> Vec<Tool> {
         let specs = world.task.tools.iter().filter_map(|name| tool(name));
         let tools = specs.map(|spec| {
@@ -65,7 +61,6 @@ impl World {
         tools.collect()
     }
 
-    /// A call was written in this reply.
     pub(super) fn appeared(&self, number: u32, reply: u32) {
         self.seen().replies.insert(number, reply);
     }

@@ -19,6 +19,9 @@ pub(crate) struct Responder {
 struct Heard {
     calls: Vec<String>,
     elsewhere: String,
+    /// The names of the tools at `/given`, and what each of them returns.
+    offered: Vec<String>,
+    given: Value,
 }
 
 impl Responder {
@@ -49,6 +52,17 @@ impl Responder {
     pub(crate) fn lead_to(&self, other: &Self) {
         let mut heard = self.heard.lock().expect("nobody panics");
         heard.elsewhere = other.url("/mcp");
+    }
+
+    /// Sets the tools at `/given`.
+    pub(crate) fn offer(&self, tools: &[&str]) {
+        let mut heard = self.heard.lock().expect("nobody panics");
+        heard.offered = tools.iter().map(|&name| name.to_owned()).collect();
+    }
+
+    /// Sets what the tools at `/given` return.
+    pub(crate) fn give(&self, result: &Value) {
+        self.heard.lock().expect("nobody panics").given = result.clone();
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -111,10 +125,12 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
         words.next().unwrap_or_default(),
         words.next().unwrap_or_default(),
     );
+    let path = path.split('?').next().unwrap_or_default();
     match (method, path) {
         (
             "POST",
-            "/mcp" | "/other" | "/pages" | "/again" | "/many" | "/giant" | "/much" | "/wrong",
+            "/mcp" | "/given" | "/other" | "/pages" | "/again" | "/many" | "/giant" | "/much"
+            | "/wrong",
         ) => {}
         ("POST", "/nobody") => {
             return response("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "");
@@ -137,7 +153,7 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
             let with_session = format!("{JSON}Mcp-Session-Id: one\r\n");
             response("200 OK", &with_session, &with(result))
         }
-        Some("tools/list") if path != "/mcp" => {
+        Some("tools/list") if !matches!(path, "/mcp" | "/given") => {
             let page = message["params"]["cursor"].as_str().unwrap_or("0");
             let page: u32 = page.parse().expect("a number");
             response("200 OK", JSON, &with(page_of(path, page)))
@@ -146,10 +162,19 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
             let names = [
                 "json", "events", "moved", "busy", "cut", "gone", "away", "quote", "odd", "half",
             ];
-            let tools = names.map(|name| {
+            let mut names = names.map(str::to_owned).to_vec();
+            if path == "/given" {
+                names.clone_from(&heard.lock().expect("nobody panics").offered);
+            }
+            let tools = names.iter().map(|name| {
                 json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": {}}}})
             });
+            let tools: Vec<Value> = tools.collect();
             response("200 OK", JSON, &with(json!({"tools": tools})))
+        }
+        Some("tools/call") if path == "/given" => {
+            let given = heard.lock().expect("nobody panics").given.clone();
+            response("200 OK", JSON, &with(given))
         }
         Some("tools/call") => {
             let name = message["params"]["name"].as_str().expect("a name");

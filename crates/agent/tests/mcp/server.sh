@@ -16,7 +16,7 @@ ask() {
 list() {
     case $line in
     *'"cursor":"two"'*)
-        answer '{"tools":['"$(tool hang),$(tool cut),$(tool mess),$(tool half),$(tool fail),$(tool long),$(tool loud),$(tool busy),$(tool ask),$(tool change),$(tool child)"']}' ;;
+        answer '{"tools":['"$(tool hang),$(tool cut),$(tool mess),$(tool half),$(tool fail),$(tool long),$(tool loud),$(tool busy),$(tool ask),$(tool change),$(tool child),$(tool give)"']}' ;;
     *)
         wrong='{"name":"wrong","inputSchema":{"type":"array"}}'
         reads=',"annotations":{"readOnlyHint":true}'
@@ -62,6 +62,7 @@ call() {
         # The client may look at it a moment later.
         sleep 0.05
         printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"Unknown tool: change"}}\n' "$id" ;;
+    *'"name":"give"'*) text "$(cat "$NOTES.text")" ;;
     *'"name":"child"'*)
         sleep 1000 &
         text "$!" ;;

@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 use crate::builtin::spelling::named;
 
-/// What a model hears of such a host.
 pub(super) fn refused(host: &str) -> String {
     format!(
         "{} is on this machine or in a private network, and pages from there may not be fetched; go on without it",

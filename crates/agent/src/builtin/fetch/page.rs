@@ -36,13 +36,10 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     encoding.is_ascii_compatible().then_some(encoding)
 }
 
-/// What a page says.
 #[derive(Debug, Default)]
 pub(super) struct Readable {
     pub(super) text: String,
-    /// Whether it says more.
     pub(super) is_cut: bool,
-    /// Whether links are left without their addresses.
     pub(super) lacks_addresses: bool,
 }
 
@@ -87,7 +84,6 @@ struct Page<'p> {
     base: &'p Url,
     /// Where the text of an open link begins, and where it leads.
     link: Option<(usize, String)>,
-    /// How many bytes of addresses were made.
     addresses: usize,
     preformatted: usize,
     /// The element that is open and of which nothing is shown.
@@ -267,7 +263,6 @@ impl Prose {
         self.has_cell = true;
     }
 
-    /// The text, and whether it is cut.
     fn finish(mut self) -> (String, bool) {
         let is_cut = self.said.len() > TOLD;
         self.said.truncate(self.said.floor_char_boundary(TOLD));

@@ -51,7 +51,6 @@ impl McpConfig {
     }
 }
 
-/// Reads the servers at these pointers.
 fn read(
     document: &mut Document,
     tables: Vec<String>,
@@ -75,7 +74,6 @@ fn read(
     servers
 }
 
-/// A server that is being read.
 struct Reader<'r> {
     document: &'r mut Document,
     at: String,
@@ -179,7 +177,6 @@ impl Reader<'_> {
         Some(McpReach::Http { url, headers })
     }
 
-    /// A text with its variables.
     fn expanded(&mut self, key: &str, text: &str) -> Option<String> {
         if text.contains('\0') {
             self.value(key, "a NUL character is not possible here");

@@ -1,0 +1,217 @@
+//! What the tools of servers are called, and what is read of what they return.
+
+use plaincall::{Context, Tool, Toolbox};
+use plaincall_agent::mcp::{McpReach, McpServer, McpServers};
+use plaincall_agent::plaincall;
+use serde_json::{Value, json};
+
+use super::http::Responder;
+use super::{Odd, config, connect, options, run};
+
+/// Checks how the tools of one of the configured servers are called, where there are tools of the names that are taken.
+async fn check_names(
+    responder: &Responder,
+    configured: &[&str],
+    taken: &[&str],
+    (server, tools): (&str, &[&str]),
+    expected: &[&str],
+) {
+    responder.offer(tools);
+    let servers = configured.iter().map(|name| {
+        let mut configured = McpServer::http(*name, responder.url("/given"));
+        configured.disabled = *name != server;
+        configured
+    });
+    let servers = McpServers::connect(config(servers), options()).await;
+    assert_eq!((servers.failures(), servers.skipped()), (&[][..], vec![]));
+    let nothing = |(): (), _: Context| async { Ok(String::new()) };
+    let taken = taken.iter().map(|name| Tool::new(*name, nothing));
+    let tools = servers.tools_for(&Toolbox::new(taken).expect("the names differ"));
+    let names: Vec<&str> = tools.iter().map(Tool::name).collect();
+    assert_eq!(names, expected);
+    Toolbox::new(tools.clone()).expect("all of them can be called");
+}
+
+#[tokio::test]
+async fn names_of_one_server() {
+    let responder = Responder::start().await;
+    for (taken, tools, expected) in [
+        (
+            &[][..],
+            &["y", "get/it.now-1"][..],
+            &["y", "get/it.now-1"][..],
+        ),
+        (&["x"], &["x"], &["a_x"]),
+        // What is called so already stays so.
+        (&["x"], &["x", "a_x"], &["a_x_2", "a_x"]),
+        (&["a_x", "x"], &["x"], &["a_x_2"]),
+        (&[], &["a b", "a:b"], &["a_a_b", "a_a_b_2"]),
+        (&[], &["é[1]", ":"], &["a_é_1_", "a__"]),
+        // Characters that nobody sees, and such that turn what stands behind them.
+        (
+            &[],
+            &["wri\u{200b}te", "\u{202e}etirw", "write"],
+            &["a_wri_te", "a__etirw", "write"],
+        ),
+        (&[], &["read_result"], &["a_read_result"]),
+    ] {
+        check_names(&responder, &["a"], taken, ("a", tools), expected).await;
+    }
+    #[cfg(feature = "builtin")]
+    for tool in plaincall_agent::builtin::BuiltinTool::ALL {
+        let (name, expected) = (tool.name(), format!("a_{}", tool.name()));
+        check_names(&responder, &["a"], &[], ("a", &[name]), &[&expected]).await;
+    }
+}
+
+/// It makes no difference which of the servers are there.
+#[tokio::test]
+async fn names_of_several_servers() {
+    let responder = Responder::start().await;
+    let servers = ["a", "b", "a_b", "my server", "my_server", "-s", "read"];
+    for (server, tool, expected) in [
+        ("a", "x", "a_x"),
+        ("b", "x", "b_x"),
+        ("a", "b_x", "a__b_x"),
+        ("a_b", "x", "a_b_x"),
+        ("a", "b", "a__b"),
+        ("a", "_b", "a__b"),
+        ("my server", "x", "my_server_2_x"),
+        ("my_server", "x", "my_server_x"),
+        ("my_server", "2_x", "my_server__2_x"),
+        ("-s", ":", "_-s__"),
+        ("read", "file", "read_file_2"),
+    ] {
+        check_names(&responder, &servers, &[], (server, &[tool]), &[expected]).await;
+    }
+    check_names(&responder, &["a", "b"], &["a_x"], ("a", &["x"]), &["a_x_2"]).await;
+}
+
+/// The output, or the error and the output.
+type Returned<'r> = Result<&'r str, (&'r str, Option<&'r str>)>;
+
+#[tokio::test]
+async fn results() {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let cut = format!(
+        "{}\n[output cut: the first 60 of 80 bytes]\n",
+        "é".repeat(30)
+    );
+    let table: [(Value, Returned<'_>); 13] = [
+        (json!({"content": []}), Ok("")),
+        (
+            json!({"content": [text("one\n"), text("two"), text("three")]}),
+            Ok("one\ntwo\nthree"),
+        ),
+        (
+            json!({"content": [text("{\"a\": 1}")], "structuredContent": {"a": 1}}),
+            Ok("{\"a\": 1}"),
+        ),
+        (
+            json!({"content": [text("a is 1")], "structuredContent": {"a": 1}}),
+            Ok("a is 1\n{\"a\":1}"),
+        ),
+        (
+            json!({"content": [], "structuredContent": null}),
+            Ok("null"),
+        ),
+        (
+            json!({"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}),
+            Ok("[image, image/png, 5 bytes, not shown]"),
+        ),
+        (
+            json!({"content": [{"type": "audio", "data": "", "mimeType": "audio/wav"}]}),
+            Ok("[audio, audio/wav, 0 bytes, not shown]"),
+        ),
+        (
+            json!({"content": [{"type": "resource", "resource": {"uri": "a:1", "text": "hello"}}]}),
+            Ok("[resource a:1]\nhello"),
+        ),
+        (
+            json!({"content": [{"type": "resource", "resource": {"uri": "a:1", "blob": "aGk="}}]}),
+            Ok("[resource a:1, of an unknown type, 2 bytes, not shown]"),
+        ),
+        (
+            json!({"content": [{"type": "resource_link", "uri": "a:1", "name": "b", "description": "c"}]}),
+            Ok("[resource a:1: b, c; only its address was sent]"),
+        ),
+        (json!({"content": [text(&"é".repeat(40))]}), Ok(&cut)),
+        (
+            json!({"content": [text("no such file")], "isError": true}),
+            Err(("no such file", None)),
+        ),
+        (
+            json!({"content": [], "isError": true}),
+            Err(("the tool has failed, and its server does not say why", None)),
+        ),
+    ];
+    let responder = Responder::start().await;
+    responder.offer(&["x"]);
+    let mut options = options();
+    options.output_limit = 60;
+    let server = McpServer::http("web", responder.url("/given"));
+    let servers = McpServers::connect(config([server]), options).await;
+    let mut run = run(servers.tools_for(&Toolbox::default()));
+    for (result, expected) in table {
+        responder.give(&result);
+        let returned = super::call(&mut run, "x").await;
+        let output = returned.output.as_deref();
+        let found = match returned.error.as_deref() {
+            Some(error) => Err((error, output)),
+            None => Ok(output.unwrap_or_default()),
+        };
+        assert_eq!(found, expected, "{result}");
+    }
+}
+
+/// What a server was told in confidence is left out of what it says.
+#[tokio::test]
+async fn secrets() {
+    let odd = Odd::new();
+    let mut server = odd
+        .server("odd")
+        .with("SECRET", "lily rose")
+        .with("MODE", "production")
+        .with("KEY_FILE", "/home/me/keys")
+        .with("FOLDER", "/home/me/folder-1234567890")
+        .with("X", "sk-proj-1234567890abc")
+        .with("SHORT_KEY", "no")
+        .with("DATABASE", "postgres://me:dandelion@host/name");
+    if let McpReach::Stdio { args, .. } = &mut server.reach {
+        let more = [
+            "--api-key",
+            "tulip-rose",
+            "--token=garden-rose",
+            "production",
+        ];
+        args.extend(more.map(str::to_owned));
+    }
+    for (said, expected) in [
+        (
+            "tulip-rose garden-rose lily rose production /home/me/key /home/me/keys /home/me/folder-1234567890 dandelion",
+            "[key] [key] [key] production /home/me/key [key] /home/me/folder-1234567890 [key]",
+        ),
+        ("no sk-proj-1234567890abc!", "no [key]!"),
+        ("sk-proj-1234567890abcsk-proj-1234567890abc", "[key][key]"),
+        // The beginning alone.
+        ("wrong: sk-proj-12345***", "wrong: [key]***"),
+        ("sk-proj begins like it", "sk-proj begins like it"),
+    ] {
+        odd.say(said);
+        let servers = connect([server.clone()]).await;
+        let mut run = run(servers.tools_for(&Toolbox::default()));
+        super::check(&mut run, "give", Ok(expected)).await;
+    }
+
+    let responder = Responder::start().await;
+    responder.offer(&["x"]);
+    let url = responder.url("/given?api_key=dande%20tulip&q=weather");
+    let server = McpServer::http("web", url)
+        .with("Authorization", "Bearer chrysanthemum")
+        .with("X-Place", "production");
+    let mut run = run(connect([server]).await.tools_for(&Toolbox::default()));
+    let said = "Bearer chrysanthemum: chrysanthemum dande tulip dande%20tulip weather production";
+    responder.give(&json!({"content": [{"type": "text", "text": said}]}));
+    let expected = "[key]: [key] [key] [key] weather production";
+    super::check(&mut run, "x", Ok(expected)).await;
+}
