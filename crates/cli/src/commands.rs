@@ -14,6 +14,7 @@ mod ask;
 mod chat;
 mod check;
 mod config;
+mod conform;
 mod conversation;
 pub(crate) mod mcp;
 mod parse;
@@ -78,6 +79,7 @@ pub(crate) enum Command {
     Sessions(sessions::SessionsOptions),
     Probe(probe::ProbeOptions),
     Config(config::ConfigOptions),
+    Conform(conform::ConformOptions),
     Tools(tools::ToolsCommand),
     Mcp(mcp::McpCommand),
 }
@@ -99,6 +101,7 @@ impl Command {
             Self::Sessions(_) => "sessions",
             Self::Probe(_) => "probe",
             Self::Config(_) => "config",
+            Self::Conform(_) => "conform",
         }
     }
 }
@@ -189,6 +192,8 @@ fn start(cli: Cli) -> Outcome {
         // It heeds signals in its own way.
         Command::Probe(options) => probe::probe(&options, color),
         Command::Config(options) => config::config(&options, &mut output(color)),
+        // It heeds signals in its own way.
+        Command::Conform(options) => conform::conform(&options, &mut Output::new(color)),
         // It writes on a thread of its own, and heeds signals in its own way.
         Command::Run(options) => run::run(&options, color),
         Command::Serve(options) => serve::serve(&options),

@@ -4,6 +4,7 @@
 
 mod bytes;
 mod cases;
+mod conform;
 mod every_split;
 mod large;
 mod mcp;

@@ -24,10 +24,14 @@ pub enum Operation {
 pub struct Example {
     /// The file and line of its input fence.
     pub place: String,
+    /// The number of the section that holds it.
+    pub section: String,
     /// What is done.
     pub operation: Operation,
     /// With which dialect.
     pub dialect: Dialect,
+    /// The words that choose the dialect.
+    pub words: Vec<String>,
     /// `must`, `must-not` or `free`.
     pub class: String,
     /// The input.
@@ -77,7 +81,9 @@ fn of_file(file: &str) -> Vec<Example> {
         .unwrap_or_else(|error| panic!("spec/{file}: {error}"));
     let mut examples: Vec<Example> = Vec::new();
     let mut last_end = 0;
-    for fence in fences(&text) {
+    let fences = fences(&text);
+    let sections = sections(&text, &fences);
+    for fence in fences {
         let place = format!("spec/{file}:{}", fence.line);
         let is_next = fence.line <= last_end + 2 && last_end > 0;
         let Some(first) = fence.info.first() else {
@@ -85,7 +91,9 @@ fn of_file(file: &str) -> Vec<Example> {
         };
         match first.as_str() {
             "block" | "emoji" | "auto" | "render" | "escape" | "near" if fence.info.len() > 1 => {
-                examples.push(example(place, &fence));
+                let before = sections.iter().take_while(|(line, _)| *line < fence.line);
+                let section = before.last().map_or("0", |(_, number)| number);
+                examples.push(example(place, section, &fence));
                 last_end = fence.end;
             }
             "events" | "json" | "text" | "refused" | "near" | "schema" if is_next => {
@@ -107,7 +115,25 @@ fn of_file(file: &str) -> Vec<Example> {
     examples
 }
 
-fn example(place: String, fence: &Fence) -> Example {
+/// The numbers of the sections, with the line of each heading.
+fn sections<'t>(text: &'t str, fences: &[Fence]) -> Vec<(usize, &'t str)> {
+    let numbered = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line));
+    numbered
+        .filter(|(line, _)| !fences.iter().any(|it| (it.line..=it.end).contains(line)))
+        .filter_map(|(line, text)| {
+            let title = text.strip_prefix('#')?.trim_start_matches('#').trim_start();
+            let number = title.split(' ').next()?.trim_end_matches('.');
+            number
+                .starts_with(|c: char| c.is_ascii_digit())
+                .then_some((line, number))
+        })
+        .collect()
+}
+
+fn example(place: String, section: &str, fence: &Fence) -> Example {
     let mut words = fence.info.clone();
     let is_class = |word: &String| ["must", "must-not", "free"].contains(&word.as_str());
     let class = words.iter().find(|word| is_class(word)).cloned();
@@ -132,6 +158,8 @@ fn example(place: String, fence: &Fence) -> Example {
     Example {
         dialect: dialect(&words).unwrap_or_else(|word| panic!("{place}: what is {word:?}?")),
         place,
+        section: section.to_owned(),
+        words,
         operation,
         class,
         input,

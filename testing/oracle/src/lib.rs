@@ -11,6 +11,7 @@
 
 pub mod agreement;
 pub mod captures;
+pub mod conformance;
 pub mod effort;
 pub mod examples;
 pub mod merged;

@@ -1,5 +1,6 @@
 //! The examples of the specification: events, rendered calls, escaped texts and near misses.
 
+use plaincall_oracle::conformance;
 use plaincall_oracle::examples::{self, Example, Operation};
 use plaincall_oracle::merged;
 use plaincall_syntax::{Call, NearMiss, RenderError, escape, near_misses, render, unescape};
@@ -130,4 +131,27 @@ fn near_misses_are_found_as_specified() {
         };
         found.iter().map(line).collect::<Vec<_>>().join("\n")
     });
+}
+
+/// `conformance/` holds the same examples. With `CONFORMANCE=overwrite` it is written anew.
+#[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the environment says whether the files are written"
+)]
+fn the_exported_examples_are_up_to_date() {
+    let folder = examples::folder().join("../conformance");
+    let is_rewritten = std::env::var_os("CONFORMANCE").is_some_and(|word| word == "overwrite");
+    for topic in conformance::TOPICS {
+        let path = folder.join(format!("{topic}.json"));
+        let text = conformance::file(topic);
+        if is_rewritten {
+            std::fs::write(&path, &text).expect("the folder is there");
+        }
+        let kept = std::fs::read_to_string(&path).expect("the file is there");
+        assert!(
+            kept == text,
+            "CONFORMANCE=overwrite cargo test -p plaincall-oracle exported"
+        );
+    }
 }

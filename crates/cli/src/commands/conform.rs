@@ -1,0 +1,223 @@
+//! `plaincall conform`: the examples of the definition, put to any parser.
+
+mod answer;
+mod compare;
+mod process;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::commands::conform::process::ParserProcess;
+use crate::output::Output;
+use crate::runtime::block_on;
+use crate::status::{Failure, Outcome, Status};
+use crate::terminal::interrupts::until_interrupted;
+use crate::terminal::words::count;
+use crate::visible::harmless;
+
+/// Test a parser against the examples of the definition.
+///
+/// Starts COMMAND, which is a parser of one or both syntaxes, and sends it each example as one line of JSON on its
+/// standard input. The parser answers each with one line of JSON on its standard output. The form of both is described
+/// in `conformance/README.md`.
+///
+/// Examples of the class `free`, where the defining documents leave the result open, are left out unless `--free` is
+/// given.
+///
+/// Exit status: 0 if no check failed; 1 if one did, or the parser ended or did not answer in time; 2 for wrong usage.
+#[derive(Args, Debug)]
+pub(crate) struct ConformOptions {
+    /// The parser and its arguments.
+    #[arg(value_name = "COMMAND", last = true, required_unless_present_any = ["answer", "print"])]
+    command: Vec<OsString>,
+
+    /// Use the examples of this topic only. May be repeated.
+    #[arg(long, value_name = "TOPIC")]
+    topic: Vec<Topic>,
+
+    /// Include the examples whose result the defining documents leave open.
+    #[arg(long)]
+    free: bool,
+
+    /// Use the examples whose id begins with this text only, such as `block/2.2`.
+    #[arg(long, value_name = "PREFIX")]
+    id: Option<String>,
+
+    /// Print at most this many failures.
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    show: usize,
+
+    /// How long an answer may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+
+    /// Print the selected examples, one JSON object a line, and run nothing.
+    #[arg(long, conflicts_with_all = ["command", "answer"])]
+    print: bool,
+
+    /// Be the parser: answer the lines of standard input with Plaincall's own parser.
+    #[arg(long, conflicts_with_all = ["command", "topic", "free", "id"])]
+    answer: bool,
+}
+
+/// The topics: files of examples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Topic {
+    /// What both syntaxes share.
+    Common,
+    /// The block syntax.
+    Block,
+    /// The emoji-bracket syntax.
+    Emoji,
+    /// Very long lines.
+    Limits,
+}
+
+impl Topic {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Common => include_str!("../../conformance/common.json"),
+            Self::Block => include_str!("../../conformance/block.json"),
+            Self::Emoji => include_str!("../../conformance/emoji.json"),
+            Self::Limits => include_str!("../../conformance/limits.json"),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct File {
+    cases: Vec<Value>,
+}
+
+/// How many checks had which result.
+#[derive(Default)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    unsupported: usize,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Returns an error if the parser cannot be started, ends, or does not answer in time.
+pub(crate) fn conform(options: &ConformOptions, output: &mut Output) -> Outcome {
+    if options.answer {
+        return answer::answer_lines(output);
+    }
+    let cases = selected(options)?;
+    if options.print {
+        for case in &cases {
+            output.json_line(case)?;
+        }
+        output.flush()?;
+        return Ok(Status::Good);
+    }
+    if cases.is_empty() {
+        return Err(Failure::Usage("no example is selected".to_owned()));
+    }
+    let counts = match block_on(until_interrupted(run(options, &cases, output)))? {
+        Ok(counts) => counts,
+        Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
+    };
+    let Counts {
+        passed,
+        failed,
+        unsupported,
+    } = counts;
+    if failed > options.show {
+        let hidden = failed - options.show;
+        output.text(format_args!("{hidden} more failed; --show prints more\n"))?;
+    }
+    let examples = count(cases.len(), "example");
+    output.text(format_args!(
+        "{examples}: {passed} checks passed, {failed} failed, {unsupported} not supported\n"
+    ))?;
+    output.flush()?;
+    Ok(if failed == 0 {
+        Status::Good
+    } else {
+        Status::Wrong
+    })
+}
+
+/// Puts each example to the parser, and prints what failed.
+async fn run(
+    options: &ConformOptions,
+    cases: &[Value],
+    output: &mut Output,
+) -> Result<Counts, Failure> {
+    let mut parser = ParserProcess::start(&options.command, Duration::from_secs(options.timeout))?;
+    let mut counts = Counts::default();
+    for case in cases {
+        let answer = parser.ask(&question(case)).await?;
+        for check in compare::checks(case, &answer) {
+            match check.result {
+                compare::Outcome::Passed => counts.passed += 1,
+                compare::Outcome::Unsupported => counts.unsupported += 1,
+                compare::Outcome::Failed { expected, found } => {
+                    counts.failed += 1;
+                    if counts.failed <= options.show {
+                        let id = case["id"].as_str().unwrap_or_default();
+                        output.text(format_args!("{id} {}\n", check.name))?;
+                        print_lines(output, "input", &case["input"])?;
+                        print_lines(output, "expected", &expected)?;
+                        print_lines(output, "found", &found)?;
+                        output.text(format_args!("\n"))?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// The examples that the options select.
+fn selected(options: &ConformOptions) -> Result<Vec<Value>, Failure> {
+    let mut cases = Vec::new();
+    for topic in Topic::value_variants() {
+        if !options.topic.is_empty() && !options.topic.contains(topic) {
+            continue;
+        }
+        let file: File = serde_json::from_str(topic.text())
+            .map_err(|error| Failure::Broken(format!("the examples cannot be read: {error}")))?;
+        cases.extend(file.cases.into_iter().filter(|case| {
+            let id = case["id"].as_str().unwrap_or_default();
+            (options.free || case["class"] != "free")
+                && options
+                    .id
+                    .as_deref()
+                    .is_none_or(|prefix| id.starts_with(prefix))
+        }));
+    }
+    Ok(cases)
+}
+
+/// The line that the parser gets: the example without its results.
+fn question(case: &Value) -> Value {
+    let mut question = json!({"want": compare::wanted(case).collect::<Vec<_>>()});
+    for key in ["id", "operation", "dialect", "input", "schema"] {
+        if let Some(value) = case.get(key) {
+            question[key] = value.clone();
+        }
+    }
+    question
+}
+
+/// Prints a value below a heading: a list with one item a line, a text as a JSON string.
+fn print_lines(output: &mut Output, heading: &str, value: &Value) -> Result<(), Failure> {
+    output.text(format_args!("  {heading}\n"))?;
+    let items = match value {
+        Value::Array(items) if !items.is_empty() => items.as_slice(),
+        value => std::slice::from_ref(value),
+    };
+    for item in items {
+        let line = item.to_string();
+        output.text(format_args!("    {}\n", harmless(&line)))?;
+    }
+    Ok(())
+}

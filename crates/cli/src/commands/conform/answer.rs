@@ -1,0 +1,222 @@
+//! Plaincall's own parser as a parser under test.
+
+use std::io::{self, BufRead as _};
+
+use plaincall_call::{Document, ToolSet, ToolSpec};
+use plaincall_syntax::{Call, Dialect, Event, EventKind, Slot, escape, near_misses, parse, render};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::output::Output;
+use crate::status::{Failure, Outcome, Status};
+
+/// One line of standard input.
+#[derive(Deserialize)]
+struct Question {
+    operation: Operation,
+    dialect: DialectChoice,
+    input: Value,
+    schema: Option<Map<String, Value>>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Operation {
+    Read,
+    Render,
+    Escape,
+    Near,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct DialectChoice {
+    syntax: String,
+    start: Option<String>,
+    end: Option<String>,
+    arg: Option<String>,
+    key: Option<String>,
+    escaped: bool,
+    anywhere: bool,
+    strict: bool,
+    self_closing: bool,
+    reasoning: Option<[String; 2]>,
+    leading_reasoning: Option<[String; 2]>,
+    in_reasoning: bool,
+}
+
+impl DialectChoice {
+    fn dialect(self) -> Result<Dialect, String> {
+        let dialect = match self.syntax.as_str() {
+            "block" => Dialect::block(),
+            "emoji" => Dialect::emoji(),
+            "auto" => Dialect::auto(),
+            other => return Err(format!("unknown syntax {other:?}")),
+        };
+        let dialect = set(dialect, self.start, Dialect::start);
+        let dialect = set(dialect, self.end, Dialect::end);
+        let dialect = set(dialect, self.arg, Dialect::arg);
+        let dialect = set(dialect, self.key, Dialect::keyed);
+        let dialect = set(dialect, self.reasoning, |it, [open, close]| {
+            it.reasoning(open, close)
+        });
+        let dialect = set(dialect, self.leading_reasoning, |it, [open, close]| {
+            it.leading_reasoning(open, close)
+        });
+        let dialect = switch(dialect, self.escaped, Dialect::escaped);
+        let dialect = switch(dialect, self.anywhere, Dialect::markers_anywhere);
+        let dialect = switch(dialect, self.strict, Dialect::strict);
+        let dialect = switch(dialect, self.self_closing, Dialect::self_closing);
+        let dialect = switch(dialect, self.in_reasoning, Dialect::in_reasoning);
+        Ok(dialect)
+    }
+}
+
+/// Sets an option of the dialect if it has a value.
+fn set<T>(dialect: Dialect, value: Option<T>, set: impl FnOnce(Dialect, T) -> Dialect) -> Dialect {
+    match value {
+        Some(value) => set(dialect, value),
+        None => dialect,
+    }
+}
+
+/// Turns an option of the dialect on if it is asked for.
+fn switch(dialect: Dialect, is_on: bool, turn_on: impl FnOnce(Dialect) -> Dialect) -> Dialect {
+    set(dialect, is_on.then_some(()), |dialect, ()| turn_on(dialect))
+}
+
+/// Answers each line of standard input with a line of standard output.
+pub(super) fn answer_lines(output: &mut Output) -> Outcome {
+    for line in io::stdin().lock().lines() {
+        let line =
+            line.map_err(|error| Failure::Broken(format!("cannot read standard input: {error}")))?;
+        let question = serde_json::from_str(&line).map_err(|error| error.to_string());
+        let answer = question
+            .and_then(answer)
+            .unwrap_or_else(|error| json!({"error": error}));
+        output.json_line(&answer)?;
+        output.flush()?;
+    }
+    Ok(Status::Good)
+}
+
+fn answer(question: Question) -> Result<Value, String> {
+    let dialect = question.dialect.dialect()?;
+    let text = || question.input.as_str().ok_or("`input` must be a string");
+    match question.operation {
+        Operation::Read => read(text()?, &dialect, question.schema.as_ref()),
+        Operation::Escape => {
+            let text = escape(text()?, &dialect).map_err(|error| error.to_string())?;
+            Ok(json!({"text": text}))
+        }
+        Operation::Near => {
+            let text = text()?;
+            let finds = near_misses(text, &dialect).map_err(|error| error.to_string())?;
+            let finds = finds
+                .iter()
+                .map(|find| json!({"written": text.get(find.span.range()), "meant": find.meant}));
+            Ok(json!({"near": finds.collect::<Vec<_>>()}))
+        }
+        Operation::Render => {
+            let call = Written::deserialize(&question.input).map_err(|error| error.to_string())?;
+            Ok(match render(&call.call(), &dialect) {
+                Ok(text) => json!({"text": text}),
+                Err(error) => json!({"refused": error.to_string()}),
+            })
+        }
+    }
+}
+
+fn read(
+    text: &str,
+    dialect: &Dialect,
+    schema: Option<&Map<String, Value>>,
+) -> Result<Value, String> {
+    let events = parse(text, dialect).map_err(|error| error.to_string())?;
+    let events: Vec<_> = events.iter().filter_map(|it| event(it, text)).collect();
+    let document = Document::parse(text, dialect).map_err(|error| error.to_string())?;
+    let calls: Vec<Value> = match schema {
+        None => document.calls().map(|call| json!(call)).collect(),
+        Some(schema) => {
+            let mut tools = ToolSet::default();
+            for call in document.calls() {
+                let tool = ToolSpec::new(call.name.as_str());
+                let tool = tool.parameters_from_schema(&Value::Object(schema.clone()));
+                // Several calls may name one tool.
+                let _ = tools.add(tool.map_err(|error| error.to_string())?);
+            }
+            document
+                .bind(&tools)
+                .calls()
+                .iter()
+                .map(|call| json!(call))
+                .collect()
+        }
+    };
+    Ok(json!({"events": events, "calls": calls}))
+}
+
+/// An event as `conformance/README.md` describes it. The end of a value has none.
+fn event(event: &Event<'_>, source: &str) -> Option<Value> {
+    Some(match &event.kind {
+        EventKind::Text(text) => json!({"type": "text", "text": &**text}),
+        EventKind::Reasoning(text) => json!({"type": "reasoning", "text": &**text}),
+        EventKind::ValueDelta(text) => json!({"type": "value", "text": &**text}),
+        EventKind::Ignored(text) => json!({"type": "ignored", "text": &**text}),
+        EventKind::CallStart(header) => match header.raw_args() {
+            Some(raw_args) => json!({"type": "call", "name": header.name(), "raw_args": raw_args}),
+            None => json!({
+                "type": "call", "name": header.name(), "id": header.id(),
+                "dependencies": header.dependencies().collect::<Vec<_>>(),
+            }),
+        },
+        EventKind::ValueStart(Slot::Argument(pointer)) => {
+            json!({"type": "argument", "pointer": pointer.as_str()})
+        }
+        EventKind::ValueStart(Slot::Body) => json!({"type": "body"}),
+        EventKind::CallEnd(ending) => {
+            json!({"type": "end", "termination": ending.termination().name()})
+        }
+        EventKind::Diagnostic(it) => json!({
+            "type": "diagnostic", "code": it.code.name(), "text": source.get(event.span.range()),
+        }),
+        _ => return None,
+    })
+}
+
+/// The input of `render`.
+#[derive(Deserialize)]
+struct Written {
+    name: String,
+    id: Option<String>,
+    #[serde(default)]
+    dependencies: Vec<String>,
+    #[serde(default)]
+    arguments: Vec<(String, String)>,
+    raw_args: Option<String>,
+    #[serde(default)]
+    body: String,
+}
+
+impl Written {
+    fn call(&self) -> Call<'_> {
+        let name = &self.name;
+        match &self.raw_args {
+            Some(raw_args) => Call::Emoji {
+                name,
+                raw_args,
+                body: &self.body,
+            },
+            None => Call::Block {
+                name,
+                id: self.id.as_deref(),
+                dependencies: self.dependencies.iter().map(String::as_str).collect(),
+                arguments: self
+                    .arguments
+                    .iter()
+                    .map(|(a, b)| (a.as_str(), b.as_str()))
+                    .collect(),
+            },
+        }
+    }
+}
