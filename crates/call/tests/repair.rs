@@ -22,7 +22,7 @@ use plaincall_call::{
     CallError, Document, Finding, ModelText, Passage, ReplyCheck, Stop, Termination, ToolCall,
     ToolSpec, Unclosed, bind, repair, repair_reply,
 };
-use plaincall_syntax::Dialect;
+use plaincall_syntax::{Dialect, Escaper};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -89,7 +89,8 @@ fn check(
         let is_named = text.contains(&**pointer)
             || pointer.len() > 90
             || pointer.contains(|c: char| !c.is_ascii_graphic());
-        let escaped = plaincall_syntax::escape(pointer, dialect).expect("a dialect that works");
+        let escaper = Escaper::new(dialect).expect("a dialect that works");
+        let escaped = escaper.escape(pointer);
         assert!(is_named || text.contains(&*escaped), "{pointer} in {text}");
     }
     let Some(example) = example_of(text) else {

@@ -51,7 +51,7 @@ impl Diagnostic {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $code:ident = $name:literal, $severity:ident;)*) => {
+    ($($(#[$doc:meta])* $code:ident = $name:literal, $severity:ident, $message:literal;)*) => {
         /// The stable code of a [`Diagnostic`]; `spec/common.md` lists them all.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -76,49 +76,75 @@ macro_rules! codes {
                     $(Code::$code => Severity::$severity,)*
                 }
             }
+
+            /// The message, in which `{marker}` stands for the marker.
+            const fn template(self) -> &'static str {
+                match self {
+                    $(Code::$code => $message,)*
+                }
+            }
         }
     };
 }
 
 codes! {
     /// A start marker without a header behind it: plain text.
-    NotAHeader = "not_a_header", Warning;
+    NotAHeader = "not_a_header", Warning,
+        "`{marker}` without a header behind it is plain text";
     /// A start marker whose line is longer than the limit: plain text.
-    HeaderTooLong = "header_too_long", Warning;
+    HeaderTooLong = "header_too_long", Warning,
+        "`{marker}` is plain text, because its header is longer than 4096 bytes";
     /// A start marker whose line is cut off by the end of the stream: plain text.
-    HeaderCutOff = "header_cut_off", Warning;
+    HeaderCutOff = "header_cut_off", Warning,
+        "`{marker}` is plain text, because the text ends before its header does";
     /// A header or pointer line that a marker ends, not a line end.
-    MissingNewline = "missing_newline", Warning;
+    MissingNewline = "missing_newline", Warning,
+        "a line end is missing here before the next marker";
     /// A name or id with characters that tools rarely accept.
-    UnusualName = "unusual_name", Warning;
+    UnusualName = "unusual_name", Warning,
+        "this name or id has characters other than letters, digits, `_`, `-` and `.`";
     /// More than two colons in a header: those after the second count as commas.
-    ExtraColon = "extra_colon", Warning;
+    ExtraColon = "extra_colon", Warning,
+        "a header has at most two colons; the further ones are read as commas between dependencies";
     /// A whole marker that is content of a value or body.
-    MarkerInValue = "marker_in_value", Warning;
+    MarkerInValue = "marker_in_value", Warning,
+        "`{marker}` is content of the value here, it does not count";
     /// An end marker that counts although it does not begin its line.
-    EndMarkerInMidLine = "end_marker_in_mid_line", Warning;
+    EndMarkerInMidLine = "end_marker_in_mid_line", Warning,
+        "`{marker}` ends the call here although it does not begin its line";
     /// A letter, a digit or `_` directly behind an end marker.
-    EndMarkerGlued = "end_marker_glued", Warning;
+    EndMarkerGlued = "end_marker_glued", Warning,
+        "`{marker}` ends the call; what is written directly behind it is text";
     /// An end or argument marker outside any call: plain text.
-    StrayMarker = "stray_marker", Warning;
+    StrayMarker = "stray_marker", Warning,
+        "`{marker}` outside a call is plain text";
     /// Text between a header and the first argument: ignored.
-    TextBeforeArgument = "text_before_argument", Warning;
+    TextBeforeArgument = "text_before_argument", Warning,
+        "text before the first argument marker is ignored";
     /// Text in a call without any argument marker.
-    TextWithoutArgument = "text_without_argument", Error;
+    TextWithoutArgument = "text_without_argument", Error,
+        "Text without an argument marker";
     /// A code fence between a header and the first argument: ignored.
-    FenceBeforeArgument = "fence_before_argument", Warning;
+    FenceBeforeArgument = "fence_before_argument", Warning,
+        "a code fence before the first argument is ignored; a closing fence after the last value belongs to the value";
     /// A pointer line longer than the limit.
-    PointerTooLong = "pointer_too_long", Error;
+    PointerTooLong = "pointer_too_long", Error,
+        "Pointer too long";
     /// A pointer line cut off by the end of the stream.
-    PointerCutOff = "pointer_cut_off", Error;
+    PointerCutOff = "pointer_cut_off", Error,
+        "the text ends in the middle of a `{marker}` line";
     /// An emoji call without its end marker.
-    MissingEndMarker = "missing_end_marker", Warning;
+    MissingEndMarker = "missing_end_marker", Warning,
+        "the text ends before `{marker}` closes the call";
     /// A reasoning span that the end of the stream cuts off.
-    ReasoningCutOff = "reasoning_cut_off", Warning;
+    ReasoningCutOff = "reasoning_cut_off", Warning,
+        "the text ends before `{marker}` closes the reasoning";
     /// A reasoning open marker behind other text, where it does not count: plain text.
-    StrayReasoningOpen = "stray_reasoning_open", Warning;
+    StrayReasoningOpen = "stray_reasoning_open", Warning,
+        "`{marker}` opens reasoning only at the beginning of a reply; here it is plain text";
     /// A reasoning close marker outside reasoning: plain text. Calls before it may belong to the reasoning.
-    StrayReasoningClose = "stray_reasoning_close", Error;
+    StrayReasoningClose = "stray_reasoning_close", Error,
+        "`{marker}` closes reasoning that nothing opened; calls before it may be part of the reasoning";
 }
 
 impl Code {
@@ -133,77 +159,9 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
+/// The message.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let marker = &self.marker;
-        match self.code {
-            Code::NotAHeader => {
-                write!(formatter, "`{marker}` without a header behind it is plain text")
-            }
-            Code::HeaderTooLong => write!(
-                formatter,
-                "`{marker}` is plain text, because its header is longer than {} bytes",
-                crate::LINE_LIMIT
-            ),
-            Code::HeaderCutOff => write!(
-                formatter,
-                "`{marker}` is plain text, because the text ends before its header does"
-            ),
-            Code::MissingNewline => {
-                formatter.write_str("a line end is missing here before the next marker")
-            }
-            Code::UnusualName => formatter.write_str(
-                "this name or id has characters other than letters, digits, `_`, `-` and `.`",
-            ),
-            Code::ExtraColon => formatter.write_str(
-                "a header has at most two colons; the further ones are read as commas between dependencies",
-            ),
-            Code::MarkerInValue => write!(
-                formatter,
-                "`{marker}` is content of the value here, it does not count"
-            ),
-            Code::EndMarkerInMidLine => write!(
-                formatter,
-                "`{marker}` ends the call here although it does not begin its line"
-            ),
-            Code::EndMarkerGlued => write!(
-                formatter,
-                "`{marker}` ends the call; what is written directly behind it is text"
-            ),
-            Code::StrayMarker => {
-                write!(formatter, "`{marker}` outside a call is plain text")
-            }
-            Code::TextBeforeArgument => {
-                formatter.write_str("text before the first argument marker is ignored")
-            }
-            Code::TextWithoutArgument => formatter.write_str("Text without an argument marker"),
-            Code::FenceBeforeArgument => formatter.write_str(
-                "a code fence before the first argument is ignored; a closing fence after the last value belongs to the value",
-            ),
-            Code::PointerTooLong => formatter.write_str("Pointer too long"),
-            Code::PointerCutOff => {
-                write!(formatter, "the text ends in the middle of a `{marker}` line")
-            }
-            Code::MissingEndMarker => {
-                write!(formatter, "the text ends before `{marker}` closes the call")
-            }
-            Code::ReasoningCutOff => {
-                write!(formatter, "the text ends before `{marker}` closes the reasoning")
-            }
-            Code::StrayReasoningOpen => write!(
-                formatter,
-                "`{marker}` opens reasoning only at the beginning of a reply; here it is plain text"
-            ),
-            Code::StrayReasoningClose => write!(
-                formatter,
-                "`{marker}` closes reasoning that nothing opened; calls before it may be part of the reasoning"
-            ),
-        }
+        formatter.write_str(&self.code.template().replace("{marker}", &self.marker))
     }
 }

@@ -114,7 +114,7 @@ impl Dialect {
 
     /// Reads a marker with a backslash before its last character as content; writing puts that backslash there.
     ///
-    /// See [`escape`](crate::escape) and `spec/common.md` 6.
+    /// See [`Escaper`](crate::Escaper) and `spec/common.md` 6.
     pub fn escaped(mut self) -> Self {
         self.escaped = true;
         self
@@ -302,8 +302,6 @@ impl Dialect {
     }
 
     pub(crate) fn check_options(&self) -> Result<(), DialectError> {
-        let blockless = self.syntax == Some(Syntax::Emoji);
-        let emojiless = self.syntax == Some(Syntax::Block);
         let is_wrong = |key: &String| {
             key.is_empty()
                 || key.len() > KEY_LIMIT
@@ -312,29 +310,15 @@ impl Dialect {
         if self.key.as_ref().is_some_and(is_wrong) {
             return Err(DialectError::Key);
         }
-        if blockless && self.has_custom_markers() {
-            return Err(DialectError::OptionOfOther {
-                option: "custom markers",
-                syntax: Syntax::Block,
-            });
-        }
-        if blockless && self.anywhere {
-            return Err(DialectError::OptionOfOther {
-                option: "markers anywhere",
-                syntax: Syntax::Block,
-            });
-        }
-        if emojiless && self.strict {
-            return Err(DialectError::OptionOfOther {
-                option: "strict",
-                syntax: Syntax::Emoji,
-            });
-        }
-        if emojiless && self.self_closing {
-            return Err(DialectError::OptionOfOther {
-                option: "self-closing",
-                syntax: Syntax::Emoji,
-            });
+        for (is_set, option, syntax) in [
+            (self.has_custom_markers(), "custom markers", Syntax::Block),
+            (self.anywhere, "markers anywhere", Syntax::Block),
+            (self.strict, "strict", Syntax::Emoji),
+            (self.self_closing, "self-closing", Syntax::Emoji),
+        ] {
+            if is_set && self.syntax.is_some_and(|own| own != syntax) {
+                return Err(DialectError::OptionOfOther { option, syntax });
+            }
         }
         if self.in_reasoning && self.reasoning.is_none() {
             return Err(DialectError::NoReasoningMarkers);
@@ -377,11 +361,18 @@ impl Default for Dialect {
     }
 }
 
+fn refused(marker: &str, reason: &'static str) -> DialectError {
+    let marker = marker.to_owned();
+    DialectError::Marker { marker, reason }
+}
+
 /// Refuses a marker that is too short; its key does not make it longer.
 pub(crate) fn check_length(marker: &str) -> Result<(), DialectError> {
     if marker.chars().nth(1).is_none() {
-        let marker = marker.to_owned();
-        return Err(DialectError::MarkerTooShort { marker });
+        return Err(refused(
+            marker,
+            "is too short: a marker has at least two characters",
+        ));
     }
     Ok(())
 }
@@ -389,16 +380,17 @@ pub(crate) fn check_length(marker: &str) -> Result<(), DialectError> {
 /// Refuses a marker that cannot work on its own.
 pub(crate) fn check_marker(marker: &str) -> Result<(), DialectError> {
     check_length(marker)?;
-    let marker_of = || marker.to_owned();
     if marker.len() > MARKER_LIMIT {
-        return Err(DialectError::MarkerTooLong {
-            marker: marker_of(),
-        });
+        return Err(refused(
+            marker,
+            "is too long: a marker has at most 64 bytes, its key included",
+        ));
     }
     if marker.contains(['\r', '\n', '\\']) {
-        return Err(DialectError::MarkerCharacter {
-            marker: marker_of(),
-        });
+        return Err(refused(
+            marker,
+            "has a line end or a backslash: a marker is part of one line, and the backslash is the escape",
+        ));
     }
     Ok(())
 }
@@ -407,20 +399,12 @@ pub(crate) fn check_marker(marker: &str) -> Result<(), DialectError> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DialectError {
-    /// A marker of fewer than two characters.
-    MarkerTooShort {
+    /// A marker that cannot work.
+    Marker {
         /// The marker.
         marker: String,
-    },
-    /// A marker of more than 64 bytes, its key included.
-    MarkerTooLong {
-        /// The marker.
-        marker: String,
-    },
-    /// A marker with a carriage return, a line feed or a backslash.
-    MarkerCharacter {
-        /// The marker.
-        marker: String,
+        /// What is wrong with it: the end of a sentence that begins with the marker.
+        reason: &'static str,
     },
     /// Two markers that are the same.
     MarkersEqual {
@@ -445,18 +429,7 @@ pub enum DialectError {
 impl fmt::Display for DialectError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MarkerTooShort { marker } => write!(
-                formatter,
-                "the marker {marker:?} is too short: a marker has at least two characters"
-            ),
-            Self::MarkerTooLong { marker } => write!(
-                formatter,
-                "the marker {marker:?} is too long: a marker has at most {MARKER_LIMIT} bytes, its key included"
-            ),
-            Self::MarkerCharacter { marker } => write!(
-                formatter,
-                "the marker {marker:?} has a line end or a backslash: a marker is part of one line, and the backslash is the escape"
-            ),
+            Self::Marker { marker, reason } => write!(formatter, "the marker {marker:?} {reason}"),
             Self::MarkersEqual { marker } => write!(
                 formatter,
                 "two markers are both {marker:?}: each marker must be different"

@@ -204,19 +204,3 @@ pub struct EscapeState {
     /// The end of what has been written: as much as a marker may need, and one backslash if there are any behind it.
     before: String,
 }
-
-/// Escapes one text. See [`Escaper::escape`].
-///
-/// # Errors
-/// Refuses a dialect that cannot work.
-pub fn escape<'t>(text: &'t str, dialect: &Dialect) -> Result<Cow<'t, str>, DialectError> {
-    Ok(Escaper::new(dialect)?.escape(text))
-}
-
-/// Unescapes one text. See [`Escaper::unescape`].
-///
-/// # Errors
-/// Refuses a dialect that cannot work.
-pub fn unescape<'t>(text: &'t str, dialect: &Dialect) -> Result<Cow<'t, str>, DialectError> {
-    Ok(Escaper::new(dialect)?.unescape(text))
-}

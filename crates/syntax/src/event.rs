@@ -1,6 +1,5 @@
 //! What the parser says: events.
 
-use std::fmt;
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
@@ -161,14 +160,8 @@ pub enum Slot<'c> {
 
 /// A stretch of a header or pointer line, in bytes from the beginning of its marker. It is moved as one number: its end
 /// in the higher half, its start in the lower.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Part(u32);
-
-impl fmt::Debug for Part {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.range().fmt(formatter)
-    }
-}
 
 impl Part {
     /// A line and its marker are far shorter than what 16 bits count.
@@ -263,15 +256,5 @@ impl Pointer<'_> {
     /// The source text: marker, pointer and line end.
     pub fn source(&self) -> &str {
         &self.source
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Part;
-
-    #[test]
-    fn a_part_is_shown_by_its_places() {
-        assert_eq!(format!("{:?}", Part::new(3, 9)), "3..9");
     }
 }

@@ -479,17 +479,19 @@ mod tests {
     ///
     /// The limits are what it takes: about one look for each marker, line end and stretch of content that has to be held,
     /// and the exact path where a cut leaves the fast one undecided. More means that something became slower.
-    fn check_asked(dialect: &Dialect, text: &str, looks: [usize; 8], exact: [usize; 8]) {
-        for (size, most) in SIZES.into_iter().zip(looks.into_iter().zip(exact)) {
+    fn check_asked(dialect: &Dialect, text: &str, looks: &str, exact: &str) {
+        let limits: Vec<_> = looks.split(' ').zip(exact.split(' ')).collect();
+        assert_eq!(limits.len(), SIZES.len());
+        for (size, (looks, exact)) in SIZES.into_iter().zip(limits) {
             let mut parser = Parser::new(dialect).expect("the dialect works");
             for chunk in chunks(text, size) {
                 parser.feed(chunk).for_each(drop);
             }
-            let is_within = parser.looks <= most.0 && parser.exact_steps <= most.1;
             let found = (parser.looks, parser.exact_steps);
+            let [looks, exact] = [looks, exact].map(|most| most.parse().expect("a number"));
             assert!(
-                is_within,
-                "{text:?} in chunks of {size}: {found:?}, at most {most:?}"
+                found.0 <= looks && found.1 <= exact,
+                "{text:?} in chunks of {size}: {found:?}, at most {looks} and {exact}"
             );
         }
     }
@@ -500,55 +502,30 @@ mod tests {
     fn what_is_usual_is_not_left_to_the_exact_path() {
         let (block, emoji, auto) = (Dialect::block(), Dialect::emoji(), Dialect::auto());
         let prose = "Some prose, with a stop! And two !! of them.\n\nMore.\n";
-        check_asked(
-            &block,
-            prose,
-            [2, 3, 1, 1, 1, 0, 0, 0],
-            [0, 1, 0, 0, 0, 0, 0, 0],
-        );
+        check_asked(&block, prose, "2 3 1 1 1 0 0 0", "0 1 0 0 0 0 0 0");
         let calls = format!("Let me see.\n{CALL}Done.\n");
-        check_asked(
-            &block,
-            &calls,
-            [14, 12, 12, 9, 10, 8, 7, 7],
-            [1, 1, 1, 1, 2, 2, 0, 0],
-        );
+        check_asked(&block, &calls, "14 12 12 9 10 8 7 7", "1 1 1 1 2 2 0 0");
         let calls = calls.replace('\n', "\r\n");
-        check_asked(
-            &block,
-            &calls,
-            [18, 15, 15, 12, 11, 7, 7, 7],
-            [1, 1, 2, 1, 2, 1, 0, 0],
-        );
+        check_asked(&block, &calls, "18 15 15 12 11 7 7 7", "1 1 2 1 2 1 0 0");
         let calls = "!!!GADGET_START:Write\n!!!ARG:path\na\n!!!GADGET_START:Read\n!!!ARG:path\nb\n!!!GADGET_END\n";
-        check_asked(
-            &block,
-            calls,
-            [14, 14, 13, 14, 11, 12, 10, 10],
-            [3, 3, 3, 4, 3, 5, 3, 2],
-        );
+        check_asked(&block, calls, "14 14 13 14 11 12 10 10", "3 3 3 4 3 5 3 2");
+        for header in ["A", "create-file", "a.b:id_1", "a:", "a::x", "a:b:c, d e"] {
+            let call = format!("!!!GADGET_START:{header}\n!!!ARG: a/b~1c \nx\n!!!GADGET_END\n");
+            let any = "99 99 99 99 99 99 99 99";
+            check_asked(&block, &call, any, "99 99 99 99 99 99 99 0");
+        }
         let escaped = block.escaped();
-        check_asked(
-            &escaped,
-            CALL,
-            [14, 12, 12, 9, 9, 7, 7, 7],
-            [1, 1, 1, 1, 2, 2, 1, 0],
-        );
+        check_asked(&escaped, CALL, "14 12 12 9 9 7 7 7", "1 1 1 1 2 2 1 0");
         let calls = format!("Let me see.\n{CALL}{CALL}");
-        check_asked(
-            &auto,
-            &calls,
-            [30, 26, 24, 21, 20, 17, 14, 14],
-            [4, 3, 2, 3, 4, 2, 0, 0],
-        );
+        check_asked(&auto, &calls, "30 26 24 21 20 17 14 14", "4 3 2 3 4 2 0 0");
 
         let body = "🛠️[write a.txt]\nfn main() {\n}\n🛠️[/end]\n";
         let calls = format!("Let me see.\n{body}Done.\n");
-        check_asked(&emoji, &calls, [7, 7, 7, 7, 7, 6, 4, 4], [1; 8]);
+        check_asked(&emoji, &calls, "7 7 7 7 7 6 4 4", "1 1 1 1 1 1 1 1");
         let escaped = emoji.escaped();
-        check_asked(&escaped, body, [7, 7, 7, 7, 7, 5, 4, 4], [1; 8]);
+        check_asked(&escaped, body, "7 7 7 7 7 5 4 4", "1 1 1 1 1 1 1 1");
         let calls = format!("Let me see.\n{body}{body}");
-        check_asked(&auto, &calls, [14, 14, 14, 14, 14, 12, 9, 8], [2; 8]);
+        check_asked(&auto, &calls, "14 14 14 14 14 12 9 8", "2 2 2 2 2 2 2 2");
     }
 
     #[test]
@@ -556,59 +533,35 @@ mod tests {
         let block = Dialect::block();
         let limit = format!("!!!ARG:{}\n", "a".repeat(LINE_LIMIT));
         let limit = format!("!!!GADGET_START:A\n{limit}v\n!!!GADGET_END\n");
-        check_asked(
-            &block,
-            &limit,
-            [8, 8, 7, 8, 8, 7, 6, 5],
-            [1, 1, 1, 1, 2, 3, 2, 0],
-        );
+        check_asked(&block, &limit, "8 8 7 8 8 7 6 5", "1 1 1 1 2 3 2 0");
         let limit = format!("🛠️[{}]\n🛠️[/end]", "a".repeat(LINE_LIMIT));
-        check_asked(&Dialect::emoji(), &limit, [7, 7, 7, 7, 7, 6, 5, 4], [1; 8]);
+        let emoji = Dialect::emoji();
+        check_asked(&emoji, &limit, "7 7 7 7 7 6 5 4", "1 1 1 1 1 1 1 1");
         let near = "!!!GADGET_STORE\n!!!GADGET_START:A\n!!!GADGET_ENTER !!!ARGS\n!!!ARG:p\nx\n!!!GADGET_ENTER\r!!\r\n!!!ARGS\n!!!GADGET_END\n";
-        check_asked(
-            &block,
-            near,
-            [31, 27, 27, 22, 18, 11, 9, 8],
-            [16, 13, 14, 10, 9, 7, 5, 4],
-        );
+        check_asked(&block, near, "31 27 27 22 18 11 9 8", "16 13 14 10 9 7 5 4");
         let near = "!!!!!!GADGET_STAR!!!GADGET_START:A\n!!!ARG:p\n!!!GADGET_EN!!!GADGET_END\n";
-        check_asked(
-            &block,
-            near,
-            [19, 16, 13, 14, 11, 10, 8, 7],
-            [7, 5, 5, 4, 4, 3, 3, 3],
-        );
+        check_asked(&block, near, "19 16 13 14 11 10 8 7", "7 5 5 4 4 3 3 3");
         let rest = format!("!!!ARG:{}!!!GADGET_ENTER\n", "long/".repeat(900));
         let rest = format!("!!!GADGET_START:A\n{rest}v\n!!!GADGET_END\n");
         check_asked(
             &block,
             &rest,
-            [418, 216, 148, 113, 70, 35, 14, 6],
-            [411, 209, 141, 107, 64, 31, 9, 2],
+            "418 216 148 113 70 35 14 6",
+            "411 209 141 107 64 31 9 2",
         );
         let reasoning = block.clone().reasoning("<think>", "</think>");
         let text = "<think>1 < 2, </ul> and more.</think>Done.\n";
         check_asked(
             &reasoning,
             text,
-            [26, 17, 13, 12, 7, 6, 3, 3],
-            [24, 16, 12, 11, 7, 6, 3, 3],
+            "26 17 13 12 7 6 3 3",
+            "24 16 12 11 7 6 3 3",
         );
         let near = "!!!GADGET_START:A\n!!!ARG:p\nx\n!!!ARGx\n!!!GADGET_ENx\n";
-        check_asked(
-            &block,
-            near,
-            [8, 10, 10, 9, 8, 8, 5, 5],
-            [0, 2, 2, 2, 0, 3, 1, 1],
-        );
+        check_asked(&block, near, "8 10 10 9 8 8 5 5", "0 2 2 2 0 3 1 1");
         let marker = "<a marker of thirty-three bytes:>";
         let long = block.start(marker);
         let near = format!("{0}.{0}. {0}.", &marker[..31]);
-        check_asked(
-            &long,
-            &near,
-            [3, 5, 4, 5, 5, 5, 2, 1],
-            [0, 2, 1, 2, 2, 2, 2, 1],
-        );
+        check_asked(&long, &near, "3 5 4 5 5 5 2 1", "0 2 1 2 2 2 2 1");
     }
 }

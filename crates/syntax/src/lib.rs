@@ -43,13 +43,13 @@ mod usual_line;
 pub use bytes::{ByteEvents, ByteParser};
 pub use diagnostic::{Code, Diagnostic, Severity};
 pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
-pub use escape::{EscapeState, Escaper, escape, unescape};
+pub use escape::{EscapeState, Escaper};
 pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
 pub use near::{NearMiss, NearMisses, near_misses};
 pub use near_forms::{CallFormat, mentions_call_format};
 pub use parser::{Events, Parser, parse};
 pub use piece::Piece;
-pub use render::{Call, CallPart, RenderError, render};
+pub use render::{Call, RenderError, render};
 pub use section::Section;
 pub use span::Span;
 

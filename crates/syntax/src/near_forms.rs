@@ -93,19 +93,12 @@ const DEPTH: usize = 64;
 /// The first bytes of all signs, and of all emoji.
 pub(crate) const SIGN_BYTES: [u8; 2] = [0xE2, 0xF0];
 
-/// The keys of arguments by which a call in JSON is known in any text. `input` is too common a word for that.
-const MENTIONED_KEYS: &[&str] = &[
-    "arguments",
-    "parameters",
-    "args",
-    "tool_input",
-    "action_input",
-];
-
 /// Whether a text mentions calls in other formats, so that a reply may only quote it. It is wider than
 /// [`near_misses`](crate::near_misses), which looks at places too: what is JSON in a text of JSON counts as well.
 pub fn mentions_call_format(text: &str) -> bool {
-    let is_key = |key: &&str| {
+    // `input` is too common a word for that.
+    let mut keys = ARGUMENT_KEYS.iter().filter(|key| **key != "input");
+    let is_key = |key: &str| {
         text.match_indices(key).any(|(at, _)| {
             let (before, behind) = (text.get(..at), text.get(at + key.len()..));
             let behind = behind.map(|behind| behind.trim_start_matches('\\'));
@@ -113,7 +106,7 @@ pub fn mentions_call_format(text: &str) -> bool {
                 && behind.is_some_and(|behind| behind.starts_with('"'))
         })
     };
-    TAGS.iter().any(|tag| text.contains(tag)) || MENTIONED_KEYS.iter().any(is_key)
+    TAGS.iter().any(|tag| text.contains(tag)) || keys.any(|key| is_key(key))
 }
 
 /// At the front, another emoji in the place of the tool sign: the length of the marker, and its role.

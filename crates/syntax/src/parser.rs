@@ -576,7 +576,7 @@ pub fn parse<'t>(text: &'t str, dialect: &Dialect) -> Result<Vec<Event<'t>>, Dia
 
 #[cfg(test)]
 mod tests {
-    use super::{INLINE, LINE_LIMIT, PULL, Parser, ROOM};
+    use super::{LINE_LIMIT, PULL, Parser, ROOM};
     use crate::Dialect;
 
     /// The room that is taken, in bytes, and how often the window was moved to its front, after 10,000 pieces of `piece`
@@ -606,26 +606,5 @@ mod tests {
         check_room(LINE_LIMIT, 4, 5120, 35);
         check_room(LINE_LIMIT, PULL, 5120, 620);
         check_room(ROOM, PULL, 5184, 9919);
-    }
-
-    #[test]
-    fn of_a_long_chunk_no_more_is_held_than_decides() {
-        let mut parser = Parser::new(&Dialect::block()).expect("the dialect works");
-        assert_eq!(parser.feed("!!!GADGET_START:").count(), 0);
-        parser.feed(&"x".repeat(100 * LINE_LIMIT)).for_each(drop);
-        assert!(parser.held.capacity() <= ROOM);
-    }
-
-    /// What was held comes first, by itself; what is in the chunk is borrowed from there.
-    #[test]
-    fn only_what_was_held_is_copied() {
-        let parser = Parser::new(&Dialect::block()).expect("the dialect works");
-        for mut parser in [parser.clone(), parser.without_fast_path()] {
-            assert_eq!(parser.feed("!!!GADG").count(), 0);
-            let chunk = "and more text than is ever kept inline";
-            assert!(chunk.len() > INLINE);
-            let found: Vec<_> = parser.feed(chunk).map(|event| event.span.range()).collect();
-            assert_eq!(found, [0..7, 7..7 + chunk.len()]);
-        }
     }
 }

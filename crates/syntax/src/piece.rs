@@ -128,12 +128,6 @@ impl Deref for Piece<'_> {
     }
 }
 
-impl AsRef<str> for Piece<'_> {
-    fn as_ref(&self) -> &str {
-        self.as_str()
-    }
-}
-
 impl PartialEq for Piece<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
@@ -163,54 +157,5 @@ impl fmt::Display for Piece<'_> {
 impl fmt::Debug for Piece<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), formatter)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_form_holds_the_same_text() {
-        let long = "é".repeat(INLINE);
-        for text in [
-            "",
-            "\n",
-            "\r\n",
-            "é",
-            &"x".repeat(INLINE),
-            &"x".repeat(INLINE + 1),
-            &long,
-        ] {
-            for piece in [
-                Piece::borrowed(text),
-                Piece::copied(text),
-                Piece::borrowed(text).into_owned(),
-                Piece::copied(text).into_owned(),
-            ] {
-                assert_eq!(piece, text);
-                assert_eq!(piece, *text);
-                assert_eq!(piece, piece.clone());
-                assert_ne!(piece, Piece::copied("another"));
-                assert_ne!(piece, "another");
-                assert_ne!(piece, *"another");
-                assert_eq!(piece.part(0..text.len()), text);
-                assert_eq!(piece.as_ref(), &*piece);
-                assert_eq!(piece.to_string(), text);
-                assert_eq!(format!("{piece:?}"), format!("{text:?}"));
-                assert_eq!(piece.into_cow(), text);
-            }
-        }
-    }
-
-    #[test]
-    fn a_short_copy_is_kept_inline() {
-        let check = |length: usize, is_inline: bool| {
-            let Piece(repr) = Piece::copied(&"x".repeat(length));
-            assert_eq!(matches!(repr, Repr::Inline(_)), is_inline, "{length}");
-        };
-        check(1, true);
-        check(INLINE, true);
-        check(INLINE + 1, false);
     }
 }

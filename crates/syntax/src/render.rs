@@ -89,7 +89,7 @@ pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError>
                 header.push(':');
                 header.push_str(&dependencies.join(","));
             }
-            check_line(CallPart::Header, &header)?;
+            check_line(format_args!("the header"), &header)?;
             let mut text = format!("{}{header}\n", marker(Role::BlockStart));
             for &(pointer, value) in arguments {
                 check_pointer(pointer)?;
@@ -112,7 +112,7 @@ pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError>
             Some(Syntax::Emoji),
         ) => {
             let header = check_emoji_header(name, raw_args)?;
-            check_line(CallPart::Header, &header)?;
+            check_line(format_args!("the header"), &header)?;
             let body = spelled(body);
             format!(
                 "{}{header}]\n{body}{}\n",
@@ -137,43 +137,6 @@ pub fn render(call: &Call<'_>, dialect: &Dialect) -> Result<String, RenderError>
     Ok(text)
 }
 
-/// The part of a call that cannot be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CallPart {
-    /// The tool's name.
-    Name(String),
-    /// The call's id.
-    Id(String),
-    /// One of its dependencies.
-    Dependency(String),
-    /// An argument's pointer.
-    Pointer(String),
-    /// The argument line of an emoji call.
-    RawArgs,
-    /// The whole header.
-    Header,
-    /// The value at this pointer.
-    Value(String),
-    /// The body of an emoji call.
-    Body,
-}
-
-impl fmt::Display for CallPart {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => write!(formatter, "the name {name:?}"),
-            Self::Id(id) => write!(formatter, "the id {id:?}"),
-            Self::Dependency(id) => write!(formatter, "the dependency {id:?}"),
-            Self::Pointer(pointer) => write!(formatter, "the pointer {pointer:?}"),
-            Self::RawArgs => formatter.write_str("the argument line"),
-            Self::Header => formatter.write_str("the header"),
-            Self::Value(pointer) => write!(formatter, "the value of {pointer:?}"),
-            Self::Body => formatter.write_str("the body"),
-        }
-    }
-}
-
 /// Why a call cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -187,17 +150,17 @@ pub enum RenderError {
         /// The syntax of the dialect.
         dialect: Syntax,
     },
-    /// A part of the call that the syntax cannot spell.
-    Unspeakable {
-        /// Which part.
-        part: CallPart,
-        /// What is wrong with it: the end of a sentence that begins with the part.
-        reason: &'static str,
+    /// A part of the call that the syntax cannot spell: the whole sentence.
+    Unspeakable(String),
+    /// A value or body that holds a marker where it would count.
+    MarkerInValue {
+        /// The value or body, in words.
+        part: String,
     },
-    /// A part of the call holds a marker where it would count.
+    /// Another part of the call that holds a marker, alone or with what stands beside it.
     Marker {
-        /// Which part.
-        part: CallPart,
+        /// Which part, in words.
+        part: String,
     },
 }
 
@@ -217,10 +180,8 @@ impl fmt::Display for RenderError {
                 call.name(),
                 dialect.name()
             ),
-            Self::Unspeakable { part, reason } => write!(formatter, "{part} {reason}"),
-            Self::Marker {
-                part: part @ (CallPart::Value(_) | CallPart::Body),
-            } => write!(
+            Self::Unspeakable(sentence) => formatter.write_str(sentence),
+            Self::MarkerInValue { part } => write!(
                 formatter,
                 "{part} holds a marker where it would count: write it in the escaped dialect or with other markers"
             ),
@@ -241,9 +202,9 @@ impl std::error::Error for RenderError {
     }
 }
 
-fn refuse(part: CallPart, found: &[(bool, &'static str)]) -> Result<(), RenderError> {
+fn refuse(part: fmt::Arguments<'_>, found: &[(bool, &str)]) -> Result<(), RenderError> {
     match found.iter().find(|(is_found, _)| *is_found) {
-        Some((_, reason)) => Err(RenderError::Unspeakable { part, reason }),
+        Some((_, reason)) => Err(RenderError::Unspeakable(format!("{part} {reason}"))),
         None => Ok(()),
     }
 }
@@ -256,7 +217,7 @@ fn check_block_header(
     dependencies: &[&str],
 ) -> Result<(), RenderError> {
     refuse(
-        CallPart::Name(name.to_owned()),
+        format_args!("the name {name:?}"),
         &[
             (name.contains(['\r', '\n']), LINE_END),
             (name.contains(':'), "holds a colon, which ends a name"),
@@ -279,14 +240,14 @@ fn check_block_header(
         ]
     };
     if let Some(id) = id {
-        refuse(CallPart::Id(id.to_owned()), &common(id))?;
+        refuse(format_args!("the id {id:?}"), &common(id))?;
     }
     for dependency in dependencies {
-        let part = || CallPart::Dependency((*dependency).to_owned());
-        refuse(part(), &common(dependency))?;
+        let comma = (dependency.contains(','), "holds a comma, which ends it");
+        let [first, second, third, fourth] = common(dependency);
         refuse(
-            part(),
-            &[(dependency.contains(','), "holds a comma, which ends it")],
+            format_args!("the dependency {dependency:?}"),
+            &[first, second, third, fourth, comma],
         )?;
     }
     Ok(())
@@ -297,9 +258,8 @@ fn is_blank_at_edge(text: &str) -> bool {
 }
 
 fn check_pointer(pointer: &str) -> Result<(), RenderError> {
-    let part = || CallPart::Pointer(pointer.to_owned());
     refuse(
-        part(),
+        format_args!("the pointer {pointer:?}"),
         &[
             (pointer.contains(['\r', '\n']), LINE_END),
             (
@@ -309,10 +269,10 @@ fn check_pointer(pointer: &str) -> Result<(), RenderError> {
             (is_blank_at_edge(pointer), "begins or ends with a blank"),
         ],
     )?;
-    check_line(part(), pointer)
+    check_line(format_args!("the pointer {pointer:?}"), pointer)
 }
 
-fn check_line(part: CallPart, line: &str) -> Result<(), RenderError> {
+fn check_line(part: fmt::Arguments<'_>, line: &str) -> Result<(), RenderError> {
     refuse(
         part,
         &[(line.len() > LINE_LIMIT, "is longer than 4,096 bytes")],
@@ -322,7 +282,7 @@ fn check_line(part: CallPart, line: &str) -> Result<(), RenderError> {
 fn check_emoji_header(name: &str, raw_args: &str) -> Result<String, RenderError> {
     const BRACKET: &str = "holds `]`, which ends the header";
     refuse(
-        CallPart::Name(name.to_owned()),
+        format_args!("the name {name:?}"),
         &[
             (name.is_empty(), "is empty"),
             (name.contains('\n'), LINE_END),
@@ -332,7 +292,7 @@ fn check_emoji_header(name: &str, raw_args: &str) -> Result<String, RenderError>
         ],
     )?;
     refuse(
-        CallPart::RawArgs,
+        format_args!("the argument line"),
         &[
             (raw_args.contains('\n'), LINE_END),
             (raw_args.contains(']'), BRACKET),
@@ -384,36 +344,34 @@ fn read_back(call: &Call<'_>, text: &str, dialect: &Dialect) -> Result<(), Rende
             _ => {}
         }
     }
+    let header = || RenderError::Marker {
+        part: "the header".to_owned(),
+    };
     if !header_is_same {
-        return Err(RenderError::Marker {
-            part: CallPart::Header,
-        });
+        return Err(header());
     }
     let expected = match call {
         Call::Block { arguments, .. } => arguments.clone(),
         Call::Emoji { body, .. } => vec![("", *body)],
     };
-    let mut found = values
-        .iter()
-        .map(|(pointer, value)| (pointer.as_str(), value.as_str()));
+    let mut found = values.iter();
     for (pointer, value) in expected {
-        let part = match (call, found.next()) {
-            (Call::Block { .. }, Some((found, same))) if found == pointer && same == value => {
-                continue;
+        let (part, is_value) = match (call, found.next()) {
+            (_, Some((found, same))) if found == pointer && same == value => continue,
+            (Call::Emoji { .. }, _) => ("the body".to_owned(), true),
+            (_, Some((found, _))) if found == pointer => {
+                (format!("the value of {pointer:?}"), true)
             }
-            (Call::Emoji { .. }, Some((_, same))) if same == value => continue,
-            (Call::Block { .. }, Some((found, _))) if found == pointer => {
-                CallPart::Value(pointer.to_owned())
-            }
-            (Call::Block { .. }, _) => CallPart::Pointer(pointer.to_owned()),
-            (Call::Emoji { .. }, _) => CallPart::Body,
+            _ => (format!("the pointer {pointer:?}"), false),
         };
-        return Err(RenderError::Marker { part });
+        return Err(if is_value {
+            RenderError::MarkerInValue { part }
+        } else {
+            RenderError::Marker { part }
+        });
     }
     if found.next().is_some() || !is_closed {
-        return Err(RenderError::Marker {
-            part: CallPart::Header,
-        });
+        return Err(header());
     }
     Ok(())
 }

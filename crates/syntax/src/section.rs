@@ -6,7 +6,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::dialect::MarkerUse;
 
 macro_rules! sections {
-    ($($(#[$doc:meta])* $section:ident = $document:literal, $number:literal;)*) => {
+    ($($(#[$doc:meta])* $section:ident = $place:literal;)*) => {
         /// A section of the specification: a document in `spec/`, and the number of the section in it.
         ///
         /// ```
@@ -24,17 +24,9 @@ macro_rules! sections {
             /// Every section that is named.
             pub const ALL: &'static [Section] = &[$(Section::$section,)*];
 
-            /// The file in `spec/`.
-            pub const fn document(self) -> &'static str {
+            const fn place(self) -> &'static str {
                 match self {
-                    $(Section::$section => $document,)*
-                }
-            }
-
-            /// The number of the section in its document.
-            pub const fn number(self) -> &'static str {
-                match self {
-                    $(Section::$section => $number,)*
+                    $(Section::$section => $place,)*
                 }
             }
         }
@@ -43,73 +35,73 @@ macro_rules! sections {
 
 sections! {
     /// Bytes that are not UTF-8.
-    Bytes = "common.md", "1.2";
+    Bytes = "common.md 1.2";
     /// Text outside calls, and markers in it that open nothing.
-    Text = "common.md", "4";
+    Text = "common.md 4";
     /// Reasoning and its markers.
-    Reasoning = "common.md", "5";
+    Reasoning = "common.md 5";
     /// Reasoning at the beginning of a reply.
-    LeadingReasoning = "common.md", "5.1";
+    LeadingReasoning = "common.md 5.1";
     /// A close marker that closes nothing.
-    StrayReasoning = "common.md", "5.2";
+    StrayReasoning = "common.md 5.2";
     /// A call that a run takes for reasoning.
-    CallInReasoning = "common.md", "5.3";
+    CallInReasoning = "common.md 5.3";
     /// What looks like a marker and is none.
-    NearMiss = "common.md", "9";
+    NearMiss = "common.md 9";
     /// Which calls may run.
-    Complete = "common.md", "10";
+    Complete = "common.md 10";
     /// What the definitions of the tools say about a call.
-    Definitions = "common.md", "11.1";
+    Definitions = "common.md 11.1";
     /// What a header of the block syntax is.
-    Header = "block.md", "2.2";
+    Header = "block.md 2.2";
     /// Names and ids.
-    Name = "block.md", "2.3";
+    Name = "block.md 2.3";
     /// A header line that is too long.
-    HeaderTooLong = "block.md", "2.4";
+    HeaderTooLong = "block.md 2.4";
     /// A header line cut by the end of the input.
-    HeaderCutOff = "block.md", "2.5";
+    HeaderCutOff = "block.md 2.5";
     /// Name, id and dependencies.
-    HeaderParts = "block.md", "2.6";
+    HeaderParts = "block.md 2.6";
     /// A header that a marker ends.
-    HeaderWithoutNewline = "block.md", "2.7";
+    HeaderWithoutNewline = "block.md 2.7";
     /// Where a start or an argument marker counts inside a call.
-    InnerMarker = "block.md", "3.2";
+    InnerMarker = "block.md 3.2";
     /// Where an end marker counts.
-    EndMarker = "block.md", "3.3";
+    EndMarker = "block.md 3.3";
     /// Letters directly behind an end marker.
-    EndMarkerGlued = "block.md", "3.5";
+    EndMarkerGlued = "block.md 3.5";
     /// A pointer line that a marker ends.
-    PointerWithoutNewline = "block.md", "4.2";
+    PointerWithoutNewline = "block.md 4.2";
     /// A pointer line that is too long.
-    PointerTooLong = "block.md", "4.3";
+    PointerTooLong = "block.md 4.3";
     /// A pointer line cut by the end of the input.
-    PointerCutOff = "block.md", "4.4";
+    PointerCutOff = "block.md 4.4";
     /// Code fences there.
-    Fence = "block.md", "5.2";
+    Fence = "block.md 5.2";
     /// Other text there.
-    TextBetween = "block.md", "5.3";
+    TextBetween = "block.md 5.3";
     /// How a pointer is read.
-    Pointer = "block.md", "7.1";
+    Pointer = "block.md 7.1";
     /// Empty parts of a pointer.
-    EmptySegment = "block.md", "7.2";
+    EmptySegment = "block.md 7.2";
     /// A value on the pointer line.
-    ValueOnPointerLine = "block.md", "7.3";
+    ValueOnPointerLine = "block.md 7.3";
     /// Objects and lists.
-    Index = "block.md", "7.4";
+    Index = "block.md 7.4";
     /// The same place twice.
-    SamePlace = "block.md", "7.5";
+    SamePlace = "block.md 7.5";
     /// Limits of a call.
-    Limits = "block.md", "7.8";
+    Limits = "block.md 7.8";
     /// Ids, written and given.
-    Ids = "block.md", "7.10";
+    Ids = "block.md 7.10";
     /// What is none.
-    NoEmojiHeader = "emoji.md", "2.2";
+    NoEmojiHeader = "emoji.md 2.2";
     /// A header that is too long, or cut by the end of the input.
-    EmojiHeaderLimit = "emoji.md", "2.3";
+    EmojiHeaderLimit = "emoji.md 2.3";
     /// Other markers in a body.
-    MarkerInBody = "emoji.md", "3.3";
+    MarkerInBody = "emoji.md 3.3";
     /// A body without its end marker.
-    MissingEnd = "emoji.md", "4";
+    MissingEnd = "emoji.md 4";
 }
 
 impl Diagnostic {
@@ -168,6 +160,6 @@ pub(crate) const fn section(code: Code, usage: MarkerUse) -> Section {
 /// `spec/block.md 3.3`.
 impl fmt::Display for Section {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "spec/{} {}", self.document(), self.number())
+        write!(formatter, "spec/{}", self.place())
     }
 }

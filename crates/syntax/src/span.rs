@@ -42,18 +42,3 @@ impl fmt::Debug for Span {
         write!(formatter, "{}..{}", self.start, self.end)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_span_counts_its_bytes() {
-        for (start, end, len, text) in [(0, 0, 0, "0..0"), (2, 5, 3, "2..5"), (5, 2, 0, "5..2")] {
-            let span = Span::new(start, end);
-            assert_eq!((span.len(), span.is_empty()), (len, len == 0), "{text}");
-            assert_eq!(span.range(), start..end);
-            assert_eq!(format!("{span:?}"), text);
-        }
-    }
-}

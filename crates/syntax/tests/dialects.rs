@@ -2,15 +2,14 @@
 
 use std::error::Error;
 
-use plaincall_syntax::{Call, Dialect, Parser, escape, near_misses, render, unescape};
+use plaincall_syntax::{Call, Dialect, Escaper, Parser, near_misses, render};
 
 /// The refusal is the same wherever the dialect is used; an empty sentence stands for none.
 fn check(dialect: &Dialect, expected: &str) {
     let refusals = [
         dialect.check().err(),
         Parser::new(dialect).err(),
-        escape("", dialect).err(),
-        unescape("", dialect).err(),
+        Escaper::new(dialect).err(),
         near_misses("", dialect).err(),
     ];
     for refusal in refusals {

@@ -168,7 +168,7 @@ fn every_diagnostic_says_its_sentence() {
                 missing.retain(|code| *code != diagnostic.code);
                 assert_eq!(diagnostic.message(), diagnostic.to_string());
                 assert_eq!(diagnostic.severity(), diagnostic.code.severity());
-                found.push(format!("{}: {diagnostic}", diagnostic.code));
+                found.push(format!("{}: {diagnostic}", diagnostic.code.name()));
             }
         }
         assert_eq!(found.join("\n"), *expected, "{text:?}");

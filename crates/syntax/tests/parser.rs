@@ -155,6 +155,62 @@ fn after_a_forgotten_iterator_both_paths_say_the_same() {
     assert_eq!(stray(parser), 1);
 }
 
+/// What was held comes first; what is in the chunk is borrowed from there.
+#[test]
+fn only_what_was_held_is_copied() {
+    let parser = Parser::new(&Dialect::block()).unwrap();
+    for mut parser in [parser.clone(), parser.without_fast_path()] {
+        assert_eq!(parser.feed("!!!GADG").count(), 0);
+        let chunk = "and more text than is ever kept inline";
+        let found: Vec<_> = parser.feed(chunk).map(|event| event.span.range()).collect();
+        assert_eq!(found, [0..7, 7..7 + chunk.len()]);
+    }
+}
+
+#[test]
+fn a_piece_is_its_text_however_it_is_kept() {
+    for text in [
+        "\n",
+        "\r\n",
+        "é",
+        &"x".repeat(31),
+        &"x".repeat(32),
+        &"é".repeat(31),
+    ] {
+        let text = format!("<!{text}");
+        // Borrowed, copied and, of what was held, one that never was in this chunk.
+        let mut parser = Parser::new(&Dialect::block().start("<!!").end("<!?")).unwrap();
+        let mut pieces: Vec<Piece<'_>> = Vec::new();
+        for event in parser.feed(&text) {
+            if let EventKind::Text(piece) = event.kind {
+                pieces.extend([piece.clone().into_owned(), piece]);
+            }
+        }
+        let [owned, borrowed] = &pieces[..] else {
+            panic!("one piece: {pieces:?}");
+        };
+        assert_eq!(owned, borrowed);
+        for piece in &pieces {
+            assert_eq!(*piece, *text);
+            assert_ne!(*piece, *"another");
+            assert_eq!(piece.clone().into_owned(), *piece);
+            assert_eq!(piece.to_string(), text);
+            assert_eq!(format!("{piece:?}"), format!("{text:?}"));
+            assert_eq!(piece.clone().into_cow(), text);
+        }
+    }
+}
+
+#[test]
+fn a_span_counts_its_bytes() {
+    for (start, end, len, text) in [(0, 0, 0, "0..0"), (2, 5, 3, "2..5"), (5, 2, 0, "5..2")] {
+        let span = Span::new(start, end);
+        assert_eq!((span.len(), span.is_empty()), (len, len == 0), "{text}");
+        assert_eq!(span.range(), start..end);
+        assert_eq!(format!("{span:?}"), text);
+    }
+}
+
 #[test]
 fn what_was_borrowed_stays_borrowed() {
     let mut parser = Parser::new(&Dialect::block()).unwrap();

@@ -1,7 +1,7 @@
 //! What must hold for rendering (`spec/block.md` 9, `spec/emoji.md` 9): what is written is read as the same call, by
 //! the parser and by the oracle, and nothing is refused that could have been written.
 
-use plaincall_syntax::{Call, CallPart, RenderError, render};
+use plaincall_syntax::{Call, RenderError, render};
 
 use crate::merged::{Kind, Merged, merged};
 use crate::oracle::{Options, oracle};
@@ -190,12 +190,7 @@ pub fn check(call: &Call<'_>, options: &Options) -> Result<Rendered, String> {
                     "{error}, but {text:?} is read as the same call with {words}"
                 ));
             }
-            let is_of_value = matches!(
-                &error,
-                RenderError::Marker {
-                    part: CallPart::Value(_) | CallPart::Body
-                }
-            );
+            let is_of_value = matches!(&error, RenderError::MarkerInValue { .. });
             if options.escaped && is_of_value {
                 return Err(format!(
                     "with {words} every value can be written: {call:?}, {error}"

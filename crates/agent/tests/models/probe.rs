@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plaincall::ToolSpec;
 use plaincall::call::{Foreign, PastCall, TurnPart, history};
-use plaincall::syntax::{Syntax, escape};
+use plaincall::syntax::{Escaper, Syntax};
 use plaincall_agent::model::{
     ModelError, ModelErrorKind, ModelRequest, Retries, Role, Scripted, ScriptedReply,
 };
@@ -91,11 +91,12 @@ fn good(style: &Style, request: &ModelRequest) -> Option<String> {
     let mut longer = others.filter(|other| *other != end && other.starts_with(&end));
     let is_taught = taught.contains(&end) && !longer.any(|other| taught.contains(&other));
     let question = &said(Role::User).next()?.text;
+    let escaper = Escaper::new(&dialect).expect("a dialect");
     let known = known(&end);
     let mut asked = known
         .tasks
         .iter()
-        .filter(|task| question.contains(&*escape(&task.question, &dialect).expect("a dialect")));
+        .filter(|task| question.contains(&*escaper.escape(&task.question)));
     let task = asked.next().filter(|_| is_taught)?;
     // Each reply has the calls that can be made then.
     let replies = said(Role::Assistant).count();

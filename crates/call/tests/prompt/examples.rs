@@ -2,7 +2,7 @@
 
 use plaincall_call::{Document, PromptOptions, PromptPart, ToolCall, ToolSpec, bind, prompt};
 use plaincall_syntax::{
-    Call, Dialect, MarkerForm, MarkerUse, Syntax, Termination, escape, render, unescape,
+    Call, Dialect, Escaper, MarkerForm, MarkerUse, Syntax, Termination, render,
 };
 use serde_json::{Value, json};
 
@@ -196,8 +196,9 @@ fn the_escape_is_told_as_it_is() {
         let told: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
         assert!(!told.is_empty());
         let markers = dialect.markers().expect("markers");
+        let escaper = Escaper::new(&dialect).expect("a dialect that works");
         for told in told {
-            let marker = unescape(told, &dialect).expect("a dialect that works");
+            let marker = escaper.unescape(told);
             assert_ne!(marker, told);
             assert!(markers.iter().any(|known| known.text == marker), "{marker}");
         }
@@ -205,7 +206,7 @@ fn the_escape_is_told_as_it_is() {
             .iter()
             .filter(|one| one.usage == MarkerUse::Reasoning);
         for marker in reasoning {
-            let escaped = escape(&marker.text, &dialect).expect("a dialect that works");
+            let escaped = escaper.escape(&marker.text);
             assert!(text.contains(&format!("`{escaped}`")), "{text}");
         }
     }

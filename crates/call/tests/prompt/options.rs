@@ -40,7 +40,7 @@ fn without_a_syntax_there_is_nothing_to_teach() {
     let made = prompt([], &Dialect::block().start("!"), &PromptOptions::new());
     assert!(matches!(
         made.expect_err("a marker that is too short"),
-        DialectError::MarkerTooShort { .. }
+        DialectError::Marker { .. }
     ));
 }
 

@@ -12,7 +12,7 @@ use plaincall_gateway::{
     ArgumentMode, Caller, Markers, ModelSettings, Offers, ReasoningSpan, ReplyPlan, Secret,
     Translation, translate,
 };
-use plaincall_syntax::{Dialect, unescape};
+use plaincall_syntax::{Dialect, Escaper};
 use plaincall_testkit::cases::{Playing, cases};
 use plaincall_testkit::foreign::{chunks, markers_in};
 use plaincall_testkit::schema_calls::{Choices, sample, schema};
@@ -338,9 +338,10 @@ impl Talk {
         }
         assert!(turns.next().is_none(), "every turn is told");
         // Each text of the client is there, as it was.
+        let escaper = Escaper::new(dialect).unwrap();
         let all: String = messages
             .iter()
-            .map(|message| unescape(&text_of(message), dialect).unwrap().into_owned() + "\0")
+            .map(|message| escaper.unescape(&text_of(message)).into_owned() + "\0")
             .collect();
         for message in self
             .messages
@@ -415,7 +416,8 @@ fn check_turn(sent: &Sent, text: &str, setting: &Setting, dialect: &Dialect) -> 
             (call.name.clone(), arguments)
         })
         .collect();
-    let plain = unescape(text, dialect).unwrap();
+    let escaper = Escaper::new(dialect).unwrap();
+    let plain = escaper.unescape(text);
     assert!(
         plain.starts_with(&sent.content),
         "{:?} of {plain:?}",

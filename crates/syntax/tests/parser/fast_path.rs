@@ -82,7 +82,9 @@ fn both_paths_say_the_same() {
         block().keyed("k1").reasoning("<t>", "</t>"),
         block().start("#!").end("#!!").arg("##").markers_anywhere(),
         block().start("ab#").end("#c").arg("b#c").escaped(),
+        block().start("##").end("<##>").arg("a<##>"),
         Dialect::emoji(),
+        Dialect::emoji().keyed("k").reasoning("<think>", "</think>"),
         Dialect::emoji().escaped().self_closing(),
         Dialect::auto().reasoning("<t>", "</t>").escaped(),
     ];
@@ -135,6 +137,46 @@ fn both_paths_say_the_same_of_long_lines() {
             let parser = Parser::new(&dialect).expect("the dialect works");
             for size in [1, 5, 64, 1000, LINE_LIMIT, usize::MAX] {
                 check_both(&parser, &text, size);
+            }
+        }
+    }
+}
+
+#[test]
+fn both_paths_say_the_same_of_header_and_pointer_lines() {
+    let parser = Parser::new(&Dialect::block()).expect("the dialect works");
+    for line in [
+        "A",
+        "create-file",
+        "a.b:id_1",
+        "a:",
+        "a::x",
+        "a:b:c, d e",
+        "",
+        ":a",
+        "-a",
+        ".a",
+        " a",
+        "a b",
+        "a:b c",
+        "a:b:c:d",
+        "a:b:c:d, e",
+        "é",
+        "aéb",
+        "a\"",
+        "a\tb",
+        "a!b",
+        "A\rB",
+        " a/b~1c ",
+        "a/b:c",
+        "~",
+    ] {
+        for end in ["\n", "\r\n", "\r", ""] {
+            let header = format!("!!!GADGET_START:{line}{end}x");
+            let pointer = format!("!!!GADGET_START:A\n!!!ARG:{line}{end}x\n!!!GADGET_END");
+            for size in SIZES {
+                check_both(&parser, &header, size);
+                check_both(&parser, &pointer, size);
             }
         }
     }

@@ -3,7 +3,7 @@
 use plaincall_oracle::conformance;
 use plaincall_oracle::examples::{self, Example, Operation};
 use plaincall_oracle::merged;
-use plaincall_syntax::{Call, NearMiss, RenderError, escape, near_misses, render, unescape};
+use plaincall_syntax::{Call, Escaper, NearMiss, RenderError, near_misses, render};
 use serde_json::Value;
 
 const FILES: &[&str] = &["common.md", "block.md", "emoji.md", "limits.md"];
@@ -114,8 +114,9 @@ fn calls_are_rendered_as_specified() {
 #[test]
 fn texts_are_escaped_as_specified() {
     check(Operation::Escape, "text", |example| {
-        let escaped = escape(&example.input, &example.dialect).expect("the dialect works");
-        let back = unescape(&escaped, &example.dialect).expect("the dialect works");
+        let escaper = Escaper::new(&example.dialect).expect("the dialect works");
+        let escaped = escaper.escape(&example.input);
+        let back = escaper.unescape(&escaped);
         assert_eq!(back, example.input, "{}", example.place);
         escaped.into_owned()
     });

@@ -339,7 +339,8 @@ fn check(words: &str, calls: &[Told], texts: &[String]) -> usize {
 
 /// The JSON of a call that is told as JSON.
 fn json_of(text: &str, dialect: &Dialect) -> Value {
-    let plain = plaincall_syntax::unescape(text, dialect).expect("a dialect that works");
+    let escaper = plaincall_syntax::Escaper::new(dialect).expect("a dialect that works");
+    let plain = escaper.unescape(text);
     let json = plain
         .strip_suffix(")\n")
         .and_then(|text| text.split_once(": "));

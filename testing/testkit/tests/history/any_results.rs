@@ -1,7 +1,7 @@
 //! Any results: the text of the results, without the escape, gives them back exactly.
 
 use plaincall_call::{CallStatus, Document, Foreign, ToldResult, in_call_order, results};
-use plaincall_syntax::unescape;
+use plaincall_syntax::Escaper;
 use plaincall_testkit::foreign::{FORMS, breach, dialect};
 use proptest::prelude::*;
 
@@ -187,7 +187,8 @@ fn check(words: &str, told: &[Told]) {
     let document = Document::parse(passage.text(), &dialect).expect("a dialect that works");
     assert_eq!(document.calls().count(), 0, "{words}: {}", passage.text());
 
-    let plain = unescape(passage.text(), &dialect).expect("a dialect that works");
+    let escaper = Escaper::new(&dialect).expect("a dialect that works");
+    let plain = escaper.unescape(passage.text());
     let mut reader = Reader(&plain);
     for (place, expected) in told.iter().enumerate() {
         let heading = format!("Result {} of {}:", place + 1, told.len());

@@ -3,7 +3,9 @@
 use std::io::{self, BufRead as _};
 
 use plaincall_call::{Document, ToolSet, ToolSpec};
-use plaincall_syntax::{Call, Dialect, Event, EventKind, Slot, escape, near_misses, parse, render};
+use plaincall_syntax::{
+    Call, Dialect, Escaper, Event, EventKind, Slot, near_misses, parse, render,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -106,8 +108,8 @@ fn answer(question: Question) -> Result<Value, String> {
     match question.operation {
         Operation::Read => read(text()?, &dialect, question.schema.as_ref()),
         Operation::Escape => {
-            let text = escape(text()?, &dialect).map_err(|error| error.to_string())?;
-            Ok(json!({"text": text}))
+            let escaper = Escaper::new(&dialect).map_err(|error| error.to_string())?;
+            Ok(json!({"text": escaper.escape(text()?)}))
         }
         Operation::Near => {
             let text = text()?;
