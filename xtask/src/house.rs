@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::departures;
+use crate::{departures, words};
 
 /// The longest file, in lines of code: neither blank nor comment, tests not counted.
 const CODE_LINES: usize = 600;
@@ -246,6 +246,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     let spec = root.join("spec");
     let page = read(&spec.join(departures::PAGE))?;
     broken.extend(departures::wrong(&departures::files(&spec)?, &page));
+    broken.extend(words::banned(root)?);
     if broken.is_empty() {
         Ok(())
     } else {
@@ -313,12 +314,12 @@ fn astray(name: &str, code: &[(usize, &str)]) -> Vec<String> {
     broken
 }
 
-fn read(path: &Path) -> Result<String, String> {
+pub(crate) fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The files of this extension below the folder, less what is built or hidden.
-fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };

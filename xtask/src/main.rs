@@ -19,6 +19,7 @@ mod passed;
 mod peers;
 mod promises;
 mod suites;
+mod words;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,8 @@ cargo xtask TASK
                 test program that has passed before and has not changed since is not run again
   test --all    the same with all tests, and documents, single features, the oldest Rust, deny, clients, mcp, soak and fuzz
                 (bindings join it when they exist)
+  lint          the repository lints of `test` alone
+  words         the words that the project does not use, in these files and folders: PATH…
   clients       published clients of OpenAI's API against the gateway; installs them, so it needs Python, Node and a network
   mcp           MCP's reference server and a published client against ours; installs them, so it needs Node and a network
   soak          the gateway for a while before a model's server that does everything wrong: nothing grows: [SECONDS]
@@ -59,6 +62,8 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test(false),
         ["test", "--all"] => test_all(),
+        ["lint"] => house::check(&root()),
+        ["words", paths @ ..] => words::list(&root(), paths),
         ["clients"] => clients::test(&root()),
         ["mcp"] => mcp::test(&root()),
         ["deny"] => deny::check(&root()),

@@ -1,0 +1,182 @@
+//! The words that the project does not use, in texts and in names (CONTRIBUTING.md, "Words").
+
+use std::path::Path;
+
+use crate::house::{files, read};
+
+/// A word or phrase, and what is written instead. Names are split into their words first.
+const BANNED: &[(&str, &str)] = &[
+    ("told", "message, record, report"),
+    ("tell", "report, show"),
+    ("tells", "reports, shows"),
+    ("teller", "author"),
+    ("hear", "receive, observe"),
+    ("hears", "receives, gets"),
+    ("heard", "received, observed"),
+    ("ears", "observe_untrusted, untrusted text"),
+    ("foreign", "untrusted"),
+    ("vouch", "assert trust"),
+    ("passage", "prompt text"),
+    ("taken up", "resumed"),
+    ("take up", "resume"),
+    ("takes up", "resumes"),
+    ("goes on", "continues"),
+    ("go on", "continue"),
+    ("call off", "cancel"),
+    ("called off", "cancelled"),
+    ("calls off", "cancels"),
+    ("calling off", "cancelling"),
+    ("broke off", "was truncated"),
+    ("breaks off", "is truncated"),
+    ("cut off", "truncated"),
+    ("given up", "failed after N retries, abandoned"),
+    ("lets go", "closes, releases"),
+    ("by itself", "by default, automatically"),
+    ("by themselves", "by default, automatically"),
+    ("if nothing is said", "by default"),
+    ("whoever", "the operator, the caller, anyone who"),
+    ("whatever", "any, every"),
+    ("one's own", "your own"),
+    ("own machine", "localhost, this machine"),
+    ("stands", "is, appears"),
+    ("stood", "was, appeared"),
+    ("says", "states, reports, defines"),
+    ("said", "stated, reported, written"),
+    ("is to be", "must be, should be"),
+    ("are to be", "must be, should be"),
+    ("nobody", "no one, nothing; or name the subject"),
+    ("somebody", "someone, a user"),
+    ("door", "parser, endpoint, API"),
+    ("soup", "arbitrary texts"),
+    ("mended", "fixed"),
+    ("mends", "fixes"),
+    ("mending", "repair"),
+    ("judging", "validation"),
+    ("settlement", "recovery"),
+    ("refusal", "error"),
+    ("equipment", "configuration"),
+    ("surroundings", "context"),
+    ("hopeless", "unrecoverable"),
+    ("misfit", "error"),
+    ("complaint", "error, diagnostic"),
+];
+
+/// Files and folders that do not use them. It ends when it is the whole tree.
+const CLEAN: &[&str] = &[
+    "README.md",
+    "conformance/README.md",
+    "examples/README.md",
+    "spec/core-block.md",
+    "spec/core-emoji.md",
+];
+
+/// Where a banned word is right: a file and the word.
+const EXCEPTIONS: &[(&str, &str)] = &[];
+
+/// Names every line of the clean files that uses a banned word.
+///
+/// # Errors
+/// Returns an error if a file cannot be read.
+pub(crate) fn banned(root: &Path) -> Result<Vec<String>, String> {
+    banned_below(root, CLEAN)
+}
+
+/// Prints every line of these files and folders that uses a banned word.
+///
+/// # Errors
+/// Returns an error if a file cannot be read, or if there is such a line.
+pub(crate) fn list(root: &Path, places: &[&str]) -> Result<(), String> {
+    let found = banned_below(root, places)?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    println!("{}", found.join("\n"));
+    Err(format!("{} banned words", found.len()))
+}
+
+fn banned_below(root: &Path, places: &[&str]) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for place in places {
+        let path = root.join(place);
+        let files = if path.is_dir() {
+            [files(&path, "rs"), files(&path, "md")].concat()
+        } else {
+            vec![path]
+        };
+        for file in files {
+            let name = file.strip_prefix(root).unwrap_or(&file);
+            let name = name.display().to_string();
+            found.extend(banned_in(&name, &read(&file)?));
+        }
+    }
+    Ok(found)
+}
+
+fn banned_in(name: &str, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_fenced = false;
+    for (index, line) in text.lines().enumerate() {
+        if name.ends_with(".md") && line.trim_start().starts_with("```") {
+            is_fenced = !is_fenced;
+        }
+        if is_fenced {
+            continue;
+        }
+        let words = format!(" {} ", words(line));
+        let banned = BANNED.iter().filter(|(word, _)| {
+            words.contains(&format!(" {word} ")) && !EXCEPTIONS.contains(&(name, *word))
+        });
+        found.extend(
+            banned.map(|(word, better)| format!("{name}:{}: `{word}`: write {better}", index + 1)),
+        );
+    }
+    found
+}
+
+/// The words of a line in lower case, names split into theirs, with one space between them.
+fn words(line: &str) -> String {
+    let mut words = String::new();
+    let mut was_lower = false;
+    for c in line.chars() {
+        if !c.is_alphanumeric() && c != '\'' {
+            if !words.ends_with(' ') {
+                words.push(' ');
+            }
+        } else {
+            if was_lower && c.is_uppercase() {
+                words.push(' ');
+            }
+            words.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    words.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{banned_in, words};
+
+    #[test]
+    fn names_are_split() {
+        assert_eq!(
+            words("  /// `isDeaf`: one's x_told, SAID."),
+            "is deaf one's x told said"
+        );
+    }
+
+    #[test]
+    fn lines_with_banned_words_are_named() {
+        let found = banned_in(
+            "a.md",
+            "fine\nIt goes\non. It Goes on.\n```\ntold\n```\nfn was_told()",
+        );
+        assert_eq!(
+            found,
+            [
+                "a.md:3: `goes on`: write continues",
+                "a.md:7: `told`: write message, record, report",
+            ]
+        );
+    }
+}
