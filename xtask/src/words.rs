@@ -114,9 +114,10 @@ fn banned_below(root: &Path, places: &[&str]) -> Result<Vec<String>, String> {
 
 fn banned_in(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
+    let is_rust = Path::new(name).extension().is_some_and(|it| it == "rs");
     let mut is_fenced = false;
     for (index, line) in text.lines().enumerate() {
-        if name.ends_with(".md") && line.trim_start().starts_with("```") {
+        if !is_rust && line.trim_start().starts_with("```") {
             is_fenced = !is_fenced;
         }
         if is_fenced {
