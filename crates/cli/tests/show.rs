@@ -10,3 +10,4 @@ mod data;
 mod lines;
 mod page;
 mod scene;
+mod timeline;

@@ -16,6 +16,9 @@ use crate::node::{Node, Value, child, last_key};
 /// How many values of a part are found wrong at most, each in one pass. Unknown keys are found in any number.
 const MOST_PASSES: usize = 50;
 
+/// The forms of the key `retry`.
+const RETRY: &str = "a number of starts, such as 3, or a table, such as { attempts = 3, first_wait = \"500ms\", longest_wait = \"30s\" }";
+
 /// A problem and its place.
 pub(crate) type Fault = (Place, String);
 
@@ -260,11 +263,22 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.table(Some(fields), visitor)
+        match (name, &self.node.value) {
+            ("RetryTable", Value::Number(attempts)) => {
+                let attempts = attempts.parse::<u64>();
+                let attempts = attempts.map_err(|_| Error::Wanted(RETRY.to_owned()))?;
+                let table = std::iter::once(("attempts", attempts));
+                visitor.visit_map(de::value::MapDeserializer::new(table))
+            }
+            ("RetryTable", value) if !matches!(value, Value::Table(_)) => {
+                Err(Error::Wanted(RETRY.to_owned()))
+            }
+            _ => self.table(Some(fields), visitor),
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -282,16 +296,13 @@ impl<'de> de::Deserializer<'de> for &Reader<'_, '_> {
         let text = match (name, &self.node.value) {
             ("AsText", Value::Number(text) | Value::Moment(text)) => text,
             ("AsText", Value::Boolean(value)) => &value.to_string(),
-            ("OneOrMore", Value::Text(_)) => {
-                let items = std::iter::once(&self.node.value);
-                let items = items.filter_map(Value::text);
-                let items = de::value::SeqDeserializer::<_, Error>::new(items);
-                return visitor.visit_newtype_struct(items);
+            ("OneOrMore", Value::Text(text)) => {
+                let items = std::iter::once(text.as_str());
+                return visitor.visit_newtype_struct(de::value::SeqDeserializer::new(items));
             }
             ("Effects", Value::Text(text)) => {
                 let all = std::iter::once(("**", text.as_str()));
-                let all = de::value::MapDeserializer::<_, Error>::new(all);
-                return visitor.visit_newtype_struct(all);
+                return visitor.visit_newtype_struct(de::value::MapDeserializer::new(all));
             }
             ("OneOrMore", value) if !matches!(value, Value::List(_)) => {
                 return Err(Error::Wanted("a text or a list of texts".to_owned()));

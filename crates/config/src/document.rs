@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::deserialize::{self, unknown};
 use crate::error::{FileError, Problem};
-use crate::node::{Node, Value, child};
+use crate::node::{Node, child};
 use crate::parse::{self, Faults};
 
 /// A file that is being read.
@@ -87,12 +87,10 @@ impl Document {
         parse: impl FnOnce(&Arc<str>, &str) -> (Node, Faults),
     ) -> Self {
         let (root, faults) = parse(&file, &text);
-        let problems = faults.into_iter();
+        let problem = |(span, message)| (span, String::new(), message);
         Self {
-            is_well_formed: problems.len() == 0,
-            problems: problems
-                .map(|(span, message)| (span, String::new(), message))
-                .collect(),
+            is_well_formed: faults.is_empty(),
+            problems: faults.into_iter().map(problem).collect(),
             file,
             text,
             root,
@@ -126,6 +124,20 @@ impl Document {
         }
     }
 
+    /// Reports these keys of the table at a pointer, each with its message.
+    pub(crate) fn refuse_keys(
+        &mut self,
+        pointer: &str,
+        refused: &[&str],
+        message: impl Fn(&str) -> String,
+    ) {
+        for key in self.keys(pointer) {
+            if refused.contains(&key.as_str()) {
+                self.problem(&Place::Key(child(pointer, &key)), message(&key));
+            }
+        }
+    }
+
     /// Reads the value at a pointer. Everything wrong with it is a problem of the document, and absent from the value.
     /// `None` if there is no value, if it has a problem, or if what is left of it cannot be one.
     pub fn read<T: DeserializeOwned>(&mut self, pointer: &str) -> Option<T> {
@@ -142,16 +154,12 @@ impl Document {
 
     /// Takes an entry out of the table at a pointer.
     pub fn leave_out(&mut self, pointer: &str, key: &str) {
-        if let Some(Value::Table(entries)) = self.root.get_mut(pointer).map(|node| &mut node.value)
-        {
-            entries.shift_remove(key);
-        }
+        self.root.remove(pointer, key);
     }
 
     /// Gives the entry of a table at a pointer another name, under which it is read; a problem if there is one of that name.
     pub fn rename(&mut self, pointer: &str, from: &str, to: &str) {
-        let Some(Value::Table(entries)) = self.root.get_mut(pointer).map(|node| &mut node.value)
-        else {
+        let Some(entries) = self.root.table_mut(pointer) else {
             return;
         };
         if !entries.contains_key(from) {
@@ -191,8 +199,8 @@ impl Document {
             }
         };
         self.wrong.insert(pointer.to_owned());
-        let problem = (span, pointer.to_owned(), message.into());
-        self.problems.push(problem);
+        self.problems
+            .push((span, pointer.to_owned(), message.into()));
     }
 
     /// The value, if there is no problem.

@@ -53,6 +53,6 @@ pub use secret::{Address, Hide, names_a_secret, not_shown, redacted, redacted_pr
 pub use settings::{
     Api, Arguments, Builtin, FilePath, KeySource, Layers, Limits, MOST_REPAIR_ROUNDS, Mcp, Model,
     Reasoning, Settings, Syntax, WithoutCall, read_models, read_settings, reference, schema,
-    untrusted, variables,
+    untrusted, variables, with_markers,
 };
 pub use values::{AsText, OneOrMore, Size, Time, TimeOrZero};

@@ -84,7 +84,7 @@ pub fn child(pointer: &str, key: &str) -> String {
 pub fn dotted(pointer: &str) -> String {
     let mut text = String::new();
     for segment in pointer.split('/').skip(1) {
-        let key = last_key(segment);
+        let key = unescaped(segment);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let point = if text.is_empty() { "" } else { "." };
         // Writing to a string does not fail.
@@ -97,10 +97,13 @@ pub fn dotted(pointer: &str) -> String {
     text
 }
 
+fn unescaped(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
+}
+
 /// The last key or index of a pointer.
 pub(crate) fn last_key(pointer: &str) -> String {
-    let last = pointer.rsplit('/').next().unwrap_or_default();
-    last.replace("~1", "/").replace("~0", "~")
+    unescaped(pointer.rsplit('/').next().unwrap_or_default())
 }
 
 impl Value {
@@ -160,17 +163,19 @@ impl Node {
         }
     }
 
-    pub(crate) fn get_mut(&mut self, pointer: &str) -> Option<&mut Self> {
+    /// The entries of the table at a pointer that leads through tables alone.
+    pub(crate) fn table_mut(&mut self, pointer: &str) -> Option<&mut IndexMap<String, Self>> {
         let mut node = self;
         for segment in pointer.split('/').skip(1) {
-            let key = last_key(segment);
-            node = match &mut node.value {
-                Value::Table(entries) => entries.get_mut(&key)?,
-                Value::List(items) => items.get_mut(key.parse::<usize>().ok()?)?,
-                _ => return None,
+            let Value::Table(entries) = &mut node.value else {
+                return None;
             };
+            node = entries.get_mut(&unescaped(segment))?;
         }
-        Some(node)
+        match &mut node.value {
+            Value::Table(entries) => Some(entries),
+            _ => None,
+        }
     }
 
     /// The value at a pointer, or the innermost there is on the way to it; whether it is the one that was asked for.
@@ -178,19 +183,14 @@ impl Node {
         let mut node = self;
         for segment in pointer.split('/').skip(1) {
             let below = match &node.value {
-                Value::Table(entries) => {
-                    entries.get(&segment.replace("~1", "/").replace("~0", "~"))
-                }
-                Value::List(items) => segment
-                    .parse()
-                    .ok()
-                    .and_then(|index: usize| items.get(index)),
+                Value::Table(entries) => entries.get(&unescaped(segment)),
+                Value::List(items) => segment.parse::<usize>().ok().and_then(|at| items.get(at)),
                 _ => None,
             };
-            match below {
-                Some(below) => node = below,
-                None => return (node, false),
-            }
+            let Some(below) = below else {
+                return (node, false);
+            };
+            node = below;
         }
         (node, true)
     }
@@ -208,25 +208,15 @@ impl Node {
             self.value = Value::Table(IndexMap::new());
         }
         if let Value::Table(entries) = &mut self.value {
-            let key = first.replace("~1", "/").replace("~0", "~");
             let empty = || Self::new(serde_json::json!({}), node.origin.clone());
-            entries.entry(key).or_insert_with(empty).set(rest, node);
+            let entry = entries.entry(unescaped(first));
+            entry.or_insert_with(empty).set(rest, node);
         }
     }
 
     /// Takes an entry out of the table at a pointer.
     pub fn remove(&mut self, pointer: &str, key: &str) -> Option<Self> {
-        let mut node = self;
-        for segment in pointer.split('/').skip(1) {
-            let Value::Table(entries) = &mut node.value else {
-                return None;
-            };
-            node = entries.get_mut(segment)?;
-        }
-        match &mut node.value {
-            Value::Table(entries) => entries.shift_remove(key),
-            _ => None,
-        }
+        self.table_mut(pointer)?.shift_remove(key)
     }
 
     /// Puts another tree over this one: its tables add to those here, all else takes the place of what was here.
@@ -250,8 +240,8 @@ impl Node {
     /// All problems, each with the pointer to what it is about.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Vec<(String, String)>> {
         let (value, faults) = deserialize::read(self, "", &mut BTreeSet::new());
-        let problems = faults.into_iter();
-        let problems: Vec<_> = problems
+        let faults = faults.into_iter();
+        let problems: Vec<_> = faults
             .map(|(place, message)| (place.pointer().to_owned(), message))
             .collect();
         value.filter(|_| problems.is_empty()).ok_or(problems)

@@ -89,50 +89,48 @@ impl ServerTable {
     /// Reports which keys of the table at this pointer do not go together. Whether it is clear how the server is reached.
     pub fn goes_together(&self, at: &str, document: &mut Document) -> bool {
         let is_http = self.is_http(at, document);
-        let (key, message) = match (&self.command, &self.url) {
-            (Some(_), Some(_)) => (
+        let mut problem = |key: &str, message: &str| {
+            document.problem(&Place::Key(child(at, key)), message);
+        };
+        match (&self.command, &self.url) {
+            (Some(_), Some(_)) => problem(
                 "url",
                 "a server has `command` or `url`, not both: it is started, or it runs already",
             ),
             (Some(_), None) if is_http == Some(true) => {
-                ("command", "`command` does not go with the server's `type`")
+                problem("command", "`command` does not go with the server's `type`");
             }
             (None, Some(_)) if is_http == Some(false) => {
-                ("url", "`url` does not go with the server's `type`")
+                problem("url", "`url` does not go with the server's `type`");
             }
             (Some(_), None) => {
                 if !self.headers.is_empty() {
                     let message =
                         "a server that is started has no `headers`; `env` sets its variables";
-                    document.problem(&Place::Key(child(at, "headers")), message);
+                    problem("headers", message);
                 }
                 return true;
             }
             (None, Some(_)) => {
-                for key in ["args", "env", "cwd"] {
-                    let pointer = child(at, key);
-                    if document.root().get(&pointer).is_some() {
-                        let message = format!(
-                            "a server at an address has no `{key}`: that is for one that is started"
-                        );
-                        document.problem(&Place::Key(pointer), message);
-                    }
+                let keys = document.keys(at).into_iter();
+                for key in keys.filter(|key| ["args", "env", "cwd"].contains(&key.as_str())) {
+                    let message = format!(
+                        "a server at an address has no `{key}`: that is for one that is started"
+                    );
+                    document.problem(&Place::Key(child(at, &key)), message);
                 }
                 return true;
             }
+            // A key that is misspelled may be the one that is missing.
+            (None, None) if document.is_wrong(at) => {}
             (None, None) => {
-                // A key that is misspelled may be the one that is missing.
-                if !document.is_wrong(at) {
-                    let name = last_key(at);
-                    let message = format!(
-                        "the server `{name}` has neither `command`, a program that is started, nor `url`, where it runs already"
-                    );
-                    document.problem(&Place::key(at), message);
-                }
-                return false;
+                let name = last_key(at);
+                let message = format!(
+                    "the server `{name}` has neither `command`, a program that is started, nor `url`, where it runs already"
+                );
+                document.problem(&Place::key(at), message);
             }
-        };
-        document.problem(&Place::Key(child(at, key)), message);
+        }
         false
     }
 
@@ -198,39 +196,29 @@ fn table(document: &mut Document) -> Option<String> {
     if !document.is_well_formed() {
         return None;
     }
-    let mut pointers = TABLES.into_iter().map(|name| child("", name));
-    let below_mcp = || Some("/mcp/servers".to_owned());
-    let is_there = |at: &String| document.root().get(at).is_some();
-    let found = pointers
-        .find(is_there)
-        .or_else(|| below_mcp().filter(is_there));
-    let Some(at) = found else {
+    let names = TABLES.into_iter().chain(["mcp/servers"]);
+    let mut pointers = names.map(|name| format!("/{name}"));
+    let found = pointers.find_map(|at| Some((document.root().get(&at)?, at)));
+    let Some((node, at)) = found else {
         let keys = document.keys("");
-        let near = keys
+        let mut near = keys
             .iter()
-            .find_map(|key| Some((key, nearest_name(key, TABLES)?)));
-        let (key, message) = near.map_or_else(
-            || {
-                (
-                    String::new(),
-                    "the file names no MCP servers: it has no key `mcpServers`".to_owned(),
-                )
-            },
-            |(key, meant)| {
-                (
-                    child("", key),
-                    format!("unknown key `{key}`; did you mean `{meant}`?"),
-                )
-            },
-        );
+            .filter_map(|key| Some((key, nearest_name(key, TABLES)?)));
+        let (key, message) = match near.next() {
+            Some((key, meant)) => (
+                child("", key),
+                format!("unknown key `{key}`; did you mean `{meant}`?"),
+            ),
+            None => (
+                String::new(),
+                "the file names no MCP servers: it has no key `mcpServers`".to_owned(),
+            ),
+        };
         document.problem(&Place::Key(key), message);
         return None;
     };
-    let node = document
-        .root()
-        .get(&at)
-        .filter(|node| node.table().is_none());
-    if let Some(kind) = node.map(crate::Node::kind) {
+    if node.table().is_none() {
+        let kind = node.kind();
         let message =
             format!("the servers are {kind}; they must be a table with a table for each server");
         document.problem(&Place::value(&at), message);
@@ -261,18 +249,12 @@ pub fn expand(
         }
     }
     whole.push_str(rest);
-    if wrong.is_empty() {
-        Ok(whole)
-    } else {
-        Err(wrong)
-    }
+    Some(whole).filter(|_| wrong.is_empty()).ok_or(wrong)
 }
 
 fn value(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
-    let (name, default) = match inside.split_once(":-") {
-        Some((name, default)) => (name, Some(default)),
-        None => (inside, None),
-    };
+    let (name, default) = inside.split_once(":-").unzip();
+    let name = name.unwrap_or(inside);
     let name = name.strip_prefix("env:").unwrap_or(name);
     if name.is_empty() || name.contains([':', '=', '\0']) {
         return Err(format!(

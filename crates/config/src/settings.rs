@@ -21,7 +21,9 @@ use serde::{Deserialize, Serialize};
 
 pub use check::read_settings;
 pub use layers::{Layers, untrusted};
-pub use model::{Api, Arguments, MOST_REPAIR_ROUNDS, Model, Reasoning, Syntax, read_models};
+pub use model::{
+    Api, Arguments, MOST_REPAIR_ROUNDS, Model, Reasoning, Syntax, read_models, with_markers,
+};
 pub use model_name::KeySource;
 pub use paths::FilePath;
 pub use reference::{reference, schema, variables};

@@ -6,9 +6,7 @@ use std::num::NonZeroU32;
 use indexmap::IndexMap;
 use plaincall_call::{Effect, Unclosed};
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::document::Place;
@@ -61,7 +59,7 @@ pub struct ToolTable {
 }
 
 /// `retry` of a tool: a number of starts, or a table that also says how long to wait.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 pub struct RetryTable {
     /// How often the tool is started at most, the first start counted.
     pub attempts: u32,
@@ -218,50 +216,4 @@ pub enum Verdict {
     Ask,
     /// The call does not run.
     Deny,
-}
-
-impl<'de> Deserialize<'de> for RetryTable {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Table {
-            attempts: u32,
-            #[serde(default)]
-            first_wait: Option<Time>,
-            #[serde(default)]
-            longest_wait: Option<Time>,
-        }
-
-        struct TableOrAttempts;
-        impl<'de> Visitor<'de> for TableOrAttempts {
-            type Value = Table;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("a number of starts, such as 3, or a table, such as { attempts = 3, first_wait = \"500ms\", longest_wait = \"30s\" }")
-            }
-
-            fn visit_u64<E: de::Error>(self, attempts: u64) -> Result<Table, E> {
-                Ok(Table {
-                    attempts: u32::try_from(attempts).unwrap_or(u32::MAX),
-                    first_wait: None,
-                    longest_wait: None,
-                })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Table, A::Error> {
-                Table::deserialize(MapAccessDeserializer::new(map))
-            }
-        }
-
-        let Table {
-            attempts,
-            first_wait,
-            longest_wait,
-        } = deserializer.deserialize_any(TableOrAttempts)?;
-        Ok(Self {
-            attempts,
-            first_wait,
-            longest_wait,
-        })
-    }
 }

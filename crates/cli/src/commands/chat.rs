@@ -301,7 +301,7 @@ impl Chat<'_> {
         say(format_args!(
             "{}  {}\n",
             harmless(&result.name),
-            verb(result)
+            verb(result.status)
         ));
         for text in [&result.output, &result.error, &result.note]
             .into_iter()

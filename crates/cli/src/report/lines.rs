@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use anstyle::Style;
-use plaincall::{Admission, AdmittedBy, ArgumentTexts, Because, Link, Status, Stop, Teller};
+use plaincall::{Admission, AdmittedBy, Because, Link, RunBegin, Status, Stop, Teller};
 
-use crate::report::story::{Attempt, Begin, Call, Story, Turn};
+use crate::report::story::{Attempt, Call, Story, Turn};
 use crate::report::transcript::Segment;
-use crate::terminal::call_line::ending;
+use crate::terminal::call_line::{ending, verb};
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::line::Line;
 use crate::terminal::palette::{self, ASKING, BOLD, CALL, CALL_NAME, DIM, PLAIN, REASONING};
 use crate::terminal::prose::Prose;
-use crate::terminal::summary::{Columns, Form, block, overview, without_line_end, wrapped};
+use crate::terminal::summary::{Columns, Form, behind, block, overview, without_line_end, wrapped};
 use crate::terminal::words;
 
 /// Where what is said about a call begins, and where its text begins.
@@ -36,24 +36,20 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
             } else {
                 ""
             };
-            lines.push(Line::of(
-                DIM,
-                &format!("scratch directory {}{kind}", directory.path),
-            ));
+            let text = format!("scratch directory {}{kind}", directory.path);
+            lines.push(Line::of(DIM, &text));
         }
     }
     for at in &story.resumed {
-        let text = format!("taken up again at {}", words::time(*at));
+        let text = format!("taken up again at {}", time(*at));
         lines.push(Line::of(ASKING, &text));
     }
     for (place, turn) in story.turns.iter().enumerate() {
         lines.push(Line::new());
         if story.turns.len() > 1 {
             let mut line = Line::of(BOLD, &format!("Turn {}", turn.number.saturating_add(1)));
-            line.push(
-                DIM,
-                &format!(" {} at {}", glyphs.dot, words::time(turn.opened)),
-            );
+            let opened = format!(" {} at {}", glyphs.dot, time(turn.opened_ms));
+            line.push(DIM, &opened);
             lines.push(line);
             lines.push(Line::new());
         }
@@ -70,18 +66,12 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
 }
 
 /// When it was, and with what.
-fn head(begin: &Begin, glyphs: &Glyphs) -> Line {
-    let mut line = Line::of(
-        BOLD,
-        &format!("Run of {}", words::moment(begin.began_unix_ms)),
-    );
+fn head(begin: &RunBegin, glyphs: &Glyphs) -> Line {
+    let began = words::moment(begin.began_unix_ms);
+    let mut line = Line::of(BOLD, &format!("Run of {began}"));
     let tools = words::count(begin.tools.len(), "tool");
-    let text = format!(
-        " {dot} plaincall {} {dot} {tools}",
-        begin.plaincall,
-        dot = glyphs.dot
-    );
-    line.push(DIM, &text);
+    let (dot, version) = (glyphs.dot, &begin.plaincall);
+    line.push(DIM, &format!(" {dot} plaincall {version} {dot} {tools}"));
     line
 }
 
@@ -95,13 +85,9 @@ fn told(turn: &Turn, form: Form) -> Vec<Line> {
         };
         lines.push(Line::of(style, &format!("{by}:")));
         let text = told.text.trim_end().split('\n');
-        let rows: Vec<Line> = text
-            .flat_map(|row| wrapped(&Line::of(PLAIN, row), form.width))
-            .collect();
-        let most = form.rows.unwrap_or(usize::MAX);
-        let more = rows.len().saturating_sub(most);
-        lines.extend(rows.into_iter().take(most));
-        if more > 0 {
+        let mut rows = text.flat_map(|row| wrapped(&Line::of(PLAIN, row), form.width));
+        lines.extend(rows.by_ref().take(form.rows.unwrap_or(usize::MAX)));
+        if let more @ 1.. = rows.count() {
             let text = format!("({} more)", words::count(more, "line"));
             lines.push(Line::of(DIM, &text));
         }
@@ -132,23 +118,16 @@ fn reply(story: &Story, turn: &Turn, form: Form, glyphs: &Glyphs) -> Vec<Line> {
         let text = "(the reply is shown as it arrived: its calls could not be found in it again)";
         lines.extend(wrapped(&Line::of(DIM, text), form.width));
     }
-    match (turn.stop, turn.over) {
-        (Some(Stop::Length), _) => {
-            lines.push(Line::of(ASKING, "(a limit of length cut the reply off)"));
-        }
-        (Some(Stop::Broken), _) => lines.push(Line::of(
-            ASKING,
-            "(the reply broke off, or nothing is known about its end)",
-        )),
-        (_, None) => lines.push(Line::of(ASKING, "(the record ends before the reply does)")),
-        _ => {}
-    }
+    let end = match (turn.stop, turn.over_ms) {
+        (Some(Stop::Length), _) => Some("(a limit of length cut the reply off)"),
+        (Some(Stop::Broken), _) => Some("(the reply broke off, or nothing is known about its end)"),
+        (_, None) => Some("(the record ends before the reply does)"),
+        _ => None,
+    };
+    lines.extend(end.map(|end| Line::of(ASKING, end)));
     if let Some(cancel) = &turn.cancel {
-        let text = format!(
-            "all calls were called off at {}: {}",
-            words::time(cancel.at),
-            cancel.reason
-        );
+        let (at, reason) = (words::time(cancel.at), &cancel.reason);
+        let text = format!("all calls were called off at {at}: {reason}");
         lines.extend(wrapped(&Line::of(ASKING, &text), form.width));
     }
     lines
@@ -174,25 +153,17 @@ fn calls(story: &Story, place: usize, turn: &Turn, form: Form, glyphs: &Glyphs) 
         return Vec::new();
     }
     if table.calls().is_empty() {
-        return wrapped(
-            &Line::of(PLAIN, "There are no calls in the reply."),
-            form.width,
-        );
+        let text = Line::of(PLAIN, "There are no calls in the reply.");
+        return wrapped(&text, form.width);
     }
     let columns = Columns::of(table.calls(), form.picture_width());
     let mut lines = vec![Line::of(BOLD, "Calls")];
     for (call, in_table) in story.calls_of(place).zip(table.calls()) {
-        let mark = match call.status {
-            Some(status) => (palette::status(status), glyphs.status(status)),
-            None => (ASKING, glyphs.cut),
-        };
-        let mut line = columns.begin(mark, in_table, glyphs);
-        match (in_table.result(), &call.open) {
-            (Some(result), _) => line.append(&ending(result)),
-            (None, Some(open)) => {
-                line.push(ASKING, &format!("cut off {}", open.stage.sentence()));
-            }
-            (None, None) => {}
+        let mut line = columns.begin(in_table, glyphs);
+        if let Some(result) = in_table.result() {
+            line.append(&ending(result));
+        } else if let Some(open) = &call.open {
+            line.push(ASKING, &format!("cut off {}", open.stage.sentence()));
         }
         lines.extend(wrapped(&line, form.width));
         lines.extend(about(call, form, glyphs));
@@ -218,7 +189,7 @@ fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
         said.line("held", &format!("it {held}"));
     }
     if let Some(admission) = &call.admission {
-        said.line("allowed", &admitted(admission, call.ready));
+        said.line("allowed", &admitted(admission, call.ready_ms));
     }
     if let Some(edited) = &call.edited {
         said.arguments("ran with", edited);
@@ -226,20 +197,11 @@ fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     if let Some(because) = &call.because {
         said.line("because", &cause(call, because));
     }
-    let is_plain = matches!(
-        call.attempts.as_slice(),
-        [] | [Attempt {
-            error: None,
-            is_cut_off: false,
-            ..
-        }]
-    );
-    if !is_plain {
+    let is_plain = |attempt: &Attempt| attempt.error.is_none() && !attempt.is_cut_off;
+    if call.attempts.len() > 1 || !call.attempts.iter().all(is_plain) {
         for attempt in &call.attempts {
-            said.line(
-                &format!("attempt {}", attempt.number),
-                &attempt_line(attempt, call),
-            );
+            let label = format!("attempt {}", attempt.number);
+            said.line(&label, &attempt_line(attempt, call));
         }
     }
     if let Some(error) = &call.error {
@@ -263,21 +225,18 @@ fn about(call: &Call, form: Form, glyphs: &Glyphs) -> Vec<Line> {
 }
 
 /// Who let a call pass, and how long that took.
-fn admitted(admission: &Admission, ready: Option<Duration>) -> String {
+fn admitted(admission: &Admission, ready: Option<u64>) -> String {
     let by = match admission.by {
         AdmittedBy::Rule => "by a rule of the run",
         AdmittedBy::Always => "by an earlier answer for all calls of this tool",
         AdmittedBy::Gate => "by the gate",
     };
-    let waited = ready.map(|ready| admission.at.saturating_sub(ready));
-    let waited = match waited.filter(|it| *it >= Duration::from_millis(1)) {
-        Some(waited) => format!(" after {}", words::time(waited)),
-        None => String::new(),
-    };
-    let always = if admission.always {
-        ", and all later calls of this tool with it"
-    } else {
-        ""
+    let waited = ready.map(|ready| admission.at.saturating_sub(Duration::from_millis(ready)));
+    let waited = waited.filter(|it| *it >= Duration::from_millis(1));
+    let waited = waited.map_or(String::new(), |it| format!(" after {}", words::time(it)));
+    let always = match admission.always {
+        true => ", and all later calls of this tool with it",
+        false => "",
     };
     format!("{by}{waited}{always}")
 }
@@ -287,50 +246,38 @@ fn cause(call: &Call, because: &Because) -> String {
         Link::Dependency => "it depends on",
         Link::Order => "it was written after",
     };
-    let root = if because.root == because.direct {
-        String::new()
-    } else {
-        format!("; it began with {}", because.root.id)
-    };
-    let itself = if because.direct.call == call.number {
-        " (itself)"
-    } else {
-        ""
-    };
-    format!("{link} {}{itself}{root}", because.direct.id)
+    let mut text = format!("{link} {}", because.direct.id);
+    if because.direct.call == call.number {
+        text.push_str(" (itself)");
+    }
+    if because.root != because.direct {
+        text = format!("{text}; it began with {}", because.root.id);
+    }
+    text
 }
 
 fn attempt_line(attempt: &Attempt, call: &Call) -> String {
-    let from = moment(attempt.started);
-    let Some(ended) = attempt.ended else {
+    let from = moment(attempt.started_ms);
+    let Some(ended) = attempt.ended_ms else {
         return format!("at {from}, cut off");
     };
-    let took = words::time(ended.saturating_sub(attempt.started));
-    match (&attempt.error, attempt.wait) {
-        (Some(error), Some(wait)) => format!(
-            "at {from}, failed after {took}: {}; waits {}",
-            without_line_end(error),
-            words::time(wait)
-        ),
-        (Some(error), None) => format!("at {from}, failed after {took}: {error}"),
-        (None, _) => {
-            let status = match call.status {
-                Some(Status::Error) => "failed",
-                Some(status) => status.as_str(),
-                None => "ended",
-            };
-            format!("at {from}, {status} after {took}")
-        }
-    }
+    let took = time(ended.saturating_sub(attempt.started_ms));
+    let Some(error) = &attempt.error else {
+        let status = call.status.map_or("ended", verb);
+        return format!("at {from}, {status} after {took}");
+    };
+    let (error, wait) = (without_line_end(error), attempt.wait_ms.map(time));
+    let wait = wait.map_or(String::new(), |wait| format!("; waits {wait}"));
+    format!("at {from}, failed after {took}: {error}{wait}")
 }
 
 fn times(call: &Call) -> String {
-    let started = call.attempts.last().map(|attempt| attempt.started);
+    let started = call.attempts.last().map(|attempt| attempt.started_ms);
     let stations = [
-        ("appeared", Some(call.appeared)),
-        ("complete", call.complete),
+        ("appeared", Some(call.appeared_ms)),
+        ("complete", call.complete_ms),
         ("started", started),
-        ("ended", call.ended),
+        ("ended", call.ended_ms),
     ];
     let said: Vec<String> = stations
         .into_iter()
@@ -340,12 +287,15 @@ fn times(call: &Call) -> String {
 }
 
 /// A time from the beginning of the run, to the millisecond.
-fn moment(at: Duration) -> String {
-    let milliseconds = at.as_millis();
-    match milliseconds {
-        0..1000 => format!("{milliseconds} ms"),
-        _ => format!("{}.{:03} s", milliseconds / 1000, milliseconds % 1000),
+fn moment(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        _ => format!("{}.{:03} s", ms / 1000, ms % 1000),
     }
+}
+
+fn time(ms: u64) -> String {
+    words::time(Duration::from_millis(ms))
 }
 
 /// Lines with a label each.
@@ -362,17 +312,23 @@ impl Said<'_> {
     }
 
     fn styled(&mut self, label: &str, text: &Line) {
-        let width = self.form.width.map(|width| width.saturating_sub(TEXT));
-        for (row, text) in wrapped(text, width).iter().enumerate() {
-            let mut line = Line::new();
-            line.pad_to(LABEL);
-            line.push(DIM, if row == 0 { label } else { "" });
+        for (row, text) in self.rows(text).iter().enumerate() {
+            let label = if row == 0 { label } else { "" };
+            let mut line = behind(LABEL, &Line::of(DIM, label));
             if !text.is_empty() {
                 line.pad_to(TEXT);
                 line.append(text);
             }
             self.lines.push(line);
         }
+    }
+
+    /// A text as it stands behind a label.
+    fn rows(&self, text: &Line) -> Vec<Line> {
+        wrapped(
+            text,
+            self.form.width.map(|width| width.saturating_sub(TEXT)),
+        )
     }
 
     /// A label and a text, which stands below if it has several lines.
@@ -382,11 +338,8 @@ impl Said<'_> {
         }
         if !text.contains('\n') {
             let line = Line::of(style, text);
-            let rows = wrapped(
-                &line,
-                self.form.width.map(|width| width.saturating_sub(TEXT)),
-            );
-            let fits = self.form.rows.is_none_or(|most| rows.len() <= most);
+            let rows = self.rows(&line).len();
+            let fits = self.form.rows.is_none_or(|most| rows <= most);
             if fits && !self.form.is_too_long(&line) {
                 return self.styled(label, &line);
             }
@@ -396,21 +349,18 @@ impl Said<'_> {
             width: self.form.width.map(|width| width.saturating_sub(LABEL)),
             ..self.form
         };
-        for text in block(text, style, form, self.glyphs) {
-            let mut line = Line::new();
-            line.pad_to(LABEL);
-            line.append(&text);
-            self.lines.push(line);
-        }
+        let block = block(text, style, form, self.glyphs);
+        self.lines
+            .extend(block.iter().map(|line| behind(LABEL, line)));
     }
 
     /// Arguments: on a line, cut to it; or whole, each on its own.
-    fn arguments(&mut self, label: &str, arguments: &ArgumentTexts) {
-        if arguments.0.is_empty() {
+    fn arguments(&mut self, label: &str, arguments: &[(String, String)]) {
+        if arguments.is_empty() {
             return self.styled(label, &Line::of(DIM, "none"));
         }
         if self.form.rows.is_none() {
-            for (place, (pointer, value)) in arguments.0.iter().enumerate() {
+            for (place, (pointer, value)) in arguments.iter().enumerate() {
                 let label = if place == 0 { label } else { "" };
                 if value.contains('\n') {
                     self.styled(label, &Line::of(CALL, &format!("{pointer}:")));
@@ -423,7 +373,7 @@ impl Said<'_> {
         }
         let width = self.form.picture_width().saturating_sub(TEXT);
         let mut line = Line::new();
-        for (place, (pointer, value)) in arguments.0.iter().enumerate() {
+        for (place, (pointer, value)) in arguments.iter().enumerate() {
             if place > 0 {
                 line.push(DIM, ", ");
             }

@@ -1,13 +1,13 @@
 //! What a record tells: turns, their transcripts, and what became of each call. It is what `plaincall show` prints, and
-//! as JSON it is the data of the page.
+//! as JSON it is the data of the page. Times are milliseconds from the beginning of the run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall::{
-    Admission, Appeared, ArgumentTexts, Because, Cancel, Dialect, DirectoryBegin, Effect, Policy,
-    RunEvent, Status, Stop, Told, ToolBegin,
+    Admission, Appeared, Because, Cancel, Dialect, Effect, RunBegin, RunEvent, Status, Stop, Told,
 };
 use serde::{Serialize, Serializer};
 
@@ -18,45 +18,32 @@ use crate::terminal::critical::critical;
 /// All that a record tells.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Story {
-    pub(crate) begin: Option<Begin>,
+    pub(crate) begin: Option<RunBegin>,
     pub(crate) turns: Vec<Turn>,
     pub(crate) calls: Vec<Call>,
     /// When the run was taken up again.
-    #[serde(serialize_with = "all_milliseconds")]
-    pub(crate) resumed: Vec<Duration>,
+    pub(crate) resumed: Vec<u64>,
     /// When the last thing happened that stands in the record.
-    #[serde(rename = "end_ms", serialize_with = "milliseconds")]
-    pub(crate) end: Duration,
+    pub(crate) end_ms: u64,
     /// What is wrong with the record itself, in sentences.
     pub(crate) problems: Vec<String>,
 }
 
-/// What holds for the whole run.
-#[derive(Debug, Serialize)]
-pub(crate) struct Begin {
-    pub(crate) version: u32,
-    pub(crate) plaincall: String,
-    pub(crate) began_unix_ms: u64,
-    pub(crate) policy: Policy,
-    pub(crate) tools: BTreeMap<String, ToolBegin>,
-    pub(crate) current_directory: Option<String>,
-    pub(crate) directory: Option<DirectoryBegin>,
-}
+/// Arguments by JSON Pointer. As JSON a list: an object could not keep two values of one pointer apart, nor their order in
+/// every reader.
+type Pairs = Vec<(String, String)>;
 
 /// One reply, and when it was what.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Turn {
     /// Its number, from 0.
     pub(crate) number: u32,
-    #[serde(rename = "opened_ms", serialize_with = "milliseconds")]
-    pub(crate) opened: Duration,
+    pub(crate) opened_ms: u64,
     /// When the reply was over.
-    #[serde(rename = "over_ms", serialize_with = "maybe_milliseconds")]
-    pub(crate) over: Option<Duration>,
+    pub(crate) over_ms: Option<u64>,
     pub(crate) stop: Option<Stop>,
     /// When all its calls had ended.
-    #[serde(rename = "ended_ms", serialize_with = "maybe_milliseconds")]
-    pub(crate) ended: Option<Duration>,
+    pub(crate) ended_ms: Option<u64>,
     pub(crate) cancel: Option<Cancel>,
     /// What the model was told before it, but for results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -74,7 +61,7 @@ pub(crate) struct Turn {
 }
 
 /// One call, from its header to its end.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Call {
     /// Its place in order of appearance, from 0.
     pub(crate) number: u32,
@@ -87,14 +74,12 @@ pub(crate) struct Call {
     /// The call as it was written, if it never was complete; else its arguments say it.
     pub(crate) source: Option<String>,
     /// Its arguments as they were written.
-    #[serde(serialize_with = "pairs")]
-    pub(crate) arguments: Option<ArgumentTexts>,
+    pub(crate) arguments: Option<Pairs>,
     /// Why only the gate itself could let it run: the end of a sentence that begins with "this call".
     pub(crate) held: Option<String>,
     pub(crate) admission: Option<Admission>,
     /// The arguments with which it ran, if somebody changed them.
-    #[serde(serialize_with = "pairs")]
-    pub(crate) edited: Option<ArgumentTexts>,
+    pub(crate) edited: Option<Pairs>,
     pub(crate) attempts: Vec<Attempt>,
     /// How it ended; nothing if the record does not say.
     #[serde(serialize_with = "status_name")]
@@ -105,16 +90,15 @@ pub(crate) struct Call {
     pub(crate) because: Option<Because>,
     /// Where it stood when the record ended, if it has no end.
     pub(crate) open: Option<Open>,
-    #[serde(rename = "appeared_ms", serialize_with = "milliseconds")]
-    pub(crate) appeared: Duration,
-    #[serde(rename = "complete_ms", serialize_with = "maybe_milliseconds")]
-    pub(crate) complete: Option<Duration>,
-    #[serde(rename = "ready_ms", serialize_with = "maybe_milliseconds")]
-    pub(crate) ready: Option<Duration>,
-    #[serde(rename = "ended_ms", serialize_with = "maybe_milliseconds")]
-    pub(crate) ended: Option<Duration>,
+    pub(crate) appeared_ms: u64,
+    pub(crate) complete_ms: Option<u64>,
+    pub(crate) ready_ms: Option<u64>,
+    pub(crate) ended_ms: Option<u64>,
     /// Whether it is one of those that decided how long the turn took.
     pub(crate) is_critical: bool,
+    /// Where it stood last before it ended.
+    #[serde(skip)]
+    stage: Stage,
 }
 
 /// An id that a call names, and what it means.
@@ -125,18 +109,15 @@ pub(crate) struct Dependency {
 }
 
 /// One start of a call.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Attempt {
     pub(crate) number: u32,
-    #[serde(rename = "started_ms", serialize_with = "milliseconds")]
-    pub(crate) started: Duration,
-    #[serde(rename = "ended_ms", serialize_with = "maybe_milliseconds")]
-    pub(crate) ended: Option<Duration>,
+    pub(crate) started_ms: u64,
+    pub(crate) ended_ms: Option<u64>,
     /// Why it was not the last one.
     pub(crate) error: Option<Arc<str>>,
     /// How long the call was to wait after it.
-    #[serde(rename = "wait_ms", serialize_with = "maybe_milliseconds")]
-    pub(crate) wait: Option<Duration>,
+    pub(crate) wait_ms: Option<u64>,
     /// Whether the run was broken off while it ran.
     pub(crate) is_cut_off: bool,
 }
@@ -150,9 +131,10 @@ pub(crate) struct Open {
 }
 
 /// Where a call stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stage {
+    #[default]
     Writing,
     Waiting,
     Ready,
@@ -201,59 +183,39 @@ fn resume(stage: Stage, effect: Option<Effect>, is_called_off: bool) -> &'static
 impl Story {
     /// The story of these events, with the reply read as the run read it.
     pub(crate) fn of(events: &[RunEvent], dialect: &Dialect) -> Self {
-        let mut teller = Teller::default();
+        let mut story = Self::default();
+        // What the model was told since the last turn was opened.
+        let mut told = Vec::new();
         for event in events {
-            teller.take(event);
+            story.take(event, &mut told);
         }
-        teller.finish(dialect)
+        story.finish(dialect);
+        story
     }
 
     /// The calls of a turn.
     pub(crate) fn calls_of(&self, turn: usize) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(move |call| call.turn == turn)
     }
-}
 
-/// Events on their way to a story.
-#[derive(Debug, Default)]
-struct Teller {
-    story: Story,
-    /// Where each call stands.
-    stages: Vec<Stage>,
-    /// What the model was told since the last turn was opened.
-    told: Vec<Told>,
-}
-
-impl Teller {
-    fn take(&mut self, event: &RunEvent) {
-        self.story.end = self.story.end.max(event.at());
-        if let RunEvent::Turn(turn) = event {
-            self.open_turn(turn.turn, turn.at);
-        }
+    fn take(&mut self, event: &RunEvent, told: &mut Vec<Told>) {
+        self.end_ms = self.end_ms.max(ms(event.at()));
         match event {
-            RunEvent::Told(told) => {
-                self.told.push(told.clone());
-                return;
-            }
+            RunEvent::Turn(turn) => return self.open_turn(turn.turn, turn.at, take(told)),
+            RunEvent::Told(more) => return told.push(more.clone()),
             RunEvent::Run(run) => {
-                self.story.begin = Some(Begin {
-                    version: run.version,
-                    plaincall: run.plaincall.clone(),
-                    began_unix_ms: run.began_unix_ms,
-                    policy: run.policy,
-                    tools: run.tools.clone(),
-                    current_directory: run.current_directory.clone(),
-                    directory: run.directory.clone(),
+                self.begin = Some(RunBegin {
+                    note: serde_json::Value::Null,
+                    ..*run.clone()
                 });
                 return;
             }
             RunEvent::Resumed(resumed) => {
-                self.story.resumed.push(resumed.at);
-                self.cut_off_attempts();
-                return;
+                self.resumed.push(ms(resumed.at));
+                return self.cut_off_attempts();
             }
             RunEvent::DamagedEnd(damaged) => {
-                self.story.problems.push(format!(
+                self.problems.push(format!(
                     "{} damaged bytes may have been the start of a call that writes; it counts as started",
                     damaged.bytes
                 ));
@@ -261,23 +223,22 @@ impl Teller {
             }
             RunEvent::End(end) => {
                 // A turn that was left may end after the next one has begun.
-                if let Some(turn) = self
-                    .story
-                    .turns
-                    .iter_mut()
-                    .find(|turn| turn.number == end.turn)
-                {
-                    turn.ended = Some(end.at);
+                let mut turns = self.turns.iter_mut();
+                if let Some(turn) = turns.find(|turn| turn.number == end.turn) {
+                    turn.ended_ms = Some(ms(end.at));
                 }
                 return;
             }
-            RunEvent::Turn(_)
-            | RunEvent::Heard(_)
-            | RunEvent::LogFailed(_)
-            | RunEvent::Missed(_) => return,
+            RunEvent::Heard(_) | RunEvent::LogFailed(_) | RunEvent::Missed(_) => return,
             _ => {}
         }
-        let turn = self.turn();
+        // A record that is damaged may lack the beginning of a turn.
+        if self.turns.is_empty() {
+            self.open_turn(0, Duration::ZERO, take(told));
+        }
+        let Some(turn) = self.turns.last_mut() else {
+            return;
+        };
         turn.table.take_run_event(event);
         match event {
             RunEvent::Text(delta) => turn.deltas.push(Delta::Source(delta.source.clone())),
@@ -287,196 +248,141 @@ impl Teller {
             }
             RunEvent::Cancel(cancel) => turn.cancel = Some(cancel.clone()),
             RunEvent::Over(over) => {
-                turn.over = Some(over.at);
+                turn.over_ms = Some(ms(over.at));
                 turn.stop = Some(over.stop);
             }
-            event => self.about_call(event),
+            event => {
+                let place = event.call().map(|call| call as usize);
+                if let Some(call) = place.and_then(|place| self.calls.get_mut(place)) {
+                    call.take(event);
+                }
+            }
         }
     }
 
-    /// The turn that is open. A record that is damaged may lack its beginning.
-    fn turn(&mut self) -> &mut Turn {
-        if self.story.turns.is_empty() {
-            self.open_turn(0, Duration::ZERO);
-        }
-        let last = self.story.turns.len().saturating_sub(1);
-        #[allow(
-            clippy::indexing_slicing,
-            reason = "there is a turn, if need be since just now"
-        )]
-        &mut self.story.turns[last]
-    }
-
-    fn open_turn(&mut self, number: u32, opened: Duration) {
-        let first_call = u32::try_from(self.story.calls.len()).unwrap_or(u32::MAX);
-        self.story.turns.push(Turn {
+    fn open_turn(&mut self, number: u32, opened: Duration, told: Vec<Told>) {
+        let first_call = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
+        self.turns.push(Turn {
             number,
-            opened,
-            over: None,
-            stop: None,
-            ended: None,
-            cancel: None,
-            told: std::mem::take(&mut self.told),
+            opened_ms: ms(opened),
+            told,
             first_call,
-            segments: Vec::new(),
-            is_exact: false,
             table: CallTable::of_turn(opened, first_call),
-            deltas: Vec::new(),
+            ..Turn::default()
         });
     }
 
     fn appear(&mut self, appeared: &Appeared) {
-        let tools = self.story.begin.as_ref().map(|begin| &begin.tools);
+        let tools = self.begin.as_ref().map(|begin| &begin.tools);
         let tool = tools.and_then(|tools| tools.get(&*appeared.name));
-        self.story.calls.push(Call {
-            number: u32::try_from(self.story.calls.len()).unwrap_or(u32::MAX),
+        let ids = appeared.dependencies.iter().cloned();
+        self.calls.push(Call {
+            number: u32::try_from(self.calls.len()).unwrap_or(u32::MAX),
             id: Arc::clone(&appeared.id),
             name: Arc::clone(&appeared.name),
-            turn: self.story.turns.len().saturating_sub(1),
+            turn: self.turns.len().saturating_sub(1),
             effect: tool.map(|tool| tool.effect),
-            dependencies: appeared
-                .dependencies
-                .iter()
-                .map(|id| Dependency {
-                    id: id.clone(),
-                    call: None,
-                })
-                .collect(),
-            source: None,
-            arguments: None,
-            held: None,
-            admission: None,
-            edited: None,
-            attempts: Vec::new(),
-            status: None,
-            output: None,
-            error: None,
-            note: None,
-            because: None,
-            open: None,
-            appeared: appeared.at,
-            complete: None,
-            ready: None,
-            ended: None,
-            is_critical: false,
+            dependencies: ids.map(|id| Dependency { id, call: None }).collect(),
+            appeared_ms: ms(appeared.at),
+            ..Call::default()
         });
-        self.stages.push(Stage::Writing);
-    }
-
-    /// Takes what happened to a call.
-    fn about_call(&mut self, event: &RunEvent) {
-        let Some(place) = event.call().map(|call| call as usize) else {
-            return;
-        };
-        let (Some(call), Some(stage)) =
-            (self.story.calls.get_mut(place), self.stages.get_mut(place))
-        else {
-            return;
-        };
-        match event {
-            RunEvent::Waiting(waiting) => {
-                call.complete = Some(waiting.at);
-                call.arguments = Some(waiting.arguments.clone());
-                *stage = Stage::Waiting;
-            }
-            RunEvent::Ready(ready) => {
-                call.ready = Some(ready.at);
-                call.held = ready.held.as_ref().map(ToString::to_string);
-                *stage = Stage::Ready;
-            }
-            RunEvent::Admitted(admission) => {
-                call.edited.clone_from(&admission.arguments);
-                call.admission = Some(Admission {
-                    arguments: None,
-                    ..admission.clone()
-                });
-                *stage = Stage::Admitted;
-            }
-            RunEvent::Start(start) => {
-                call.attempts.push(Attempt {
-                    number: start.attempt,
-                    started: start.at,
-                    ended: None,
-                    error: None,
-                    wait: None,
-                    is_cut_off: false,
-                });
-                *stage = Stage::Running;
-            }
-            RunEvent::BackOff(back_off) => {
-                if let Some(attempt) = call.attempts.last_mut() {
-                    attempt.ended = Some(back_off.at);
-                    attempt.error = Some(Arc::clone(&back_off.error));
-                    attempt.wait = Some(back_off.wait);
-                }
-                *stage = Stage::BackOff;
-            }
-            RunEvent::Retry(_) => {
-                // What is started again without having failed was cut off.
-                if let Some(attempt) = call.attempts.last_mut() {
-                    attempt.is_cut_off |= attempt.ended.is_none();
-                }
-                *stage = Stage::BackOff;
-            }
-            RunEvent::Result(result) => {
-                let last = call.attempts.last_mut();
-                if let Some(attempt) = last.filter(|it| it.ended.is_none() && !it.is_cut_off) {
-                    attempt.ended = Some(result.times.ended);
-                }
-                call.status = Some(result.status);
-                call.output.clone_from(&result.output);
-                call.error.clone_from(&result.error);
-                call.note.clone_from(&result.note);
-                call.because.clone_from(&result.because);
-                call.ended = Some(result.times.ended);
-            }
-            _ => {}
-        }
     }
 
     /// What ran was broken off.
     fn cut_off_attempts(&mut self) {
-        let open = self
-            .story
-            .calls
-            .iter_mut()
-            .filter(|call| call.status.is_none());
+        let open = self.calls.iter_mut().filter(|call| call.status.is_none());
         for attempt in open.flat_map(|call| &mut call.attempts) {
-            attempt.is_cut_off |= attempt.ended.is_none();
+            attempt.is_cut_off |= attempt.ended_ms.is_none();
         }
     }
 
-    fn finish(mut self, dialect: &Dialect) -> Story {
+    fn finish(&mut self, dialect: &Dialect) {
         self.cut_off_attempts();
-        let Self {
-            mut story, stages, ..
-        } = self;
-        for turn in &mut story.turns {
-            let deltas = std::mem::take(&mut turn.deltas);
-            let read = transcript::read(&deltas, turn.first_call, dialect);
+        for turn in &mut self.turns {
+            let read = transcript::read(&take(&mut turn.deltas), turn.first_call, dialect);
             turn.segments = read.segments;
             turn.is_exact = read.is_exact;
-            let numbers = turn.first_call as usize..;
-            for (call, source) in story.calls.iter_mut().skip(numbers.start).zip(read.sources) {
+            let first = turn.first_call as usize;
+            for (call, source) in self.calls.iter_mut().skip(first).zip(read.sources) {
                 call.source = call.arguments.is_none().then_some(source);
             }
-            let calls = story.calls.iter_mut().skip(numbers.start);
+            let calls = self.calls.iter_mut().skip(first);
             for (call, is_critical) in calls.zip(critical(&turn.table)) {
                 call.is_critical = is_critical;
             }
         }
-        for (call, stage) in story.calls.iter_mut().zip(stages) {
-            if call.status.is_none() {
-                let turn = story.turns.get(call.turn);
-                let is_called_off = turn.is_some_and(|turn| turn.cancel.is_some());
-                call.open = Some(Open {
-                    stage,
-                    resume: resume(stage, call.effect, is_called_off),
-                });
-            }
+        for call in self.calls.iter_mut().filter(|call| call.status.is_none()) {
+            let turn = self.turns.get(call.turn);
+            let is_called_off = turn.is_some_and(|turn| turn.cancel.is_some());
+            call.open = Some(Open {
+                stage: call.stage,
+                resume: resume(call.stage, call.effect, is_called_off),
+            });
         }
-        settle_dependencies(&mut story);
-        story
+        settle_dependencies(self);
+    }
+}
+
+impl Call {
+    /// Takes what happened to it.
+    fn take(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Waiting(waiting) => {
+                self.complete_ms = Some(ms(waiting.at));
+                self.arguments = Some(waiting.arguments.0.clone());
+                self.stage = Stage::Waiting;
+            }
+            RunEvent::Ready(ready) => {
+                self.ready_ms = Some(ms(ready.at));
+                self.held = ready.held.as_ref().map(ToString::to_string);
+                self.stage = Stage::Ready;
+            }
+            RunEvent::Admitted(admission) => {
+                self.edited = admission.arguments.as_ref().map(|it| it.0.clone());
+                self.admission = Some(Admission {
+                    arguments: None,
+                    ..admission.clone()
+                });
+                self.stage = Stage::Admitted;
+            }
+            RunEvent::Start(start) => {
+                self.attempts.push(Attempt {
+                    number: start.attempt,
+                    started_ms: ms(start.at),
+                    ..Attempt::default()
+                });
+                self.stage = Stage::Running;
+            }
+            RunEvent::BackOff(back_off) => {
+                if let Some(attempt) = self.attempts.last_mut() {
+                    attempt.ended_ms = Some(ms(back_off.at));
+                    attempt.error = Some(Arc::clone(&back_off.error));
+                    attempt.wait_ms = Some(ms(back_off.wait));
+                }
+                self.stage = Stage::BackOff;
+            }
+            RunEvent::Retry(_) => {
+                // What is started again without having failed was cut off.
+                if let Some(attempt) = self.attempts.last_mut() {
+                    attempt.is_cut_off |= attempt.ended_ms.is_none();
+                }
+                self.stage = Stage::BackOff;
+            }
+            RunEvent::Result(result) => {
+                let ended = Some(ms(result.times.ended));
+                let last = self.attempts.last_mut();
+                if let Some(attempt) = last.filter(|it| it.ended_ms.is_none() && !it.is_cut_off) {
+                    attempt.ended_ms = ended;
+                }
+                self.status = Some(result.status);
+                self.output.clone_from(&result.output);
+                self.error.clone_from(&result.error);
+                self.note.clone_from(&result.note);
+                self.because.clone_from(&result.because);
+                self.ended_ms = ended;
+            }
+            _ => {}
+        }
     }
 }
 
@@ -504,24 +410,8 @@ fn settle_dependencies(story: &mut Story) {
     }
 }
 
-fn whole(time: Duration) -> u64 {
+fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(whole(*time))
-}
-
-#[allow(clippy::ref_option, reason = "the form that serde asks for")]
-fn maybe_milliseconds<S: Serializer>(
-    time: &Option<Duration>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    time.map(whole).serialize(serializer)
-}
-
-fn all_milliseconds<S: Serializer>(times: &[Duration], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(times.iter().map(|time| whole(*time)))
 }
 
 #[allow(
@@ -531,13 +421,4 @@ fn all_milliseconds<S: Serializer>(times: &[Duration], serializer: S) -> Result<
 )]
 fn status_name<S: Serializer>(status: &Option<Status>, serializer: S) -> Result<S::Ok, S::Error> {
     status.map(Status::as_str).serialize(serializer)
-}
-
-/// Arguments as a list: an object could not keep two values of one pointer apart, nor their order in every reader.
-#[allow(clippy::ref_option, reason = "the form that serde asks for")]
-fn pairs<S: Serializer>(
-    arguments: &Option<ArgumentTexts>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    arguments.as_ref().map(|it| &it.0).serialize(serializer)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anstyle::Style;
 use plaincall::{CallResult, Status};
 
 use crate::terminal::call_table::{Call, CallTable, State};
@@ -49,8 +50,8 @@ pub(crate) fn open_line(
             (DIM, glyphs.waiting, state)
         }
     };
-    let head = head((style, mark), call);
-    whole(head, call, &Line::of(style, &state), Some(width), glyphs)
+    let state = Line::of(style, &state);
+    whole((style, mark), call, &state, Some(width), glyphs)
 }
 
 /// A call that has ended, and below it why it failed.
@@ -61,20 +62,18 @@ pub(crate) fn ended_lines(
     glyphs: &Glyphs,
 ) -> Vec<Line> {
     let style = palette::status(result.status);
-    let head = head((style, glyphs.status(result.status)), call);
-    let mut lines = vec![whole(head, call, &ending(result), width, glyphs)];
+    let mark = (style, glyphs.status(result.status));
+    let mut lines = vec![whole(mark, call, &ending(result), width, glyphs)];
     let error = result.error.as_deref();
     if let Some(error) = error.filter(|_| result.status != Status::Ok) {
         let mut rows = error.trim().lines();
         let first = rows.next().unwrap_or_default();
+        let style = match result.status {
+            Status::Error | Status::Rejected => PLAIN,
+            _ => DIM,
+        };
         let mut line = Line::of(PLAIN, "  ");
-        line.push(
-            match result.status {
-                Status::Error | Status::Rejected => PLAIN,
-                _ => DIM,
-            },
-            first,
-        );
+        line.push(style, first);
         if first.ends_with(':') {
             line.push(PLAIN, " ");
             line.push(PLAIN, rows.next().unwrap_or_default().trim());
@@ -113,41 +112,31 @@ pub(crate) fn output_lines(
 
 /// A call that begins to run, for displays that draw nothing in place.
 pub(crate) fn started_line(call: &Call, is_again: bool, glyphs: &Glyphs) -> Line {
-    let head = head((RUNNING, glyphs.call), call);
     let state = if is_again { "started again" } else { "started" };
-    whole(head, call, &Line::of(DIM, state), None, glyphs)
+    let mark = (RUNNING, glyphs.call);
+    whole(mark, call, &Line::of(DIM, state), None, glyphs)
 }
 
-/// The mark, the id if the model gave one, and the tool of a call.
-fn head((style, mark): (anstyle::Style, &str), call: &Call) -> Line {
+/// The mark, the id if the model gave one, the tool, the arguments and the state; the arguments are cut so that the state is
+/// seen.
+fn whole(
+    (style, mark): (Style, &str),
+    call: &Call,
+    state: &Line,
+    width: Option<usize>,
+    glyphs: &Glyphs,
+) -> Line {
     let mut line = Line::of(style, &format!("{mark} "));
-    line.append(&title(call));
-    line
-}
-
-/// The id, if the model gave one, and the tool of a call.
-fn title(call: &Call) -> Line {
-    if has_automatic_id(call) {
-        return Line::of(BOLD, &call.name);
+    let prefixes = ["gadget_", "call_"].into_iter();
+    let mut numbers = prefixes.filter_map(|prefix| call.id.strip_prefix(prefix));
+    let is_number = |number: &str| number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_automatic = call.id.is_empty() || numbers.any(is_number);
+    if is_automatic {
+        line.push(BOLD, &call.name);
+    } else {
+        line.push(BOLD, &call.id);
+        line.push(CALL, &format!("  {}", call.name));
     }
-    let mut line = Line::of(BOLD, &call.id);
-    line.push(CALL, &format!("  {}", call.name));
-    line
-}
-
-/// Whether the id is one of those that calls without an id get.
-fn has_automatic_id(call: &Call) -> bool {
-    if call.id.is_empty() {
-        return true;
-    }
-    let number = ["gadget_", "call_"]
-        .iter()
-        .find_map(|prefix| call.id.strip_prefix(prefix));
-    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// Head, arguments and state; the arguments are cut so that the state is seen.
-fn whole(mut line: Line, call: &Call, state: &Line, width: Option<usize>, glyphs: &Glyphs) -> Line {
     let shown = arguments(call, glyphs);
     let left = match width {
         None => LONGEST,
@@ -194,24 +183,26 @@ fn arguments(call: &Call, glyphs: &Glyphs) -> Line {
 /// How a call ended, in a few words: `ok 1.2 s`, `failed after 0.3 s`, `skipped`.
 pub(crate) fn ending(result: &CallResult) -> Line {
     let style = palette::status(result.status);
-    let mut line = Line::of(style, verb(result));
-    let started = result.times.started;
+    let mut line = Line::of(style, verb(result.status));
     // How long a call ran that was interrupted is not known.
-    let started = started.filter(|_| result.status != Status::Unknown);
-    if let Some(time) = started.map(|started| result.times.ended.saturating_sub(started)) {
-        let after = if result.status == Status::Ok {
-            ""
-        } else {
-            "after "
+    let started = result
+        .times
+        .started
+        .filter(|_| result.status != Status::Unknown);
+    if let Some(started) = started {
+        let after = match result.status {
+            Status::Ok => "",
+            _ => "after ",
         };
-        line.push(DIM, &format!(" {after}{}", words::time(time)));
+        let time = words::time(result.times.ended.saturating_sub(started));
+        line.push(DIM, &format!(" {after}{time}"));
     }
     line
 }
 
 /// The word for how a call ended.
-pub(crate) fn verb(result: &CallResult) -> &'static str {
-    match result.status {
+pub(crate) fn verb(status: Status) -> &'static str {
+    match status {
         Status::Error => "failed",
         status => status.as_str(),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plaincall::{CallResult, RunEvent, Times};
 
@@ -12,9 +12,8 @@ use crate::terminal::event::UiEvent;
 const KEPT: usize = 400;
 
 /// All calls of a run, of one of its turns or of a question, in order of appearance.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct CallTable {
-    begun: Instant,
     /// The number of the first call, if it is known; those before belong to earlier turns.
     first_call: Option<u32>,
     /// When what is shown begins, from the beginning of the run.
@@ -29,7 +28,7 @@ pub(crate) struct CallTable {
 }
 
 /// One call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Call {
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
@@ -42,9 +41,10 @@ pub(crate) struct Call {
 }
 
 /// The state of a call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum State {
     /// Its text is still arriving.
+    #[default]
     Writing,
     /// It waits for its dependencies or for its place in the order of writing.
     Waiting,
@@ -59,32 +59,14 @@ pub(crate) enum State {
 }
 
 impl CallTable {
-    /// An empty table for a run that began at this moment.
-    pub(crate) fn new(begun: Instant) -> Self {
-        Self {
-            begun,
-            first_call: None,
-            from: Duration::ZERO,
-            last: Duration::ZERO,
-            calls: Vec::new(),
-            first: HashMap::new(),
-            reply_end: None,
-        }
-    }
-
     /// An empty table for a turn that was opened at this time from the beginning of the run, after so many calls of
     /// earlier turns.
     pub(crate) fn of_turn(from: Duration, first_call: u32) -> Self {
         Self {
             first_call: Some(first_call),
             from,
-            ..Self::new(Instant::now())
+            ..Self::default()
         }
-    }
-
-    /// Forgets all calls. The next one that appears is the first.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.begun);
     }
 
     /// Takes note of an event that is about a call.
@@ -115,10 +97,7 @@ impl CallTable {
             self.calls.push(Call {
                 id: Arc::clone(id),
                 name: Arc::clone(name),
-                dependencies: Vec::new().into(),
-                state: State::Writing,
-                times: Times::default(),
-                arguments: Vec::new(),
+                ..Call::default()
             });
         }
         self.call_mut(call)
@@ -184,11 +163,6 @@ impl CallTable {
         &self.calls
     }
 
-    /// The time since the beginning of the run.
-    pub(crate) fn now(&self) -> Duration {
-        self.begun.elapsed()
-    }
-
     /// The call that a dependency means, as far as it has appeared.
     pub(crate) fn meant_by(&self, id: &str) -> Option<(usize, &Call)> {
         let index = *self.first.get(id)?;
@@ -197,11 +171,9 @@ impl CallTable {
 
     /// The ids of the dependencies that have not ended.
     pub(crate) fn open_dependencies<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = &'a str> {
+        let is_open = |call: Option<(_, &Call)>| call.is_none_or(|(_, it)| it.result().is_none());
         let ids = call.dependencies.iter().map(String::as_str);
-        ids.filter(|id| {
-            let call = self.meant_by(id);
-            call.is_none_or(|(_, call)| call.result().is_none())
-        })
+        ids.filter(move |id| is_open(self.meant_by(id)))
     }
 
     /// The calls that have not ended.
@@ -217,6 +189,12 @@ impl Call {
             State::Ended(result) => Some(result),
             _ => None,
         }
+    }
+
+    /// How long it ran, if it was started and has ended.
+    pub(crate) fn running_time(&self) -> Option<Duration> {
+        let times = self.result()?.times;
+        Some(times.ended.saturating_sub(times.started?))
     }
 
     fn take(&mut self, event: &RunEvent) {
@@ -249,92 +227,17 @@ impl Call {
     }
 
     fn add_value(&mut self, pointer: Option<&Arc<str>>, text: &str) {
-        let kept: usize = self
-            .arguments
-            .iter()
-            .map(|(_, value)| value.chars().count())
-            .sum();
+        let lengths = self.arguments.iter().map(|(_, text)| text.chars().count());
+        let kept: usize = lengths.sum();
         if kept >= KEPT {
             return;
         }
-        if self
-            .arguments
-            .last()
-            .is_none_or(|(last, _)| last.as_ref() != pointer)
-        {
+        let last = self.arguments.last();
+        if last.is_none_or(|(last, _)| last.as_ref() != pointer) {
             self.arguments.push((pointer.cloned(), String::new()));
         }
         if let Some((_, value)) = self.arguments.last_mut() {
             value.extend(text.chars().take(KEPT - kept));
         }
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use std::time::{Duration, Instant};
-
-    use plaincall::{CallResult, RunEvent, Status, Times};
-
-    use super::CallTable;
-
-    /// A run that is over, from lines such as `b: a | 0 10 20 30`: the id, the dependencies, and when the call
-    /// appeared, was complete, started and ended, in milliseconds; `-` for what never happened.
-    pub(crate) fn table(text: &str, reply_end: u64) -> CallTable {
-        let mut table = CallTable::new(Instant::now());
-        for (call, line) in text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .enumerate()
-        {
-            let (head, times) = line.split_once('|').unwrap();
-            let (id, dependencies) = head.split_once(':').unwrap_or((head, ""));
-            let dependencies: Vec<String> =
-                dependencies.split_whitespace().map(str::to_owned).collect();
-            let mut times = times
-                .split_whitespace()
-                .map(|time| time.parse().ok().map(Duration::from_millis));
-            let appeared = times.next().flatten().unwrap();
-            let (complete, started) = (times.next().flatten(), times.next().flatten());
-            let result = CallResult {
-                call: u32::try_from(call).unwrap(),
-                id: id.trim().into(),
-                name: "tool".into(),
-                status: if started.is_some() {
-                    Status::Ok
-                } else {
-                    Status::Skipped
-                },
-                whole_bytes: None,
-                call_error: None,
-                note: None,
-                untrusted: None,
-                output: None,
-                error: None,
-                because: None,
-                times: Times {
-                    appeared,
-                    complete,
-                    started,
-                    ended: times.next().flatten().unwrap(),
-                },
-            };
-            table.take_run_event(&RunEvent::Call(plaincall::Appeared {
-                call: result.call,
-                id: result.id.clone(),
-                name: result.name.clone(),
-                dependencies: dependencies.into(),
-                submitted: None,
-                parent: None,
-                at: appeared,
-            }));
-            table.take_run_event(&RunEvent::Result(result));
-        }
-        table.take_run_event(&RunEvent::Over(plaincall::Over {
-            stop: plaincall::Stop::Natural,
-            at: Duration::from_millis(reply_end),
-        }));
-        table
     }
 }

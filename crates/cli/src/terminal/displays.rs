@@ -187,7 +187,7 @@ impl Displays {
         } else if is_live {
             Box::new(Live::new(look, begun, measure))
         } else {
-            Box::new(Plain::new(look, begun, is_terminal.then_some(measure)))
+            Box::new(Plain::new(look, is_terminal.then_some(measure)))
         };
         let output: Option<Box<dyn Display>> = match content {
             Content::Answers {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anstyle::Style;
 
 use crate::terminal::call_line::open_line;
-use crate::terminal::call_table::{Call, State};
+use crate::terminal::call_table::{Call, CallTable, State};
 use crate::terminal::event::{Display, UiEvent};
 use crate::terminal::line::Line;
 use crate::terminal::palette::{self, ASKING, DIM, PLAIN, RUNNING};
@@ -32,7 +32,10 @@ const ROWS_AT_ONCE: usize = 200;
 pub(crate) struct Live {
     transcript: Transcript<Screen>,
     phase: Phase,
+    /// When the run began.
     begun: Instant,
+    /// When the question began.
+    asked: Instant,
 }
 
 /// What is going on.
@@ -75,7 +78,7 @@ impl Live {
     /// The display of a run that began at this moment.
     pub(crate) fn new(look: Look, begun: Instant, measure: fn() -> Size) -> Self {
         Self {
-            transcript: Transcript::new(Screen::new(look.has_color, measure), look, begun),
+            transcript: Transcript::new(Screen::new(look.has_color, measure), look),
             // A question begins later.
             phase: if look.summary.is_some() {
                 Phase::Working
@@ -83,6 +86,7 @@ impl Live {
                 Phase::Idle
             },
             begun,
+            asked: begun,
         }
     }
 
@@ -91,7 +95,7 @@ impl Live {
             table, look, ended, ..
         } = &self.transcript;
         let dot = format!(" {} ", look.glyphs.dot);
-        let mut line = Line::of(DIM, &words::time(self.begun.elapsed()));
+        let mut line = Line::of(DIM, &words::time(self.asked.elapsed()));
         let is_running = |call: &&Call| matches!(call.state, State::Running(_));
         let is_written = |call: &&Call| matches!(call.state, State::Writing);
         let count = |is: &dyn Fn(&&Call) -> bool| table.open().filter(is).count();
@@ -157,7 +161,7 @@ impl Live {
         });
         open.truncate(room);
         open.sort_by_key(|(place, _)| *place);
-        let now = table.now();
+        let now = self.begun.elapsed();
         let lines = open.into_iter();
         lines
             .map(|(_, call)| open_line(table, call, now, width, look.glyphs))
@@ -178,7 +182,7 @@ impl Live {
     /// Removes the region for good.
     fn clear(&mut self, out: &mut String) {
         self.phase = Phase::Idle;
-        self.transcript.table.clear();
+        self.transcript.table = CallTable::default();
         self.transcript.sheet.clear(out);
     }
 }
@@ -188,7 +192,7 @@ impl Display for Live {
         self.transcript.take(&event);
         match event {
             UiEvent::Begin => {
-                self.begun = Instant::now();
+                self.asked = Instant::now();
                 self.phase = Phase::Working;
             }
             UiEvent::Tick => self.draw(out),

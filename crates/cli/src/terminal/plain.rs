@@ -72,13 +72,13 @@ impl Sheet for Lines {
 }
 
 impl Plain {
-    pub(crate) fn new(look: Look, begun: Instant, measure: Option<fn() -> Size>) -> Self {
+    pub(crate) fn new(look: Look, measure: Option<fn() -> Size>) -> Self {
         let lines = Lines {
             has_color: look.has_color,
             ..Lines::default()
         };
         Self {
-            transcript: Transcript::new(lines, look, begun),
+            transcript: Transcript::new(lines, look),
             measure,
         }
     }
@@ -146,7 +146,7 @@ mod tests {
                 summary: None,
             };
             let measure: Option<fn() -> Size> = is_on_terminal.then_some(Size::of_standard_error);
-            let mut plain = Plain::new(look, Instant::now(), measure);
+            let mut plain = Plain::new(look, measure);
             let mut out = String::new();
             for event in [UiEvent::Begin, UiEvent::TurnBegin(0)] {
                 plain.take(event, &mut out);

@@ -1,11 +1,12 @@
 //! What a run came to: the results in call order, the timeline, and a sentence.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::Style;
 use plaincall::{CallResult, Status};
 
-use crate::terminal::call_line::ending;
+use crate::terminal::call_line::{ending, verb};
 use crate::terminal::call_table::{Call, CallTable};
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::line::Line;
@@ -39,17 +40,9 @@ impl Form {
         self.width.unwrap_or(Self::PIPE_WIDTH)
     }
 
-    /// How many columns of a line are shown where lines are not broken; `None` for all.
-    const fn longest(self) -> Option<usize> {
-        match (self.width, self.rows) {
-            (None, Some(_)) => Some(Self::LONGEST),
-            _ => None,
-        }
-    }
-
-    /// Whether a line is too long for a pipe.
+    /// Whether a line is too long for a pipe, where lines are not broken.
     pub(crate) fn is_too_long(self, line: &Line) -> bool {
-        self.longest().is_some_and(|most| line.width() > most)
+        self.width.is_none() && self.rows.is_some() && line.width() > Self::LONGEST
     }
 }
 
@@ -86,8 +79,12 @@ impl Columns {
     }
 
     /// The beginning of a call's line: mark, id and name.
-    pub(crate) fn begin(self, mark: (Style, &str), call: &Call, glyphs: &Glyphs) -> Line {
-        let mut line = Line::of(mark.0, mark.1);
+    pub(crate) fn begin(self, call: &Call, glyphs: &Glyphs) -> Line {
+        let status = call.result().map(|result| result.status);
+        let mut line = match status {
+            Some(status) => Line::of(palette::status(status), glyphs.status(status)),
+            None => Line::of(palette::ASKING, glyphs.cut),
+        };
         line.pad_to(2);
         line.append(&Line::of(BOLD, &call.id).cut(self.id, glyphs.cut));
         line.pad_to(2 + self.id + 2);
@@ -112,10 +109,7 @@ pub(crate) fn summary(table: &CallTable, form: Form, glyphs: &Glyphs) -> Vec<Lin
         if let Some(result) = call.result() {
             lines.extend(result_lines(call, result, columns, form, glyphs));
             if let Some(note) = &result.note {
-                let mut line = Line::new();
-                line.pad_to(INDENT);
-                line.push(DIM, note);
-                lines.extend(wrapped(&line, form.width));
+                lines.extend(wrapped(&behind(INDENT, &Line::of(DIM, note)), form.width));
             }
         }
     }
@@ -126,13 +120,11 @@ pub(crate) fn summary(table: &CallTable, form: Form, glyphs: &Glyphs) -> Vec<Lin
 
 /// The timeline of some calls, and the sentence.
 pub(crate) fn overview(table: &CallTable, form: Form, glyphs: &Glyphs) -> Vec<Line> {
-    let calls = table.calls();
-    let shown: Vec<usize> = (0..calls.len().min(BARS)).collect();
-    let bars = timeline(table, &shown, form.picture_width(), glyphs);
+    let bars = timeline(table, BARS, form.picture_width(), glyphs);
     let mut lines = Vec::new();
     if !bars.is_empty() {
         lines.push(Line::of(BOLD, "Timeline"));
-        if let more @ 1.. = calls.len() - shown.len() {
+        if let more @ 1.. = table.calls().len().saturating_sub(BARS) {
             let text = format!(
                 "(the first {BARS} calls; {} more ran)",
                 words::count(more, "call")
@@ -155,30 +147,18 @@ fn result_lines(
     form: Form,
     glyphs: &Glyphs,
 ) -> Vec<Line> {
-    let style = palette::status(result.status);
-    let mark = (style, glyphs.status(result.status));
-    let mut head = columns.begin(mark, call, glyphs);
+    let mut head = columns.begin(call, glyphs);
     head.append(&ending(result));
-    let output = result
-        .output
-        .as_deref()
-        .map(without_line_end)
-        .unwrap_or_default();
-    let error = result
-        .error
-        .as_deref()
-        .map(without_line_end)
-        .unwrap_or_default();
-    let error_style = if result.status == Status::Error {
-        style
-    } else {
-        PLAIN
+    let text = |text: &Option<Arc<str>>| text.as_deref().map_or("", without_line_end).to_owned();
+    let (output, error) = (text(&result.output), text(&result.error));
+    let error_style = match result.status {
+        status @ Status::Error => palette::status(status),
+        _ => PLAIN,
     };
     // A short answer stands on the line of its call.
-    let (short, short_style) = if error.is_empty() {
-        (output, PLAIN)
-    } else {
-        (error, error_style)
+    let (short, short_style) = match error.as_str() {
+        "" => (output.as_str(), PLAIN),
+        error => (error, error_style),
     };
     if (error.is_empty() || output.is_empty()) && !short.contains('\n') {
         if short.is_empty() {
@@ -196,8 +176,8 @@ fn result_lines(
         Some(width) => head.cut(width, glyphs.cut),
         None => head,
     }];
-    lines.extend(block(error, error_style, form, glyphs));
-    lines.extend(block(output, PLAIN, form, glyphs));
+    lines.extend(block(&error, error_style, form, glyphs));
+    lines.extend(block(&output, PLAIN, form, glyphs));
     lines
 }
 
@@ -216,12 +196,11 @@ pub(crate) fn block(text: &str, style: Style, form: Form, glyphs: &Glyphs) -> Ve
         }
         let text = text.strip_suffix('\r').unwrap_or(text);
         let mut line = Line::of(style, text);
-        if let Some(most) = form.longest().filter(|_| form.is_too_long(&line)) {
-            line = line.cut(most, glyphs.cut);
+        if form.is_too_long(&line) {
+            line = line.cut(Form::LONGEST, glyphs.cut);
             more += 1;
         }
-        let room = form.width.map(|width| width.saturating_sub(INDENT));
-        let mut wrapped = wrapped(&line, room);
+        let mut wrapped = wrapped(&line, form.width.map(|width| width.saturating_sub(INDENT)));
         let fits = limit - rows.len();
         if wrapped.len() > fits {
             wrapped.truncate(fits);
@@ -229,27 +208,20 @@ pub(crate) fn block(text: &str, style: Style, form: Form, glyphs: &Glyphs) -> Ve
         }
         rows.extend(wrapped);
     }
-    let mut lines: Vec<Line> = rows
-        .into_iter()
-        .map(|row| {
-            let mut line = Line::new();
-            line.pad_to(INDENT);
-            line.append(&row);
-            line
-        })
-        .collect();
     if more > 0 {
-        lines.push(more_note(more, glyphs));
+        let lines = words::count(more, "more line");
+        let note = format!("{} {lines}; --full shows all", glyphs.cut);
+        rows.push(Line::of(DIM, &note));
     }
-    lines
+    rows.iter().map(|row| behind(INDENT, row)).collect()
 }
 
-fn more_note(more: usize, glyphs: &Glyphs) -> Line {
-    let mut note = Line::new();
-    note.pad_to(INDENT);
-    let lines = words::count(more, "more line");
-    note.push(DIM, &format!("{} {lines}; --full shows all", glyphs.cut));
-    note
+/// A line behind so many blanks.
+pub(crate) fn behind(columns: usize, line: &Line) -> Line {
+    let mut whole = Line::new();
+    whole.pad_to(columns);
+    whole.append(line);
+    whole
 }
 
 /// What the signs of the timeline mean.
@@ -272,16 +244,16 @@ fn legend(table: &CallTable, form: Form, glyphs: &Glyphs) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for part in parts {
         let part = Line::of(DIM, &part);
-        match lines.last_mut() {
-            Some(line)
-                if form
-                    .width
-                    .is_none_or(|width| line.width() + 3 + part.width() <= width) =>
-            {
+        let fits = |line: &&mut Line| {
+            form.width
+                .is_none_or(|width| line.width() + 3 + part.width() <= width)
+        };
+        match lines.last_mut().filter(fits) {
+            Some(line) => {
                 line.push(PLAIN, "   ");
                 line.append(&part);
             }
-            _ => lines.push(part),
+            None => lines.push(part),
         }
     }
     lines
@@ -297,12 +269,10 @@ fn sentence(table: &CallTable, glyphs: &Glyphs) -> Line {
         let count = results.filter(|result| result.status == status).count();
         if count > 0 {
             line.push(PLAIN, separator);
-            let word = if status == Status::Error {
-                "failed"
-            } else {
-                status.as_str()
-            };
-            line.push(palette::status(status), &format!("{count} {word}"));
+            line.push(
+                palette::status(status),
+                &format!("{count} {}", verb(status)),
+            );
             separator = ", ";
         }
     }
@@ -311,28 +281,21 @@ fn sentence(table: &CallTable, glyphs: &Glyphs) -> Line {
         line.push(PLAIN, separator);
         line.push(palette::ASKING, &format!("{open} cut off"));
     }
-    let results = || calls.iter().filter_map(Call::result);
     let total = table.to().saturating_sub(table.from());
-    let work: Duration = results()
-        .filter_map(|result| Some(result.times.ended.saturating_sub(result.times.started?)))
-        .fold(Duration::ZERO, Duration::saturating_add);
+    let times = calls.iter().filter_map(Call::running_time);
+    let work = times.fold(Duration::ZERO, Duration::saturating_add);
     let reply = table.reply_end().unwrap_or_default();
-    let early = results()
-        .filter(|result| result.times.started.is_some_and(|started| started < reply))
-        .count();
-    line.push(DIM, &format!(" {} {}", glyphs.dot, words::time(total)));
+    let results = calls.iter().filter_map(Call::result);
+    let started = results.filter_map(|result| result.times.started);
+    let early = started.filter(|started| *started < reply).count();
+    let mut add = |text: &str| line.push(DIM, &format!(" {} {text}", glyphs.dot));
+    add(&words::time(total));
     if early > 0 {
-        let started = format!(" {} {early} started before the reply was over", glyphs.dot);
-        line.push(DIM, &started);
+        add(&format!("{early} started before the reply was over"));
     }
     let one_by_one = reply.saturating_sub(table.from()).saturating_add(work);
     if one_by_one.saturating_sub(total) > Duration::from_millis(50) {
-        let text = format!(
-            " {} one after another: {}",
-            glyphs.dot,
-            words::time(one_by_one)
-        );
-        line.push(DIM, &text);
+        add(&format!("one after another: {}", words::time(one_by_one)));
     }
     line
 }

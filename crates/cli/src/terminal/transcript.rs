@@ -78,11 +78,11 @@ pub(crate) struct Transcript<S> {
 }
 
 impl<S: Sheet> Transcript<S> {
-    pub(crate) fn new(sheet: S, look: Look, begun: Instant) -> Self {
+    pub(crate) fn new(sheet: S, look: Look) -> Self {
         Self {
             sheet,
             look,
-            table: CallTable::new(begun),
+            table: CallTable::default(),
             ended: (0, 0),
             waiting: Vec::new(),
             held: String::new(),
@@ -95,7 +95,7 @@ impl<S: Sheet> Transcript<S> {
         self.table.take(event);
         match event {
             UiEvent::Begin => {
-                self.table.clear();
+                self.table = CallTable::default();
                 self.ended = (0, 0);
                 self.held.clear();
                 self.asked = Some(Instant::now());

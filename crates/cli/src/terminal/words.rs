@@ -54,39 +54,3 @@ pub(crate) fn count(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    #[test]
-    fn moments() {
-        for (seconds, expected) in [
-            (0, "1970-01-01 00:00:00 UTC"),
-            (951_782_399, "2000-02-28 23:59:59 UTC"),
-            (951_782_400, "2000-02-29 00:00:00 UTC"),
-            (1_709_251_199, "2024-02-29 23:59:59 UTC"),
-            (1_735_689_599, "2024-12-31 23:59:59 UTC"),
-            (1_795_179_845, "2026-11-20 13:04:05 UTC"),
-            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
-        ] {
-            assert_eq!(super::moment(seconds * 1000 + 999), expected);
-        }
-        assert!(super::moment(u64::MAX).ends_with("UTC"));
-    }
-
-    #[test]
-    fn times() {
-        for (milliseconds, expected) in [
-            (0, "0 ms"),
-            (99, "99 ms"),
-            (100, "0.1 s"),
-            (1249, "1.2 s"),
-            (59_900, "59.9 s"),
-            (59_999, "1 min 00 s"),
-            (125_400, "2 min 05 s"),
-        ] {
-            assert_eq!(super::time(Duration::from_millis(milliseconds)), expected);
-        }
-    }
-}

@@ -16,7 +16,8 @@ pub(crate) fn data_of(page: &str) -> Value {
     serde_json::from_str(data).unwrap()
 }
 
-fn data(events: &[Value]) -> Value {
+/// The data that the page of a record with these events holds.
+pub(crate) fn data(events: &[Value]) -> Value {
     let shown = show(log(events), &["--html", "-"]);
     assert_eq!(shown.status, Some(0), "{}", shown.stderr);
     data_of(&shown.stdout)

@@ -8,7 +8,7 @@ use super::model::{Model, SERVED};
 use super::model_name::PROVIDERS;
 use super::paths::is_below;
 use crate::node::last_key;
-use crate::{Document, FileError, Node, Place, Problem, child};
+use crate::{Address, Document, FileError, Node, Place, Problem, child};
 
 /// Servers that have the API of `OpenAI`.
 const COMPATIBLE: [&str; 6] = [
@@ -46,13 +46,9 @@ pub fn read_settings(
     }
     for name in document.keys("/models") {
         let pointer = child("/models", &name);
-        for key in document.keys(&pointer) {
-            if SERVED.contains(&key.as_str()) {
-                let message =
-                    format!("`{key}` is for the models of `plaincall serve --models FILE`");
-                document.problem(&Place::key(child(&pointer, &key)), message);
-            }
-        }
+        document.refuse_keys(&pointer, &SERVED, |key| {
+            format!("`{key}` is for the models of `plaincall serve --models FILE`")
+        });
     }
     let layer = document.root().clone();
     document.finish(layer).map_err(|mut error| {
@@ -98,11 +94,9 @@ impl Settings {
             let message = "`system` and `system_file` are the same in two ways; leave one out";
             problems.push((Place::key("/system_file"), message.to_owned()));
         }
-        let mut add = |pointer: &str, found: Option<(&str, String)>| {
-            problems.extend(found.map(|(key, message)| (Place::key(child(pointer, key)), message)));
-        };
         for (name, entry) in &self.models {
-            add(&child("/models", name), model(name, entry));
+            let place = |key| Place::key(child(&child("/models", name), key));
+            problems.extend(model(name, entry).map(|(key, message)| (place(key), message)));
         }
         for (index, entry) in self.rules.iter().enumerate() {
             problems.extend(entry.problems(&format!("/rules/{index}")));
@@ -113,23 +107,22 @@ impl Settings {
     /// What a project's file may not say.
     fn project_problems(&mut self, folder: &Path, home: Option<&Path>) -> Problems {
         let mut problems = Vec::new();
-        let mut own = Vec::new();
+        let mut own = |is_set: bool, table: &str, key: &str| {
+            if is_set {
+                let message = format!(
+                    "a project's file may not set `{key}`, since it comes with the project and not from you: it belongs into your own file (`plaincall config` says which)"
+                );
+                problems.push((Place::key(child(table, key)), message));
+            }
+        };
         for (name, model) in &self.models {
-            let pointer = child("/models", name);
-            own.extend((model.key_env.iter()).map(|_| child(&pointer, "key_env")));
-            own.extend((model.key_file.iter()).map(|_| child(&pointer, "key_file")));
+            let table = child("/models", name);
+            own(model.key_env.is_some(), &table, "key_env");
+            own(model.key_file.is_some(), &table, "key_file");
         }
-        own.extend((self.sessions.iter()).map(|_| "/sessions".to_owned()));
-        if !self.builtin.command_environment.is_empty() {
-            own.push("/builtin/command_environment".to_owned());
-        }
-        for pointer in own {
-            let name = pointer.rsplit('/').next().unwrap_or_default();
-            let message = format!(
-                "a project's file may not set `{name}`, since it comes with the project and not from you: it belongs into your own file (`plaincall config` says which)"
-            );
-            problems.push((Place::key(pointer), message));
-        }
+        own(self.sessions.is_some(), "", "sessions");
+        let passes_on = !self.builtin.command_environment.is_empty();
+        own(passes_on, "/builtin", "command_environment");
         for (name, server) in &self.mcp.servers {
             let at = child("/mcp/servers", name);
             let pairs = [("env", &server.env), ("headers", &server.headers)];
@@ -158,42 +151,36 @@ impl Settings {
 }
 
 fn model(name: &str, model: &Model) -> Option<(&'static str, String)> {
-    if PROVIDERS.contains(&name) || name.contains(':') {
-        return Some((
-            "url",
-            format!(
+    let is_web = |url: &Address| url.0.starts_with("http://") || url.0.starts_with("https://");
+    let (key, message) = match (&model.url, &model.replay) {
+        _ if PROVIDERS.contains(&name) || name.contains(':') => {
+            let message = format!(
                 "a model cannot be called `{name}`: `openai:`, `anthropic:`, `ollama:` and `replay:` name models without a table; choose a name without a colon"
-            ),
-        ));
-    }
-    match (&model.url, &model.replay) {
-        (None, None) => {
-            let message = "this model has no `url`; it is the address of its server, such as \"http://localhost:11434/v1\"";
-            return Some(("url", message.to_owned()));
+            );
+            return Some(("url", message));
         }
-        (Some(_), Some(_)) => {
-            let message =
-                "a model has either a `url` or recorded replies (`replay`); leave one out";
-            return Some(("replay", message.to_owned()));
-        }
-        (Some(url), None) if !(url.0.starts_with("http://") || url.0.starts_with("https://")) => {
+        (Some(url), None) if !is_web(url) => {
             let message = format!(
                 "`{url}` is not the address of a server: it begins with `http://` or `https://`"
             );
             return Some(("url", message));
         }
-        _ => {}
-    }
-    if model.key_env.is_some() && model.key_file.is_some() {
-        let message = "the key comes from one place: `key_env` or `key_file`; leave one out";
-        return Some(("key_file", message.to_owned()));
-    }
-    if model
-        .temperature
-        .is_some_and(|it| !(0.0..=2.0).contains(&it))
-    {
-        let message = "`temperature` must be a number from 0 to 2";
-        return Some(("temperature", message.to_owned()));
-    }
-    model.teaching_problem()
+        (None, None) => (
+            "url",
+            "this model has no `url`; it is the address of its server, such as \"http://localhost:11434/v1\"",
+        ),
+        (Some(_), Some(_)) => (
+            "replay",
+            "a model has either a `url` or recorded replies (`replay`); leave one out",
+        ),
+        _ if model.key_env.is_some() && model.key_file.is_some() => (
+            "key_file",
+            "the key comes from one place: `key_env` or `key_file`; leave one out",
+        ),
+        _ if !(0.0..=2.0).contains(&model.temperature.unwrap_or_default()) => {
+            ("temperature", "`temperature` must be a number from 0 to 2")
+        }
+        _ => return model.teaching_problem(),
+    };
+    Some((key, message.to_owned()))
 }

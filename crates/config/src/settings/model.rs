@@ -158,20 +158,14 @@ pub enum Reasoning {
 impl Model {
     /// The syntax that it is taught, and its markers, without those of reasoning.
     pub fn dialect(&self) -> Dialect {
-        let mut dialect = match self.syntax.unwrap_or_default() {
+        let dialect = match self.syntax.unwrap_or_default() {
             Syntax::Block => Dialect::block(),
             Syntax::Emoji => Dialect::emoji(),
         };
-        if let Some(marker) = &self.start_prefix {
-            dialect = dialect.start(marker);
-        }
-        if let Some(marker) = &self.end_prefix {
-            dialect = dialect.end(marker);
-        }
-        if let Some(marker) = &self.arg_prefix {
-            dialect = dialect.arg(marker);
-        }
-        dialect
+        with_markers(
+            dialect,
+            [&self.start_prefix, &self.end_prefix, &self.arg_prefix],
+        )
     }
 
     /// The markers of its reasoning.
@@ -221,16 +215,6 @@ impl Model {
         }
         let refused = self.conversation().check().err()?;
         Some(("syntax", format!("these markers cannot work: {refused}")))
-    }
-
-    /// Why it cannot be served so.
-    fn serving_problem(&self) -> Option<(&'static str, String)> {
-        let is_too_much = self
-            .repair_rounds
-            .is_some_and(|rounds| rounds > MOST_REPAIR_ROUNDS);
-        let message =
-            format!("`repair_rounds` must be a whole number from 0 to {MOST_REPAIR_ROUNDS}");
-        is_too_much.then_some(("repair_rounds", message))
     }
 
     /// How it is taught, and nothing else, with all defaults.
@@ -285,6 +269,21 @@ impl Model {
     }
 }
 
+/// A dialect with the start, end and argument markers that are set.
+pub fn with_markers(mut dialect: Dialect, markers: [&Option<String>; 3]) -> Dialect {
+    let [start, end, arg] = markers;
+    if let Some(marker) = start {
+        dialect = dialect.start(marker);
+    }
+    if let Some(marker) = end {
+        dialect = dialect.end(marker);
+    }
+    if let Some(marker) = arg {
+        dialect = dialect.arg(marker);
+    }
+    dialect
+}
+
 /// Reads a file of `plaincall serve --models`: tables `[models.NAME]`, each over what holds for all models.
 ///
 /// # Errors
@@ -303,15 +302,19 @@ pub fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, M
         let Some(own) = document.read::<Model>(&pointer) else {
             continue;
         };
-        let keys = document.keys(&pointer).into_iter();
-        for key in keys.filter(|key| NOT_SERVED.contains(&key.as_str())) {
-            let message = format!(
+        document.refuse_keys(&pointer, &NOT_SERVED, |key| {
+            format!(
                 "`{key}` is not for `plaincall serve`, whose `--upstream` says where all models are"
-            );
-            document.problem(&Place::key(child(&pointer, &key)), message);
-        }
+            )
+        });
         let model = own.over(all);
-        if let Some((key, message)) = model.teaching_problem().or_else(|| model.serving_problem()) {
+        let mut problem = model.teaching_problem();
+        if problem.is_none() && model.repair_rounds > Some(MOST_REPAIR_ROUNDS) {
+            let message =
+                format!("`repair_rounds` must be a whole number from 0 to {MOST_REPAIR_ROUNDS}");
+            problem = Some(("repair_rounds", message));
+        }
+        if let Some((key, message)) = problem {
             document.problem(&Place::key(child(&pointer, key)), message);
         }
         models.push((name, model));
