@@ -14,7 +14,7 @@ use crate::report::story::Story;
 use crate::report::{lines, page};
 use crate::session::Note as SessionNote;
 use crate::status::{Failure, Outcome, Status, complain, remark};
-use crate::terminal::glyphs::{ASCII, UNICODE};
+use crate::terminal::glyphs::Glyphs;
 use crate::terminal::summary::Form;
 use crate::terminal::tty::Size;
 use crate::text::input::Input;
@@ -115,11 +115,7 @@ fn dialect(events: &[RunEvent]) -> Dialect {
 
 fn print(story: &Story, options: &ShowOptions, output: &mut Output) -> Result<(), Failure> {
     let environment = Environment::read();
-    let glyphs = if output.is_terminal && environment.has_unicode() {
-        &UNICODE
-    } else {
-        &ASCII
-    };
+    let glyphs = Glyphs::new(output.is_terminal && environment.has_unicode());
     let form = Form {
         width: output
             .is_terminal

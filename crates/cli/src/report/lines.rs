@@ -234,11 +234,11 @@ fn admitted(admission: &Admission, ready: Option<u64>) -> String {
     let waited = ready.map(|ready| admission.at.saturating_sub(Duration::from_millis(ready)));
     let waited = waited.filter(|it| *it >= Duration::from_millis(1));
     let waited = waited.map_or(String::new(), |it| format!(" after {}", words::time(it)));
-    let always = match admission.always {
-        true => ", and all later calls of this tool with it",
-        false => "",
-    };
-    format!("{by}{waited}{always}")
+    let mut text = format!("{by}{waited}");
+    if admission.always {
+        text.push_str(", and all later calls of this tool with it");
+    }
+    text
 }
 
 fn cause(call: &Call, because: &Because) -> String {

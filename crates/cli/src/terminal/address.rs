@@ -57,25 +57,21 @@ fn line(address: &Address<'_>) -> Line {
     if rest.len() < address.rest.len() {
         line.push(ASKING, " ...");
     }
-    let labels = address.host.split('.');
-    let is_encoded = labels
-        .into_iter()
-        .any(|label| label.to_ascii_lowercase().starts_with("xn--"));
-    for (applies, remark) in [
-        (
-            !address.user.is_empty(),
-            "what stands before the @ is no part of the host",
-        ),
-        (!address.host.is_ascii(), "the host is not written in ASCII"),
-        (
-            is_encoded,
-            "xn-- stands for letters that are not ASCII, which may look like others",
-        ),
-    ] {
+    let mut remark = |applies: bool, remark: &str| {
         if applies {
             line.push(ASKING, &format!("  ({remark})"));
         }
-    }
+    };
+    remark(
+        !address.user.is_empty(),
+        "what stands before the @ is no part of the host",
+    );
+    remark(!address.host.is_ascii(), "the host is not written in ASCII");
+    let host = address.host.to_ascii_lowercase();
+    remark(
+        host.split('.').any(|label| label.starts_with("xn--")),
+        "xn-- stands for letters that are not ASCII, which may look like others",
+    );
     line
 }
 
@@ -115,68 +111,4 @@ fn addresses(text: &str) -> Vec<Address<'_>> {
         }
     }
     found
-}
-
-#[cfg(test)]
-mod tests {
-    use plaincall::Arguments;
-
-    use crate::terminal::line::Line;
-
-    fn check(text: &str, expected: &[&str]) {
-        let arguments = Arguments::from_pairs([("url", text)]).unwrap();
-        let lines: Vec<String> = super::lines(&arguments)
-            .iter()
-            .map(|line: &Line| line.to_plain().trim_start().to_owned())
-            .collect();
-        assert_eq!(lines, expected, "{text}");
-    }
-
-    #[test]
-    fn what_is_shown() {
-        check("no address: //x, a:b, ://c", &[]);
-        check(
-            "https://example.org/a?b#c",
-            &["URL https://example.org/a?b#c"],
-        );
-        check(
-            "see (ftp://a.b:21/x) and <http://c>",
-            &["URL ftp://a.b:21/x)", "URL http://c"],
-        );
-        check("http://[::1]:80/", &["URL http://[::1]:80/"]);
-        check(
-            "https://bank.example@evil.example/",
-            &[
-                "URL https://bank.example@evil.example/  (what stands before the @ is no part of the host)",
-            ],
-        );
-        check(
-            "https://evil.example\\@bank.example/",
-            &["URL https://evil.example\\@bank.example/"],
-        );
-        check(
-            "https://b\u{430}nk.example/",
-            &["URL https://b\\u{430}nk.example/  (the host is not written in ASCII)"],
-        );
-        check(
-            "https://XN--bnk-7cd.example",
-            &[
-                "URL https://XN--bnk-7cd.example  (xn-- stands for letters that are not ASCII, which may look like others)",
-            ],
-        );
-    }
-
-    #[test]
-    fn the_host_is_what_programs_take_for_it() {
-        for (text, host) in [
-            ("https://a@b@c/d@e", "c"),
-            ("https://a\\@b/", "a"),
-            ("https://a?@b", "a"),
-            ("https://a:b@c:1/", "c"),
-            ("https://u@[::1]:80/", "[::1]"),
-        ] {
-            let hosts: Vec<&str> = super::addresses(text).iter().map(|one| one.host).collect();
-            assert_eq!(hosts, [host], "{text}");
-        }
-    }
 }

@@ -11,6 +11,7 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anstream::{AutoStream, ColorChoice};
 use plaincall::{CallResult, RunEvent};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -21,7 +22,7 @@ use crate::options::Color;
 use crate::status::Failure;
 use crate::terminal::answer::AnswerText;
 use crate::terminal::event::{Display, UiEvent};
-use crate::terminal::glyphs::{ASCII, Glyphs, UNICODE};
+use crate::terminal::glyphs::Glyphs;
 use crate::terminal::live::Live;
 use crate::terminal::plain::Plain;
 use crate::terminal::printer::{self, Printer, Target, post};
@@ -73,30 +74,24 @@ impl Content {
         is_live: bool,
         is_shared: bool,
     ) -> Look {
-        let rows = if is_live { ROWS_LIVE } else { ROWS_PLAIN };
-        match self {
-            Self::Run { is_full, .. } => Look {
-                glyphs,
-                has_color,
-                text: if is_live {
-                    TextShown::AtOnce
-                } else {
-                    TextShown::Nothing
-                },
-                is_verbose: false,
-                summary: Some((!is_full).then_some(rows)),
-            },
-            Self::Answers { is_verbose, .. } => Look {
-                glyphs,
-                has_color,
-                text: if is_shared {
-                    TextShown::AtOnce
-                } else {
-                    TextShown::WithoutAnswer
-                },
-                is_verbose,
-                summary: None,
-            },
+        let (text, is_verbose, summary) = match self {
+            Self::Run { is_full, .. } if is_live => {
+                let rows = (!is_full).then_some(ROWS_LIVE);
+                (TextShown::AtOnce, false, Some(rows))
+            }
+            Self::Run { is_full, .. } => {
+                let rows = (!is_full).then_some(ROWS_PLAIN);
+                (TextShown::Nothing, false, Some(rows))
+            }
+            Self::Answers { is_verbose, .. } if is_shared => (TextShown::AtOnce, is_verbose, None),
+            Self::Answers { is_verbose, .. } => (TextShown::WithoutAnswer, is_verbose, None),
+        };
+        Look {
+            glyphs,
+            has_color,
+            text,
+            is_verbose,
+            summary,
         }
     }
 }
@@ -134,12 +129,15 @@ impl Displays {
                 !is_record && stdout.is_terminal() && stderr.is_terminal()
             }
         };
-        let (target, is_terminal, measure): (_, _, fn() -> Size) = if is_shared {
-            let is_terminal = stdout.is_terminal();
-            (Target::Output, is_terminal, Size::of_standard_output)
+        type Measure = fn() -> Size;
+        let (target, is_terminal, choice, measure) = if is_shared {
+            let choice = AutoStream::choice(&stdout);
+            let measure: Measure = Size::of_standard_output;
+            (Target::Output, stdout.is_terminal(), choice, measure)
         } else {
-            let is_terminal = stderr.is_terminal();
-            (Target::Error, is_terminal, Size::of_standard_error)
+            let choice = AutoStream::choice(&stderr);
+            let measure: Measure = Size::of_standard_error;
+            (Target::Error, stderr.is_terminal(), choice, measure)
         };
         let can_draw = match content {
             Content::Run {
@@ -160,39 +158,21 @@ impl Displays {
             && is_capable
             && environment.get("NO_COLOR").is_none()
             && color != Color::Never;
-        let has_color = match color.choice() {
-            anstream::ColorChoice::Auto if is_shared => {
-                anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never
-            }
-            anstream::ColorChoice::Auto => {
-                anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never
-            }
-            choice => choice != anstream::ColorChoice::Never,
+        let choice = match color.choice() {
+            ColorChoice::Auto => choice,
+            choice => choice,
         };
-        let glyphs: &'static Glyphs = if is_capable && environment.has_unicode() {
-            &UNICODE
-        } else {
-            &ASCII
-        };
+        let has_color = choice != ColorChoice::Never;
+        let glyphs = Glyphs::new(is_capable && environment.has_unicode());
         let look = content.look(glyphs, has_color, is_live, is_shared);
-        let is_run_record = matches!(
-            content,
-            Content::Run {
-                is_record: true,
-                ..
-            }
-        );
-        let display: Box<dyn Display> = if is_run_record {
-            Box::new(Record::new(is_terminal))
-        } else if is_live {
-            Box::new(Live::new(look, begun, measure))
-        } else {
-            Box::new(Plain::new(look, is_terminal.then_some(measure)))
+        let record = || -> Box<dyn Display> { Box::new(Record::new(stdout.is_terminal())) };
+        let display: Box<dyn Display> = match content {
+            Content::Run { is_record, .. } if is_record => record(),
+            _ if is_live => Box::new(Live::new(look, begun, measure)),
+            _ => Box::new(Plain::new(look, is_terminal.then_some(measure))),
         };
         let output: Option<Box<dyn Display>> = match content {
-            Content::Answers {
-                is_record: true, ..
-            } => Some(Box::new(Record::new(stdout.is_terminal()))),
+            Content::Answers { is_record, .. } if is_record => Some(record()),
             Content::Answers { has_tools, .. } if !is_shared => {
                 Some(Box::new(AnswerText::new(!has_tools, stdout.is_terminal())))
             }
@@ -210,11 +190,7 @@ impl Displays {
             prompter: Arc::new(Prompter::new(shown, is_live && has_color)),
             is_live,
             results: VecDeque::new(),
-            frame: match (is_live, is_terminal) {
-                (true, _) => Some(FRAME),
-                (false, true) => Some(SELDOM),
-                (false, false) => None,
-            },
+            frame: is_terminal.then_some(if is_live { FRAME } else { SELDOM }),
         })
     }
 
@@ -229,15 +205,12 @@ impl Displays {
             self.results.push_back(result.clone());
         }
         if let Some((output, _)) = &self.output {
-            let event = match &event {
-                UiEvent::Run(event) => Some(UiEvent::Run(event.clone())),
-                UiEvent::Text(text) => Some(UiEvent::Text(text.clone())),
-                _ => None,
+            // One that has gone is no reason to stop.
+            let _ = match &event {
+                UiEvent::Run(event) => output.send(UiEvent::Run(event.clone())).await,
+                UiEvent::Text(text) => output.send(UiEvent::Text(text.clone())).await,
+                _ => Ok(()),
             };
-            if let Some(event) = event {
-                // One that has gone is no reason to stop.
-                let _ = output.send(event).await;
-            }
         }
         let _ = self.events.send(event).await;
     }
@@ -332,9 +305,7 @@ impl Ticks {
     /// Waits for the next one, if there are any.
     pub(crate) async fn next(&mut self) {
         match &mut self.0 {
-            Some(ticks) => {
-                ticks.tick().await;
-            }
+            Some(ticks) => drop(ticks.tick().await),
             None => pending().await,
         }
     }

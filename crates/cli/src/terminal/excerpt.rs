@@ -38,18 +38,13 @@ pub(crate) struct Excerpts {
 
 impl Excerpts {
     pub(crate) fn new(has_color: bool) -> Self {
-        let (renderer, arrow) = if has_color {
-            (
-                Renderer::styled(),
-                AnsiColor::BrightBlue.on_default().bold(),
-            )
-        } else {
-            (Renderer::plain(), Style::new())
-        };
-        Self {
-            arrow,
-            renderer: renderer.term_width(WIDTH),
+        let (mut renderer, mut arrow) = (Renderer::plain(), Style::new());
+        if has_color {
+            renderer = Renderer::styled();
+            arrow = AnsiColor::BrightBlue.on_default().bold();
         }
+        let renderer = renderer.term_width(WIDTH);
+        Self { renderer, arrow }
     }
 
     /// A remark with the line that it is about.
@@ -67,19 +62,15 @@ impl Excerpts {
         let snippet = Snippet::source(window.line)
             .line_start(line)
             .annotation(annotation);
-        let message = harmless(remark.message);
-        let help = remark.help.map(harmless);
-        let mut title = level.primary_title(message);
+        let mut title = level.primary_title(harmless(remark.message));
         if let Some(code) = remark.code {
             title = title.id(code);
         }
-        let mut group = title.element(snippet);
-        if let Some(help) = help {
-            group = group.element(Level::HELP.message(help));
-        }
-        if let Some(note) = remark.note {
-            group = group.element(Level::NOTE.message(harmless(note)));
-        }
+        let help = remark.help.map(|help| Level::HELP.message(harmless(help)));
+        let note = remark.note.map(|note| Level::NOTE.message(harmless(note)));
+        let group = title
+            .element(snippet)
+            .elements(help.into_iter().chain(note));
         let text = self.renderer.render(&[group]);
         // The renderer would count the column in the line as it is shown, which may be cut.
         let (title, rest) = text.split_once('\n').unwrap_or((&text, ""));
@@ -132,34 +123,5 @@ fn window(text: &str, span: &Range<usize>) -> Window {
         line: format!("{prefix}{before}{behind}{suffix}"),
         span: start..start + marked.min(behind.len()),
         goes_on: trimmed > behind.len() && !is_cut_behind,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{BEHIND, window};
-
-    #[test]
-    fn windows() {
-        let two = "one\ntwo three\r\nfour";
-        let long = "ä".repeat(1000);
-        let shown = format!("…{}…", "ä".repeat(BEHIND));
-        let rest = "ä".repeat(BEHIND / 2);
-        for (text, span, line, marked, goes_on) in [
-            ("", 0..0, "", "", false),
-            ("ab", 1..1, "ab", "", false),
-            (two, 8..13, "two three", "three", false),
-            (two, 4..15, "two three", "two three", false),
-            (two, 8..19, "two three", "three", true),
-            ("one\n\ntwo", 4..5, "", "", false),
-            ("a\n", 2..2, "", "", false),
-            (&long, 1000..1002, &shown, "ä", false),
-            (&long, 1000..2000, &shown, &rest, false),
-        ] {
-            let window = window(text, &span);
-            assert_eq!(window.line, line, "{text:?}");
-            assert_eq!(&window.line[window.span.clone()], marked, "{text:?}");
-            assert_eq!(window.goes_on, goes_on, "{text:?}");
-        }
     }
 }

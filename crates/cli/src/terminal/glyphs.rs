@@ -37,7 +37,7 @@ pub(crate) struct Bars {
     pub(crate) tick: char,
 }
 
-pub(crate) const UNICODE: Glyphs = Glyphs {
+static UNICODE: Glyphs = Glyphs {
     call: "▸",
     writing: "…",
     waiting: "○",
@@ -62,7 +62,7 @@ pub(crate) const UNICODE: Glyphs = Glyphs {
     },
 };
 
-pub(crate) const ASCII: Glyphs = Glyphs {
+static ASCII: Glyphs = Glyphs {
     call: ">",
     writing: "~",
     waiting: ".",
@@ -88,6 +88,11 @@ pub(crate) const ASCII: Glyphs = Glyphs {
 };
 
 impl Glyphs {
+    /// The signs for a terminal that shows more than ASCII, or for one that may not.
+    pub(crate) fn new(is_unicode: bool) -> &'static Self {
+        if is_unicode { &UNICODE } else { &ASCII }
+    }
+
     /// The sign of a call that has ended.
     pub(crate) fn status(&self, status: Status) -> &'static str {
         match status {
@@ -102,8 +107,8 @@ impl Glyphs {
 
     /// The sign of a running call at a moment, in milliseconds.
     pub(crate) fn running(&self, at: u128) -> &'static str {
-        let frames = self.running.len().max(1) as u128;
-        let frame = usize::try_from(at / 100 % frames).unwrap_or(0);
-        self.running.get(frame).copied().unwrap_or(".")
+        let frames = self.running.iter().cycle();
+        let frame = usize::try_from(at / 100 % 100).unwrap_or(0);
+        frames.copied().nth(frame).unwrap_or(".")
     }
 }

@@ -63,15 +63,15 @@ impl PageText {
                     blank += 1;
                 }
                 if blank > BLANK_LINES {
-                    self.lines
-                        .push(indented(ASKING, &format!("({blank} blank lines)")));
+                    let text = format!("({blank} blank lines)");
+                    self.lines.push(indented(ASKING, &text));
                 } else {
                     let text = seen(*style, text);
-                    self.lines.extend((0..blank).map(|_| text.clone()));
+                    self.lines.extend(std::iter::repeat_n(text, blank));
                 }
-                continue;
+            } else {
+                self.add_text(*style, text, extent);
             }
-            self.add_text(*style, text, extent);
         }
     }
 
@@ -83,20 +83,16 @@ impl PageText {
             let begin: String = text.chars().take(front).collect();
             let end: String = text.chars().skip(length - back).collect();
             let mut line = seen(style, &begin);
-            line.push(
-                ASKING,
-                &format!(" ({} characters more) ", length - CHARACTERS),
-            );
+            let more = format!(" ({} characters more) ", length - CHARACTERS);
+            line.push(ASKING, &more);
             push_seen(&mut line, style, &end, false);
             self.lines.push(line);
             return;
         }
         let mut rest = text;
         while !rest.is_empty() {
-            let end = rest
-                .char_indices()
-                .nth(PIECE)
-                .map_or(rest.len(), |(at, _)| at);
+            let end = rest.char_indices().nth(PIECE);
+            let end = end.map_or(rest.len(), |(at, _)| at);
             // A run of blanks is not taken apart.
             let front = rest.get(..end).unwrap_or(rest);
             let end = match front.trim_end_matches(is_blank).len() {
@@ -121,37 +117,29 @@ fn leading_blanks(text: &str) -> usize {
 
 /// Lines on pages. Only the last one may lead to a yes.
 pub(crate) fn pages(lines: &[Line], size: Size) -> Vec<Vec<Line>> {
-    let rows: Vec<Line> = lines
-        .iter()
-        .flat_map(|line| line.wrapped(width(size)))
-        .collect();
-    let pages = rows.chunks(height(size)).map(<[Line]>::to_vec);
-    pages.collect()
+    let rows = rows(lines, size);
+    rows.chunks(height(size)).map(<[Line]>::to_vec).collect()
 }
 
 /// The overview on one page: what does not fit comes on the pages behind it.
 pub(crate) fn overview(lines: &[Line], size: Size) -> Vec<Line> {
-    let rows: Vec<Line> = lines
-        .iter()
-        .flat_map(|line| line.wrapped(width(size)))
-        .collect();
-    let room = height(size);
-    if rows.len() <= room {
-        return rows;
+    let mut rows = rows(lines, size);
+    if rows.len() > height(size) {
+        let more = rows.split_off(height(size).saturating_sub(1));
+        let more = words::count(more.len(), "line");
+        rows.push(indented(ASKING, &format!("({more} more)")));
     }
-    let mut shown: Vec<Line> = rows.iter().take(room.saturating_sub(1)).cloned().collect();
-    let more = words::count(rows.len() - shown.len(), "line");
-    shown.push(indented(ASKING, &format!("({more} more)")));
-    shown
+    rows
+}
+
+fn rows(lines: &[Line], size: Size) -> Vec<Line> {
+    let width = size.columns.saturating_sub(1).max(1);
+    lines.iter().flat_map(|line| line.wrapped(width)).collect()
 }
 
 /// How many rows of a question are in sight above its answers, whatever else is on the screen.
 pub(crate) fn height(size: Size) -> usize {
     (size.rows * 3 / 4).saturating_sub(3).max(FEW)
-}
-
-fn width(size: Size) -> usize {
-    size.columns.saturating_sub(1).max(1)
 }
 
 /// A text in which everything can be seen.
@@ -161,9 +149,8 @@ fn seen(style: Style, text: &str) -> Line {
     line
 }
 
-fn push_seen(line: &mut Line, style: Style, text: &str, is_begin: bool) {
+fn push_seen(line: &mut Line, style: Style, text: &str, mut is_begin: bool) {
     let mut rest = text;
-    let mut is_begin = is_begin;
     while let Some(c) = rest.chars().next() {
         let blanks = leading_blanks(rest);
         if blanks > 0 {
@@ -174,8 +161,7 @@ fn push_seen(line: &mut Line, style: Style, text: &str, is_begin: bool) {
             } else if is_begin {
                 line.push(style, run);
             } else {
-                let run = run.replace('\t', "\u{2409}");
-                line.push(style, &run);
+                line.push(style, &run.replace('\t', "\u{2409}"));
             }
         } else {
             rest = rest.get(c.len_utf8()..).unwrap_or_default();
@@ -186,105 +172,5 @@ fn push_seen(line: &mut Line, style: Style, text: &str, is_begin: bool) {
             }
         }
         is_begin = false;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Extent, PageText, overview, pages};
-    use crate::terminal::line::Line;
-    use crate::terminal::palette::PLAIN;
-    use crate::terminal::tty::Size;
-
-    fn plain(lines: &[Line]) -> Vec<String> {
-        lines
-            .iter()
-            .map(|line| line.to_plain().trim_start().to_owned())
-            .collect()
-    }
-
-    fn listing(text: &str, extent: Extent) -> PageText {
-        let texts: Vec<_> = text
-            .split('\n')
-            .map(|text| (PLAIN, text.to_owned()))
-            .collect();
-        let mut listing = PageText::default();
-        listing.add(&texts, extent, "text");
-        listing
-    }
-
-    #[test]
-    fn everything_can_be_seen() {
-        for (text, expected) in [
-            ("a b", "a b"),
-            ("rm\tx", "rm\u{2409}x"),
-            ("ls\u{a0}x", "ls\\u{a0}x"),
-            ("a\u{200d}b\u{200c}", "a\\u{200d}b\\u{200c}"),
-            ("\u{3164}\u{2800}", "\\u{3164}\\u{2800}"),
-            ("a\u{fe0f}", "a\\u{fe0f}"),
-            ("\u{1b}[2J\u{9b}1m\r", "\u{241b}[2J\\u{9b}1m\u{240d}"),
-            ("\u{202e}x", "\\u{202e}x"),
-            ("a ", "a(1 blank)"),
-            ("a\t\t", "a(2 blanks)"),
-            (
-                &format!("ls{}; rm -rf x", " ".repeat(300)),
-                "ls(300 blanks); rm -rf x",
-            ),
-            (&format!("{}x", " ".repeat(21)), "(21 blanks)x"),
-            (
-                &format!("ls{}rm", " \t".repeat(2_500)),
-                "ls|(5000 blanks)|rm",
-            ),
-            (&format!("a{}b", "\n".repeat(9)), "a|(8 blank lines)|b"),
-            ("a\n\nb", "a||b"),
-        ] {
-            let listing = listing(text, Extent::Whole);
-            assert_eq!(plain(&listing.lines).join("|"), expected, "{text:?}");
-            assert!(!listing.is_cut);
-        }
-    }
-
-    #[test]
-    fn both_ends_of_what_is_long() {
-        let lines: Vec<String> = (1..=30).map(|number| number.to_string()).collect();
-        let text = lines.join("\n");
-        let found = listing(&text, Extent::Ends(6));
-        assert_eq!(
-            plain(&found.lines).join(" "),
-            "1 2 3 4 (24 lines more of the text) 29 30"
-        );
-        assert!(found.is_cut);
-        let text = format!("begin{}end", "x".repeat(600));
-        let found = listing(&text, Extent::Ends(6));
-        let [line] = plain(&found.lines).try_into().unwrap();
-        assert!(
-            line.starts_with("beginxx") && line.ends_with("xxend"),
-            "{line}"
-        );
-        assert!(line.contains(" (128 characters more) "), "{line}");
-        assert!(found.is_cut);
-        assert!(!listing("short\ntoo", Extent::Ends(6)).is_cut);
-    }
-
-    #[test]
-    fn pages_hold_everything() {
-        let size = Size {
-            columns: 20,
-            rows: 12,
-        };
-        let numbers: Vec<String> = (0..500).map(|number| format!("<{number}> ")).collect();
-        let text = numbers.concat();
-        let text = format!("{text}\n{}", text.replace(' ', ""));
-        let listing = listing(&text, Extent::Whole);
-        let pages = pages(&listing.lines, size);
-        assert!(pages.iter().all(|page| page.len() <= 6), "{}", pages.len());
-        let shown: String = pages.iter().flat_map(|page| plain(page)).collect();
-        for number in 0..500 {
-            assert_eq!(shown.matches(&format!("<{number}>")).count(), 2, "{number}");
-        }
-        assert!(pages.iter().flatten().all(|row| row.width() < 20));
-        let overview = overview(&listing.lines, size);
-        assert_eq!(overview.len(), 6);
-        assert!(plain(&overview)[5].contains("lines more"));
     }
 }

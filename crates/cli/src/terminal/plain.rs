@@ -131,7 +131,7 @@ mod tests {
 
     use super::Plain;
     use crate::terminal::event::{Display as _, UiEvent};
-    use crate::terminal::glyphs::ASCII;
+    use crate::terminal::glyphs::Glyphs;
     use crate::terminal::transcript::{Look, TextShown};
     use crate::terminal::tty::Size;
 
@@ -139,7 +139,7 @@ mod tests {
     fn waiting_for_the_model_is_said_once() {
         let check = |is_on_terminal: bool, text: Option<&str>, expected: &str| {
             let look = Look {
-                glyphs: &ASCII,
+                glyphs: Glyphs::new(false),
                 has_color: false,
                 text: TextShown::AtOnce,
                 is_verbose: false,

@@ -14,23 +14,8 @@ use crate::terminal::pages::{Extent, PageText};
 use crate::terminal::palette::{ASKING, DIM, PLAIN};
 
 /// The last names of arguments that say which file is meant, and what is to be in it.
-const PATHS: [&str; 6] = [
-    "path",
-    "file",
-    "filename",
-    "filepath",
-    "target",
-    "destination",
-];
-const CONTENTS: [&str; 7] = [
-    "content",
-    "contents",
-    "text",
-    "body",
-    "data",
-    "source",
-    "newcontent",
-];
+const PATHS: &str = "path file filename filepath target destination";
+const CONTENTS: &str = "content contents text body data source newcontent";
 
 /// How many lines of the diff are shown at most.
 const LINES: usize = 40;
@@ -60,57 +45,44 @@ pub(crate) async fn lines(arguments: &Arguments, directory: PathBuf, most: usize
 
 /// The file and the text that the arguments name.
 fn named(arguments: &Arguments) -> Option<(&str, &str)> {
-    let find = |names: &[&str]| {
+    let find = |names: &str| {
         arguments.iter().find(|argument| {
             let last = argument.pointer.rsplit('/').next().unwrap_or_default();
             let last = last.replace(['_', '-'], "").to_lowercase();
-            names.contains(&last.as_str())
+            names.split(' ').any(|name| name == last)
         })
     };
-    let path = find(&PATHS)?.text;
-    let text = find(&CONTENTS)?.text;
+    let path = find(PATHS)?.text;
+    let text = find(CONTENTS)?.text;
     Some((path, text)).filter(|(path, _)| !path.is_empty() && !path.contains('\0'))
 }
 
 fn compare(path: &Path, text: &str, most: usize) -> Vec<Line> {
     // What is no usual file may never come to an end.
-    let Some(length) = fs::metadata(path)
-        .ok()
-        .filter(fs::Metadata::is_file)
-        .map(|about| about.len())
-    else {
+    let about = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    let Some(length) = about.map(|about| about.len()) else {
         return Vec::new();
     };
     let name = path.display();
-    let said = |what: String| vec![indented(ASKING, &what)];
-    let target = fs::read_link(path);
-    let target: Option<PathBuf> = target.ok();
-    let name = match target {
-        Some(target) => format!("{name} (a link to {})", target.display()),
-        None => name.to_string(),
+    let name = match fs::read_link(path) {
+        Ok(target) => format!("{name} (a link to {})", target.display()),
+        Err(_) => name.to_string(),
     };
-    if length > LONGEST {
-        return said(format!(
-            "{name} is there already, {length} bytes long; it is not compared"
-        ));
-    }
-    match read(path) {
-        Ok(before) if before == text => said(format!("{name} is there already, with this text")),
+    let mut listing = PageText::default();
+    let found = match read(path) {
+        _ if length > LONGEST => format!(", {length} bytes long; it is not compared"),
+        Ok(before) if before == text => ", with this text".to_owned(),
         Ok(before) => {
-            let mut lines = said(format!("{name} is there already; with this text instead:"));
-            let mut listing = PageText::default();
             let difference = difference(&before, text);
             listing.add(&difference, Extent::Ends(most), "difference");
-            lines.append(&mut listing.lines);
-            lines
+            "; with this text instead:".to_owned()
         }
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            said(format!("{name} is there already, and is no text"))
-        }
-        Err(error) => said(format!(
-            "{name} is there already; it cannot be read: {error}"
-        )),
-    }
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => ", and is no text".to_owned(),
+        Err(error) => format!("; it cannot be read: {error}"),
+    };
+    let found = format!("{name} is there already{found}");
+    listing.lines.insert(0, indented(ASKING, &found));
+    listing.lines
 }
 
 fn read(path: &Path) -> io::Result<String> {
@@ -136,52 +108,4 @@ fn difference(before: &str, now: &str) -> Vec<(Style, String)> {
             (style, line.to_owned())
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use plaincall::Arguments;
-
-    use super::{LINES, compare, named};
-
-    #[test]
-    fn which_file_and_which_text() {
-        let check = |pairs: &[(&str, &str)], expected: Option<(&str, &str)>| {
-            let arguments = Arguments::from_pairs(pairs.iter().copied()).unwrap();
-            assert_eq!(named(&arguments), expected, "{pairs:?}");
-        };
-        check(&[("path", "a"), ("content", "b")], Some(("a", "b")));
-        check(&[("filePath", "a"), ("new_content", "b")], Some(("a", "b")));
-        check(&[("edit/file", "a"), ("edit/text", "b")], Some(("a", "b")));
-        check(&[("path", "a")], None);
-        check(&[("text", "b")], None);
-        check(&[("path", ""), ("text", "b")], None);
-    }
-
-    #[test]
-    fn files_that_cannot_be_compared() {
-        let directory = tempfile::tempdir().unwrap();
-        let check = |name: &str, content: Option<&[u8]>, expected: Option<&str>| {
-            let path = directory.path().join(name);
-            if let Some(content) = content {
-                std::fs::write(&path, content).unwrap();
-            }
-            let lines = compare(&path, "new\n", LINES);
-            let text: Vec<String> = lines.iter().map(super::Line::to_plain).collect();
-            match expected {
-                Some(part) => assert!(text.concat().contains(part), "{name}: {text:?}"),
-                None => assert!(text.is_empty(), "{name}: {text:?}"),
-            }
-        };
-        check("missing", None, None);
-        check("", None, None);
-        check("same", Some(b"new\n"), Some("with this text"));
-        check("binary", Some(b"\xff\xfe"), Some("is no text"));
-        check(
-            "large",
-            Some(&vec![b'a'; (1 << 20) + 1]),
-            Some("is not compared"),
-        );
-        check("other", Some(b"old\n"), Some("-old    +new"));
-    }
 }

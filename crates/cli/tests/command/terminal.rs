@@ -139,12 +139,39 @@ fn json_on_a_terminal() {
 
 #[test]
 fn rendered_text_does_nothing_to_a_terminal() {
-    let text = r#"[{"role":"a\u001b[2J","content":"b\u001b]0;c\u0007\u202ed"}]"#;
+    let text =
+        r#"[{"role":"a\u001b[2J","content":"b\u001b]0;c\u0007\u202ed\u009b\u007f\udb40\udc41"}]"#;
     let arguments = ["render", "--as", "messages", "--syntax", "block"];
     let (shown, status) = shown(plaincall().args(arguments), text);
     assert_eq!(status, Some(0));
-    let expected = r#"{"role":"a\u001b[2J","content":"b\u001b]0;c\u0007\u202ed"}"#;
+    let expected =
+        r#"{"role":"a\u001b[2J","content":"b\u001b]0;c\u0007\u202ed\u009b\u007f\udb40\udc41"}"#;
     assert_eq!(shown, format!("{expected}\n"));
+}
+
+#[test]
+fn what_cannot_be_seen_is_made_visible() {
+    for (text, expected) in [
+        ("a\tb \u{e9}\u{a0}c", "a\tb \u{e9}\u{a0}c"),
+        ("\u{1b}[2J\u{7f}\u{9b}", "\u{241b}[2J\u{2421}\\u{9b}"),
+        ("a\u{202e}b\u{200f}", "a\\u{202e}b\\u{200f}"),
+        (
+            "a\u{200b}\u{feff}.txt\u{ad}",
+            "a\\u{200b}\\u{feff}.txt\\u{ad}",
+        ),
+        ("\u{e0041}", "\\u{e0041}"),
+        // A family, and a letter of Persian with a joiner between.
+        (
+            "\u{1f469}\u{200d}\u{1f467} \u{2764}\u{fe0f} \u{645}\u{6cc}\u{200c}",
+            "\u{1f469}\u{200d}\u{1f467} \u{2764}\u{fe0f} \u{645}\u{6cc}\u{200c}",
+        ),
+    ] {
+        let (shown, _) = shown(
+            plaincall().args(["check", "--explain", "--color", "never"]),
+            text,
+        );
+        assert!(shown.contains(&format!(" {expected}\n")), "{shown}");
+    }
 }
 
 #[test]

@@ -133,18 +133,123 @@ directory = "{directory:tools}"
     assert_eq!(fs::read_to_string(scene.path("file.txt")).unwrap(), content);
 }
 
+/// What is said of a file that a call names, by the names of the arguments and what the file holds.
 #[test]
-fn the_host_of_a_url_is_shown() {
-    let scene = Scene::new(deploy("https://bank.example@ev\u{456}l.example/a"));
+fn which_file_is_compared() {
+    let mut tools = String::new();
+    for (tool, path, content) in [
+        ("write", "path", "content"),
+        ("edit", "filePath", "new_content"),
+        ("other", "path", "words"),
+    ] {
+        let parameters = format!("{path} = \"string\", {content} = \"string\"");
+        tools += &format!(
+            "[tools.{tool}]\neffect = \"write\"\nparameters = {{ {parameters} }}\ncommand = [\"true\"]\ndirectory = \"{{directory:tools}}\"\n"
+        );
+    }
+    let cases = [
+        ("write", "path", "content", "missing", None),
+        (
+            "write",
+            "path",
+            "content",
+            "same",
+            Some("same is there already, with this text"),
+        ),
+        (
+            "write",
+            "path",
+            "content",
+            "binary",
+            Some("binary is there already, and is no text"),
+        ),
+        (
+            "write",
+            "path",
+            "content",
+            "large",
+            Some("it is not compared"),
+        ),
+        ("write", "path", "content", "old", Some("-old")),
+        ("write", "path", "content", "folder", None),
+        ("edit", "filePath", "new_content", "old", Some("+new")),
+        ("other", "path", "words", "old", None),
+    ];
+    let calls = cases
+        .iter()
+        .enumerate()
+        .map(|(number, (tool, path, content, file, _))| {
+            call(
+                &format!("{tool}:c{number}"),
+                &[(path, file), (content, "new")],
+            )
+        });
+    let scene = Scene::with_tools(calls.collect::<String>(), tools);
+    fs::write(scene.path("same"), "new").unwrap();
+    fs::write(scene.path("binary"), b"\xff\xfe").unwrap();
+    fs::write(scene.path("large"), vec![b'a'; (1 << 20) + 1]).unwrap();
+    fs::write(scene.path("old"), "old").unwrap();
+    fs::create_dir(scene.path("folder")).unwrap();
     let terminal = terminal(&scene, &[]);
+    for (number, (.., expected)) in cases.iter().enumerate() {
+        let head = format!("? c{number} wants to run");
+        terminal.wait_for(&head);
+        terminal.wait_for("[q]uit");
+        let screen = terminal.screen();
+        let (_, question) = screen.rsplit_once(&head).unwrap();
+        match expected {
+            Some(part) => assert!(question.contains(part), "{part:?} is not in\n{question}"),
+            None => assert!(!question.contains("is there already"), "{question}"),
+        }
+        terminal.answer('n');
+        terminal.wait_for(&format!("c{number} may not run"));
+    }
+    assert_eq!(terminal.finish().0, Some(1));
+}
+
+#[test]
+fn the_hosts_of_urls_are_shown() {
+    let text = "no address: //x, a:b, ://c https://example.org/a?b#c (ftp://a.b:21/x) <http://c> http://[::1]:80/ https://bank.example@evil.example/ https://evil.example\\@bank.example/ https://b\u{430}nk.example/ https://XN--bnk-7cd.example";
+    let scene = Scene::new(deploy(text));
+    let options = Options {
+        rows: 40,
+        columns: 200,
+        ..Options::default()
+    };
+    let terminal = Terminal::start(&scene, options);
     terminal.wait_for("[q]uit");
     assert_screen(
         &terminal,
         &[
-            "URL https://bank.example@ev\\u{456}l.example/a",
-            "(what stands before the @",
+            "\n    URL https://example.org/a?b#c\n",
+            "\n    URL ftp://a.b:21/x)\n",
+            "\n    URL http://c\n",
+            "\n    URL http://[::1]:80/\n",
+            "\n    URL https://bank.example@evil.example/  (what stands before the @ is no part of the host)\n",
+            "\n    URL https://evil.example\\@bank.example/\n",
+            "\n    URL https://b\\u{430}nk.example/  (the host is not written in ASCII)\n",
+            "\n    URL https://XN--bnk-7cd.example  (xn-- stands for letters that are not ASCII, which may look like others)\n",
         ],
     );
+    terminal.type_keys("q");
+    assert_eq!(terminal.finish().0, Some(1));
+}
+
+/// The host is what programs take for it. It stands out.
+#[test]
+fn the_host_of_a_url_is_prominent() {
+    let text = "https://a@b@c/d@e https://a\\@b/ https://f?@b https://a:b@g:1/ https://u@[::1]:80/";
+    let scene = Scene::new(deploy(text));
+    let terminal = terminal(&scene, &[]);
+    terminal.wait_for("[q]uit");
+    let raw = terminal.raw();
+    let (_, urls) = raw.split_once("URL ").unwrap();
+    let bold = urls.split("\u{1b}[1m").skip(1);
+    let hosts: Vec<&str> = bold
+        .filter(|text| !text.starts_with('\u{1b}'))
+        .filter_map(|text| Some(text.split_once("\u{1b}[0m")?.0))
+        .collect();
+    assert_eq!(hosts, ["c", "a", "f", "g", "[::1]"], "{urls:?}");
     terminal.type_keys("q");
     assert_eq!(terminal.finish().0, Some(1));
 }

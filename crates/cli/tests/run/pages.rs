@@ -117,6 +117,57 @@ fn all_is_shown_before_a_yes_counts() {
 }
 
 #[test]
+fn everything_can_be_seen() {
+    let texts = [
+        ("a b", "a b"),
+        ("rm\tx", "rm\u{2409}x"),
+        ("ls\u{a0}x", "ls\\u{a0}x"),
+        ("a\u{200d}b\u{200c}", "a\\u{200d}b\\u{200c}"),
+        ("\u{3164}\u{2800}", "\\u{3164}\\u{2800}"),
+        ("a\u{fe0f}", "a\\u{fe0f}"),
+        ("\u{1b}[2J\u{9b}1m\rx", "\u{241b}[2J\\u{9b}1m\u{240d}x"),
+        ("\u{202e}x", "\\u{202e}x"),
+        ("a ", "a(1 blank)"),
+        ("a\t\t", "a(2 blanks)"),
+        (
+            &format!("ls{}; rm -rf x", " ".repeat(300)),
+            "ls(300 blanks); rm -rf x",
+        ),
+        (&format!("a{}x", " ".repeat(21)), "a(21 blanks)x"),
+        (&format!("ls{}rm", " \t".repeat(2_500)), "(5000 blanks)"),
+        (&format!("a{}b", "\n".repeat(9)), "(8 blank lines)"),
+    ];
+    let names: Vec<String> = (0..texts.len())
+        .map(|number| format!("t{number}"))
+        .collect();
+    let mut tools = "[tools.show]\neffect = \"write\"\ncommand = [\"true\"]\n".to_owned();
+    tools.push_str("[tools.show.parameters]\n");
+    let mut arguments = Vec::new();
+    for (name, (text, _)) in names.iter().zip(texts) {
+        writeln!(tools, "{name} = \"string\"").unwrap();
+        arguments.push((name.as_str(), text));
+    }
+    let scene = Scene::with_tools(call("show:one", &arguments), tools);
+    let options = Options {
+        rows: 100,
+        columns: 200,
+        ..Options::default()
+    };
+    let terminal = Terminal::start(&scene, options);
+    let all = terminal.page_through().join("\n");
+    for (name, (text, expected)) in names.iter().zip(texts) {
+        let line = if text.contains('\n') || text.len() > 2_000 {
+            (*expected).to_owned()
+        } else {
+            format!("    {name} = {expected}\n")
+        };
+        assert!(all.contains(&line), "{line:?} is not in\n{all}");
+    }
+    terminal.answer('n');
+    assert_eq!(terminal.finish().0, Some(1));
+}
+
+#[test]
 fn an_overview_has_both_ends() {
     let mut script = String::new();
     for number in 0..200 {
