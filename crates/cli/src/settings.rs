@@ -102,7 +102,7 @@ impl Configuration {
         let wrong = |pointer: &str, message: &str| {
             Failure::Configuration(format!("`{}`: {message}", dotted(pointer)))
         };
-        let mut settings: Settings = tree.read().map_err(|problems| {
+        let mut settings: Settings = tree.read().map_err(|problems: Vec<_>| {
             let (pointer, message) = problems.into_iter().next().unwrap_or_default();
             wrong(&pointer, &message)
         })?;
@@ -159,13 +159,10 @@ impl Configuration {
         let Origin::File { .. } = self.origin(pointer) else {
             return None;
         };
-        let project = self
-            .project
-            .as_ref()
-            .filter(|_| self.is_of_project(pointer));
-        let file = project
-            .map(|project| &project.path)
-            .or(self.user_file.as_ref())?;
+        let project = self.project.as_ref();
+        let project = project.filter(|_| self.is_of_project(pointer));
+        let file = project.map(|project| &project.path);
+        let file = file.or(self.user_file.as_ref())?;
         Some(std::path::absolute(file).ok()?.parent()?.to_owned())
     }
 
@@ -174,13 +171,10 @@ impl Configuration {
     /// # Errors
     /// There is no place for them.
     pub(crate) fn session_directory(&self) -> Result<&Path, Failure> {
-        let directory = self.settings.sessions.as_ref();
-        directory.map(|path| path.0.as_path()).ok_or_else(|| {
-            Failure::Configuration(
-                "there is no place for sessions: set `HOME`, or `sessions` in the configuration"
-                    .to_owned(),
-            )
-        })
+        let nowhere =
+            "there is no place for sessions: set `HOME`, or `sessions` in the configuration";
+        let directory = self.settings.sessions.as_ref().map(|path| &*path.0);
+        directory.ok_or_else(|| Failure::Configuration(nowhere.to_owned()))
     }
 
     /// The warning about a project's file of which something does not count.
@@ -194,18 +188,13 @@ impl Configuration {
     /// # Errors
     /// It cannot be read, or is no text.
     fn text(&self, path: &Path) -> Result<(String, String), Failure> {
-        match self
-            .project
-            .as_ref()
-            .and_then(|project| project.texts.get(path))
-        {
-            Some(bytes) => {
-                let name = path.display().to_string();
-                let text = tools_file::text(&name, bytes.clone())?;
-                Ok((name, text))
-            }
-            None => tools_file::read(path),
-        }
+        let project = self.project.as_ref();
+        let Some(bytes) = project.and_then(|project| project.texts.get(path)) else {
+            return tools_file::read(path);
+        };
+        let name = path.display().to_string();
+        let text = tools_file::text(&name, bytes.clone())?;
+        Ok((name, text))
     }
 }
 
@@ -263,26 +252,22 @@ fn from_variables(environment: &Environment) -> Result<Node, Failure> {
         let Some(text) = text.to_str() else {
             return Err(Failure::Configuration(format!("{name} is no text")));
         };
+        let read = |value: Value| {
+            let mut one = Node::default();
+            let pointer = pointers.get(at).map_or("", String::as_str);
+            one.set(pointer, Node::new(value, Origin::Variable(name.into())));
+            match one.read::<Settings>() {
+                Ok(_) => Ok(one),
+                Err(problems) => Err(problems.into_iter().next().unwrap_or_default().1),
+            }
+        };
         // What is no text for the key may be a number.
-        let mut problem = String::new();
-        let number = text.parse::<u64>().ok().map(Value::from);
-        let read = [Some(text.into()), number]
-            .into_iter()
-            .flatten()
-            .find_map(|value| {
-                let mut one = Node::default();
-                let pointer = pointers.get(at)?;
-                one.set(pointer, Node::new(value, Origin::Variable(name.into())));
-                match one.read::<Settings>() {
-                    Ok(_) => Some(one),
-                    Err(problems) => {
-                        problem = problems.into_iter().next()?.1;
-                        None
-                    }
-                }
-            });
-        let read = read.ok_or_else(|| Failure::Configuration(format!("{name}: {problem}")))?;
-        layer.overlay(read);
+        let one = match text.parse::<u64>() {
+            Ok(number) => read(text.into()).or_else(|_| read(number.into())),
+            Err(_) => read(text.into()),
+        };
+        let problem = |problem| Failure::Configuration(format!("{name}: {problem}"));
+        layer.overlay(one.map_err(problem)?);
     }
     Ok(layer)
 }

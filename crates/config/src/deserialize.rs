@@ -228,16 +228,14 @@ impl<'n> Reader<'n, '_> {
             Value::Boolean(value) => visitor.visit_bool(*value),
             Value::Text(text) => visitor.visit_str(text),
             Value::Moment(_) => Err(de::Error::invalid_type(Unexpected::Unit, &visitor)),
-            Value::Number(text) => match (text.parse::<u64>(), text.parse::<i64>()) {
-                (Ok(number), _) => visitor.visit_u64(number),
-                (_, Ok(number)) => visitor.visit_i64(number),
+            Value::Number(text) => match (text.parse::<u64>(), text.parse::<i64>(), text.parse()) {
+                (Ok(number), ..) => visitor.visit_u64(number),
+                (_, Ok(number), _) => visitor.visit_i64(number),
                 // A whole number of more digits would lose some.
-                _ => match text.parse::<f64>() {
-                    Ok(number) if number.is_finite() && text.contains(['.', 'e', 'E']) => {
-                        visitor.visit_f64(number)
-                    }
-                    _ => Err(de::Error::invalid_type(Unexpected::Unit, &visitor)),
-                },
+                (.., Ok(number)) if f64::is_finite(number) && text.contains(['.', 'e', 'E']) => {
+                    visitor.visit_f64(number)
+                }
+                _ => Err(de::Error::invalid_type(Unexpected::Unit, &visitor)),
             },
         }
     }

@@ -124,15 +124,15 @@ impl Document {
         }
     }
 
-    /// Reports these keys of the table at a pointer, each with its message.
+    /// Reports these keys of the table at a pointer, which stand with blanks between, each with its message.
     pub(crate) fn refuse_keys(
         &mut self,
         pointer: &str,
-        refused: &[&str],
+        refused: &str,
         message: impl Fn(&str) -> String,
     ) {
         for key in self.keys(pointer) {
-            if refused.contains(&key.as_str()) {
+            if refused.split(' ').any(|it| it == key) {
                 self.problem(&Place::Key(child(pointer, &key)), message(&key));
             }
         }

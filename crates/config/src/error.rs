@@ -21,13 +21,8 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            line,
-            column,
-            message,
-            ..
-        } = self;
-        write!(formatter, "line {line}, column {column}: {message}")
+        let (line, column) = (self.line, self.column);
+        write!(formatter, "line {line}, column {column}: {}", self.message)
     }
 }
 

@@ -1,12 +1,9 @@
 //! The files that people write, as data: every value knows its file, line and span, and every problem is reported with
 //! its place and what to do about it. The crate does no I/O and knows no environment.
 //!
-//! - [`Document`]: the text of a TOML file, or of a JSON file with comments, as a tree of [`Node`]s. Its parts become
-//!   types through serde ([`Document::read`]), and it collects [`Problem`]s: of the syntax, of reading, and those that the
-//!   caller finds in what was read ([`Document::problem`]). Unknown keys, wrong types and missing keys are reported all at
-//!   once; a value with a problem counts as absent for the rest.
-//! - [`Node`]: a value with the span of its key, its own span and its [`Origin`]. [`Node::overlay`] puts one layer over
-//!   another, and each value keeps its origin; [`Node::read`] reads the result.
+//! - [`Document`]: a TOML file, or a JSON file with comments, as a tree of [`Node`]s. Its parts become types through serde,
+//!   and it reports all [`Problem`]s at once; a value with a problem counts as absent for the rest.
+//! - [`Node`]: a value with its spans and its [`Origin`]; [`Node::overlay`] puts one layer over another.
 //! - [`Time`], [`TimeOrZero`], [`Size`], [`OneOrMore`], [`AsText`]: fields with the one grammar that all files, options and
 //!   variables share. An error of a type's own `Deserialize` or `TryFrom` is the phrase behind "it must be".
 //! - [`tools`]: the types of `tools.toml`. [`servers`]: those of a file with MCP servers.

@@ -20,11 +20,10 @@ pub(crate) fn toml(file: &Arc<str>, text: &str) -> (Node, Faults) {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or_default();
-        let message = match (error.message(), text.get(span.clone())) {
-            ("duplicate key", Some(key)) => duplicate(key),
-            (message, _) => message.to_owned(),
-        };
-        parser.faults.push((span, message));
+        match (error.message(), text.get(span.clone())) {
+            ("duplicate key", Some(key)) => parser.duplicate(span, key),
+            (message, _) => parser.fault(span, message),
+        }
     }
     let root = parser.toml_table(document.get_ref());
     parser.result(root)
@@ -133,6 +132,10 @@ impl<'t> Parser<'t> {
         self.faults.push((span, message.into()));
     }
 
+    fn duplicate(&mut self, span: Range<usize>, key: &str) {
+        self.fault(span, format!("duplicate key `{key}`"));
+    }
+
     fn json_table(&mut self, object: ast::Object<'_>) -> Value {
         let mut entries = IndexMap::new();
         for property in object.properties {
@@ -140,7 +143,7 @@ impl<'t> Parser<'t> {
             let name = property.name.into_string();
             let node = self.json_node(Some(key.clone()), property.value);
             if entries.insert(name.clone(), node).is_some() {
-                self.fault(key, duplicate(&name));
+                self.duplicate(key, &name);
             }
         }
         Value::Table(entries)
@@ -161,10 +164,6 @@ impl<'t> Parser<'t> {
         };
         self.node(key.unwrap_or(span.clone()), span, plain)
     }
-}
-
-fn duplicate(key: &str) -> String {
-    format!("duplicate key `{key}`")
 }
 
 fn range(part: &impl Ranged) -> Range<usize> {

@@ -31,24 +31,17 @@ pub struct Address(pub String);
 
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, rest) = match self.0.find("://") {
-            Some(end) => self.0.split_at(end + 3),
-            None => ("", self.0.as_str()),
-        };
+        let scheme = self.0.find("://").map_or(0, |end| end + 3);
+        let (scheme, rest) = self.0.split_at(scheme);
         let (host, path) = rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()));
         formatter.write_str(scheme)?;
         match host.rsplit_once('@') {
             Some((_, host)) => write!(formatter, "{HIDDEN}@{host}")?,
             None => formatter.write_str(host)?,
         }
-        match path.find(['?', '#']) {
-            Some(end) => write!(
-                formatter,
-                "{}{HIDDEN}",
-                path.get(..=end).unwrap_or_default()
-            ),
-            None => formatter.write_str(path),
-        }
+        let query = path.find(['?', '#']).map(|at| at + 1);
+        formatter.write_str(path.get(..query.unwrap_or(path.len())).unwrap_or_default())?;
+        formatter.write_str(query.map_or("", |_| HIDDEN))
     }
 }
 
@@ -62,15 +55,6 @@ impl Serialize for Address {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
-}
-
-/// Writes the address without its secrets.
-#[allow(clippy::ref_option, reason = "serde passes the field")]
-pub(crate) fn show_address<S: Serializer>(
-    url: &Option<String>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    url.clone().map(Address).serialize(serializer)
 }
 
 /// Writes the keys of a table whose values may be secrets.
@@ -89,10 +73,10 @@ pub(crate) fn hide_arguments<S: Serializer>(
     arguments: &[String],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let shown = |(place, argument): (usize, &String)| match argument.split_once('=') {
-        None if place == 0 => argument.clone(),
-        Some((name, _)) if place == 0 => format!("{name}={HIDDEN}"),
-        _ => HIDDEN.to_owned(),
+    let first = |argument: &String| match argument.split_once('=') {
+        Some((name, _)) => format!("{name}={HIDDEN}"),
+        None => argument.clone(),
     };
-    serializer.collect_seq(arguments.iter().enumerate().map(shown))
+    let rest = arguments.iter().skip(1).map(|_| HIDDEN.to_owned());
+    serializer.collect_seq(arguments.first().map(first).into_iter().chain(rest))
 }

@@ -8,41 +8,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::node::last_key;
-use crate::secret::{hide_arguments, hide_values, show_address};
-use crate::{AsText, Document, FilePath, Place, Time, child};
+use crate::secret::{hide_arguments, hide_values};
+use crate::{Address, AsText, Document, FilePath, Place, Time, child};
 
 /// The names of the table of servers at the top of a file.
 const TABLES: [&str; 3] = ["mcpServers", "mcp_servers", "servers"];
 
 /// Other names that programs have for keys.
-const OTHER_NAMES: [(&str, &[&str]); 5] = [
-    ("url", &["serverUrl", "httpUrl"]),
-    ("type", &["transport"]),
-    ("headers", &["http_headers"]),
-    ("tools", &["includeTools", "enabledTools", "enabled_tools"]),
-    (
-        "exclude_tools",
-        &["excludeTools", "disabledTools", "disabled_tools"],
-    ),
+const OTHER_NAMES: [(&str, &str); 5] = [
+    ("url", "serverUrl httpUrl"),
+    ("type", "transport"),
+    ("headers", "http_headers"),
+    ("tools", "includeTools enabledTools enabled_tools"),
+    ("exclude_tools", "excludeTools disabledTools disabled_tools"),
 ];
 
 /// Keys for other programs. `alwaysAllow` and the like are what a user allowed to another program; here rules say that.
-const FOR_OTHERS: [&str; 14] = [
-    "alwaysAllow",
-    "autoAllow",
-    "autoApprove",
-    "description",
-    "dev",
-    "gallery",
-    "icon",
-    "icons",
-    "note",
-    "startup_timeout_ms",
-    "startup_timeout_sec",
-    "title",
-    "trust",
-    "version",
-];
+const FOR_OTHERS: &str = "alwaysAllow autoAllow autoApprove description dev gallery icon icons note startup_timeout_ms startup_timeout_sec title trust version";
 
 /// The table of a server: a command to start, or an address. What serde writes of it holds no secret.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -60,8 +42,7 @@ pub struct ServerTable {
     /// Its working directory.
     pub cwd: Option<FilePath>,
     /// The address of a server that runs already.
-    #[serde(serialize_with = "show_address")]
-    pub url: Option<String>,
+    pub url: Option<Address>,
     /// `stdio` or `http`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
@@ -179,11 +160,11 @@ pub fn servers(document: &mut Document) -> Vec<String> {
     for name in document.keys(&table) {
         let at = child(&table, &name);
         for (key, others) in OTHER_NAMES {
-            for other in others {
+            for other in others.split(' ') {
                 document.rename(&at, other, key);
             }
         }
-        for key in FOR_OTHERS {
+        for key in FOR_OTHERS.split(' ') {
             document.leave_out(&at, key);
         }
         servers.push(at);

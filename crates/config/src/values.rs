@@ -57,10 +57,8 @@ pub struct Size(pub usize);
 
 /// The number and the factor of its unit; without a unit it is the factor of the base.
 fn split<'t, F: Copy>(text: &'t str, units: &[(&str, F)], base: F) -> (&'t str, F) {
-    let with_unit = units
-        .iter()
-        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim_end(), *factor)));
-    with_unit.unwrap_or((text, base))
+    let unit = |(unit, factor): &(&str, F)| Some((text.strip_suffix(unit)?.trim_end(), *factor));
+    units.iter().find_map(unit).unwrap_or((text, base))
 }
 
 fn time(text: &str) -> Option<Duration> {
@@ -115,9 +113,7 @@ impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let time = self.0.as_millis();
         let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];
-        let unit = units
-            .into_iter()
-            .find(|(length, _)| time.is_multiple_of(*length));
+        let unit = units.into_iter().find(|it| time.is_multiple_of(it.0));
         let (length, unit) = unit.unwrap_or((1, "ms"));
         serializer.collect_str(&format_args!("{}{unit}", time / length))
     }

@@ -95,36 +95,28 @@ impl AgentOptions {
             let paths: Vec<Value> = paths.iter().map(absolute).collect();
             (!paths.is_empty()).then_some(Value::Array(paths))
         };
-        let least_one = |count: Option<NonZeroU32>| count.map(|count| count.get().into());
+        fn value(value: Option<impl Into<Value>>) -> Option<Value> {
+            value.map(Into::into)
+        }
+        let least_one = |count: Option<NonZeroU32>| value(count.map(NonZeroU32::get));
+        let builtin = self.builtin.as_ref().map(absolute);
+        let time = self.timeout.and_then(|it| serde_json::to_value(it).ok());
         let values: [(_, &str, Option<Value>); 11] = [
-            ("/model", "--model", self.model.clone().map(Value::from)),
-            ("/system", "--system", self.system.clone().map(Value::from)),
+            ("/model", "--model", value(self.model.as_deref())),
+            ("/system", "--system", value(self.system.as_deref())),
             ("/tools", "--tools", paths(&self.tools)),
             ("/mcp/files", "--mcp", paths(&self.mcp)),
-            (
-                "/builtin/directory",
-                "--builtin",
-                self.builtin.as_ref().map(absolute),
-            ),
+            ("/builtin/directory", "--builtin", builtin),
             ("/limits/turns", "--max-turns", least_one(self.max_turns)),
             ("/limits/calls", "--max-calls", least_one(self.max_calls)),
             ("/limits/tokens", "--max-tokens", least_one(self.max_tokens)),
-            (
-                "/limits/repairs",
-                "--max-repairs",
-                self.max_repairs.map(Value::from),
-            ),
+            ("/limits/repairs", "--max-repairs", value(self.max_repairs)),
             (
                 "/limits/concurrent",
                 "--concurrency",
-                self.concurrency.map(Value::from),
+                value(self.concurrency),
             ),
-            (
-                "/limits/time",
-                "--timeout",
-                self.timeout
-                    .and_then(|time| serde_json::to_value(time).ok()),
-            ),
+            ("/limits/time", "--timeout", time),
         ];
         let mut layer = Node::default();
         for (pointer, option, value) in values {

@@ -1,6 +1,7 @@
 //! How a text is read and written.
 
 use clap::{Args, ValueEnum};
+use plaincall_config::with_markers;
 use plaincall_syntax::Dialect;
 use serde::{Deserialize, Serialize};
 
@@ -84,34 +85,22 @@ pub(crate) enum MarkerPlaces {
 }
 
 impl DialectOptions {
-    /// The dialect that is asked for.
-    ///
-    /// # Errors
-    /// Refuses one that cannot work: that is wrong usage.
+    /// The dialect that is asked for. Like all of these, it refuses one that cannot work as wrong usage.
     pub(crate) fn dialect(&self) -> Result<Dialect, Failure> {
         Ok(self.begun(self.outside_reasoning()?))
     }
 
     /// The same for a text that begins outside reasoning.
-    ///
-    /// # Errors
-    /// Refuses one that cannot work: that is wrong usage.
     pub(crate) fn outside_reasoning(&self) -> Result<Dialect, Failure> {
-        let has_marker =
-            self.start_prefix.is_some() || self.end_prefix.is_some() || self.arg_prefix.is_some();
-        let default = if has_marker {
-            SyntaxChoice::Block
-        } else {
-            SyntaxChoice::Auto
+        let default = match (&self.start_prefix, &self.end_prefix, &self.arg_prefix) {
+            (None, None, None) => SyntaxChoice::Auto,
+            _ => SyntaxChoice::Block,
         };
         self.with_syntax(self.syntax.unwrap_or(default))
     }
 
     /// The dialect of a reply that is run: with leading reasoning, between `<think>` and `</think>` unless the options name
     /// other markers.
-    ///
-    /// # Errors
-    /// Refuses one that cannot work: that is wrong usage.
     pub(crate) fn of_reply(&self, no_reasoning: bool) -> Result<Dialect, Failure> {
         let dialect = self.outside_reasoning()?;
         let [open, close] = match self.reasoning.as_deref() {
@@ -119,31 +108,18 @@ impl DialectOptions {
             _ if no_reasoning => return Ok(dialect),
             _ => Dialect::THINK,
         };
-        let dialect = self.begun(dialect.leading_reasoning(open, close));
-        let checked = dialect.check();
-        checked.map_err(|error| Failure::Usage(error.to_string()))?;
-        Ok(dialect)
+        checked(self.begun(dialect.leading_reasoning(open, close)))
     }
 
     /// The same with another syntax.
-    ///
-    /// # Errors
-    /// Refuses one that cannot work: that is wrong usage.
     pub(crate) fn with_syntax(&self, syntax: SyntaxChoice) -> Result<Dialect, Failure> {
-        let mut dialect = match syntax {
+        let dialect = match syntax {
             SyntaxChoice::Block => Dialect::block(),
             SyntaxChoice::Emoji => Dialect::emoji(),
             SyntaxChoice::Auto => Dialect::auto(),
         };
-        if let Some(marker) = &self.start_prefix {
-            dialect = dialect.start(marker);
-        }
-        if let Some(marker) = &self.end_prefix {
-            dialect = dialect.end(marker);
-        }
-        if let Some(marker) = &self.arg_prefix {
-            dialect = dialect.arg(marker);
-        }
+        let markers = [&self.start_prefix, &self.end_prefix, &self.arg_prefix];
+        let mut dialect = with_markers(dialect, markers);
         if self.markers == MarkerPlaces::Anywhere {
             dialect = dialect.markers_anywhere();
         }
@@ -162,10 +138,7 @@ impl DialectOptions {
         if let Some([open, close]) = self.reasoning.as_deref() {
             dialect = dialect.reasoning(open, close);
         }
-        dialect
-            .check()
-            .map_err(|error| Failure::Usage(error.to_string()))?;
-        Ok(dialect)
+        checked(dialect)
     }
 
     /// The dialect for a text that begins where these options say.
@@ -176,4 +149,10 @@ impl DialectOptions {
             dialect
         }
     }
+}
+
+fn checked(dialect: Dialect) -> Result<Dialect, Failure> {
+    let checked = dialect.check();
+    checked.map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(dialect)
 }

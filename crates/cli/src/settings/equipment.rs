@@ -54,9 +54,7 @@ impl Configuration {
             for tool in tools.toolbox() {
                 add(&mut toolbox, tool.clone())?;
             }
-            for rule in own_rules(&tools) {
-                rules.push(rule);
-            }
+            own_rules(&tools).for_each(|rule| rules.push(rule));
             policy.get_or_insert(tools.policy);
         }
         let servers = self.servers(environment).await?;
@@ -155,10 +153,9 @@ impl Configuration {
             remark(&format!("{failure}; its tools are missing"));
         }
         for skipped in servers.skipped() {
-            remark(&format!(
-                "the tool `{}` of the MCP server `{}` is not taken: {}",
-                skipped.tool, skipped.server, skipped.reason
-            ));
+            let (tool, server, reason) = (&skipped.tool, &skipped.server, &skipped.reason);
+            let text = format!("the tool `{tool}` of the MCP server `{server}` is not taken");
+            remark(&format!("{text}: {reason}"));
         }
         Ok(Some(servers))
     }
@@ -173,20 +170,20 @@ impl Configuration {
                 if written.contains(['*', '?']) || names().any(|name| pattern.matches(name)) {
                     continue;
                 }
-                if let Some(near) = nearest_name(written, names()) {
-                    let pointer = format!("/rules/{index}");
-                    let message = format!(
-                        "a rule ({}) is about the tool `{written}`, which is not there; did you mean `{near}`?",
-                        self.origin(&pointer)
-                    );
-                    let is_trusted = self.project.as_ref().is_some_and(|it| it.is_trusted);
-                    // The author of a project cannot keep anybody from working.
-                    if self.is_of_project(&pointer) && !is_trusted {
-                        remark(&message);
-                        continue;
-                    }
+                let Some(near) = nearest_name(written, names()) else {
+                    continue;
+                };
+                let pointer = format!("/rules/{index}");
+                let origin = self.origin(&pointer);
+                let message = format!(
+                    "a rule ({origin}) is about the tool `{written}`, which is not there; did you mean `{near}`?"
+                );
+                let is_trusted = self.project.as_ref().is_some_and(|it| it.is_trusted);
+                // The author of a project cannot keep anybody from working.
+                if is_trusted || !self.is_of_project(&pointer) {
                     return Err(Failure::Configuration(message));
                 }
+                remark(&message);
             }
         }
         Ok(())
@@ -196,15 +193,12 @@ impl Configuration {
     pub(crate) fn limits(&self, model: &Model) -> AgentLimits {
         let settings = &self.settings.limits;
         let mut limits = AgentLimits::default();
-        let set = |place: &mut u32, value: Option<u32>| *place = value.unwrap_or(*place);
-        set(&mut limits.turns, settings.turns.map(NonZeroU32::get));
-        set(&mut limits.calls, settings.calls.map(NonZeroU32::get));
-        set(&mut limits.repairs, settings.repairs);
-        set(
-            &mut limits.same_failure,
-            settings.same_failure.map(NonZeroU32::get),
-        );
-        set(&mut limits.reminders, settings.reminders);
+        let count = |set: Option<NonZeroU32>, default: u32| set.map_or(default, NonZeroU32::get);
+        limits.turns = count(settings.turns, limits.turns);
+        limits.calls = count(settings.calls, limits.calls);
+        limits.same_failure = count(settings.same_failure, limits.same_failure);
+        limits.repairs = settings.repairs.unwrap_or(limits.repairs);
+        limits.reminders = settings.reminders.unwrap_or(limits.reminders);
         let tokens = |count: NonZeroU32| count.get().into();
         limits.time = settings.time.map_or(limits.time, |time| time.0);
         limits.tokens = settings.tokens.map(tokens);
@@ -258,9 +252,8 @@ fn own_rules(tools: &Tools) -> impl Iterator<Item = Rule> {
     let read_result = Tool::read_result();
     tools.rules.iter().map(move |rule| {
         let names = tools.toolbox().iter().map(Tool::name);
-        let about = names
-            .chain([read_result.name()])
-            .filter(|name| rule.tools.iter().any(|pattern| pattern.matches(name)));
+        let names = names.chain([read_result.name()]);
+        let about = names.filter(|name| rule.tools.iter().any(|it| it.matches(name)));
         Rule {
             tools: about.map(Pattern::new).collect(),
             ..rule.clone()
@@ -275,14 +268,11 @@ fn rule(table: &RuleTable) -> Rule {
         tools::Verdict::Ask => Rule::ask(names),
         tools::Verdict::Deny => Rule::deny(names, table.reason.as_deref().unwrap_or_default()),
     };
+    let effect = table.effect;
     let arguments = table.arguments.iter().flatten();
-    arguments.fold(
-        Rule {
-            effect: table.effect,
-            ..rule
-        },
-        |rule, (pointer, pattern)| rule.argument(pointer, pattern.as_str()),
-    )
+    arguments.fold(Rule { effect, ..rule }, |rule, (pointer, pattern)| {
+        rule.argument(pointer, pattern.as_str())
+    })
 }
 
 fn unknown_builtin(name: &str) -> Failure {

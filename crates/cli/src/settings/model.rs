@@ -43,12 +43,12 @@ impl Configuration {
     /// There is none of this name, or none is set.
     pub(crate) fn chosen(&self, name: Option<&str>) -> Result<Chosen, Failure> {
         let name = name.or(self.settings.model.as_deref());
-        let name = name.ok_or_else(|| self.no_model())?;
-        let entry = self.settings.models.get(name).cloned();
-        let entry = entry.or_else(|| Model::named(name));
+        let name = name.ok_or_else(|| self.no_model())?.to_owned();
+        let entry = self.settings.models.get(&name).cloned();
+        let entry = entry.or_else(|| Model::named(&name));
         Ok(Chosen {
-            name: name.to_owned(),
-            entry: entry.ok_or_else(|| self.unknown_model(name))?,
+            entry: entry.ok_or_else(|| self.unknown_model(&name))?,
+            name,
             is_given: false,
         })
     }
@@ -59,17 +59,17 @@ impl Configuration {
     }
 
     fn no_model(&self) -> Failure {
-        let own = match &self.user_file {
-            Some(file) => format!("`model` in {}", file.display()),
-            None => "`model` in a configuration file".to_owned(),
-        };
-        let names: Vec<&str> = self.model_names().collect();
-        let names = match names.as_slice() {
-            [] => String::new(),
-            names => format!(" ({})", names.join(", ")),
-        };
+        let own = self
+            .user_file
+            .as_ref()
+            .map(|file| file.display().to_string());
+        let own = own.as_deref().unwrap_or("a configuration file");
+        let mut names = self.model_names().collect::<Vec<_>>().join(", ");
+        if !names.is_empty() {
+            names = format!(" ({names})");
+        }
         Failure::Configuration(format!(
-            "no model is set: use `--model NAME`{names}, such as `--model ollama:qwen3` or `--model replay:FILE`, or set {own}"
+            "no model is set: use `--model NAME`{names}, such as `--model ollama:qwen3` or `--model replay:FILE`, or set `model` in {own}"
         ))
     }
 
@@ -95,9 +95,8 @@ impl Chosen {
             kind,
             ..Model::default()
         };
-        let name = model.unwrap_or_default().to_owned();
         Self {
-            name,
+            name: model.unwrap_or_default().to_owned(),
             entry,
             is_given: true,
         }
@@ -128,15 +127,13 @@ impl Chosen {
         let url = entry
             .url
             .as_ref()
-            .map(|url| url.0.clone())
-            .unwrap_or_default();
+            .map_or(String::new(), |url| url.0.clone());
         // What is behind a question mark may be a key.
         let address = url.split(['?', '#']).next().unwrap_or_default();
-        let shown = if *is_given {
-            format!("{name} at {address}")
-        } else {
-            name.clone()
-        };
+        let mut shown = name.clone();
+        if *is_given {
+            shown = format!("{name} at {address}");
+        }
         let id = entry.model.clone().unwrap_or_else(|| name.clone());
         let key = self.key(environment)?.map(Key::new);
         let wrong =
@@ -183,10 +180,8 @@ impl Chosen {
             None => return Ok(None),
             Some(KeySource::File(file)) => return word(Some(&file), ""),
             Some(KeySource::Variable(variable)) => {
-                let name = &self.name;
-                let missing = format!(
-                    "the key of the model `{name}` is in the variable {variable}, which is not set"
-                );
+                let model = format!("the key of the model `{}`", self.name);
+                let missing = format!("{model} is in the variable {variable}, which is not set");
                 (variable, missing)
             }
             Some(KeySource::Usual { host, variable }) => {

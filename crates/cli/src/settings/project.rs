@@ -20,7 +20,7 @@ const WORLD_WRITABLE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
 /// A project's file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Project {
     pub(crate) path: PathBuf,
     /// Its name for messages.
@@ -70,14 +70,7 @@ impl Project {
         let mut project = Self {
             name: path.display().to_string(),
             path,
-            text: String::new(),
-            is_trusted: false,
-            named: Vec::new(),
-            prose: None,
-            paths: Vec::new(),
-            texts: Texts::default(),
-            left_out: Vec::new(),
-            flaw: None,
+            ..Self::default()
         };
         let trusted = trust::fingerprint_of(state, &project.path);
         let read = read_own(&project.path).and_then(|text| {
@@ -134,11 +127,8 @@ impl Project {
         };
         settings.resolve(|_| self.folder().to_owned(), home);
         let path = |FilePath(path): FilePath| path;
-        self.paths = settings
-            .paths()
-            .into_iter()
-            .map(|(_, path)| path.0.clone())
-            .collect();
+        let paths = settings.paths().into_iter();
+        self.paths = paths.map(|(_, path)| path.0.clone()).collect();
         self.prose = settings.system_file.map(path);
         let named = settings.tools.into_iter().chain(settings.mcp.files);
         self.named = named.map(path).chain(self.prose.clone()).collect();
@@ -159,17 +149,12 @@ impl Project {
     /// The warning if something of it does not count.
     pub(super) fn doubt(&self) -> Option<String> {
         let name = &self.name;
-        if let Some(Flaw {
-            sentence,
-            is_mistake,
-        }) = &self.flaw
-        {
-            let more = if *is_mistake {
-                "; `plaincall config` shows more"
-            } else {
-                ""
-            };
-            return Some(format!("{name} {sentence}, so nothing of it counts{more}"));
+        if let Some(flaw) = &self.flaw {
+            let mut text = format!("{name} {}, so nothing of it counts", flaw.sentence);
+            if flaw.is_mistake {
+                text.push_str("; `plaincall config` shows more");
+            }
+            return Some(text);
         }
         let left_out = self.left_out.join(", ");
         (!left_out.is_empty()).then(|| format!(
@@ -192,9 +177,8 @@ fn read_own(path: &Path) -> Result<String, Flaw> {
     // The link, if it is one, and what it leads to.
     for owner in [look(path)?.uid(), about.uid()] {
         if owner != own && owner != 0 {
-            return Err(flaw(format!(
-                "belongs to another user (number {owner}; you are {own})"
-            )));
+            let sentence = format!("belongs to another user (number {owner}; you are {own})");
+            return Err(flaw(sentence));
         }
     }
     let folder = path.parent().unwrap_or(Path::new("/"));

@@ -25,19 +25,15 @@ pub(super) fn read_all(paths: &[PathBuf], folder: &Path) -> Result<Texts, String
     let mut texts = Texts::new();
     let mut total = 0;
     for path in paths {
-        let bytes = stays_in(path, folder).and_then(|()| Ok(read(path)?.0));
-        let bytes = bytes.and_then(|bytes| {
-            total += bytes.len();
-            if total > LONGEST_TOGETHER {
-                let most = LONGEST_TOGETHER >> 20;
-                return Err(format!(
-                    "with it the files that the project names have more than {most} MiB"
-                ));
-            }
-            Ok(bytes)
-        });
-        let bytes =
-            bytes.map_err(|reason| format!("{} cannot be used: {reason}", path.display()))?;
+        let refused = |reason| format!("{} cannot be used: {reason}", path.display());
+        stays_in(path, folder).map_err(refused)?;
+        let (bytes, _) = read(path).map_err(refused)?;
+        total += bytes.len();
+        if total > LONGEST_TOGETHER {
+            let most = LONGEST_TOGETHER >> 20;
+            let sum = format!("with it the files that the project names have more than {most} MiB");
+            return Err(refused(sum));
+        }
         texts.insert(path.clone(), bytes);
     }
     Ok(texts)

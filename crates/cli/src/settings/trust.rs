@@ -38,10 +38,8 @@ fn sha256<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> String {
 
 /// The project's file and those that it names.
 fn files<'f>(project: &'f Project, named: &'f Texts) -> impl Iterator<Item = (&'f Path, &'f [u8])> {
-    let named = named
-        .iter()
-        .map(|(path, text)| (path.as_path(), text.as_slice()));
-    std::iter::once((project.path.as_path(), project.text.as_bytes())).chain(named)
+    let named = named.iter().map(|(path, text)| (&**path, &**text));
+    std::iter::once((&*project.path, project.text.as_bytes())).chain(named)
 }
 
 /// The fingerprint of these texts. Their paths are part of it, as seen from the folder of the project's file.
@@ -76,10 +74,9 @@ fn set(state: &Path, path: &Path, fingerprint: Option<&str>) -> Result<(), Failu
         None => fs::remove_file(&file),
     };
     match written {
-        Err(error) if error.kind() != ErrorKind::NotFound || fingerprint.is_some() => Err(
-            Failure::Broken(format!("cannot write {}: {error}", file.display())),
-        ),
-        _ => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound && fingerprint.is_none() => Ok(()),
+        written => written
+            .map_err(|error| Failure::Broken(format!("cannot write {}: {error}", file.display()))),
     }
 }
 
@@ -131,18 +128,16 @@ pub(crate) fn distrust(configuration: &Configuration) -> Outcome {
 
 /// The project, and where trust in it is kept.
 fn place(configuration: &Configuration) -> Result<(&Project, &Path), Failure> {
-    let project = configuration.project.as_ref().ok_or_else(|| {
-        Failure::Usage(
-            "there is no project's file: no `plaincall.toml` here or in a directory above"
-                .to_owned(),
-        )
-    })?;
-    let state = configuration.state.as_deref().ok_or_else(|| {
-        Failure::Broken(
-            "nowhere to remember it: neither `XDG_STATE_HOME` nor `HOME` is set".to_owned(),
-        )
-    })?;
-    Ok((project, state))
+    let no_file = "there is no project's file: no `plaincall.toml` here or in a directory above";
+    let no_state = "nowhere to remember it: neither `XDG_STATE_HOME` nor `HOME` is set";
+    let (project, state) = (
+        configuration.project.as_ref(),
+        configuration.state.as_deref(),
+    );
+    Ok((
+        project.ok_or_else(|| Failure::Usage(no_file.to_owned()))?,
+        state.ok_or_else(|| Failure::Broken(no_state.to_owned()))?,
+    ))
 }
 
 fn show(project: &Project, texts: &Texts, output: &mut Output) -> Result<(), Failure> {
@@ -169,8 +164,6 @@ fn is_wanted(fingerprint: &str) -> Result<bool, Failure> {
     })?;
     let answer = terminal.line("Trust these texts? [y/N] ");
     let answer = answer.map_err(|error| Failure::Broken(format!("cannot ask: {error}")))?;
-    Ok(matches!(
-        answer.trim().to_ascii_lowercase().as_str(),
-        "y" | "yes"
-    ))
+    let answer = answer.trim().to_ascii_lowercase();
+    Ok(answer == "y" || answer == "yes")
 }

@@ -166,14 +166,10 @@ impl Approval {
             answers.retain(|answer| answer.key != AGAIN.key);
         }
         let details = self.details(request, false, terminal.size());
-        let started = self.interrupted.get(&request.call);
+        let started = self.interrupted.get(&request.call).map(|call| call.started);
         let question = Question {
             id: Arc::clone(&request.id),
-            pages: question::pages_of_interrupted(
-                details,
-                started.map(|call| call.started),
-                self.began,
-            ),
+            pages: question::pages_of_interrupted(details, started, self.began),
             words: "What became of it?",
             answers,
         };

@@ -54,7 +54,8 @@ pub(crate) enum UiEvent {
     Flush(oneshot::Sender<()>),
     /// Something else uses the terminal: nothing is written until the sender of `is_back` has gone.
     Pause {
-        is_paused: oneshot::Sender<()>,
+        /// Answered when the display is paused.
+        tell: oneshot::Sender<()>,
         is_back: Receiver<()>,
     },
 }

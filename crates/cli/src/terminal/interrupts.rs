@@ -54,11 +54,7 @@ impl Interrupts {
     pub(crate) fn new() -> io::Result<Self> {
         let hangup = SignalKind::hangup();
         Ok(Self {
-            hangup: if is_ignored(hangup) {
-                None
-            } else {
-                Some(signal(hangup)?)
-            },
+            hangup: (!is_ignored(hangup)).then(|| signal(hangup)).transpose()?,
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,

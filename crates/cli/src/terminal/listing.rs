@@ -126,14 +126,14 @@ impl Parts<'_> {
 
     fn note(&mut self, finding: &Finding) {
         if self.detail == Detail::Findings {
-            let severity = finding.severity;
-            let style = match severity {
+            let style = match finding.severity {
                 Severity::Error => WRONG,
                 Severity::Warning => ASKING,
             };
             let (code, message) = (finding.code, &finding.message);
+            let severity = finding.severity.name();
             self.rows
-                .note(style, &format!("{}[{code}]: {message}", severity.name()));
+                .note(style, &format!("{severity}[{code}]: {message}"));
         }
     }
 
@@ -153,17 +153,15 @@ impl Parts<'_> {
             self.rows.note(DIM, &format!("id {}", call.id));
         }
         if self.detail == Detail::Values {
+            let is_good =
+                call.syntax == Syntax::Block && !call.findings.iter().any(Finding::is_error);
             let arguments = match &bound {
                 Some(bound) => bound.arguments.as_ref().ok(),
-                None => Some(&call.arguments).filter(|_| call.syntax == Syntax::Block),
+                None => Some(&call.arguments).filter(|_| is_good),
             };
             match arguments {
-                Some(arguments)
-                    if bound.is_some() || !call.findings.iter().any(Finding::is_error) =>
-                {
-                    self.values(&call.name, arguments);
-                }
-                _ => self.rows.note(DIM, "no values: its arguments are wrong"),
+                Some(arguments) => self.values(&call.name, arguments),
+                None => self.rows.note(DIM, "no values: its arguments are wrong"),
             }
         }
     }
@@ -182,13 +180,14 @@ impl Parts<'_> {
             }
             let expected = tool.and_then(|tool| tool.schema().expected(pointer));
             let expected = expected.map_or(String::new(), |it| format!(" (declared: {it})"));
-            self.rows
-                .note(PLAIN, &format!("{pointer} = {shown}{expected}"));
+            let text = format!("{pointer} = {shown}{expected}");
+            self.rows.note(PLAIN, &text);
         }
     }
 }
 
 /// Rows of the text, each behind its place, and what is to be written below the present one.
+#[derive(Default)]
 struct Rows {
     has_color: bool,
     /// The line and the column that come next.
@@ -206,9 +205,7 @@ impl Rows {
             has_color,
             line: 1,
             column: 1,
-            part: "",
-            is_open: false,
-            below: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -241,13 +238,10 @@ impl Rows {
                 self.styled(DIM, prefix, output)?;
                 label = "";
             }
-            let (line, has_end) = match piece.strip_suffix('\n') {
-                Some(line) => (line, true),
-                None => (piece, false),
-            };
+            let line = piece.strip_suffix('\n').unwrap_or(piece);
             (self.part, self.is_open) = (part, true);
             self.styled(style, line, output)?;
-            if has_end {
+            if line.len() < piece.len() {
                 self.end(output)?;
                 self.part = part;
                 (self.line, self.column) = (self.line + 1, 1);

@@ -14,6 +14,7 @@
 use std::time::{Duration, Instant};
 
 use anstyle::Style;
+use plaincall::Status;
 
 use crate::terminal::call_line::open_line;
 use crate::terminal::call_table::{Call, CallTable, State};
@@ -80,11 +81,7 @@ impl Live {
         Self {
             transcript: Transcript::new(Screen::new(look.has_color, measure), look),
             // A question begins later.
-            phase: if look.summary.is_some() {
-                Phase::Working
-            } else {
-                Phase::Idle
-            },
+            phase: look.summary.map_or(Phase::Idle, |_| Phase::Working),
             begun,
             asked: begun,
         }
@@ -96,16 +93,20 @@ impl Live {
         } = &self.transcript;
         let dot = format!(" {} ", look.glyphs.dot);
         let mut line = Line::of(DIM, &words::time(self.asked.elapsed()));
-        let is_running = |call: &&Call| matches!(call.state, State::Running(_));
-        let is_written = |call: &&Call| matches!(call.state, State::Writing);
-        let count = |is: &dyn Fn(&&Call) -> bool| table.open().filter(is).count();
-        let (running, written) = (count(&is_running), count(&is_written));
+        let (mut running, mut waiting, mut written) = (0, 0, 0);
+        for call in table.open() {
+            *match call.state {
+                State::Running(_) => &mut running,
+                State::Writing => &mut written,
+                _ => &mut waiting,
+            } += 1;
+        }
         for (style, count, word) in [
             (RUNNING, running, "running"),
-            (PLAIN, table.open().count() - running - written, "waiting"),
+            (PLAIN, waiting, "waiting"),
             (PLAIN, written, "written now"),
-            (palette::status(plaincall::Status::Ok), ended.0, "ok"),
-            (palette::status(plaincall::Status::Error), ended.1, "not ok"),
+            (palette::status(Status::Ok), ended.0, "ok"),
+            (palette::status(Status::Error), ended.1, "not ok"),
         ] {
             if count > 0 {
                 line.push(DIM, &dot);

@@ -99,13 +99,9 @@ fn print(
     let mut is_over = false;
     while !is_over {
         let event = events.blocking_recv();
+        let must = out.len() > HELD || matches!(event, None | Some(UiEvent::Over));
         if paused
-            .take_if(|is_back| {
-                is_over_now(
-                    is_back,
-                    out.len() > HELD || matches!(event, None | Some(UiEvent::Over)),
-                )
-            })
+            .take_if(|is_back| is_over_now(is_back, must))
             .is_some()
         {
             display.resume(&mut out);
@@ -115,10 +111,7 @@ fn print(
             Some(UiEvent::Flush(tell)) => {
                 let _ = tell.send(());
             }
-            Some(UiEvent::Pause {
-                is_paused: tell,
-                is_back,
-            }) => {
+            Some(UiEvent::Pause { tell, is_back }) => {
                 display.pause(&mut out);
                 is_paused = Some((tell, is_back));
             }

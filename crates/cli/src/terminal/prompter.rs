@@ -14,11 +14,10 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, oneshot};
 use crate::terminal::event::UiEvent;
 use crate::terminal::line::Line;
 use crate::terminal::palette::{ASKING, PLAIN};
-use crate::terminal::question::{Answer, MORE, accepted, prompt};
+use crate::terminal::question::{Answer, MORE, prompt};
 use crate::terminal::tty::{Keys, Tty};
 
 /// Puts questions.
-#[derive(Debug)]
 pub(crate) struct Prompter {
     /// The display, if it writes on a terminal.
     display: Option<Sender<UiEvent>>,
@@ -33,11 +32,11 @@ pub(crate) struct Prompter {
     reader: StdMutex<Option<JoinHandle<()>>>,
 }
 
-struct Quit(Box<dyn FnOnce() + Send>);
+type Quit = Box<dyn FnOnce() + Send>;
 
-impl fmt::Debug for Quit {
+impl fmt::Debug for Prompter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Quit")
+        formatter.write_str("Prompter")
     }
 }
 
@@ -101,7 +100,7 @@ impl Prompter {
 
     /// Sets what cancels all when somebody quits.
     pub(crate) fn set_quit(&self, quit: impl FnOnce() + Send + 'static) {
-        *lock(&self.quit) = Some(Quit(Box::new(quit)));
+        *lock(&self.quit) = Some(Box::new(quit));
     }
 
     /// Lets questions be put from now on.
@@ -112,7 +111,7 @@ impl Prompter {
     /// Cancels all. Returns whether there was something.
     pub(crate) fn quit(&self) -> bool {
         let quit = lock(&self.quit).take();
-        quit.map(|Quit(quit)| quit()).is_some()
+        quit.map(|quit| quit()).is_some()
     }
 
     /// Waits until no thread reads from the terminal any more and it is as it was. A tenth of a second at most.
@@ -135,11 +134,7 @@ impl Prompter {
         let display = self.display.clone()?;
         let (back, is_back) = mpsc::channel();
         let (tell, is_paused) = oneshot::channel();
-        let pause = UiEvent::Pause {
-            is_paused: tell,
-            is_back,
-        };
-        display.send(pause).await.ok()?;
+        display.send(UiEvent::Pause { tell, is_back }).await.ok()?;
         is_paused.await.ok()?;
         Some(Pause {
             back: Some(back),
@@ -181,31 +176,23 @@ impl Question {
                 keys.write(&written(lines, has_color))?;
                 break only.key;
             }
-            let prompt = prompt(self.words, &self.answers, page, self.pages.len());
-            let lines = [lines, &[prompt]].concat();
-            keys.write(&written(&lines, has_color))?;
-            let accepted = accepted(&self.answers, page, self.pages.len());
-            let mut wanted: Vec<u8> = accepted.iter().map(|answer| answer.key).collect();
-            if page + 1 < self.pages.len() {
-                wanted.push(MORE);
-            }
+            let (prompt, wanted) = prompt(self.words, &self.answers, page, self.pages.len());
+            keys.write(&written(&[lines, &[prompt]].concat(), has_color))?;
             let key = keys.wait_for(&wanted)?.ok_or(ErrorKind::Interrupted)?;
-            if key != MORE || !wanted.contains(&MORE) {
+            if key != MORE {
                 break key;
             }
             page += 1;
         };
         let answer = self.answers.iter().find(|answer| answer.key == key);
-        let text = match answer.and_then(|answer| answer.asks) {
-            Some(words) => {
-                let question = Line::of(ASKING, &format!("? {words}  "));
-                let question = written(&[question], has_color);
-                let line = keys.line(question.trim_end_matches('\n'))?;
-                let line = line.ok_or(ErrorKind::Interrupted)?;
-                Some(line.trim().to_owned()).filter(|text| !text.is_empty())
-            }
-            None => None,
-        };
+        let mut text = None;
+        if let Some(words) = answer.and_then(|answer| answer.asks) {
+            let question = Line::of(ASKING, &format!("? {words}  "));
+            let question = written(&[question], has_color);
+            let line = keys.line(question.trim_end_matches('\n'))?;
+            let line = line.ok_or(ErrorKind::Interrupted)?;
+            text = Some(line.trim().to_owned()).filter(|text| !text.is_empty());
+        }
         if let Some(outcome) = answer.map(|answer| answer.outcome)
             && !self.id.is_empty()
         {

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anstyle::Style;
 use plaincall::{Arguments, Directories, Effect, HeldReason, Tool};
 
 use crate::terminal::line::{Line, indented};
@@ -80,28 +79,23 @@ pub(crate) static ANSWER: Answer = Answer {
 /// The key for the next page.
 pub(crate) const MORE: u8 = b'm';
 
-/// The answers that are accepted on a page, from 0, of so many.
-pub(crate) fn accepted(
+/// The line with the answers that are accepted on a page, from 0, of so many; and their keys.
+pub(crate) fn prompt(
+    words: &str,
     answers: &[&'static Answer],
     page: usize,
     pages: usize,
-) -> Vec<&'static Answer> {
-    let is_all_shown = page + 1 >= pages;
-    let accepted = answers.iter().copied();
-    accepted
-        .filter(|answer| is_all_shown || !answer.needs_all)
-        .collect()
-}
-
-/// The line with the answers that are accepted on a page.
-pub(crate) fn prompt(words: &str, answers: &[&'static Answer], page: usize, pages: usize) -> Line {
-    let mut labels = Vec::new();
-    if page + 1 < pages {
-        labels.push(format!("[m]ore: page {} of {pages}", page + 1));
+) -> (Line, Vec<u8>) {
+    let is_last = page + 1 >= pages;
+    let accepted = answers.iter().filter(|it| is_last || !it.needs_all);
+    let (mut labels, mut keys): (Vec<_>, Vec<_>) =
+        accepted.map(|it| (it.label.to_owned(), it.key)).unzip();
+    if !is_last {
+        labels.insert(0, format!("[m]ore: page {} of {pages}", page + 1));
+        keys.push(MORE);
     }
-    let accepted = accepted(answers, page, pages);
-    labels.extend(accepted.iter().map(|answer| answer.label.to_owned()));
-    Line::of(ASKING, &format!("? {words}  {}", labels.join(" / ")))
+    let line = format!("? {words}  {}", labels.join(" / "));
+    (Line::of(ASKING, &line), keys)
 }
 
 /// A call that a question is about.
@@ -140,30 +134,26 @@ pub(crate) async fn pages(details: Details<'_>) -> Vec<Vec<Line>> {
     head.push(BOLD, details.id);
     head.push(PLAIN, " wants to run ");
     head.push(CALL_NAME, details.name);
-    match details.effect {
-        Effect::Write => head.push(PLAIN, ", which may change something"),
-        Effect::Read | Effect::Idempotent => {}
+    if details.effect == Effect::Write {
+        head.push(PLAIN, ", which may change something");
     }
     if details.is_ruled {
         head.push(PLAIN, "; a rule wants you to be asked");
     }
     let mut lines = vec![head];
     if let Some(held) = details.held {
-        let copied = if held.is_echo() {
-            "; the model may only have copied it"
-        } else {
-            ""
-        };
-        let text = format!("! this call {held}{copied}");
+        let mut text = format!("! this call {held}");
+        if held.is_echo() {
+            text.push_str("; the model may only have copied it");
+        }
         lines.push(indented(ASKING, &text));
     }
-    if let Some(tool) = details
+    let description = details
         .tool
-        .filter(|tool| !tool.spec().description.is_empty())
-    {
+        .map(|tool| tool.spec().description.replace('\n', " "));
+    if let Some(description) = description.filter(|it| !it.is_empty()) {
         let mut about = PageText::default();
-        let description = [(DIM, tool.spec().description.replace('\n', " "))];
-        about.add(&description, Extent::Ends(1), "description");
+        about.add(&[(DIM, description)], Extent::Ends(1), "description");
         lines.append(&mut about.lines);
     }
     let directory = details.directory().unwrap_or_default();
@@ -218,9 +208,8 @@ pub(crate) fn pages_of_interrupted(
 
 /// The arguments, the command, its directory, and what it would reach.
 fn add_call(listing: &mut PageText, details: Details<'_>, extent: Extent) {
-    let command = details
-        .tool
-        .and_then(|tool| tool.command_text(details.arguments));
+    let tool = details.tool;
+    let command = tool.and_then(|tool| tool.command_text(details.arguments));
     for argument in details.arguments.iter() {
         if command.as_deref() == Some(argument.text.trim_end()) {
             // It is the command, which stands below.
@@ -230,34 +219,25 @@ fn add_call(listing: &mut PageText, details: Details<'_>, extent: Extent) {
             let name = [(PLAIN, format!("{}:", argument.pointer))];
             listing.add(&name, extent, "name");
             let text = argument.text.strip_suffix('\n').unwrap_or(argument.text);
-            let text: Vec<(Style, String)> = text
-                .split('\n')
-                .map(|line| (DIM, format!("  {line}")))
-                .collect();
-            listing.add(&text, extent, argument.pointer);
+            let lines = text.split('\n').map(|line| (DIM, format!("  {line}")));
+            listing.add(&lines.collect::<Vec<_>>(), extent, argument.pointer);
         } else {
             let text = [(PLAIN, format!("{} = {}", argument.pointer, argument.text))];
             listing.add(&text, extent, argument.pointer);
         }
     }
-    if details.tool.is_none() {
+    if tool.is_none() {
         return;
     }
-    let command: Vec<(Style, String)> = command
-        .iter()
-        .flat_map(|text| text.split('\n'))
-        .enumerate()
-        .map(|(index, line)| {
-            let sign = if index == 0 { "$" } else { " " };
-            (DIM, format!("{sign} {line}"))
-        })
-        .collect();
-    listing.add(&command, extent, "command");
+    let lines = command.iter().flat_map(|text| text.split('\n'));
+    let signs = std::iter::once("$").chain(std::iter::repeat(" "));
+    let command = signs
+        .zip(lines)
+        .map(|(sign, line)| (DIM, format!("{sign} {line}")));
+    listing.add(&command.collect::<Vec<_>>(), extent, "command");
     let current = details.directories.map(|directories| &directories.current);
-    if let Some(directory) = details
-        .directory()
-        .filter(|directory| Some(directory) != current)
-    {
+    let directory = details.directory();
+    if let Some(directory) = directory.filter(|directory| Some(directory) != current) {
         let directory = [(DIM, format!("in {}", directory.display()))];
         listing.add(&directory, extent, "directory");
     }

@@ -12,7 +12,7 @@ use crate::terminal::event::UiEvent;
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::line::Line;
 use crate::terminal::palette::{ASKING, DIM, PLAIN, REASONING};
-use crate::terminal::summary::{Form, summary};
+use crate::terminal::summary::{Form, summary, wrapped};
 use crate::terminal::words;
 
 /// Which text of a reply is shown.
@@ -160,10 +160,9 @@ impl<S: Sheet> Transcript<S> {
         let (width, glyphs) = (self.sheet.width(), self.look.glyphs);
         match event {
             RunEvent::Start(started) if width.is_none() && self.look.summary.is_some() => {
-                if let Some(call) = self.table.call(started.call) {
-                    let line = started_line(call, started.attempt > 1, glyphs);
-                    self.waiting.push(line);
-                }
+                let call = self.table.call(started.call);
+                let line = call.map(|call| started_line(call, started.attempt > 1, glyphs));
+                self.waiting.extend(line);
             }
             RunEvent::BackOff(back_off) => {
                 let wait = words::time(back_off.wait);
@@ -171,11 +170,9 @@ impl<S: Sheet> Transcript<S> {
                 self.remark(DIM, &text);
             }
             RunEvent::Result(result) => {
-                if result.status == Status::Ok {
-                    self.ended.0 += 1;
-                } else {
-                    self.ended.1 += 1;
-                }
+                let is_ok = result.status == Status::Ok;
+                self.ended.0 += usize::from(is_ok);
+                self.ended.1 += usize::from(!is_ok);
                 if let Some(call) = self.table.call(result.call) {
                     // The table knows when it began, too.
                     let result = call.result().unwrap_or(result);
@@ -194,11 +191,11 @@ impl<S: Sheet> Transcript<S> {
                 self.remark(ASKING, "the run was resumed");
             }
             RunEvent::LogFailed(failed) => {
-                let text = format!(
-                    "the log cannot be written any more: {}; nothing more is started",
-                    failed.error
+                let (begin, end) = (
+                    "the log cannot be written any more",
+                    "nothing more is started",
                 );
-                self.remark(ASKING, &text);
+                self.remark(ASKING, &format!("{begin}: {}; {end}", failed.error));
             }
             _ => {}
         }
@@ -206,11 +203,8 @@ impl<S: Sheet> Transcript<S> {
 
     /// Adds a line of the program's own.
     fn remark(&mut self, style: Style, text: &str) {
-        let line = Line::of(style, text);
-        match self.sheet.width() {
-            Some(width) => self.waiting.extend(line.wrapped(width)),
-            None => self.waiting.push(line),
-        }
+        let lines = wrapped(&Line::of(style, text), self.sheet.width());
+        self.waiting.extend(lines);
     }
 
     /// Writes the lines that wait, on rows of their own.

@@ -42,18 +42,10 @@ impl Size {
 
     fn of(terminal: impl AsFd) -> Self {
         let size = tcgetwinsize(terminal).ok();
-        size.filter(|size| size.ws_col > 0 && size.ws_row > 0)
-            .map_or(
-                // For terminals that do not say.
-                Self {
-                    columns: 80,
-                    rows: 24,
-                },
-                |size| Self {
-                    columns: size.ws_col.into(),
-                    rows: size.ws_row.into(),
-                },
-            )
+        let size = size.map(|size| (size.ws_col.into(), size.ws_row.into()));
+        // For terminals that do not say.
+        let (columns, rows) = size.filter(|(x, y)| *x > 0 && *y > 0).unwrap_or((80, 24));
+        Self { columns, rows }
     }
 }
 

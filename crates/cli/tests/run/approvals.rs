@@ -168,7 +168,7 @@ fn which_file_is_compared() {
             "path",
             "content",
             "large",
-            Some("it is not compared"),
+            Some("1048577 bytes long"),
         ),
         ("write", "path", "content", "old", Some("-old")),
         ("write", "path", "content", "folder", None),

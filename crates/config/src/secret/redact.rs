@@ -31,27 +31,10 @@ const RUN: usize = 16;
 const HEXADECIMAL: usize = 32;
 
 /// How the keys of services begin.
-const BEGINNINGS: [&str; 14] = [
-    "sk-",
-    "sk_",
-    "pk-",
-    "rk_",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "AKIA",
-    "AIza",
-    "hf_",
-    "eyJ",
-];
+const BEGINNINGS: &str = "sk- sk_ pk- rk_ ghp_ gho_ ghs_ github_pat_ glpat- xox AKIA AIza hf_ eyJ";
 
 /// Values that say what kind of parameter something is.
-const KINDS: [&str; 7] = [
-    "string", "integer", "number", "boolean", "array", "object", "any",
-];
+const KINDS: &str = "string integer number boolean array object any";
 
 /// A text of TOML or JSON without its secrets.
 pub fn redacted(text: &str, hide: Hide) -> String {
@@ -104,7 +87,9 @@ fn secrets(text: &str, node: &Node, key: &str, before: &str, spans: &mut Vec<Ran
 
 /// Whether a value is secret by the name of its key, or by the option before it in a list.
 fn is_secret(key: &str, before: &str, value: &str) -> bool {
-    let is_kind = KINDS.contains(&value.trim_end_matches('?'));
+    let is_kind = KINDS
+        .split(' ')
+        .any(|kind| kind == value.trim_end_matches('?'));
     let is_option = value.starts_with('-') && key == "args";
     let is_named = names_a_secret(key)
         || (before.starts_with('-') && names_a_secret(before) && !before.contains('='));
@@ -132,16 +117,11 @@ fn rests_of_lines(text: &str, spans: &mut Vec<Range<usize>>) {
         let from = ends.find(|end| {
             let before = line.get(..*end).unwrap_or_default();
             let name = before.trim_end_matches([' ', '\t', '"', '\'']);
-            name.rsplit(|c| !is_of_word(c))
-                .next()
-                .is_some_and(names_a_secret)
+            let word = name.rsplit(|c| !is_of_word(c)).next();
+            word.is_some_and(names_a_secret)
         });
-        let rest = if is_open {
-            Some(0)
-        } else {
-            from.map(|end| end + 1)
-        };
-        if let Some(rest) = rest {
+        let from = from.map(|end| end + 1);
+        if let Some(rest) = is_open.then_some(0).or(from) {
             let behind = line.get(rest..).unwrap_or_default().trim_end();
             is_open = behind.is_empty();
             spans.push(at + rest..at + rest + behind.len());
@@ -203,15 +183,13 @@ fn is_of_word(c: char) -> bool {
 /// Whether a word is the key of some service, or a text of chance.
 fn looks_like_a_key(word: &str) -> bool {
     let word = word.trim_matches(['.', '-', '+']);
-    let begins_so = BEGINNINGS.iter().any(|begin| word.starts_with(begin));
-    let is_mixed = |run: &str| {
-        run.contains(|c: char| c.is_ascii_digit())
-            && run.contains(|c: char| c.is_ascii_alphabetic())
-    };
+    let mut beginnings = BEGINNINGS.split(' ');
+    let begins_so = beginnings.any(|begin| word.starts_with(begin));
+    let has = |run: &str, is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));
+    let is_mixed = |run: &str| has(run, u8::is_ascii_digit) && has(run, u8::is_ascii_alphabetic);
     let is_run = |run: &str| run.len() >= RUN && is_mixed(run);
-    let digits = word.chars().filter(char::is_ascii_hexdigit).count();
-    let is_hexadecimal =
-        digits >= HEXADECIMAL && word.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let digits = word.bytes().filter(u8::is_ascii_hexdigit).count();
+    let is_hexadecimal = digits >= HEXADECIMAL && digits + word.matches('-').count() == word.len();
     begins_so && word.len() >= SHORT_KEY
         || word.split(['-', '.', '_', '+']).any(is_run)
         || is_hexadecimal && is_mixed(word)

@@ -11,14 +11,7 @@ use crate::node::last_key;
 use crate::{Address, Document, FileError, Node, Place, Problem, child};
 
 /// Servers that have the API of `OpenAI`.
-const COMPATIBLE: [&str; 6] = [
-    "ollama",
-    "llama.cpp",
-    "llamacpp",
-    "lmstudio",
-    "vllm",
-    "gemini",
-];
+const COMPATIBLE: &str = "ollama llama.cpp llamacpp lmstudio vllm gemini";
 
 /// What is wrong: the place, and what to do about it.
 pub(super) type Problems = Vec<(Place, String)>;
@@ -46,7 +39,7 @@ pub fn read_settings(
     }
     for name in document.keys("/models") {
         let pointer = child("/models", &name);
-        document.refuse_keys(&pointer, &SERVED, |key| {
+        document.refuse_keys(&pointer, SERVED, |key| {
             format!("`{key}` is for the models of `plaincall serve --models FILE`")
         });
     }
@@ -78,7 +71,7 @@ fn advise(problem: &mut Problem) {
         "kind" => {
             let small = message.to_ascii_lowercase();
             let is_it = |server: &&str| small.contains(&format!("cannot be `{server}`"));
-            if let Some(server) = COMPATIBLE.into_iter().find(is_it) {
+            if let Some(server) = COMPATIBLE.split(' ').find(is_it) {
                 let _ = write!(message, "; {server} has the API `openai`");
             }
         }

@@ -46,11 +46,7 @@ impl Layers {
             merged.overlay(layer);
         }
         if !rules.is_empty() {
-            let rules = Node {
-                value: Value::List(rules),
-                ..Node::default()
-            };
-            merged.set("/rules", rules);
+            set_rules(&mut merged, rules);
         }
         merged
     }
@@ -59,32 +55,29 @@ impl Layers {
 /// What counts of a project's file that is not trusted, which is what forbids: rules that deny, and rules that ask, which
 /// come after all others. The model reads no words of them. Also what was left out, in words.
 pub fn untrusted(mut project: Node) -> (Node, Vec<String>) {
-    let names = project
-        .table()
-        .into_iter()
-        .flat_map(|entries| entries.keys());
-    let mut left_out: Vec<String> = names
-        .filter(|name| *name != "rules")
-        .map(|name| format!("`{name}`"))
-        .collect();
     let mut rules = take_rules(&mut project);
+    let names = project.table().into_iter().flat_map(|it| it.keys());
+    let mut left_out: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if rules.iter().any(|rule| is(rule, "allow")) {
         left_out.push("rules that allow".to_owned());
         rules.retain(|rule| !is(rule, "allow"));
     }
     for rule in rules.iter_mut().filter(|rule| is(rule, "deny")) {
-        rule.set(
-            "/reason",
-            Node::new(json!(UNTRUSTED_REASON), Origin::Default),
-        );
+        let reason = Node::new(json!(UNTRUSTED_REASON), Origin::Default);
+        rule.set("/reason", reason);
     }
     let mut kept = Node::default();
+    set_rules(&mut kept, rules);
+    (kept, left_out)
+}
+
+fn set_rules(tree: &mut Node, rules: Vec<Node>) {
+    let value = Value::List(rules);
     let rules = Node {
-        value: Value::List(rules),
+        value,
         ..Node::default()
     };
-    kept.set("/rules", rules);
-    (kept, left_out)
+    tree.set("/rules", rules);
 }
 
 fn is(rule: &Node, word: &str) -> bool {

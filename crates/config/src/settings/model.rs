@@ -18,19 +18,9 @@ use crate::{Document, FileError, Place, child};
 pub const MOST_REPAIR_ROUNDS: u32 = 20;
 
 /// The keys that `plaincall serve` alone has a use for.
-pub(super) const SERVED: [&str; 3] = ["arguments", "repair_rounds", "developer_role"];
+pub(super) const SERVED: &str = "arguments repair_rounds developer_role";
 /// The keys that it has no use for.
-const NOT_SERVED: [&str; 9] = [
-    "url",
-    "replay",
-    "kind",
-    "model",
-    "key_env",
-    "key_file",
-    "temperature",
-    "max_tokens",
-    "extra",
-];
+const NOT_SERVED: &str = "url replay kind model key_env key_file temperature max_tokens extra";
 
 /// A model: where it is, and how to talk to it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -189,20 +179,14 @@ impl Model {
         dialect.escaped()
     }
 
-    /// The markers of the block syntax that are set, by their keys.
-    pub fn markers(&self) -> impl Iterator<Item = (&'static str, &String)> {
+    /// Why it cannot be taught so: the key that is wrong, and a sentence.
+    pub fn teaching_problem(&self) -> Option<(&'static str, String)> {
         let markers = [
             ("start_prefix", &self.start_prefix),
             ("end_prefix", &self.end_prefix),
             ("arg_prefix", &self.arg_prefix),
         ];
-        let set = markers.into_iter();
-        set.filter_map(|(key, marker)| Some((key, marker.as_ref()?)))
-    }
-
-    /// Why it cannot be taught so: the key that is wrong, and a sentence.
-    pub fn teaching_problem(&self) -> Option<(&'static str, String)> {
-        let marker = self.markers().next();
+        let marker = markers.into_iter().find(|(_, marker)| marker.is_some());
         if let (Some(Syntax::Emoji), Some((key, _))) = (self.syntax, marker) {
             let message = format!(
                 "`{key}` is a marker of the block syntax, and the model is taught the emoji syntax; leave one out"
@@ -219,12 +203,10 @@ impl Model {
 
     /// How it is taught, and nothing else, with all defaults.
     pub fn teaching(&self) -> Self {
+        let reasoning = self.reasoning();
         Self {
             syntax: Some(self.syntax.unwrap_or_default()),
-            reasoning: Some(
-                self.reasoning()
-                    .map_or(Reasoning::Is(false), Reasoning::Between),
-            ),
+            reasoning: Some(reasoning.map_or(Reasoning::Is(false), Reasoning::Between)),
             in_reasoning: Some(self.in_reasoning == Some(true)),
             keyed: Some(self.keyed == Some(true)),
             start_prefix: self.start_prefix.clone(),
@@ -236,12 +218,8 @@ impl Model {
 
     /// This model, taught as another one.
     pub fn taught_as(self, teaching: &Self) -> Self {
-        let bare = Self {
-            start_prefix: None,
-            end_prefix: None,
-            arg_prefix: None,
-            ..self
-        };
+        let mut bare = self;
+        (bare.start_prefix, bare.end_prefix, bare.arg_prefix) = (None, None, None);
         teaching.clone().over(&bare)
     }
 
@@ -302,7 +280,7 @@ pub fn read_models(file: &str, text: &str, all: &Model) -> Result<Vec<(String, M
         let Some(own) = document.read::<Model>(&pointer) else {
             continue;
         };
-        document.refuse_keys(&pointer, &NOT_SERVED, |key| {
+        document.refuse_keys(&pointer, NOT_SERVED, |key| {
             format!(
                 "`{key}` is not for `plaincall serve`, whose `--upstream` says where all models are"
             )

@@ -37,11 +37,13 @@ impl Settings {
         let below = |table: &str, name: &str, key: &str| child(&child(table, name), key);
         let list = |pointer: &'static str| move |index| format!("{pointer}/{index}");
         let mut paths = Vec::new();
-        let single = |pointer: &str| pointer.to_owned();
-        paths.extend((self.system_file.iter_mut()).map(|path| (single("/system_file"), path)));
-        paths.extend((self.sessions.iter_mut()).map(|path| (single("/sessions"), path)));
-        let directory = self.builtin.directory.iter_mut();
-        paths.extend(directory.map(|path| (single("/builtin/directory"), path)));
+        for (pointer, path) in [
+            ("/system_file", &mut self.system_file),
+            ("/sessions", &mut self.sessions),
+            ("/builtin/directory", &mut self.builtin.directory),
+        ] {
+            paths.extend(path.iter_mut().map(|path| (pointer.to_owned(), path)));
+        }
         paths.extend((0..).map(list("/tools")).zip(&mut self.tools));
         paths.extend((0..).map(list("/mcp/files")).zip(&mut self.mcp.files));
         for (name, server) in &mut self.mcp.servers {

@@ -115,26 +115,18 @@ fn table(text: &mut String, name: &str, part: &Value) {
 /// The keys that hold no tables.
 fn keys(text: &mut String, part: &Value) {
     for (name, part) in properties(part).filter(|(name, part)| inside(name, part).is_none()) {
-        let _ = writeln!(
-            text,
-            "- `{name}` ({}): {}",
-            kind(part),
-            one_line(description(part))
-        );
+        let (kind, about) = (kind(part), one_line(description(part)));
+        let _ = writeln!(text, "- `{name}` ({kind}): {about}");
         for word in part["oneOf"].as_array().into_iter().flatten() {
-            let _ = writeln!(
-                text,
-                "  - `{}`: {}",
-                word["const"],
-                one_line(description(word))
-            );
+            let (word, about) = (&word["const"], one_line(description(word)));
+            let _ = writeln!(text, "  - `{word}`: {about}");
         }
     }
 }
 
 /// What a value is, in words.
 fn kind(part: &Value) -> String {
-    let number = |key: &str| part.get(key).map(Value::to_string);
+    let number = |key: &str| part.get(key).map_or(String::new(), Value::to_string);
     let types = &part["type"];
     match (part["format"].as_str(), types.as_str()) {
         (Some("time"), _) => "a time".to_owned(),
@@ -144,22 +136,18 @@ fn kind(part: &Value) -> String {
         }
         (_, Some("object")) => "a table".to_owned(),
         (_, Some("array")) if part["maxItems"] == 2 => "a list of two texts".to_owned(),
-        (_, Some("array")) => format!(
-            "a list of {}s",
-            kind(&part["items"]).trim_start_matches("a ")
-        ),
-        (_, Some("integer")) => match (number("minimum"), number("maximum")) {
-            (least, Some(most)) => format!(
-                "a whole number from {} to {most}",
-                least.unwrap_or_default()
-            ),
-            (least, None) => format!("a whole number from {} on", least.unwrap_or_default()),
-        },
-        (_, Some("number")) => format!(
-            "a number from {} to {}",
-            number("minimum").unwrap_or_default(),
-            number("maximum").unwrap_or_default()
-        ),
+        (_, Some("array")) => {
+            let item = kind(&part["items"]);
+            format!("a list of {}s", item.trim_start_matches("a "))
+        }
+        (_, Some("integer")) if part.get("maximum").is_none() => {
+            format!("a whole number from {} on", number("minimum"))
+        }
+        (_, Some(kind @ ("integer" | "number"))) => {
+            let whole = if kind == "integer" { "whole " } else { "" };
+            let (least, most) = (number("minimum"), number("maximum"));
+            format!("a {whole}number from {least} to {most}")
+        }
         (_, Some("boolean")) => "true or false".to_owned(),
         _ if types.is_array() => "a text or a list of texts".to_owned(),
         _ if part.get("oneOf").is_some() => "one of the words below".to_owned(),

@@ -132,7 +132,7 @@ impl Reader<'_> {
         match (&table.command, &table.url) {
             _ if !table.goes_together(&self.at, self.document) => None,
             (Some(command), _) => self.stdio(command, table),
-            (None, url) => self.http(url.as_ref()?, table),
+            (None, url) => self.http(&url.as_ref()?.0, table),
         }
     }
 
