@@ -95,9 +95,6 @@ impl AgentOptions {
             let paths: Vec<Value> = paths.iter().map(absolute).collect();
             (!paths.is_empty()).then_some(Value::Array(paths))
         };
-        fn value(value: Option<impl Into<Value>>) -> Option<Value> {
-            value.map(Into::into)
-        }
         let least_one = |count: Option<NonZeroU32>| value(count.map(NonZeroU32::get));
         let builtin = self.builtin.as_ref().map(absolute);
         let time = self.timeout.and_then(|it| serde_json::to_value(it).ok());
@@ -126,6 +123,10 @@ impl AgentOptions {
         }
         layer
     }
+}
+
+fn value(value: Option<impl Into<Value>>) -> Option<Value> {
+    value.map(Into::into)
 }
 
 /// A path is relative to where the command was started.

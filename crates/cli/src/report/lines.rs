@@ -67,8 +67,8 @@ pub(crate) fn lines(story: &Story, form: Form, glyphs: &Glyphs) -> Vec<Line> {
 
 /// When it was, and with what.
 fn head(begin: &RunBegin, glyphs: &Glyphs) -> Line {
-    let began = words::moment(begin.began_unix_ms);
-    let mut line = Line::of(BOLD, &format!("Run of {began}"));
+    let moment = words::moment(begin.began_unix_ms);
+    let mut line = Line::of(BOLD, &format!("Run of {moment}"));
     let tools = words::count(begin.tools.len(), "tool");
     let (dot, version) = (glyphs.dot, &begin.plaincall);
     line.push(DIM, &format!(" {dot} plaincall {version} {dot} {tools}"));

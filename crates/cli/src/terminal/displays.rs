@@ -129,14 +129,13 @@ impl Displays {
                 !is_record && stdout.is_terminal() && stderr.is_terminal()
             }
         };
-        type Measure = fn() -> Size;
         let (target, is_terminal, choice, measure) = if is_shared {
             let choice = AutoStream::choice(&stdout);
-            let measure: Measure = Size::of_standard_output;
+            let measure: fn() -> Size = Size::of_standard_output;
             (Target::Output, stdout.is_terminal(), choice, measure)
         } else {
             let choice = AutoStream::choice(&stderr);
-            let measure: Measure = Size::of_standard_error;
+            let measure: fn() -> Size = Size::of_standard_error;
             (Target::Error, stderr.is_terminal(), choice, measure)
         };
         let can_draw = match content {

@@ -1,5 +1,6 @@
 //! What a person sees before a call runs, and what they can answer.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
@@ -143,9 +144,11 @@ fn which_file_is_compared() {
         ("other", "path", "words"),
     ] {
         let parameters = format!("{path} = \"string\", {content} = \"string\"");
-        tools += &format!(
-            "[tools.{tool}]\neffect = \"write\"\nparameters = {{ {parameters} }}\ncommand = [\"true\"]\ndirectory = \"{{directory:tools}}\"\n"
-        );
+        writeln!(
+            tools,
+            "[tools.{tool}]\neffect = \"write\"\nparameters = {{ {parameters} }}\ncommand = [\"true\"]\ndirectory = \"{{directory:tools}}\""
+        )
+        .unwrap();
     }
     let cases = [
         ("write", "path", "content", "missing", None),
