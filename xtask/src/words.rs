@@ -65,6 +65,8 @@ const BANNED: &[(&str, &str)] = &[
 const CLEAN: &[&str] = &[
     "README.md",
     "conformance/README.md",
+    "docs/local-models.md",
+    "docs/mcp.md",
     "examples/README.md",
     "spec/core-block.md",
     "spec/core-emoji.md",
