@@ -14,9 +14,6 @@ use crate::tools_file::{self, has_mistakes};
 
 impl SchemaOption {
     /// The tools, if a file is named. `texts` are the files that the command reads besides.
-    ///
-    /// # Errors
-    /// A file cannot be read, or has mistakes; these are shown on standard error.
     pub(crate) fn load(&self, texts: &[PathBuf]) -> Result<Option<ToolSet>, Failure> {
         if !self.schema.is_empty() {
             self.refuse_one_input_for_two(texts)?;
@@ -25,9 +22,6 @@ impl SchemaOption {
     }
 
     /// As [`load`](Self::load), with what happens to calls without an end marker in a run of these tools.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
     pub(crate) fn load_with_unclosed(
         &self,
         texts: &[PathBuf],
@@ -40,9 +34,6 @@ impl SchemaOption {
     }
 
     /// As [`load`](Self::load), for a command that reads nothing else.
-    ///
-    /// # Errors
-    /// A file cannot be read, or has mistakes; these are shown on standard error.
     pub(crate) fn load_alone(&self) -> Result<Option<ToolSet>, Failure> {
         self.load_each(&mut Unclosed::default())
     }
@@ -128,9 +119,6 @@ fn not_json(file: &str, text: &str, (line, column): (usize, usize), message: Str
 }
 
 /// Reads a file of definitions. Shows its mistakes.
-///
-/// # Errors
-/// It cannot be read, or has mistakes.
 pub(crate) fn load(path: &Path) -> Result<Found, Failure> {
     let (name, whole) = tools_file::read(path)?;
     let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);

@@ -33,9 +33,6 @@ pub(crate) struct Session {
 
 impl Session {
     /// Opens the session that the options name.
-    ///
-    /// # Errors
-    /// It cannot be opened, or was not written by `ask` or `chat`.
     pub(crate) fn open(
         options: &SessionOptions,
         configuration: &Configuration,

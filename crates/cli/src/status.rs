@@ -19,9 +19,6 @@ const TIMED_OUT: u8 = 124;
 pub(crate) const WRONG_USAGE: u8 = 2;
 
 /// The exit status of a command that ended so; says what is to be said. Wrong usage is left to who knows the usage.
-///
-/// # Errors
-/// What is wrong with the usage.
 pub(crate) fn exit_status(outcome: Outcome) -> Result<ExitCode, String> {
     Ok(match outcome {
         Ok(Status::Good) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,

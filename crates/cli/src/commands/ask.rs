@@ -78,9 +78,6 @@ struct Given {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from asking.
 pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;

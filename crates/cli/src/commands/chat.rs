@@ -58,9 +58,6 @@ pub(crate) struct ChatOptions {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from beginning.
 pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;

@@ -63,9 +63,6 @@ pub(crate) struct ConfigOptions {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from showing them.
 pub(crate) fn config(options: &ConfigOptions, output: &mut Output) -> Outcome {
     if options.schema {
         output.text(format_args!("{:#}\n", schema()))?;

@@ -69,9 +69,6 @@ pub(crate) struct McpServeOptions {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from doing so.
 pub(crate) fn mcp(command: &McpCommand) -> Outcome {
     let McpAction::Serve(options) = &command.command;
     serve(options)

@@ -81,9 +81,6 @@ pub(crate) struct ProbeOptions {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from asking, and why the model cannot be asked.
 pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
     if options.tasks == ["list"] {
         let mut output = Output::new(color);

@@ -195,9 +195,6 @@ fn pace(text: &str) -> Result<NonZeroU64, &'static str> {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from running, or from telling what came of it.
 pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
     let beginning = match (&options.resume, &options.tools) {
         (Some(log), _) => match Beginning::again(options, log)? {

@@ -66,9 +66,6 @@ enum Action {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from doing so.
 pub(crate) fn sessions(options: &SessionsOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::load(&options.files, Node::default(), false, &environment)?;

@@ -49,9 +49,6 @@ pub(crate) struct ShowOptions {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from reading the record or from showing it.
 pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     if let Some(page) = &options.html {
         refuse_to_overwrite_the_record(&options.file, page)?;

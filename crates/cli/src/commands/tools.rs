@@ -96,9 +96,6 @@ impl SourceOptions {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from doing so.
 pub(crate) fn tools(
     command: &ToolsCommand,
     color: Color,

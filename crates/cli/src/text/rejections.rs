@@ -31,9 +31,6 @@ pub(crate) struct Rejections {
 
 impl Rejections {
     /// Judges the calls of a file as a run does, up to the gate.
-    ///
-    /// # Errors
-    /// Refuses a dialect that cannot work.
     pub(crate) fn of(document: &Document, run: AsRun<'_>) -> Result<Self, DialectError> {
         let mut found = Self {
             findings: Vec::new(),

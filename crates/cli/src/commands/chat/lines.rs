@@ -51,9 +51,6 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Opens the terminal, or the pipe. `state` is where the history is kept.
-    ///
-    /// # Errors
-    /// The terminal cannot be used.
     pub(super) fn open(state: Option<&Path>) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::Broken(format!("cannot read from the terminal: {error}"))
@@ -89,9 +86,6 @@ impl Lines {
     }
 
     /// The next line. Dropping the future loses nothing.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub(super) async fn next(&mut self) -> Result<Line, Failure> {
         if !self.is_reading {
             self.is_reading = true;

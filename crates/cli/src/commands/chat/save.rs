@@ -9,9 +9,6 @@ use plaincall_agent::model::{Message, Role};
 use serde_json::json;
 
 /// Writes the conversation to a new file, which only its owner can read: as JSON messages if its name says so, else as text.
-///
-/// # Errors
-/// There is such a file, or it cannot be written.
 pub(super) fn save(path: &Path, messages: &[Message]) -> Result<(), String> {
     let text = if path.extension().is_some_and(|ending| ending == "json") {
         let messages: Vec<_> = messages

@@ -29,9 +29,6 @@ pub(crate) struct Built {
 }
 
 /// Builds it.
-///
-/// # Errors
-/// What of the configuration cannot be.
 pub(crate) async fn build(
     options: &AgentOptions,
     is_record: bool,
@@ -127,9 +124,6 @@ pub(crate) async fn build(
 }
 
 /// The model of this name, or the one that the options, the session or the configuration name, and how it is taught.
-///
-/// # Errors
-/// There is none.
 pub(crate) fn chosen(
     name: Option<&str>,
     past: Option<&Note>,

@@ -92,9 +92,6 @@ impl Beginning {
     }
 
     /// A run that is taken up again.
-    ///
-    /// # Errors
-    /// Why it cannot be; nothing has been run then.
     pub(crate) fn again(options: &RunOptions, path: &Path) -> Result<Again, Failure> {
         let name = path.display();
         let log = open_again(path).map_err(|error| in_log(path, &error))?;

@@ -46,9 +46,6 @@ impl Note {
     }
 
     /// Reads one from a log.
-    ///
-    /// # Errors
-    /// If it is not one of this command: why, as the end of a sentence about the log.
     pub(crate) fn from_json(note: &Value) -> Result<Self, String> {
         let program = note.get("program").and_then(Value::as_str);
         if program != Some(PROGRAM) {

@@ -8,9 +8,6 @@ use crate::status::Failure;
 use crate::terminal::approval::RecoveryAnswer;
 
 /// The answers of the command line, by the numbers of the calls.
-///
-/// # Errors
-/// One is about a call that needs none, or there are two about one call.
 pub(super) fn answers(
     options: &RunOptions,
     history: &History,

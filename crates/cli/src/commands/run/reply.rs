@@ -55,9 +55,6 @@ pub(crate) enum Ending {
 
 impl Reply {
     /// Opens the file; `-` is the standard input. A file is looked over first.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub(crate) async fn open(path: PathBuf, dialect: &Dialect) -> Result<Self, Failure> {
         let (tell, opened) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(WAITING);
@@ -122,9 +119,6 @@ impl Reply {
     }
 
     /// Passes over what was read before the run was cut off.
-    ///
-    /// # Errors
-    /// The reply cannot be read, or does not begin with it.
     pub(crate) async fn pass_over(&mut self, read: &[u8], name: &Path) -> Result<(), Failure> {
         let differs = |what: String| {
             Failure::Broken(format!(
@@ -157,9 +151,6 @@ impl Reply {
     }
 
     /// Makes sure that a pipe, which is to bring the rest alone, does not begin anew: calls would be run twice.
-    ///
-    /// # Errors
-    /// The reply cannot be read, or begins with what was read before the run was cut off.
     pub(crate) async fn refuse_repetition(&mut self, read: &[u8]) -> Result<(), Failure> {
         if read.len() < TELLING {
             return Ok(());

@@ -58,9 +58,6 @@ pub(crate) struct CallOptions {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from calling the tool.
 pub(super) fn call(options: &CallOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let given = match &options.name {

@@ -42,9 +42,6 @@ pub(crate) struct CheckOptions {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// A file cannot be read, or has mistakes, which are shown.
 pub(super) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     let mut doubts = 0;
     for path in &options.files {

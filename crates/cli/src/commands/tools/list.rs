@@ -39,9 +39,6 @@ pub(crate) struct ListOptions {
 }
 
 /// Runs the command.
-///
-/// # Errors
-/// What keeps it from listing them.
 pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
     let environment = Environment::read();
     let listed = block_on(until_interrupted(async {
