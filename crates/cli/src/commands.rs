@@ -29,11 +29,11 @@ pub(crate) mod tools;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::options::Color;
 use crate::output::{Output, say};
-use crate::status::{Outcome, WRONG_USAGE, end_when_interrupted, exit_status};
+use crate::status::{Outcome, WRONG_USAGE, end_at_signals, exit_status};
 use crate::visible::{harmless, is_invisible};
 
 /// Tool calling for any model that can write text.
@@ -84,28 +84,6 @@ pub(crate) enum Command {
     Mcp(mcp::McpCommand),
 }
 
-impl Command {
-    /// The command's name.
-    pub(crate) const fn name(&self) -> &'static str {
-        match self {
-            Self::Parse(_) => "parse",
-            Self::Check(_) => "check",
-            Self::Render(_) => "render",
-            Self::Run(_) => "run",
-            Self::Serve(_) => "serve",
-            Self::Show(_) => "show",
-            Self::Ask(_) => "ask",
-            Self::Tools(_) => "tools",
-            Self::Mcp(_) => "mcp",
-            Self::Chat(_) => "chat",
-            Self::Sessions(_) => "sessions",
-            Self::Probe(_) => "probe",
-            Self::Config(_) => "config",
-            Self::Conform(_) => "conform",
-        }
-    }
-}
-
 /// The command line with everything that can be asked of it.
 pub fn command() -> clap::Command {
     let mut all = Cli::command();
@@ -115,8 +93,10 @@ pub fn command() -> clap::Command {
 
 /// Runs the command line that the process was started with, and returns its exit status.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let parsed = command().try_get_matches();
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             let error = advised(error);
             if !error.use_stderr() {
@@ -125,9 +105,9 @@ pub fn main() -> ExitCode {
             return wrong_usage(&error);
         }
     };
-    let name = cli.command.name();
     exit_status(start(cli)).unwrap_or_else(|message| {
         let mut all = command();
+        let name = matches.subcommand_name().unwrap_or_default();
         // It has the form of other wrong usage.
         wrong_usage(&match all.find_subcommand_mut(name) {
             Some(command) => command.error(ErrorKind::ValueValidation, message),
@@ -206,6 +186,6 @@ fn start(cli: Cli) -> Outcome {
 
 /// The standard output of a command that nothing but a signal interrupts.
 fn output(color: Color) -> Output {
-    end_when_interrupted();
+    end_at_signals();
     Output::new(color)
 }

@@ -13,34 +13,18 @@ use crate::status::Failure;
 use crate::tools_file::{self, has_mistakes};
 
 impl SchemaOption {
-    /// The tools, if a file is named. `texts` are the files that the command reads besides.
-    pub(crate) fn load(&self, texts: &[PathBuf]) -> Result<Option<ToolSet>, Failure> {
-        if !self.schema.is_empty() {
-            self.refuse_one_input_for_two(texts)?;
-        }
-        self.load_alone()
-    }
-
-    /// As [`load`](Self::load), with what happens to calls without an end marker in a run of these tools.
-    pub(crate) fn load_with_unclosed(
+    /// The tools, if a file is named, and what a run of them does with calls without an end marker. `texts` are the files
+    /// that the command also reads, if it reads any. Mistakes are shown on standard error.
+    pub(crate) fn load(
         &self,
-        texts: &[PathBuf],
+        texts: Option<&[PathBuf]>,
     ) -> Result<(Option<ToolSet>, Unclosed), Failure> {
-        if !self.schema.is_empty() {
-            self.refuse_one_input_for_two(texts)?;
-        }
         let mut unclosed = Unclosed::default();
-        Ok((self.load_each(&mut unclosed)?, unclosed))
-    }
-
-    /// As [`load`](Self::load), for a command that reads nothing else.
-    pub(crate) fn load_alone(&self) -> Result<Option<ToolSet>, Failure> {
-        self.load_each(&mut Unclosed::default())
-    }
-
-    fn load_each(&self, unclosed: &mut Unclosed) -> Result<Option<ToolSet>, Failure> {
         if self.schema.is_empty() {
-            return Ok(None);
+            return Ok((None, unclosed));
+        }
+        if let Some(texts) = texts {
+            self.refuse_one_input_for_two(texts)?;
         }
         let mut set = ToolSet::default();
         let mut files: HashMap<String, &Path> = HashMap::new();
@@ -49,7 +33,7 @@ impl SchemaOption {
             let found = load(path)?;
             has_tools_file |= found.rules.is_some();
             if found.unclosed == Unclosed::Run {
-                *unclosed = Unclosed::Run;
+                unclosed = Unclosed::Run;
             }
             for tool in found.tools {
                 let name = tool.name.clone();
@@ -68,7 +52,7 @@ impl SchemaOption {
             // A run of these tools has it too. It is refused if there is one of this name.
             let _ = set.add(Tool::read_result().spec().clone());
         }
-        Ok(Some(set))
+        Ok((Some(set), unclosed))
     }
 
     fn refuse_one_input_for_two(&self, texts: &[PathBuf]) -> Result<(), Failure> {

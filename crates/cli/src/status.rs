@@ -11,8 +11,6 @@ pub(crate) use crate::outcome::{Failure, Outcome, Status};
 use crate::output::say;
 use crate::visible::harmless;
 
-/// The exit status of a command that was interrupted: 128 and the number of the signal.
-const INTERRUPTED: i32 = 130;
 /// The exit status when the time is over, as `timeout` has it.
 const TIMED_OUT: u8 = 124;
 /// The exit status of wrong usage.
@@ -76,23 +74,12 @@ pub(crate) fn remark(message: &(impl fmt::Display + ?Sized)) {
     say(format_args!("{note}note:{note:#} {message}\n"));
 }
 
-/// Makes signals end the process where they were heeded before and nothing has to be ended any more.
+/// Makes signals end the process, with 128 and their number as its status.
 pub(crate) fn end_at_signals() {
     use signal_hook::consts::{SIGINT, SIGTERM};
     for signal in [SIGINT, SIGTERM] {
         let always = Arc::new(AtomicBool::new(true));
-        // Where it cannot be, the command ends when its output is written.
+        // Without the handler the signal itself ends the process, or the command ends when its output is written.
         let _ = signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always);
     }
-}
-
-/// Makes Ctrl-C end the process with status 130.
-pub(crate) fn end_when_interrupted() {
-    let always = Arc::new(AtomicBool::new(true));
-    // Without the handler the signal itself ends the process, which shells report as the same status.
-    let _ = signal_hook::flag::register_conditional_shutdown(
-        signal_hook::consts::SIGINT,
-        INTERRUPTED,
-        always,
-    );
 }

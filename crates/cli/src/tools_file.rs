@@ -6,7 +6,7 @@ use plaincall::{FileError, Policy, Rules, Tool, Toolbox, ToolsFile};
 
 use crate::status::Failure;
 use crate::terminal::problems;
-use crate::text::input::Input;
+use crate::text::input::read_whole;
 
 /// The definitions of tools, by name.
 #[derive(Debug, Default)]
@@ -56,9 +56,8 @@ pub(crate) fn load_text(name: &str, text: &str, path: &Path) -> Result<Tools, Fa
 
 /// What messages call a file, and its text.
 pub(crate) fn read(path: &Path) -> Result<(String, String), Failure> {
-    let input = Input::open(path)?;
-    let name = input.name.clone();
-    let text = text(&name, input.into_bytes()?)?;
+    let (name, bytes) = read_whole(path)?;
+    let text = text(&name, bytes)?;
     Ok((name, text))
 }
 

@@ -5,7 +5,6 @@
 mod bytes;
 mod cases;
 mod conform;
-mod every_split;
 mod large;
 mod mcp;
 mod mistakes;

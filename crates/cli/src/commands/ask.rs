@@ -1,24 +1,25 @@
 //! `plaincall ask`: a question and its answer.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use plaincall_agent::{AgentError, AgentErrorKind, Answer};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::FileType;
 use serde_json::json;
 
-use crate::commands::conversation::{Built, Ended, build, doubt, explained, kind, play, status};
+use crate::commands::conversation::{
+    Built, Ended, Wanted, build, doubt, explained, kind, play, status,
+};
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::JsonOutput;
 use crate::runtime::block_on;
-use crate::session::Session;
 use crate::settings::Configuration;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
 use crate::terminal::displays::Displays;
-use crate::terminal::interrupts::Interrupts;
-use crate::text::input::Input;
+use crate::text::input::standard_kind;
+use crate::tools_file;
 
 /// Ask a model a question, with tools.
 ///
@@ -82,9 +83,6 @@ pub(crate) fn ask(options: &AskOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;
     let given = given(options)?;
-    if let Some(doubt) = configuration.doubt() {
-        remark(&doubt);
-    }
     let answer = answer(options, color, &configuration, &environment, &given);
     let (status, leftover) = block_on(answer)?;
     if let Some(displays) = leftover {
@@ -100,30 +98,24 @@ async fn answer(
     environment: &Environment,
     given: &Given,
 ) -> Result<(Status, Option<Displays>), Failure> {
-    let mut interrupts = Interrupts::new()
-        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
-    let session = Session::open(&options.session, configuration)?;
-    let is_kept = session.is_some();
-    let building = build(
-        &options.agent,
-        options.json,
-        options.verbose,
+    let wanted = Wanted {
+        agent: &options.agent,
+        session: &options.session,
+        is_record: options.json,
+        is_verbose: options.verbose,
         color,
-        configuration,
-        environment,
-        session,
-    );
+    };
+    let (built, mut interrupts) = match build(&wanted, configuration, environment).await? {
+        Ok(built) => built,
+        Err(interrupt) => return Ok((Status::Interrupted(interrupt.status()), None)),
+    };
     let Built {
         mut talk,
         mut displays,
         servers,
-        model: _,
-    } = tokio::select! {
-        built = building => built?,
-        interrupt = interrupts.next() => {
-            return Ok((Status::Interrupted(interrupt.status()), None));
-        }
-    };
+        is_kept,
+        ..
+    } = built;
     for (name, text) in &given.documents {
         talk.attach(name, text);
     }
@@ -199,21 +191,23 @@ fn last_line(
 
 /// What the model is given: the question, and the documents beside it.
 fn given(options: &AskOptions) -> Result<Given, Failure> {
+    let standard = Path::new("-");
     let mut documents = Vec::new();
     for path in &options.file {
-        let input = Input::open(path)?;
-        let name = if path == Path::new("-") {
+        let (name, text) = tools_file::read(path)?;
+        let is_standard = path == standard;
+        let name = if is_standard {
             STANDARD_INPUT.to_owned()
         } else {
-            format!("the file {}", input.name)
+            format!("the file {name}")
         };
-        documents.push((name, text(input)?));
+        documents.push((name, text));
     }
-    let reads_standard_input = options.file.iter().any(|path| path == Path::new("-"));
+    let reads_standard_input = options.file.iter().any(|path| path == standard);
     let question = match options.question.as_slice() {
         question @ [_, ..] => {
             if !reads_standard_input && has_document() {
-                let text = text(Input::open(Path::new("-"))?)?;
+                let (_, text) = tools_file::read(standard)?;
                 if !text.trim().is_empty() {
                     documents.push((STANDARD_INPUT.to_owned(), text));
                 }
@@ -221,7 +215,7 @@ fn given(options: &AskOptions) -> Result<Given, Failure> {
             question.join(" ")
         }
         [] if reads_standard_input => String::new(),
-        [] => text(Input::open(Path::new("-"))?)?,
+        [] => tools_file::read(standard)?.1,
     };
     if question.trim().is_empty() {
         return Err(Failure::Usage(
@@ -235,26 +229,7 @@ fn given(options: &AskOptions) -> Result<Given, Failure> {
     })
 }
 
-/// A text, which has to be one: a model cannot read anything else.
-fn text(input: Input) -> Result<String, Failure> {
-    let name = input.name.clone();
-    let bytes = input.into_bytes()?;
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let before = error.as_bytes().iter().take(valid);
-        let line = before.filter(|&&byte| byte == b'\n').count() + 1;
-        Failure::Broken(format!(
-            "{name} cannot be given to the model: line {line} is not UTF-8 text"
-        ))
-    })
-}
-
 /// Whether somebody has put a text on the standard input: a pipe or a file. A terminal, a socket and `/dev/null` are none.
 fn has_document() -> bool {
-    fstat(io::stdin()).is_ok_and(|about| {
-        matches!(
-            FileType::from_raw_mode(about.st_mode),
-            FileType::Fifo | FileType::RegularFile
-        )
-    })
+    matches!(standard_kind(), FileType::Fifo | FileType::RegularFile)
 }

@@ -1,8 +1,4 @@
 //! `plaincall chat`: a conversation at the terminal.
-#![allow(
-    clippy::doc_markdown,
-    reason = "help has no markup that would be read, so a proper name stands in it as it is"
-)]
 
 mod command;
 mod lines;
@@ -16,13 +12,12 @@ use tokio::time::sleep;
 
 use crate::commands::chat::command::{Command, HELP};
 use crate::commands::chat::lines::{Line, Lines};
-use crate::commands::conversation::{Built, Ended, build, chosen, doubt, explained, play};
+use crate::commands::conversation::{Built, Ended, Wanted, build, chosen, doubt, explained, play};
 use crate::commands::tools::effect_word;
 use crate::environment::Environment;
 use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::output::say;
 use crate::runtime::block_on;
-use crate::session::Session;
 use crate::settings::Configuration;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, remark, tell_removed};
 use crate::terminal::call_line::verb;
@@ -61,9 +56,6 @@ pub(crate) struct ChatOptions {
 pub(crate) fn chat(options: &ChatOptions, color: Color) -> Outcome {
     let environment = Environment::read();
     let configuration = Configuration::of(&options.agent, &environment)?;
-    if let Some(doubt) = configuration.doubt() {
-        remark(&doubt);
-    }
     block_on(talk(options, color, &configuration, &environment))
 }
 
@@ -91,21 +83,16 @@ async fn talk(
     configuration: &Configuration,
     environment: &Environment,
 ) -> Outcome {
-    let mut interrupts = Interrupts::new()
-        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
-    let session = Session::open(&options.session, configuration)?;
-    let building = build(
-        &options.agent,
-        false,
-        options.verbose,
+    let wanted = Wanted {
+        agent: &options.agent,
+        session: &options.session,
+        is_record: false,
+        is_verbose: options.verbose,
         color,
-        configuration,
-        environment,
-        session,
-    );
-    let built = tokio::select! {
-        built = building => built?,
-        interrupt = interrupts.next() => return Ok(Status::Interrupted(interrupt.status())),
+    };
+    let (built, mut interrupts) = match build(&wanted, configuration, environment).await? {
+        Ok(built) => built,
+        Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
     };
     let mut lines = Lines::open(configuration.state.as_deref())?;
     let is_typed = lines.is_typed();
@@ -248,7 +235,7 @@ impl Chat<'_> {
             talk,
             mut displays,
             servers,
-            model: _,
+            ..
         } = self.built;
         let written = displays.close().await;
         let closing = async {

@@ -1,23 +1,19 @@
 //! `plaincall check`: what is wrong in a text, and what to do about it.
 
-mod every_split;
-
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plaincall_call::{Severity, Span};
+use plaincall_call::Span;
 use plaincall_syntax::Dialect;
 use serde::Serialize;
 
-use crate::commands::check::every_split::{Disagreement, Proof, prove};
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain};
 use crate::terminal::excerpt::{Excerpts, Remark};
 use crate::terminal::listing::{Detail, Listing};
-use crate::text::advice::{CHUNKS_MATTER, advice};
 use crate::text::findings::{Findings, Found, counted};
-use crate::text::input::{Input, or_standard};
+use crate::text::input::{or_standard, read_whole};
 use crate::text::rejections::AsRun;
 use crate::text::source::{Counter, Source};
 use crate::visible::harmless;
@@ -31,10 +27,9 @@ use crate::visible::harmless;
 ///
 /// The text is judged as `run` judges a file: `<think>` at its beginning opens reasoning.
 ///
-/// With `--explain` it also lists how the text was read. With `--every-split` it also proves for this text that it does not matter in which chunks it arrives.
+/// With `--explain` it also lists how the text was read.
 ///
-/// Exit status: 0 without errors, warnings or not; 1 with errors, if chunks matter, or if a file could not be read; 130
-/// after Ctrl-C.
+/// Exit status: 0 without errors, warnings or not; 1 with errors, or if a file could not be read; 130 after Ctrl-C.
 #[derive(Args, Debug)]
 pub(crate) struct CheckOptions {
     /// The texts to check; `-` or none is standard input.
@@ -55,13 +50,6 @@ pub(crate) struct CheckOptions {
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// Read the text again in many ways of chunks, and hold the events and calls of each against those of the whole.
-    ///
-    /// In chunks of each size up to 64 bytes, and split in two at every byte, inside of characters too; up to 512 bytes also
-    /// at every pair of bytes. Above 16 KiB the places of the split are spread evenly.
-    #[arg(long)]
-    pub(crate) every_split: bool,
-
     /// Read `<think>` as text, as `run --no-reasoning` does.
     #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
     pub(crate) no_reasoning: bool,
@@ -79,8 +67,7 @@ pub(crate) enum CheckFormat {
     /// The source with what was found underlined.
     Text,
     /// One JSON object a text: `file`, `calls`, `errors`, `warnings`, and `diagnostics` with `code`, `severity`, `span`,
-    /// `line`, `column`, `message`, and where there is one `pointer`, `help` and `meant`. `every_split`, if it was asked for,
-    /// has `agrees`, `ways` (how many were read the same), and `disagreement` with `way`, `place`, `whole` and `cut`.
+    /// `line`, `column`, `message`, and where there is one `pointer`, `help` and `meant`.
     Json,
 }
 
@@ -91,7 +78,7 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     }
     let dialect = options.dialect.dialect()?;
     let reply = options.dialect.of_reply(options.no_reasoning)?;
-    let (tools, unclosed) = options.schema.load_with_unclosed(&options.files)?;
+    let (tools, unclosed) = options.schema.load(Some(&options.files))?;
     let run = AsRun {
         dialect: &reply,
         tools: tools.as_ref(),
@@ -99,14 +86,8 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
     };
     let mut status = Status::Good;
     for file in or_standard(&options.files) {
-        let report = Input::open(&file).and_then(|input| {
-            let name = input.name.clone();
-            let bytes = input.into_bytes()?;
-            let proof = options.every_split.then(|| prove(&bytes, &dialect));
-            let proof = proof.transpose()?;
-            let source = Source::new(name, bytes);
-            Report::new(source, &dialect, run, proof)
-        });
+        let report = read_whole(&file)
+            .and_then(|(name, bytes)| Report::new(Source::new(name, bytes), &dialect, run));
         let report = match report {
             Ok(report) => report,
             Err(Failure::Broken(message)) => {
@@ -116,10 +97,7 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
             }
             Err(failure) => return Err(failure),
         };
-        if report.errors > 0
-            || (options.deny_warnings && report.warnings > 0)
-            || report.is_disproved()
-        {
+        if report.errors > 0 || (options.deny_warnings && report.warnings > 0) {
             status = Status::Wrong;
         }
         let written = match options.format {
@@ -143,17 +121,10 @@ struct Report {
     remarks: Vec<Found>,
     errors: usize,
     warnings: usize,
-    /// What came of reading it in many ways, if that was asked for.
-    proof: Option<Proof>,
 }
 
 impl Report {
-    fn new(
-        source: Source,
-        dialect: &Dialect,
-        run: AsRun<'_>,
-        proof: Option<Proof>,
-    ) -> Result<Self, Failure> {
+    fn new(source: Source, dialect: &Dialect, run: AsRun<'_>) -> Result<Self, Failure> {
         let Findings { calls, remarks } = Findings::of(&source, dialect, run)?;
         let errors = remarks
             .iter()
@@ -165,14 +136,7 @@ impl Report {
             warnings: remarks.len() - errors,
             remarks,
             source,
-            proof,
         })
-    }
-
-    /// Whether the text says something else where it comes in other chunks.
-    fn is_disproved(&self) -> bool {
-        let proof = self.proof.as_ref();
-        proof.is_some_and(|proof| !proof.agrees)
     }
 
     /// For people. With `explained`, also how the text was read.
@@ -207,35 +171,6 @@ impl Report {
             counted(self.calls, "call"),
             counted(self.errors, "error"),
             counted(self.warnings, "warning"),
-        ))?;
-        let Some(proof) = &self.proof else {
-            return Ok(());
-        };
-        let ways = counted(proof.ways, "way");
-        let Some(found) = &proof.disagreement else {
-            return output.text(format_args!(
-                "{}: how it is cut into chunks does not matter: {ways} tried\n",
-                harmless(name)
-            ));
-        };
-        let place = self.source.in_text(found.place);
-        let help = advice(CHUNKS_MATTER, None, "");
-        let remark = Remark {
-            severity: Severity::Error,
-            code: Some(CHUNKS_MATTER),
-            message: "this is read differently where the text comes in other chunks",
-            help: help.as_deref(),
-            note: None,
-            span: place..place,
-            position: counter.position(place),
-        };
-        let excerpt = excerpts.render(name, text, &remark);
-        let Disagreement {
-            way, whole, cut, ..
-        } = found;
-        let said = harmless(&format!("as a whole: {whole}\n{way}: {cut}\n"));
-        output.text(format_args!(
-            "\n{excerpt}\n\n{said}{ways} were read the same\n"
         ))
     }
 
@@ -263,7 +198,6 @@ impl Report {
             errors: self.errors,
             warnings: self.warnings,
             diagnostics: diagnostics.collect(),
-            every_split: self.proof.as_ref(),
         }
     }
 }
@@ -275,8 +209,6 @@ struct JsonReport<'a> {
     errors: usize,
     warnings: usize,
     diagnostics: Vec<JsonRemark<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    every_split: Option<&'a Proof>,
 }
 
 #[derive(Serialize)]

@@ -3,5 +3,5 @@
 mod build;
 mod play;
 
-pub(crate) use build::{Built, build, chosen, explained, kind, status};
+pub(crate) use build::{Built, Wanted, build, chosen, explained, kind, status};
 pub(crate) use play::{Ended, doubt, play};

@@ -20,8 +20,8 @@ use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain};
 use crate::terminal::listing::{Detail, Listing};
-use crate::text::event_line::{BoundLine, EventLine, ProblemLine};
-use crate::text::input::{Input, each};
+use crate::text::event_line::EventLine;
+use crate::text::input::{Input, each, stop_at_end};
 use crate::text::reading::{parser, read, read_bytes, reply_check};
 
 /// Find the calls in a text.
@@ -166,7 +166,7 @@ impl Parse {
             chunk: options.chunk,
             form,
             is_complete: options.complete,
-            tools: options.schema.load(&options.files)?,
+            tools: options.schema.load(Some(&options.files))?.0,
         })
     }
 
@@ -178,7 +178,7 @@ impl Parse {
                 Ok(Status::Good)
             }
             Form::Openai => {
-                let stop = input.stop(self.is_complete);
+                let stop = stop_at_end(self.is_complete, input.is_file);
                 let document = read(input, &self.dialect, self.chunk)?;
                 let (tool_calls, status) = self.openai(&document, stop, "");
                 output.json_line(&tool_calls)?;
@@ -222,7 +222,7 @@ impl Parse {
         collector: &mut Collector,
         output: &mut Output,
     ) -> Result<(), Failure> {
-        output.json_line(&EventLine(event))?;
+        output.json_line(&EventLine::of_event(event))?;
         let Some(tools) = &self.tools else {
             return Ok(());
         };
@@ -231,13 +231,13 @@ impl Parse {
         };
         let bound = BoundCall::new(&call, tools);
         for problem in bound.problems() {
-            output.json_line(&ProblemLine(problem))?;
+            output.json_line(&EventLine::of_finding(problem))?;
         }
-        output.json_line(&BoundLine(&bound))
+        output.json_line(&EventLine::of_call(&bound))
     }
 
     fn lines(&self, input: Input, is_openai: bool, output: &mut Output) -> Outcome {
-        let stop = input.stop(self.is_complete);
+        let stop = stop_at_end(self.is_complete, input.is_file);
         let mut lines = input.into_lines();
         let mut line = Vec::new();
         let mut number = 0_u64;

@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use plaincall::Unclosed;
 use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, StyleReport, tasks};
-use plaincall_call::did_you_mean;
-use plaincall_config::{Api, Time};
+use plaincall_config::{Api, Model, Syntax, Time};
 use serde_json::json;
 
 use crate::environment::Environment;
@@ -51,12 +52,12 @@ pub(crate) struct ProbeOptions {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
 
-    /// Only these tasks, separated by commas; `--tasks list` prints them.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// Only these tasks, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = task_names())]
     tasks: Vec<String>,
 
     /// Only these ways of writing calls, separated by commas.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = style_names())]
     dialects: Vec<String>,
 
     /// How many tasks are tried at the same time.
@@ -80,24 +81,26 @@ pub(crate) struct ProbeOptions {
     json: bool,
 }
 
+fn task_names() -> PossibleValuesParser {
+    let tasks = tasks().into_iter();
+    tasks
+        .map(|task| PossibleValue::new(task.name).help(task.about))
+        .into()
+}
+
+fn style_names() -> PossibleValuesParser {
+    Style::all().into_iter().map(|style| style.name).into()
+}
+
 /// Runs the command.
 pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
-    if options.tasks == ["list"] {
-        let mut output = Output::new(color);
-        for task in tasks() {
-            output.text(format_args!("{:15} {}\n", task.name, task.about))?;
-        }
-        output.flush()?;
-        return Ok(Status::Good);
-    }
     let environment = Environment::read();
-    let styles = chosen(
-        Style::all(),
-        |style| style.name,
-        &options.dialects,
-        "way of writing calls",
-    )?;
-    let tasks = chosen(tasks(), |task| task.name, &options.tasks, "task")?;
+    let is_wanted =
+        |wanted: &[String], name| wanted.is_empty() || wanted.iter().any(|it| it == name);
+    let mut styles = Style::all();
+    styles.retain(|style| is_wanted(&options.dialects, style.name));
+    let mut tasks = tasks();
+    tasks.retain(|task| is_wanted(&options.tasks, task.name));
     let mut chosen = Chosen::given(&options.url, Some(&options.model), options.kind);
     chosen.entry.temperature = options.temperature;
     chosen.entry.max_tokens = options.max_tokens;
@@ -227,60 +230,29 @@ fn configuration(options: &ProbeOptions, report: &StyleReport) -> String {
     } else {
         quoted(model)
     };
-    let mut text = format!(
-        "[models.{name}]\nurl = {}\nmodel = {}\n",
-        quoted(&options.url),
-        quoted(model)
-    );
-    let mut set = |key: &str, value: String| {
-        let _ = writeln!(text, "{key} = {value}");
+    let [start, end, argument] = match style.markers {
+        Some(markers) => markers.map(|marker| Some(marker.to_owned())),
+        None => [None, None, None],
     };
-    if options.kind == Some(Api::Anthropic) {
-        set("kind", quoted("anthropic"));
-    }
-    set(
-        "syntax",
-        quoted(if style.is_emoji { "emoji" } else { "block" }),
-    );
-    let markers = style.markers.into_iter().flatten();
-    for (key, marker) in ["start_prefix", "end_prefix", "arg_prefix"]
-        .into_iter()
-        .zip(markers)
-    {
-        set(key, quoted(marker));
-    }
-    if style.keyed {
-        set("keyed", "true".to_owned());
-    }
-    if report.forgets_end_markers() {
-        set("unclosed", quoted("run"));
-    }
-    if let Some(temperature) = options.temperature {
-        set("temperature", toml::Value::from(temperature).to_string());
-    }
-    if let Some(tokens) = options.max_tokens {
-        set("max_tokens", tokens.to_string());
-    }
-    text
-}
-
-/// Those of all that are named, in the order of all; all if none is named.
-fn chosen<T>(
-    all: Vec<T>,
-    name: impl Fn(&T) -> &'static str,
-    wanted: &[String],
-    what: &str,
-) -> Result<Vec<T>, Failure> {
-    let names: Vec<&str> = all.iter().map(&name).collect();
-    for wanted in wanted {
-        if !names.contains(&wanted.as_str()) {
-            return Err(Failure::Usage(format!(
-                "there is no {what} `{wanted}`: there are {}{}",
-                names.join(", "),
-                did_you_mean(wanted, names.iter().copied())
-            )));
-        }
-    }
-    let is_wanted = |one: &T| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name(one));
-    Ok(all.into_iter().filter(|one| is_wanted(one)).collect())
+    let entry = Model {
+        model: Some(model.clone()),
+        kind: options.kind.filter(|kind| *kind == Api::Anthropic),
+        syntax: Some(if style.is_emoji {
+            Syntax::Emoji
+        } else {
+            Syntax::Block
+        }),
+        start_prefix: start,
+        end_prefix: end,
+        arg_prefix: argument,
+        keyed: style.keyed.then_some(true),
+        unclosed: report.forgets_end_markers().then_some(Unclosed::Run),
+        temperature: options.temperature,
+        max_tokens: options.max_tokens,
+        ..Model::default()
+    };
+    let entry = toml::to_string(&entry).unwrap_or_default();
+    // The address is written here: in a table it has no secrets.
+    let url = quoted(&options.url);
+    format!("[models.{name}]\nurl = {url}\n{entry}")
 }

@@ -101,14 +101,14 @@ pub(crate) fn render(options: &RenderOptions, output: &mut Output) -> Outcome {
             if options.one_call {
                 wanted = wanted.one_call();
             }
-            let tools = options.schema.load_alone()?.unwrap_or_default();
+            let tools = options.schema.load(None)?.0.unwrap_or_default();
             let prompt = prompt(tools.iter(), &written_dialect(options)?, &wanted)
                 .map_err(|error| refused(&error))?;
             output.bytes(prompt.text().as_bytes())?;
             Ok(Status::Good)
         }
         Rendered::Messages => {
-            let tools = options.schema.load(&options.files)?;
+            let tools = options.schema.load(Some(&options.files))?.0;
             let teller = messages::Teller::new(written_dialect(options)?, tools);
             each(&options.files, output, |file, output| {
                 teller.file(file, output)

@@ -1,17 +1,14 @@
 //! `plaincall run`: runs the calls of a reply while it is being read.
 //!
-//! All that waits has a place of its own, so that nothing waits for anything else: the reply is read on one thread,
-//! the display is written on another, keys are read on a third. What is left (the parser, the run, its timeouts and
-//! signals) never blocks and shares the main thread; tools are processes and need no threads of ours. A runtime with
+//! The reply is read on one thread, the display is written on another, keys are read on a third. What is left (the
+//! parser, the run, its timeouts and signals) never blocks and shares the main thread; tools are processes. A runtime with
 //! one thread also ends in order: when it is dropped, all tasks are, and with them the process groups of the tools.
 
 mod beginning;
-mod fragments;
 pub(crate) mod note;
 mod play;
 mod recovery;
 mod reply;
-mod telling;
 
 use std::io::{ErrorKind, IsTerminal as _};
 use std::num::NonZeroU64;
@@ -62,10 +59,6 @@ const STANDARD_INPUT: &str = "-";
 /// Exit status: 0 if every call ended `ok`, also if there was none; 1 otherwise, or if a file could not be read or the log
 /// not be written; 2 for wrong usage; 130 after Ctrl-C, 143 after `SIGTERM`, 129 after a closed terminal.
 #[derive(Args, Debug)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub(crate) struct RunOptions {
     /// The reply; `-` or none is standard input.
     #[arg(value_name = "FILE")]
@@ -241,7 +234,7 @@ async fn begin(
         let Some(path) = beginning.reply.clone() else {
             return Ok(Reply::none());
         };
-        let mut reply = Reply::open(path.clone(), &beginning.dialect).await?;
+        let mut reply = Reply::open(path.clone(), &beginning.dialect, options.pace).await?;
         // A file holds all of the reply, a pipe only the rest.
         let read = beginning.history.text();
         if reply.is_file {

@@ -17,7 +17,7 @@ use crate::status::{Failure, Outcome, Status, complain, remark};
 use crate::terminal::glyphs::Glyphs;
 use crate::terminal::summary::Form;
 use crate::terminal::tty::Size;
-use crate::text::input::Input;
+use crate::text::input::read_whole;
 
 /// How many rows of a text are shown.
 const ROWS: usize = 12;
@@ -53,9 +53,7 @@ pub(crate) fn show(options: &ShowOptions, output: &mut Output) -> Outcome {
     if let Some(page) = &options.html {
         refuse_to_overwrite_the_record(&options.file, page)?;
     }
-    let input = Input::open(&options.file)?;
-    let name = input.name.clone();
-    let bytes = input.into_bytes()?;
+    let (name, bytes) = read_whole(&options.file)?;
     let (record, error) = Record::read_as_far_as_possible(&bytes);
     if record.events.is_empty()
         && let Some(error) = error

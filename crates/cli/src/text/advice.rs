@@ -18,8 +18,6 @@ pub(crate) const DEPENDENCY_CYCLE: &str = "dependency_cycle";
 pub(crate) const UNKNOWN_ID: &str = "unknown_id";
 /// The code of the remark that the bytes of the text are not all UTF-8.
 pub(crate) const NOT_UTF8: &str = "not_utf8";
-/// The code of the error that a text says something else where it comes in other chunks.
-pub(crate) const CHUNKS_MATTER: &str = "chunks_matter";
 
 /// What to do about a finding, in one sentence. `end_marker` is the one in force.
 pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Option<String> {
@@ -75,9 +73,6 @@ pub(crate) fn advice(code: &str, syntax: Option<Syntax>, end_marker: &str) -> Op
         DEPENDENCY_CYCLE => "leave one of the dependencies out",
         UNKNOWN_ID => "name an id of this reply, or of an earlier one",
         "call_in_reasoning" => "if it is no reasoning, `--no-reasoning` reads the markers as text",
-        CHUNKS_MATTER => {
-            "this is a mistake in Plaincall, not in the text: please report it with the file and these options"
-        }
         NOT_UTF8 => "save the text as UTF-8",
         "stray_reasoning_close" | MAYBE_REASONING => {
             "if the text begins inside reasoning, read it with `--in-reasoning`; if it is no reasoning, with `--no-reasoning`"

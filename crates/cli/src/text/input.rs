@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use plaincall_call::{Stop, nearest_name};
+use rustix::fs::{FileType, fstat};
 
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain, remark};
@@ -48,19 +49,8 @@ impl Input {
         }
         Self {
             name: "standard input".to_owned(),
-            is_file: standard_is_file(),
+            is_file: standard_kind() == FileType::RegularFile,
             reader: Box::new(stdin.lock()),
-        }
-    }
-
-    /// How the text ends, as far as it is known.
-    pub(crate) fn stop(&self, is_said_to_be_complete: bool) -> Stop {
-        if is_said_to_be_complete {
-            Stop::Natural
-        } else if self.is_file {
-            Stop::EndOfFile
-        } else {
-            Stop::Broken
         }
     }
 
@@ -106,13 +96,31 @@ impl Input {
     }
 
     /// The whole text.
-    pub(crate) fn into_bytes(mut self) -> Result<Vec<u8>, Failure> {
+    fn into_bytes(mut self) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
         match self.reader.read_to_end(&mut bytes) {
             Ok(_) => Ok(bytes),
             Err(error) => Err(unreadable(&self.name, &error)),
         }
     }
+}
+
+/// How a text ends that has come to its clean end.
+pub(crate) fn stop_at_end(is_said_to_be_complete: bool, is_file: bool) -> Stop {
+    if is_said_to_be_complete {
+        Stop::Natural
+    } else if is_file {
+        Stop::EndOfFile
+    } else {
+        Stop::Broken
+    }
+}
+
+/// What messages call a file, and all that it holds; `-` is standard input.
+pub(crate) fn read_whole(path: &Path) -> Result<(String, Vec<u8>), Failure> {
+    let input = Input::open(path)?;
+    let name = input.name.clone();
+    Ok((name, input.into_bytes()?))
 }
 
 /// JSON without the byte order mark that some editors put before it.
@@ -215,17 +223,10 @@ fn near_file(path: &Path) -> String {
     near.map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }
 
-#[cfg(unix)]
-fn standard_is_file() -> bool {
-    use std::os::fd::AsFd as _;
-    let descriptor = io::stdin().as_fd().try_clone_to_owned();
-    descriptor
-        .map(File::from)
-        .and_then(|file| file.metadata())
-        .is_ok_and(|metadata| metadata.is_file())
-}
-
-#[cfg(not(unix))]
-fn standard_is_file() -> bool {
-    false
+/// What kind of file the standard input is.
+pub(crate) fn standard_kind() -> FileType {
+    let about = fstat(io::stdin());
+    about.map_or(FileType::Unknown, |about| {
+        FileType::from_raw_mode(about.st_mode)
+    })
 }

@@ -59,17 +59,6 @@ impl Source {
             None => place,
         }
     }
-
-    /// The place in the text of a place in the bytes.
-    pub(crate) fn in_text(&self, byte: usize) -> usize {
-        let before = self.replaced.partition_point(|&(end, _)| end <= byte);
-        let last = before
-            .checked_sub(1)
-            .and_then(|last| self.replaced.get(last));
-        let place = last.map_or(byte, |&(bytes, text)| byte - bytes + text);
-        // Inside an invalid part it is the beginning of what is shown for it.
-        self.text.floor_char_boundary(place)
-    }
 }
 
 /// Counts lines and columns on the way through a text, so that many places cost no more than one.

@@ -131,7 +131,6 @@ fn no_command_writes_a_control_character_that_is_not_its_own() {
         "check",
         "check --format json",
         "check --explain",
-        "check --every-split",
     ] {
         let mut command: Vec<&str> = format.split(' ').collect();
         command.push(&reply);

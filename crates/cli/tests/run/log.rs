@@ -72,19 +72,22 @@ fn what_is_no_good_log_is_not_taken_up() {
         let checksum = crc32fast::hash(body.as_bytes());
         format!("{body},\"crc\":\"{checksum:08x}\"}}\n")
     };
-    let other = {
+    let noted = |change: &dyn Fn(&mut serde_json::Value)| {
         let mut first = read_log(log.as_bytes()).unwrap().events.remove(0);
         if let RunEvent::Run(begin) = &mut first {
-            begin.note = serde_json::json!({"mine": 1});
+            change(&mut begin.note);
         }
         LineEncoder::default().next_line(&first)
     };
+    let other = noted(&|note| *note = serde_json::json!({"mine": 1}));
+    let newer_note = noted(&|note| note["other"] = 1.into());
     for (name, text, part) in [
         ("empty", "", "the log is empty"),
         ("text", "Some text.\n", "is not the log of a run"),
         ("damaged", &damaged, "line 2 of the log is damaged"),
         ("newer", &newer, "a newer Plaincall"),
         ("other", &other, "was not written by `plaincall run`"),
+        ("note", &newer_note, "this version does not understand"),
     ] {
         fs::write(scene.path(name), text).unwrap();
         check(&resume(&scene, name), 1, &[part, name]);

@@ -19,7 +19,6 @@ A line that ends with \\ goes on in the next. Ctrl-C stops an answer.
 const NAMES: [&str; 6] = ["help", "tools", "model", "show", "save", "exit"];
 
 /// A command.
-#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Help,
     Tools,
@@ -68,41 +67,5 @@ impl Command {
                 None => format!("there is no command `/{name}`; `/help` lists them"),
             }),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Command;
-
-    #[test]
-    fn what_lines_are() {
-        let check = |line: &str, expected: Option<Result<Command, &str>>| {
-            let found = Command::read(line);
-            match (&found, &expected) {
-                (Some(Err(found)), Some(Err(part))) => assert!(found.contains(part), "{found}"),
-                (Some(Ok(found)), Some(Ok(expected))) => assert_eq!(found, expected, "{line}"),
-                (None, None) => {}
-                _ => panic!("{line}: {found:?}"),
-            }
-        };
-        check("What is /help?", None);
-        check("/etc/passwd: what is it?", None);
-        check("/", None);
-        check(" /help ", Some(Ok(Command::Help)));
-        check("/quit", Some(Ok(Command::End)));
-        check("/model", Some(Ok(Command::Model(None))));
-        check(
-            "/model a b",
-            Some(Ok(Command::Model(Some("a b".to_owned())))),
-        );
-        check("/save a b.txt", Some(Ok(Command::Save("a b.txt".into()))));
-        check("/show", Some(Ok(Command::Show(1))));
-        check("/show 3", Some(Ok(Command::Show(3))));
-        check("/show 0", Some(Err("write a number")));
-        check("/save", Some(Err("write a file")));
-        check("/tool", Some(Err("did you mean `/tools`?")));
-        check("/xyzzy", Some(Err("`/help` lists them")));
-        check("/tools now", Some(Err("stands alone")));
     }
 }

@@ -10,14 +10,25 @@ use plaincall_config::Origin;
 
 use crate::environment::Environment;
 use crate::history::History;
-use crate::options::{AgentOptions, Color};
+use crate::options::{AgentOptions, Color, SessionOptions};
 use crate::session::{Note, Session};
 use crate::settings::{Chosen, Configuration, Equipment, Ready};
-use crate::status::{Failure, Status, tell_directory};
+use crate::status::{Failure, Status, remark, tell_directory};
 use crate::terminal::approval::Approval;
 use crate::terminal::displays::{Content, Displays};
+use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::person::Person;
 use crate::terminal::words;
+
+/// What a command asks for that talks with the agent.
+pub(crate) struct Wanted<'w> {
+    pub(crate) agent: &'w AgentOptions,
+    pub(crate) session: &'w SessionOptions,
+    /// Whether the record is printed in the place of answers.
+    pub(crate) is_record: bool,
+    pub(crate) is_verbose: bool,
+    pub(crate) color: Color,
+}
 
 /// A conversation with the agent, where its answers go, and what ends with it.
 pub(crate) struct Built {
@@ -26,18 +37,38 @@ pub(crate) struct Built {
     /// What the model is called.
     pub(crate) model: String,
     pub(crate) servers: Option<McpServers>,
+    /// Whether it is a session.
+    pub(crate) is_kept: bool,
 }
 
-/// Builds it.
+/// Builds it, unless a signal comes first. What it is built with can be interrupted from now on.
 pub(crate) async fn build(
-    options: &AgentOptions,
-    is_record: bool,
-    is_verbose: bool,
-    color: Color,
+    wanted: &Wanted<'_>,
+    configuration: &Configuration,
+    environment: &Environment,
+) -> Result<Result<(Built, Interrupts), Interrupt>, Failure> {
+    if let Some(doubt) = configuration.doubt() {
+        remark(&doubt);
+    }
+    let mut interrupts = Interrupts::new()
+        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let session = Session::open(wanted.session, configuration)?;
+    tokio::select! {
+        built = build_with(wanted, configuration, environment, session) => {
+            Ok(Ok((built?, interrupts)))
+        }
+        interrupt = interrupts.next() => Ok(Err(interrupt)),
+    }
+}
+
+async fn build_with(
+    wanted: &Wanted<'_>,
     configuration: &Configuration,
     environment: &Environment,
     session: Option<Session>,
 ) -> Result<Built, Failure> {
+    let options = wanted.agent;
+    let is_kept = session.is_some();
     let past = session.as_ref().and_then(|session| session.note.as_ref());
     let chosen = chosen(None, past, options, configuration)?;
     let note = Note::new(&chosen.name, &chosen.entry);
@@ -63,11 +94,11 @@ pub(crate) async fn build(
         policy = begin.policy;
     }
     let content = Content::Answers {
-        is_record,
-        is_verbose,
+        is_record: wanted.is_record,
+        is_verbose: wanted.is_verbose,
         has_tools: !toolbox.is_empty(),
     };
-    let displays = Displays::new(content, Instant::now(), color, environment)?;
+    let displays = Displays::new(content, Instant::now(), wanted.color, environment)?;
     displays.prompter.open();
     if let Some(person) = &person {
         person.set_prompter(&displays.prompter);
@@ -120,6 +151,7 @@ pub(crate) async fn build(
         displays,
         model: name,
         servers,
+        is_kept,
     })
 }
 

@@ -15,7 +15,7 @@ use crate::commands::render::RenderOptions;
 use crate::options::DialectOptions;
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain};
-use crate::text::input::{Input, without_mark};
+use crate::text::input::{read_whole, without_mark};
 use crate::text::json_error::no_json;
 use crate::text::reading::{escaper, read_bytes};
 use crate::text::source::Counter;
@@ -95,16 +95,14 @@ impl Writer {
             syntax: dialect.syntax(),
             dialect,
             options: options.dialect.clone(),
-            tools: options.schema.load(&options.files)?,
+            tools: options.schema.load(Some(&options.files))?.0,
             is_complete: options.complete,
             count: 0,
         })
     }
 
     pub(super) fn file(&mut self, file: &Path, output: &mut Output) -> Outcome {
-        let input = Input::open(file)?;
-        let name = input.name.clone();
-        let bytes = input.into_bytes()?;
+        let (name, bytes) = read_whole(file)?;
         let mut status = Status::Good;
         let mut count = 0;
         for value in

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status};
-use crate::text::input::{Input, without_mark};
+use crate::text::input::{read_whole, without_mark};
 use crate::text::json_error::no_json;
 use crate::text::reading::refused;
 
@@ -96,9 +96,8 @@ impl Teller {
     }
 
     pub(super) fn file(&self, file: &Path, output: &mut Output) -> Outcome {
-        let input = Input::open(file)?;
-        let name = input.name.clone();
-        let messages = read(without_mark(&input.into_bytes()?))
+        let (name, bytes) = read_whole(file)?;
+        let messages = read(without_mark(&bytes))
             .map_err(|reason| Failure::Broken(format!("{name}: {reason}")))?;
         let mut untold = Untold::default();
         for mut message in messages {

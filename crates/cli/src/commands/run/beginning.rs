@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plaincall::call::Foreign;
-use plaincall::{Log, LogError, Order, Policy, Run, Stop};
+use plaincall::{Log, LogError, Order, Policy, Run};
 use plaincall_syntax::Dialect;
 
 use crate::commands::run::note::{self, Note, noted};
@@ -16,7 +16,7 @@ use crate::commands::run::{RunOptions, STANDARD_INPUT};
 use crate::history::{History, what_became_of};
 use crate::status::{Failure, remark};
 use crate::terminal::approval::RecoveryAnswer;
-use crate::text::input::Input;
+use crate::text::input::read_whole;
 use crate::tools_file::{self, Tools};
 
 /// How long a log may seem to be used by a run that is gone.
@@ -183,17 +183,6 @@ impl Beginning {
             heard: options.heard.iter().map(|path| noted(path)).collect(),
         }
     }
-
-    /// How the reply ended when it came to a clean end.
-    pub(crate) fn stop(&self, is_file: bool) -> Stop {
-        if self.complete {
-            Stop::Natural
-        } else if is_file {
-            Stop::EndOfFile
-        } else {
-            Stop::Broken
-        }
-    }
 }
 
 /// Makes the log of a new run. It waits for the disk.
@@ -278,9 +267,7 @@ fn read_heard(paths: &[PathBuf]) -> Result<Vec<(String, Foreign<'static>)>, Fail
             let message = "name files with `--heard`: a run that is taken up again may have to read them once more";
             return Err(Failure::Usage(message.to_owned()));
         }
-        let input = Input::open(path)?;
-        let name = input.name.clone();
-        let bytes = input.into_bytes()?;
+        let (name, bytes) = read_whole(path)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         Ok((name, Foreign::new(text)))
     });

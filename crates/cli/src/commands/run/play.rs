@@ -1,21 +1,18 @@
 //! One run from its first byte to its end: the reply is fed, the display is told, signals are heeded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem::take;
-use std::pin::pin;
-use std::sync::Arc;
 use std::time::Instant;
 
-use plaincall::{CallResult, Run, Stop, Turn, TurnResults};
-use plaincall_call::{CallError, Limits, MissingEnd, ReplyCheck, ReplyReader, ToolSet, Unclosed};
-use tokio::sync::mpsc::unbounded_channel;
+use plaincall::{CallResult, Run, RunEvent, Stop, TurnEvent, TurnResults};
+use plaincall_call::{
+    CallError, Limits, MissingEnd, ReplyCheck, ReplyItem, ReplyReader, ToolSet, Unclosed,
+};
 
 use crate::commands::run::RunOptions;
 use crate::commands::run::beginning::Beginning;
-use crate::commands::run::fragments::Fragments;
 use crate::commands::run::recovery;
-use crate::commands::run::reply::{Ending, Reply};
-use crate::commands::run::telling::{Forwarding, all_told};
+use crate::commands::run::reply::Reply;
 use crate::environment::Environment;
 use crate::history::{History, Interrupted};
 use crate::options::Color;
@@ -25,6 +22,7 @@ use crate::terminal::event::UiEvent;
 use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::printer::post;
 use crate::text::findings::near_misses_outside_calls;
+use crate::text::input::stop_at_end;
 
 /// How a run ended.
 pub(super) enum Ended {
@@ -32,6 +30,15 @@ pub(super) enum Ended {
     Settled(Status),
     /// All is to end at once; the displays are left when the calls are gone.
     AtOnce(Status, Displays),
+}
+
+/// Why nothing more is read of the reply.
+enum Ending {
+    /// It came to its end.
+    Clean,
+    /// It could not be read on.
+    Failed(Failure),
+    Interrupted,
 }
 
 /// The displays of a run. `is_typed` is whether the reply is typed on the terminal.
@@ -73,6 +80,8 @@ pub(super) async fn show(
 }
 
 /// Runs the reply's calls to their end, or to the second signal.
+///
+/// A display that does not keep up stops the reading of the reply, but neither the calls nor the signals.
 pub(super) async fn play(
     mut displays: Displays,
     mut run: Run,
@@ -81,128 +90,124 @@ pub(super) async fn play(
     mut beginning: Beginning,
     interrupts: &mut Interrupts,
 ) -> Result<Ended, Failure> {
-    let canceller = run.canceller();
-    displays.prompter.set_quit(move || canceller.cancel());
-    let canceller = run.canceller();
-    let display = displays.events.clone();
-    let mut first: Option<Interrupt> = None;
-    let heed = |interrupt| {
-        canceller.cancel();
-        post(&display, UiEvent::Stopping);
-        Some(interrupt)
-    };
+    let (canceller, quit) = (run.canceller(), run.canceller());
+    displays.prompter.set_quit(move || quit.cancel());
     let interrupted = beginning.history.interrupted();
-    let fragments = Arc::new(Fragments::default());
-    if displays.is_live {
-        read_again(&beginning, &fragments);
+    let is_resumed = !beginning.history.events.is_empty();
+    // What the display has not taken yet.
+    let mut waiting = before(&mut beginning, displays.is_live);
+    if !is_resumed {
+        displays.prompter.open();
     }
-    let (told, wishes) = unbounded_channel();
-    let forwarding = Forwarding {
-        history: take(&mut beginning.history.events),
-        events: run.events(),
-        fragments: Arc::clone(&fragments),
-        wishes,
-        display: display.clone(),
-        prompter: Arc::clone(&displays.prompter),
-    };
-    let events = tokio::spawn(forwarding.go());
-    let ticks = tokio::spawn({
-        let (mut ticks, display) = (displays.ticks(), display.clone());
-        let fragments = Arc::clone(&fragments);
-        async move {
-            loop {
-                ticks.next().await;
-                fragments.pass_on(&display).await;
-                // A display that is behind has no use for one more frame.
-                let _ = display.try_send(UiEvent::Tick);
+    run.listen();
+    beginning.tell_heard(&mut run);
+    let mut turn = run.go_on();
+    let mut ticks = displays.ticks();
+    let mut first: Option<Interrupt> = None;
+    let at_end = stop_at_end(beginning.complete, reply.is_file);
+    let mut ending = None;
+    let mut missed = 0;
+    let (mut is_complete, mut may_ask) = (false, false);
+    let display = displays.events.clone();
+    loop {
+        tokio::select! {
+            biased;
+            interrupt = interrupts.next() => {
+                let is_last = first.is_some() || interrupt.is_urgent();
+                first.get_or_insert(interrupt);
+                canceller.cancel();
+                post(&display, UiEvent::Stopping);
+                if is_last {
+                    return Ok(Ended::AtOnce(status(first, None), displays));
+                }
+                ending.get_or_insert(Ending::Interrupted);
+                turn.end(Stop::Broken);
+            }
+            place = display.reserve(), if !waiting.is_empty() => {
+                let event = waiting.pop_front();
+                // A display that has gone is no reason to stop.
+                if let (Ok(place), Some(event)) = (place, event) {
+                    place.send(event);
+                }
+                // That the run was resumed is shown before anything is asked.
+                if may_ask && waiting.is_empty() {
+                    displays.prompter.open();
+                }
+            }
+            event = turn.next(), if waiting.is_empty() => match event {
+                None => break,
+                Some(TurnEvent::Read(item)) => {
+                    if displays.is_live {
+                        shown(item, &mut waiting);
+                    }
+                }
+                // How the run began is in its history already.
+                Some(TurnEvent::Run(RunEvent::Run(_))) if is_resumed => {}
+                Some(TurnEvent::Run(RunEvent::Missed(lost))) => missed += lost.count,
+                Some(TurnEvent::Run(event)) => {
+                    is_complete |= matches!(event, RunEvent::End(_));
+                    may_ask = true;
+                    waiting.push_back(UiEvent::Run(Box::new(event)));
+                }
+            },
+            () = ticks.next() => displays.tick(),
+            piece = reply.next(), if ending.is_none() && waiting.is_empty() => match piece {
+                Some(Ok(piece)) => {
+                    turn.feed(&piece);
+                    reply.fed(piece, &turn);
+                }
+                Some(Err(failure)) => {
+                    ending = Some(Ending::Failed(failure));
+                    turn.end(Stop::Broken);
+                }
+                None => {
+                    ending = Some(Ending::Clean);
+                    turn.end(at_end);
+                }
             }
         }
-    });
-    beginning.tell_heard(&mut run);
-    if displays.is_live {
-        run.listen();
     }
-    let mut turn = run.go_on();
-    // Reading waits for whoever shows what happens, so that nothing is missed; the calls do not.
-    let fed = async |turn: &mut Turn<'_>| {
-        fragments.take(turn);
-        fragments.pass_on(&display).await;
-        all_told(&told).await;
-    };
-    let reading = async {
-        all_told(&told).await;
-        reply.feed(&mut turn, options.pace, fed).await
-    };
-    let ending = tokio::select! {
-        ending = reading => Some(ending),
-        interrupt = interrupts.next() => {
-            first = heed(interrupt);
-            None
+    let results = turn.finish(Stop::Broken).await;
+    let written = match close(&mut displays, run, interrupts).await {
+        Ok(written) => written,
+        Err(interrupt) => {
+            let status = status(first.or(Some(interrupt)), Some(&results));
+            return Ok(Ended::AtOnce(status, displays));
         }
     };
-    let stop = match &ending {
-        Some(Ending::Clean) => beginning.stop(reply.is_file),
-        _ => Stop::Broken,
-    };
-    turn.end(stop);
-    fragments.take(&mut turn);
-    let results = finish(turn, stop, &mut first, interrupts, heed).await;
-    ticks.abort();
-    drop(told);
-    let last = async {
-        fragments.pass_on(&display).await;
-        // All events have been passed on when the end of the turn has.
-        let missed = events.await.unwrap_or_default();
-        let failure = displays.close().await.or_else(|| missed_events(missed));
-        (failure, run.close().await)
-    };
-    // Whoever does not wait for a standard output that stands still can say so.
-    let closed = tokio::select! {
-        closed = last, if results.is_some() => Some(closed),
-        interrupt = interrupts.next(), if results.is_some() => {
-            first.get_or_insert(interrupt);
-            None
+    let status = status(first, Some(&results));
+    if !options.json {
+        if matches!(ending, Some(Ending::Clean)) {
+            tell_truncated(at_end, &beginning, &results);
         }
-        else => None,
-    };
-    let status = status(first, results.as_ref());
-    let (Some((failure, closed)), Some(results)) = (closed, results) else {
-        return Ok(Ended::AtOnce(status, displays));
-    };
-    tell_removed(closed, "`--run-directory DIR` keeps it");
-    if matches!(ending, Some(Ending::Clean)) && !options.json {
-        tell_truncated(stop, &beginning, &results);
+        let text = String::from_utf8_lossy(&reply.fed);
+        let notes = near_misses_outside_calls(&text, &beginning.dialect);
+        notes.iter().for_each(remark);
     }
-    tell_near_misses(options, &reply, &beginning);
     tell_what_is_wrong(options, &results, &interrupted);
-    match (status, ending, failure) {
+    let missing = || missed_events(missed, is_complete);
+    match (status, ending, written.or_else(missing)) {
         (Status::Interrupted(_), ..) => Ok(Ended::Settled(status)),
         (_, Some(Ending::Failed(failure)), _) | (_, _, Some(failure)) => Err(failure),
         (_, _, None) => Ok(Ended::Settled(status)),
     }
 }
 
-/// Waits for the results. With the second signal, or one that is urgent, there are none.
-async fn finish(
-    turn: Turn<'_>,
-    stop: Stop,
-    first: &mut Option<Interrupt>,
+/// Ends the displays and the run, unless a signal comes first: a standard output may stand still. Returns what went wrong
+/// with the displays.
+async fn close(
+    displays: &mut Displays,
+    run: Run,
     interrupts: &mut Interrupts,
-    heed: impl Fn(Interrupt) -> Option<Interrupt>,
-) -> Option<TurnResults> {
-    let mut running = pin!(turn.finish(stop));
-    while !first.is_some_and(Interrupt::is_urgent) {
-        tokio::select! {
-            results = &mut running => return Some(results),
-            interrupt = interrupts.next() => {
-                if first.is_some() {
-                    break;
-                }
-                *first = heed(interrupt);
-            }
+) -> Result<Option<Failure>, Interrupt> {
+    let last = async { (displays.close().await, run.close().await) };
+    tokio::select! {
+        (written, closed) = last => {
+            tell_removed(closed, "`--run-directory DIR` keeps it");
+            Ok(written)
         }
+        interrupt = interrupts.next() => Err(interrupt),
     }
-    None
 }
 
 /// What the exit status says.
@@ -227,16 +232,6 @@ fn tell_truncated(stop: Stop, beginning: &Beginning, results: &TurnResults) {
         remark(&format!(
             "the reply {origin} and may be truncated; if it is complete, `--complete` runs a call that the end of the text closes",
         ));
-    }
-}
-
-/// Names what looks like a call or a marker outside the calls of the reply.
-fn tell_near_misses(options: &RunOptions, reply: &Reply, beginning: &Beginning) {
-    if !options.json {
-        let text = String::from_utf8_lossy(&reply.fed);
-        for note in near_misses_outside_calls(&text, &beginning.dialect) {
-            remark(&note);
-        }
     }
 }
 
@@ -272,7 +267,9 @@ fn tell_what_is_wrong(
     }
 }
 
-fn missed_events(count: u64) -> Option<Failure> {
+/// Says that events are missing, if some are. Without the end of the turn, at least that is.
+fn missed_events(count: u64, is_complete: bool) -> Option<Failure> {
+    let count = count.max(u64::from(!is_complete));
     (count > 0).then(|| {
         Failure::Broken(format!(
             "more happened at once than could be shown, and at least {count} of the events are missing in what is shown; the run itself missed nothing"
@@ -292,17 +289,50 @@ fn was_truncated(result: &CallResult) -> bool {
     )
 }
 
-/// Reads again what was read before the run was interrupted, for people who see it.
-fn read_again(beginning: &Beginning, fragments: &Fragments) {
+/// What happened before the run was interrupted; for a live display, also the reply so far.
+fn before(beginning: &mut Beginning, is_live: bool) -> VecDeque<UiEvent> {
+    let mut events = VecDeque::new();
     let dialect = &beginning.dialect;
-    // The run has read it with the same dialect, so it can be read.
-    let check = ReplyCheck::new(dialect, Unclosed::Reject);
-    let reader = check.and_then(|check| {
+    let reader = ReplyCheck::new(dialect, Unclosed::Reject).and_then(|check| {
         ReplyReader::new(dialect, ToolSet::default(), check, Limits::for_running())
     });
-    if let Ok(mut reader) = reader {
+    // The run has read it with the same dialect, so it can be read.
+    if let (true, Ok(mut reader)) = (is_live, reader) {
         for item in reader.feed(&beginning.history.text()) {
-            fragments.add(&item);
+            shown(item, &mut events);
         }
+    }
+    let history = take(&mut beginning.history.events).into_iter();
+    events.extend(history.map(|event| UiEvent::Run(Box::new(event))));
+    events
+}
+
+/// Adds what was read of a reply as events of the display.
+fn shown(item: ReplyItem<'_>, events: &mut VecDeque<UiEvent>) {
+    let number = |call: usize| u32::try_from(call).unwrap_or(u32::MAX);
+    match item {
+        ReplyItem::Text(text) => events.push_back(UiEvent::Text(text.into_owned())),
+        ReplyItem::Reasoning(text) => events.push_back(UiEvent::Reasoning(text.into_owned())),
+        ReplyItem::CallStart(started) => {
+            let call = number(started.index);
+            let (id, name) = (started.id.into(), started.name.into());
+            events.push_back(UiEvent::Call { call, id, name });
+            let line = started.raw_args.filter(|line| !line.is_empty());
+            events.extend(line.map(|text| UiEvent::Value {
+                call,
+                pointer: None,
+                text,
+            }));
+        }
+        ReplyItem::ArgumentDelta {
+            call,
+            pointer,
+            text,
+        } => events.push_back(UiEvent::Value {
+            call: number(call),
+            pointer,
+            text: text.into_owned(),
+        }),
+        _ => {}
     }
 }

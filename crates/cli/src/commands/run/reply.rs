@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,29 +34,25 @@ const STEP: Duration = Duration::from_millis(25);
 const MADE_UP: Duration = Duration::from_millis(200);
 
 /// A reply that is being read.
-#[derive(Debug)]
 pub(crate) struct Reply {
     /// Whether its clean end is the end of the text: it is a file, no pipe that may have broken.
     pub(crate) is_file: bool,
     pieces: mpsc::Receiver<Result<Vec<u8>, Failure>>,
     /// What has been taken from the pieces and not been fed.
     rest: Vec<u8>,
+    pace: Option<Pace>,
+    catching_up: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// What was fed, up to [`KEPT`].
     pub(crate) fed: Vec<u8>,
 }
 
-/// How the reading ended.
-#[derive(Debug)]
-pub(crate) enum Ending {
-    /// The input came to its end.
-    Clean,
-    /// It could not be read on.
-    Failed(Failure),
-}
-
 impl Reply {
-    /// Opens the file; `-` is the standard input. A file is looked over first.
-    pub(crate) async fn open(path: PathBuf, dialect: &Dialect) -> Result<Self, Failure> {
+    /// Opens the file; `-` is the standard input. A file is looked over first. `pace` is in bytes a second.
+    pub(crate) async fn open(
+        path: PathBuf,
+        dialect: &Dialect,
+        pace: Option<NonZeroU64>,
+    ) -> Result<Self, Failure> {
         let (tell, opened) = oneshot::channel();
         let (sender, pieces) = mpsc::channel(WAITING);
         let looking = dialect
@@ -101,19 +98,23 @@ impl Reply {
         let is_file = opened.await.map_err(lost)??;
         Ok(Self {
             is_file,
-            pieces,
-            rest: Vec::new(),
-            fed: Vec::new(),
+            pace: pace.map(Pace::new),
+            ..Self::of(pieces)
         })
     }
 
     /// A reply of which nothing more comes.
     pub(crate) fn none() -> Self {
-        let (_, pieces) = mpsc::channel(WAITING);
+        Self::of(mpsc::channel(WAITING).1)
+    }
+
+    fn of(pieces: mpsc::Receiver<Result<Vec<u8>, Failure>>) -> Self {
         Self {
             is_file: false,
             pieces,
             rest: Vec::new(),
+            pace: None,
+            catching_up: None,
             fed: Vec::new(),
         }
     }
@@ -170,37 +171,32 @@ impl Reply {
         Ok(())
     }
 
-    /// Feeds all of it to the turn, `pace` bytes a second if one is given. `fed` is awaited after each piece.
-    pub(crate) async fn feed(
-        &mut self,
-        turn: &mut Turn<'_>,
-        pace: Option<NonZeroU64>,
-        mut fed: impl AsyncFnMut(&mut Turn<'_>),
-    ) -> Ending {
-        let mut pace = pace.map(Pace::new);
-        let mut piece = std::mem::take(&mut self.rest);
-        loop {
-            let mut rest = piece.as_slice();
-            while !rest.is_empty() {
-                let count = match &mut pace {
-                    None => rest.len(),
-                    Some(pace) => pace.wait(rest.len()).await,
-                };
-                let (now, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
-                turn.feed(now);
-                let room = KEPT.saturating_sub(self.fed.len());
-                self.fed.extend(now.iter().take(room));
-                rest = later;
-                // The tools run on the same thread; they get their turn here. And the log is not outrun.
-                turn.caught_up().await;
-                fed(turn).await;
-            }
-            piece = match self.pieces.recv().await {
-                Some(Ok(piece)) => piece,
-                Some(Err(failure)) => return Ending::Failed(failure),
-                None => return Ending::Clean,
-            };
+    /// The next bytes, when the run has caught up and the pace allows them; `None` at the end. Nothing is lost if the future
+    /// is dropped.
+    pub(crate) async fn next(&mut self) -> Option<Result<Vec<u8>, Failure>> {
+        if let Some(caught_up) = &mut self.catching_up {
+            caught_up.await;
+            self.catching_up = None;
         }
+        while self.rest.is_empty() {
+            match self.pieces.recv().await? {
+                Ok(piece) => self.rest = piece,
+                Err(failure) => return Some(Err(failure)),
+            }
+        }
+        let count = match &mut self.pace {
+            None => self.rest.len(),
+            Some(pace) => pace.wait(self.rest.len()).await,
+        };
+        let later = self.rest.split_off(count);
+        Some(Ok(std::mem::replace(&mut self.rest, later)))
+    }
+
+    /// The turn was given this piece. The log is not outrun, and the tools, which run on the same thread, get their turn.
+    pub(crate) fn fed(&mut self, piece: Vec<u8>, turn: &Turn<'_>) {
+        let room = KEPT.saturating_sub(self.fed.len());
+        self.fed.extend(piece.into_iter().take(room));
+        self.catching_up = Some(Box::pin(turn.caught_up()));
     }
 }
 

@@ -1,8 +1,4 @@
 //! How much `plaincall serve` takes, and how long it waits.
-#![allow(
-    clippy::doc_markdown,
-    reason = "help has no markup that would be read, so a proper name stands in it as it is"
-)]
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;

@@ -1,8 +1,4 @@
 //! What can be asked of `plaincall serve`.
-#![allow(
-    clippy::doc_markdown,
-    reason = "help has no markup that would be read, so a proper name stands in it as it is"
-)]
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,10 +33,6 @@ use crate::options::{TeachingOptions, UnclosedChoice};
 /// Exit status: 0 if it was ended by a signal and all requests had their answers; 1 if it could not begin, or if it
 /// ended before some had; 2 for wrong usage; 128 and the number of the signal if a second one ended it, so 130 for Ctrl-C.
 #[derive(Args, Debug)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub(crate) struct ServeOptions {
     /// The model's server, up to `/v1`; or `replay:FILE`, which answers with recorded replies.
     ///

@@ -1,13 +1,10 @@
 //! `plaincall tools call`: one tool, by hand.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::sync::Arc;
 
 use clap::Args;
-use plaincall::{CallResult, Canceller, Run, Stop, SubmittedArguments};
-use plaincall_call::{Document, Segment};
-use plaincall_syntax::Dialect;
+use plaincall::{CallResult, Run, SubmittedArguments};
 use serde_json::Value;
 
 use crate::commands::tools::SourceOptions;
@@ -19,15 +16,14 @@ use crate::runtime::block_on;
 use crate::settings::Equipment;
 use crate::status::{Failure, KEEP_FILES, Outcome, Status, complain, tell_removed};
 use crate::terminal::approval::Approval;
-use crate::terminal::interrupts::Interrupts;
+use crate::terminal::interrupts::{Interrupt, Interrupts};
 use crate::terminal::prompter::Prompter;
-use crate::text::input::Input;
 
 /// Call one tool, as a model would.
 ///
 /// The arguments are `NAME=VALUE`, each as a model writes it: the definition of the tool says what becomes of it, and what
 /// does not fit is refused in the words that a model reads. The name may be a JSON Pointer (`items/0=first`). A value of
-/// several lines is easier as JSON. Without the name of a tool, a text with one call is read from the standard input.
+/// several lines is easier as JSON.
 ///
 /// The call runs as in `plaincall run`: rules decide first; a tool that may change something asks on the terminal, or is
 /// refused without one, unless `--yes` allows it. The output of the tool goes to the standard output, errors to the
@@ -37,16 +33,16 @@ use crate::text::input::Input;
 /// after Ctrl-C, 143 after SIGTERM.
 #[derive(Args, Debug)]
 pub(crate) struct CallOptions {
-    /// The tool; without it, a text with a call is read from the standard input.
+    /// The tool.
     #[arg(value_name = "TOOL")]
-    name: Option<String>,
+    name: String,
 
     /// Its arguments.
     #[arg(value_name = "NAME=VALUE", conflicts_with = "json")]
     arguments: Vec<String>,
 
     /// The arguments as a JSON object.
-    #[arg(long, value_name = "OBJECT", requires = "name")]
+    #[arg(long, value_name = "OBJECT")]
     json: Option<String>,
 
     /// Let the tool run without asking, also if it may change something. What a rule denies stays denied.
@@ -59,29 +55,22 @@ pub(crate) struct CallOptions {
 
 /// Runs the command.
 pub(super) fn call(options: &CallOptions, color: Color) -> Outcome {
-    let environment = Environment::read();
-    let given = match &options.name {
-        Some(_) => None,
-        None => Some(one_call()?),
+    let (result, interrupt) = block_on(called(options, Environment::read()))?;
+    let status = match &result {
+        Some(result) => tell(result, color)?,
+        None => Status::Wrong,
     };
-    let (result, interrupt) = match block_on(called(options, given, environment))? {
-        Ok(called) => called,
-        Err(status) => return Ok(Status::Interrupted(status)),
-    };
-    let status = tell(result.as_ref(), color)?;
-    Ok(interrupt.map_or(status, Status::Interrupted))
+    Ok(interrupt.map_or(status, |interrupt| Status::Interrupted(interrupt.status())))
 }
 
-/// The result, and the exit status of a signal that called it off; or that of a second signal.
-type Called = Result<(Option<CallResult>, Option<u8>), u8>;
-
+/// The result, and the signal that cancelled the call. After a second signal there is no result.
 async fn called(
     options: &CallOptions,
-    given: Option<String>,
     environment: Environment,
-) -> Result<Called, Failure> {
+) -> Result<(Option<CallResult>, Option<Interrupt>), Failure> {
     let mut interrupts = Interrupts::new()
         .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let arguments = arguments(options)?;
     let Equipment {
         toolbox,
         rules,
@@ -89,11 +78,7 @@ async fn called(
         servers,
     } = tokio::select! {
         equipment = options.sources.equipment(&environment) => equipment?,
-        interrupt = interrupts.next() => return Ok(Err(interrupt.status())),
-    };
-    let asked = match (given, &options.name) {
-        (Some(text), _) => Asked::Text(text),
-        (None, name) => Asked::Call(name.clone().unwrap_or_default(), arguments(options)?),
+        interrupt = interrupts.next() => return Ok((None, Some(interrupt))),
     };
     // Nothing is shown but questions.
     let prompter = Arc::new(Prompter::new(None, false));
@@ -116,82 +101,33 @@ async fn called(
         .map_err(|error| Failure::Broken(error.to_string()))?;
     gate.set_directories(run.directories());
     let canceller = run.canceller();
-    let quit = run.canceller();
+    let quit = canceller.clone();
     prompter.set_quit(move || quit.cancel());
-    let ended = finished(&mut run, asked, &mut interrupts, &canceller).await;
-    prompter.close();
-    let (result, first) = match ended {
-        Ok(ended) => ended,
-        Err(status) => return Ok(Err(status)),
-    };
-    tell_removed(run.close().await, KEEP_FILES);
-    if let Some(servers) = servers {
-        servers.close().await;
-    }
-    Ok(Ok((result, first)))
-}
-
-/// What is called.
-enum Asked {
-    /// The one call in a text.
-    Text(String),
-    /// This tool with these arguments.
-    Call(String, SubmittedArguments),
-}
-
-/// The result, and the exit status of a signal that called the turn off; `Err` with that of a second one.
-async fn finished(
-    run: &mut Run,
-    asked: Asked,
-    interrupts: &mut Interrupts,
-    canceller: &Canceller,
-) -> Called {
     let mut turn = run.turn();
-    let mut finishing = std::pin::pin!(async move {
-        match asked {
-            Asked::Text(text) => {
-                turn.feed(text);
-                turn.finish(Stop::Natural).await.into_iter().next()
-            }
-            Asked::Call(name, arguments) => Some(turn.submit(&name, arguments).await),
-        }
-    });
-    let mut first = None;
-    loop {
+    let mut submitted = turn.submit(&options.name, arguments);
+    let mut first: Option<Interrupt> = None;
+    let result = loop {
         tokio::select! {
-            result = &mut finishing => return Ok((result, first)),
+            result = &mut submitted => break Some(result),
             interrupt = interrupts.next() => {
                 if first.is_some() || interrupt.is_urgent() {
-                    return Err(interrupt.status());
+                    first = Some(interrupt);
+                    break None;
                 }
-                first = Some(interrupt.status());
+                first = Some(interrupt);
                 canceller.cancel();
             }
         }
-    }
-}
-
-/// The text on the standard input, which holds one call.
-fn one_call() -> Result<String, Failure> {
-    let bytes = Input::open(std::path::Path::new("-"))?.into_bytes()?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let document = Document::parse(&text, &Dialect::default())
-        .map_err(|error| Failure::Usage(error.to_string()))?;
-    let calls = document
-        .segments
-        .iter()
-        .filter(|segment| matches!(segment, Segment::Call { .. }))
-        .count();
-    if calls == 1 {
-        return Ok(text);
-    }
-    let found = match calls {
-        0 => "no call".to_owned(),
-        more => format!("{more} calls"),
     };
-    Err(Failure::Broken(format!(
-        "the text on the standard input holds {found}, and one is called by hand at a time; `plaincall check` says what looks like a call and is none, `plaincall run` runs several"
-    )))
+    drop(turn);
+    prompter.close();
+    if result.is_some() {
+        tell_removed(run.close().await, KEEP_FILES);
+        if let Some(servers) = servers {
+            servers.close().await;
+        }
+    }
+    Ok((result, first))
 }
 
 /// The arguments that were given.
@@ -216,11 +152,8 @@ fn arguments(options: &CallOptions) -> Result<SubmittedArguments, Failure> {
 }
 
 /// Prints what came of it.
-fn tell(result: Option<&CallResult>, color: Color) -> Outcome {
+fn tell(result: &CallResult, color: Color) -> Outcome {
     let mut output = Output::new(color);
-    let Some(result) = result else {
-        return Err(Failure::Broken("nothing was called".to_owned()));
-    };
     if let Some(text) = &result.output {
         output.bytes(text.as_bytes())?;
         if output.is_terminal && !text.is_empty() && !text.ends_with('\n') {
@@ -228,18 +161,12 @@ fn tell(result: Option<&CallResult>, color: Color) -> Outcome {
         }
         output.flush()?;
     }
-    complain_about(result);
+    if let Some(error) = &result.error {
+        complain(&format!("{} ({})", error, result.status));
+    }
     Ok(if result.status == plaincall::Status::Ok {
         Status::Good
     } else {
         Status::Wrong
     })
-}
-
-fn complain_about(result: &CallResult) {
-    if let Some(error) = &result.error {
-        // There is nobody left to tell if standard error is closed.
-        let _ = std::io::stderr().flush();
-        complain(&format!("{} ({})", error, result.status));
-    }
 }

@@ -1,19 +1,19 @@
 //! `plaincall tools check`: what is wrong with a file of tools, and what a model is told of it.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use plaincall::{Effect, Rules, ToolSpec};
 use plaincall_call::{PromptOptions, PromptPart, Severity, prompt};
+use plaincall_config::{Document, Node, child};
 use plaincall_syntax::Dialect;
-use toml::de::DeTable;
 
 use crate::definitions::{self, Found};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status};
 use crate::terminal::excerpt::{Excerpts, Remark};
+use crate::text::findings::counted;
 use crate::text::source::Counter;
 use crate::visible::harmless;
 
@@ -118,23 +118,15 @@ fn told(name: &str, tools: &[ToolSpec], doubts: usize) -> Result<String, Failure
         .find(|(part, _)| *part == PromptPart::Tools)
         .map_or(0..0, |(_, span)| span.start..span.end);
     let list = told.text().get(list).unwrap_or_default().trim_end();
-    let count = |number: usize, what: &str| match number {
-        0 => format!("no {what}s"),
-        1 => format!("1 {what}"),
-        number => format!("{number} {what}s"),
-    };
-    let mut text = format!("{}\n\n", harmless(list));
-    // Writing to a text cannot fail.
-    let _ = writeln!(
-        text,
-        "{}: {}, {}; a model is told the lines above, about {} tokens, and how to write calls, about {} more",
+    Ok(format!(
+        "{}\n\n{}: {}, {}; a model is told the lines above, about {} tokens, and how to write calls, about {} more\n",
+        harmless(list),
         harmless(name),
-        count(tools.len(), "tool"),
-        count(doubts, "doubt"),
+        counted(tools.len(), "tool"),
+        counted(doubts, "doubt"),
         list.len().div_ceil(TOKEN),
         (told.text().len() - list.len()).div_ceil(TOKEN)
-    );
-    Ok(text)
+    ))
 }
 
 /// Something that is no mistake, and probably not what is meant.
@@ -166,7 +158,7 @@ fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> 
     if let Some(rules) = rules
         && tool.effect == Effect::Write
     {
-        if !places.has(name, "effect") {
+        if places.get(name, "/effect").is_none() {
             doubt(
                 "no_effect",
                 format!("`{name}` says no effect, so it counts as one that may change something"),
@@ -189,25 +181,24 @@ fn doubts_about(tool: &ToolSpec, rules: Option<&Rules>, places: &Places<'_>) -> 
     doubts
 }
 
-/// Where the tools stand in the text of their file.
+/// Where the tools are in the text of their file.
 struct Places<'t> {
     text: &'t str,
-    tables: Option<DeTable<'t>>,
+    /// The tables of a `tools.toml`.
+    tools: Option<Node>,
 }
 
 impl<'t> Places<'t> {
     fn new(text: &'t str, is_toml: bool) -> Self {
-        let tables = is_toml.then(|| DeTable::parse(text).ok()).flatten();
-        Self {
-            text,
-            tables: tables.map(toml::Spanned::into_inner),
-        }
+        let document = is_toml.then(|| Document::toml("", text));
+        let tools = document.and_then(|document| document.root().get("/tools").cloned());
+        Self { text, tools }
     }
 
     /// The name of the tool where it is defined.
     fn of(&self, name: &str) -> Range<usize> {
-        if let Some((key, _)) = self.table(name) {
-            return key;
+        if let Some(table) = self.get(name, "") {
+            return table.key.clone();
         }
         // In JSON the first string that is the name, which is mostly its own.
         let quoted = serde_json::to_string(name).unwrap_or_default();
@@ -220,33 +211,17 @@ impl<'t> Places<'t> {
     /// A placeholder in what the tool runs.
     fn of_parameter(&self, name: &str, parameter: &str) -> Range<usize> {
         let placeholder = format!("{{{parameter}}}");
-        let run = self.table(name).and_then(|(_, table)| {
-            let table = table.get_ref().as_table()?;
-            let run = table
-                .iter()
-                .find(|(key, _)| matches!(&**key.get_ref(), "command" | "shell"));
-            Some(run?.1.span())
+        let found = ["/command", "/shell"].iter().find_map(|key| {
+            let span = &self.get(name, key)?.span;
+            let at = span.start + self.text.get(span.clone())?.find(&placeholder)?;
+            Some(at..at + placeholder.len())
         });
-        let text = run.clone().and_then(|run| self.text.get(run));
-        match run.zip(text.and_then(|text| text.find(&placeholder))) {
-            Some((run, at)) => run.start + at..run.start + at + placeholder.len(),
-            None => self.of(name),
-        }
+        found.unwrap_or_else(|| self.of(name))
     }
 
-    /// Whether the tool's table has this key.
-    fn has(&self, name: &str, key: &str) -> bool {
-        self.table(name).is_none_or(|(_, table)| {
-            table
-                .get_ref()
-                .as_table()
-                .is_some_and(|table| table.contains_key(key))
-        })
-    }
-
-    fn table(&self, name: &str) -> Option<(Range<usize>, &toml::Spanned<toml::de::DeValue<'t>>)> {
-        let tools = self.tables.as_ref()?.get("tools")?.get_ref().as_table()?;
-        let (key, table) = tools.iter().find(|(key, _)| key.get_ref() == name)?;
-        Some((key.span(), table))
+    /// The table of a tool, or what is at this pointer in it.
+    fn get(&self, name: &str, pointer: &str) -> Option<&Node> {
+        let tools = self.tools.as_ref()?;
+        tools.get(&format!("{}{pointer}", child("", name)))
     }
 }

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use plaincall::{Tool, ToolSpec};
-use plaincall_config::Syntax;
 use serde_json::{Value, json};
 
 use crate::commands::tools::{SourceOptions, effect_word};
@@ -17,9 +16,7 @@ use crate::visible::harmless;
 
 /// List tools: what each may do, how it is called, what it is for.
 ///
-/// Behind the name stand the parameters with their kinds; a `?` marks what may be left out. With `--syntax emoji` the tool
-/// is shown as that syntax calls it: what stands on the line, then what stands in the body, and dots mark what takes the
-/// rest of the line.
+/// Behind the name stand the parameters with their kinds; a `?` marks what may be left out.
 ///
 /// Exit status: 0; 1 if a file cannot be read or has mistakes; 2 for wrong usage or configuration; 130 or 143 after a
 /// signal, and no server is left running.
@@ -29,10 +26,6 @@ pub(crate) struct ListOptions {
     /// an MCP server `hinted_effect`.
     #[arg(long)]
     json: bool,
-
-    /// The syntax whose calls are shown.
-    #[arg(long, value_name = "SYNTAX", default_value = "block")]
-    syntax: Syntax,
 
     #[command(flatten)]
     sources: SourceOptions,
@@ -57,7 +50,7 @@ pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
         if options.json {
             output.json_line(&as_json(tool))?;
         } else {
-            output.text(format_args!("{}", as_lines(tool, options.syntax)))?;
+            output.text(format_args!("{}", as_lines(tool)))?;
         }
     }
     output.flush()?;
@@ -79,7 +72,7 @@ fn as_json(tool: &Tool) -> Value {
     value
 }
 
-fn as_lines(tool: &Tool, syntax: Syntax) -> String {
+fn as_lines(tool: &Tool) -> String {
     let spec = tool.spec();
     let effect = effect_word(spec.effect);
     let hint = spec.hinted_effect.filter(|hint| *hint != spec.effect);
@@ -91,11 +84,7 @@ fn as_lines(tool: &Tool, syntax: Syntax) -> String {
     } else {
         sentence
     };
-    let usage = match syntax {
-        Syntax::Block => parameters(spec),
-        Syntax::Emoji => spec.usage().to_string(),
-    };
-    let usage = usage.replace('\n', " ");
+    let usage = parameters(spec).replace('\n', " ");
     harmless(&format!(
         "{effect:<10}  {usage}{hint}\n{:<10}  {sentence}\n",
         ""

@@ -44,6 +44,23 @@ fn each_line_is_a_question() {
 }
 
 #[test]
+fn what_lines_are() {
+    let scene = scene(&["A.", "B.", "C."]);
+    let lines = "/etc/passwd: what is it?\n/\nWhat is /help?\n/show 0\n/save\n/tools now\n/xyzzy\n/model a b\n /quit \nnever\n";
+    let ended = with_input(&scene, &["chat", "--model", MODEL], lines);
+    assert_eq!(ended.stdout, "A.\nB.\nC.\n", "{ended:?}");
+    for part in [
+        "`/show 2` shows the result before the last",
+        "write a file behind it",
+        "`/tools` stands alone",
+        "no command `/xyzzy`; `/help` lists them",
+        "unknown model `a b`",
+    ] {
+        assert!(ended.stderr.contains(part), "{part:?}\n{}", ended.stderr);
+    }
+}
+
+#[test]
 fn another_model_answers_from_now_on() {
     let scene = scene(&["One.", "One again."]);
     fs::write(scene.path("other.jsonl"), "\"Two.\"\n\"Two again.\"\n").unwrap();
