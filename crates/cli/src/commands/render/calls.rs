@@ -43,42 +43,35 @@ struct Given {
     syntax: Option<Syntax>,
 }
 
-/// A block call as `parse` prints it.
+/// A call as `parse` prints it in one of the syntaxes, or an OpenAI tool call.
 #[derive(Deserialize)]
-struct BlockCall {
+struct AnyCall {
     #[serde(rename = "gadgetName")]
-    name: String,
-    #[serde(rename = "invocationId")]
+    gadget: Option<String>,
+    tool_name: Option<String>,
+    function: Option<Function>,
+    #[serde(alias = "invocationId")]
     id: Option<String>,
     #[serde(default)]
     dependencies: Vec<String>,
     parameters: Option<Map<String, Value>>,
     #[serde(rename = "parseError")]
-    error: Option<String>,
-}
-
-/// An emoji call as `parse` prints it.
-#[derive(Deserialize)]
-struct EmojiCall {
-    tool_name: String,
+    parse_error: Option<String>,
     #[serde(default)]
     raw_args: String,
     #[serde(default)]
     body: String,
+    error: Option<Value>,
+    messages: Option<Value>,
 }
 
-/// An OpenAI tool call.
+/// The function of an OpenAI tool call.
 #[derive(Deserialize)]
-struct OpenAiCall {
-    id: Option<String>,
-    function: Function,
-}
-
-#[derive(Deserialize)]
-struct Function {
-    name: String,
+pub(super) struct Function {
+    pub(super) name: String,
+    /// A text, which may be no JSON, or the object itself.
     #[serde(default)]
-    arguments: Value,
+    pub(super) arguments: Value,
 }
 
 /// A text that is being put together.
@@ -304,64 +297,65 @@ fn named(item: &Value) -> Option<String> {
 
 /// Reads a call in any of its forms.
 fn given(value: Value) -> Result<Given, String> {
-    fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
-        serde_json::from_value(value).map_err(|error| error.to_string())
+    const NO_CALL: &str = "it has none of the keys `gadgetName`, `tool_name`, `function`, `tool_calls` and `segments`";
+    if !value.is_object() {
+        return Err(NO_CALL.to_owned());
     }
-    if value.get("gadgetName").is_some() {
-        let call: BlockCall = read(value)?;
-        let arguments = match (call.parameters, call.error) {
-            (Some(parameters), _) => parameters,
-            (None, Some(error)) => return Err(format!("it was read with an error: {error}")),
-            (None, None) => return Err("it has no `parameters`".to_owned()),
-        };
-        return Ok(Given {
-            name: call.name,
+    let call: AnyCall = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    Ok(match (call.gadget, call.tool_name, call.function) {
+        (Some(name), ..) => Given {
+            name,
             id: call.id,
             dependencies: call.dependencies,
-            arguments,
+            arguments: call.parameters.ok_or_else(|| match call.parse_error {
+                Some(error) => format!("it was read with an error: {error}"),
+                None => "it has no `parameters`".to_owned(),
+            })?,
             syntax: Some(Syntax::Block),
-        });
-    }
-    if value.get("tool_name").is_some() {
-        let call: EmojiCall = read(value)?;
-        let texts = [("raw_args", call.raw_args), ("body", call.body)];
-        let texts = texts.map(|(key, text)| (key.to_owned(), text.into()));
-        return Ok(Given {
-            name: call.tool_name,
-            id: None,
-            dependencies: Vec::new(),
-            arguments: texts.into_iter().collect(),
-            syntax: Some(Syntax::Emoji),
-        });
-    }
-    if value.get("function").is_none() {
-        return Err(match value.get("error").and_then(Value::as_str) {
-            Some(error) => format!("it was not read: {error}"),
-            None if value.get("messages").is_some() => {
-                "it is a conversation: `--as messages` writes it".to_owned()
+        },
+        (None, Some(name), _) => {
+            let texts = [("raw_args", call.raw_args), ("body", call.body)];
+            let texts = texts.map(|(key, text)| (key.to_owned(), text.into()));
+            Given {
+                name,
+                id: None,
+                dependencies: Vec::new(),
+                arguments: texts.into_iter().collect(),
+                syntax: Some(Syntax::Emoji),
             }
-            None => "it has none of the keys `gadgetName`, `tool_name`, `function`, `tool_calls` and `segments`".to_owned(),
-        });
-    }
-    let call: OpenAiCall = read(value)?;
-    let arguments = match call.function.arguments {
-        // A function without parameters may come with an empty text.
-        Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
+        }
+        (None, None, Some(function)) => Given {
+            name: function.name,
+            id: call.id,
+            dependencies: Vec::new(),
+            arguments: arguments(function.arguments)?,
+            syntax: None,
+        },
+        (None, None, None) => {
+            return Err(match call.error.as_ref().and_then(Value::as_str) {
+                Some(error) => format!("it was not read: {error}"),
+                None if call.messages.is_some() => {
+                    "it is a conversation: `--as messages` writes it".to_owned()
+                }
+                None => NO_CALL.to_owned(),
+            });
+        }
+    })
+}
+
+/// The arguments of an OpenAI tool call. Those of a function without parameters may be an empty text.
+fn arguments(given: Value) -> Result<Map<String, Value>, String> {
+    let given = match given {
+        Value::Null => return Ok(Map::new()),
+        Value::String(text) if text.trim().is_empty() => return Ok(Map::new()),
         Value::String(text) => parse_json(&text)
             .map_err(|reason| format!("its `arguments` cannot be read as JSON: {reason}"))?,
-        Value::Null => Value::Object(Map::new()),
         other => other,
     };
-    let Value::Object(arguments) = arguments else {
-        return Err("its `arguments` are no JSON object".to_owned());
-    };
-    Ok(Given {
-        name: call.function.name,
-        id: call.id,
-        dependencies: Vec::new(),
-        arguments,
-        syntax: None,
-    })
+    match given {
+        Value::Object(arguments) => Ok(arguments),
+        _ => Err("its `arguments` are no JSON object".to_owned()),
+    }
 }
 
 fn escaped(escaper: Option<&Escaper>, text: &str) -> String {

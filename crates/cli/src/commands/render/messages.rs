@@ -11,6 +11,7 @@ use plaincall_syntax::Dialect;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::commands::render::calls::Function;
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status};
 use crate::text::input::{read_whole, without_mark};
@@ -34,14 +35,6 @@ struct ToolCall {
     #[serde(default)]
     id: Option<String>,
     function: Function,
-}
-
-#[derive(Deserialize)]
-struct Function {
-    name: String,
-    /// A text, which may be no JSON, or the object itself.
-    #[serde(default)]
-    arguments: Value,
 }
 
 impl Message {
