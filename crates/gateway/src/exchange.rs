@@ -7,7 +7,7 @@ use plaincall_wire::sse::{Decoder, Event, Limits};
 use crate::counts::Counts;
 use crate::outlet::streamed::StreamedAnswer;
 use crate::refusal::Refusal;
-use crate::reply::{End, Flow, Next, Reply};
+use crate::reply::{Flow, Next, Reply};
 
 /// Reads the event stream of the model's server and writes that of the client.
 ///
@@ -17,21 +17,19 @@ pub struct Exchange {
     limits: Limits,
     decoder: Decoder,
     joiner: SurrogateJoiner,
-    pub(crate) reply: Reply,
-    answer: StreamedAnswer,
+    pub(crate) reply: Reply<StreamedAnswer>,
     /// How the stream has ended, if it has said so.
-    end: Option<End>,
+    end: Option<Result<(), Refusal>>,
 }
 
 impl Exchange {
-    /// An exchange that gives this reply to this answer.
-    pub fn new(reply: Reply, answer: StreamedAnswer, limits: Limits) -> Self {
+    /// An exchange that makes this reply of a stream within these limits.
+    pub fn new(reply: Reply<StreamedAnswer>, limits: Limits) -> Self {
         Self {
             limits,
             decoder: Decoder::new().limits(limits),
             joiner: SurrogateJoiner::default(),
             reply,
-            answer,
             end: None,
         }
     }
@@ -43,8 +41,8 @@ impl Exchange {
         }
         for event in self.decoder.feed(bytes) {
             let step = match event {
-                Ok(event) => step(&event, &mut self.joiner, &mut self.reply, &mut self.answer),
-                Err(error) => Some(End::Broken(Refusal::upstream(error.to_string()))),
+                Ok(event) => step(&event, &mut self.joiner, &mut self.reply),
+                Err(error) => Some(Err(Refusal::upstream(error.to_string()))),
             };
             if step.is_some() {
                 self.end = step;
@@ -68,21 +66,21 @@ impl Exchange {
             && broken.is_none()
             && let Ok(Some(event)) = rest
         {
-            self.end = step(&event, &mut self.joiner, &mut self.reply, &mut self.answer);
+            self.end = step(&event, &mut self.joiner, &mut self.reply);
         }
         self.joiner = SurrogateJoiner::default();
         let cut =
             || Refusal::upstream("the model's server ended its answer before it was complete");
         let end = self.end.take();
-        let end = end.unwrap_or_else(|| End::Broken(broken.unwrap_or_else(cut)));
-        let next = self.reply.end(end, &mut self.answer);
+        let end = end.unwrap_or_else(|| Err(broken.unwrap_or_else(cut)));
+        let next = self.reply.end(end);
         self.write_end(next)
     }
 
     fn write_end(&mut self, next: Next) -> Next {
         match &next {
-            Next::Done => self.answer.done(),
-            Next::Failed(refusal) => self.answer.error(&refusal.error),
+            Next::Done => self.reply.out.done(),
+            Next::Failed(refusal) => self.reply.out.error(&refusal.error),
             Next::Again(_) => {}
         }
         next
@@ -90,25 +88,25 @@ impl Exchange {
 
     /// Takes a whole answer, of a server that does not stream.
     pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
-        let next = self.reply.whole(completion, &mut self.answer);
+        let next = self.reply.whole(completion);
         self.write_end(next)
     }
 
     /// The bytes that can go to the client now.
     pub fn take(&mut self) -> Vec<u8> {
-        self.answer.take()
+        self.reply.out.take()
     }
 
     /// Whether the client has been answered already, so that it is too late for a status.
     pub fn has_begun(&self) -> bool {
-        self.answer.has_begun()
+        self.reply.out.has_begun()
     }
 
     /// A chunk without anything, for a client that waits for what is held back: a call, or a round of repair.
     #[cfg(feature = "server")]
     pub(crate) fn empty_delta(&self) -> Option<Vec<u8>> {
         let is_holding = self.has_begun() && self.reply.is_holding();
-        is_holding.then(|| self.answer.empty_delta())
+        is_holding.then(|| self.reply.out.empty_delta())
     }
 
     /// What has happened so far.
@@ -121,19 +119,18 @@ impl Exchange {
 fn step(
     event: &Event<'_>,
     joiner: &mut SurrogateJoiner,
-    reply: &mut Reply,
-    answer: &mut StreamedAnswer,
-) -> Option<End> {
+    reply: &mut Reply<StreamedAnswer>,
+) -> Option<Result<(), Refusal>> {
     if event.name.as_deref() == Some("error") {
         let error = read_error(event.data.as_bytes());
-        return Some(End::Broken(Refusal::of_upstream(502, error)));
+        return Some(Err(Refusal::of_upstream(502, error)));
     }
     if event.data.trim_ascii().is_empty() {
         return None;
     }
     match ChatCompletionChunk::read(&joiner.join(&event.data)) {
-        Ok(Some(chunk)) => (reply.push(chunk, answer) == Flow::Over).then_some(End::Done),
-        Ok(None) => Some(End::Done),
-        Err(error) => Some(End::Broken(Refusal::unreadable(&error))),
+        Ok(Some(chunk)) => (reply.push(chunk) == Flow::Over).then_some(Ok(())),
+        Ok(None) => Some(Ok(())),
+        Err(error) => Some(Err(Refusal::unreadable(&error))),
     }
 }

@@ -43,7 +43,7 @@ pub use plaincall_wire::ReplayError;
 pub use refusal::Refusal;
 pub use reply::plan::ReplyPlan;
 pub use reply::round::RepairRound;
-pub use reply::{End, Flow, Next, Reply};
+pub use reply::{Flow, Next, Reply};
 #[cfg(feature = "server")]
 pub use server::replay::Replay;
 #[cfg(feature = "server")]

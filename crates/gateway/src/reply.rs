@@ -12,7 +12,6 @@ mod check;
 mod opened;
 pub(crate) mod plan;
 pub(crate) mod round;
-mod spoil;
 mod text;
 
 use std::collections::HashSet;
@@ -36,7 +35,7 @@ use crate::reply::plan::ReplyPlan;
 use crate::reply::round::RepairRound;
 use crate::reply::text::Text;
 
-/// Reads the reply of a model and gives it to the client piece by piece.
+/// Reads the reply of a model and gives it to an [`Outlet`] piece by piece.
 ///
 /// Chunks of the model's server go in by [`push`](Self::push), a whole answer by [`whole`](Self::whole), and how the
 /// answer ended by [`end`](Self::end). What goes out depends only on what came in and on the seed, not on the chunks in
@@ -44,7 +43,7 @@ use crate::reply::text::Text;
 ///
 /// ```
 /// use plaincall_gateway::{
-///     Caller, End, ModelSettings, Next, Offers, Reply, Secret, StreamedAnswer, Translation, translate,
+///     Caller, ModelSettings, Next, Offers, Reply, Secret, StreamedAnswer, Translation, translate,
 /// };
 /// use plaincall_wire::openai::ChatCompletionChunk;
 ///
@@ -54,23 +53,23 @@ use crate::reply::text::Text;
 /// let translated = translate(plaincall_wire::read(body)?, &ModelSettings::default(), caller, &Offers::new());
 /// let Ok(Translation::Changed { plan, .. }) = translated else { panic!("it offers a tool") };
 ///
-/// let mut reply = Reply::new(*plan, Secret::new("random bytes"));
-/// let mut answer = StreamedAnswer::new("chatcmpl-1", 0, false);
+/// let answer = StreamedAnswer::new("chatcmpl-1", 0, false);
+/// let mut reply = Reply::new(*plan, Secret::new("random bytes"), answer);
 /// for data in [
 ///     r#"{"choices":[{"delta":{"content":"!!!GADGET_START:add\n!!!ARG:a\n5\n!!!GADGET_END"}}]}"#,
 ///     r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
 /// ] {
-///     reply.push(ChatCompletionChunk::read(data)?.expect("a chunk"), &mut answer);
+///     reply.push(ChatCompletionChunk::read(data)?.expect("a chunk"));
 /// }
-/// assert_eq!(reply.end(End::Done, &mut answer), Next::Done);
-/// let bytes = String::from_utf8(answer.take()).expect("text");
+/// assert_eq!(reply.end(Ok(())), Next::Done);
+/// let bytes = String::from_utf8(reply.outlet_mut().take()).expect("text");
 /// assert!(bytes.contains(r#""type":"function","function":{"name":"add","arguments":""}"#));
 /// assert!(bytes.contains(r#"{"index":0,"function":{"arguments":"{\"a\":5}"}}"#));
 /// assert!(bytes.contains(r#""finish_reason":"tool_calls""#));
 /// # Ok::<(), plaincall_wire::ReadError>(())
 /// ```
 #[derive(Debug)]
-pub struct Reply {
+pub struct Reply<O> {
     plan: Arc<ReplyPlan>,
     reader: ReplyReader<Arc<ReplyPlan>>,
     ids: CallIds,
@@ -85,6 +84,7 @@ pub struct Reply {
     usage: Option<Usage<'static>>,
     settled: Option<Next>,
     counts: Counts,
+    pub(crate) out: O,
 }
 
 /// One answer of the model: the first, or that of a round of repair.
@@ -126,15 +126,6 @@ pub enum Flow {
     Over,
 }
 
-/// How the answer of the model's server ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum End {
-    /// As it should: with `[DONE]`, or after a finish reason.
-    Done,
-    /// The connection broke, or nothing came in time. If the reply was complete before, that is no matter.
-    Broken(Refusal),
-}
-
 /// What is to be done when the answer has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
@@ -173,9 +164,10 @@ impl Round {
     }
 }
 
-impl Reply {
-    /// A reply that is read by this plan. The seed is for the ids of its calls: random, and used for nothing else.
-    pub fn new(mut plan: ReplyPlan, seed: Secret) -> Self {
+impl<O: Outlet> Reply<O> {
+    /// A reply that is read by this plan and goes to this outlet. The seed is for the ids of its calls: random, and used
+    /// for nothing else.
+    pub fn new(mut plan: ReplyPlan, seed: Secret, out: O) -> Self {
         let taken = std::mem::take(&mut plan.taken);
         let plan = Arc::new(plan);
         Self {
@@ -192,7 +184,18 @@ impl Reply {
             settled: None,
             counts: Counts::of_changed(plan.offer.changed()),
             plan,
+            out,
         }
+    }
+
+    /// Where the reply goes, to take away what it has got.
+    pub fn outlet_mut(&mut self) -> &mut O {
+        &mut self.out
+    }
+
+    /// Where the reply has gone.
+    pub fn into_outlet(self) -> O {
+        self.out
     }
 
     /// What has happened so far.
@@ -201,7 +204,7 @@ impl Reply {
     }
 
     /// Takes the next chunk of the model's server.
-    pub fn push(&mut self, mut chunk: ChatCompletionChunk<'_>, out: &mut dyn Outlet) -> Flow {
+    pub fn push(&mut self, mut chunk: ChatCompletionChunk<'_>) -> Flow {
         let is_error = chunk.object.as_deref() == Some("error")
             || chunk.error.as_ref().is_some_and(|error| !error.is_null());
         if is_error {
@@ -214,7 +217,7 @@ impl Reply {
         if let Some(settled) = &self.settled {
             if *settled == Next::Done && chunk.choices().is_empty() {
                 // What stands beside the usage goes with it.
-                out.carry(&chunk);
+                self.out.carry(&chunk);
             }
             self.round.late += 1;
             let is_over = self.round.late >= MOST_LATE;
@@ -225,8 +228,8 @@ impl Reply {
             choice.logprobs = None;
         }
         if self.repairs == 0 {
-            out.begin(&chunk);
-            out.carry(&chunk);
+            self.out.begin(&chunk);
+            self.out.carry(&chunk);
         }
         let ours = |number: Option<u64>| number.unwrap_or_default() == 0;
         for choice in chunk.choices().iter().filter(|choice| ours(choice.index)) {
@@ -238,20 +241,20 @@ impl Reply {
             if !choice.calls().is_empty() || old.is_some_and(|call| !call.is_null()) {
                 return self.fail_here(native_call());
             }
-            self.think(&choice.thought(), out);
-            self.refuse(delta.and_then(|delta| delta.refusal.as_deref()), out);
+            self.think(&choice.thought());
+            self.refuse(delta.and_then(|delta| delta.refusal.as_deref()));
             let content = choice.content();
             self.round.length += content.len();
             if self.round.length > MOST_TEXT {
                 let message = format!("the model's reply has more than {MOST_TEXT} bytes");
                 return self.fail_here(Refusal::upstream(message));
             }
-            if let Some(before) = self.read(&content, out) {
-                self.end_before(before, out);
+            if let Some(before) = self.read(&content) {
+                self.end_before(before);
                 return Flow::Over;
             }
             if let Some(reason) = choice.finished() {
-                self.finish(Some(reason), out);
+                self.finish(Some(reason));
             }
         }
         if self.is_settled() {
@@ -291,7 +294,7 @@ impl Reply {
     }
 
     /// Takes a whole answer of the model's server.
-    pub fn whole(&mut self, completion: &ChatCompletion<'_>, out: &mut dyn Outlet) -> Next {
+    pub fn whole(&mut self, completion: &ChatCompletion<'_>) -> Next {
         let Some(choice) = completion.choices().first() else {
             self.usage = completion.usage.clone().map(Usage::into_owned);
             let error = completion.unknown.get("error");
@@ -299,7 +302,7 @@ impl Reply {
                 Some(error) => Refusal::of_upstream(502, read_error(error.text().as_bytes())),
                 None => Refusal::upstream("the model's server has given no answer"),
             };
-            return self.end(End::Broken(refusal), out);
+            return self.end(Err(refusal));
         };
         let message = choice.message.clone().unwrap_or_default();
         let delta = Delta {
@@ -320,15 +323,18 @@ impl Reply {
             usage: completion.usage.clone(),
             ..ChatCompletionChunk::default()
         };
-        self.push(chunk, out);
-        self.end(End::Done, out)
+        self.push(chunk);
+        self.end(Ok(()))
     }
 
     /// Ends the answer of the model's server. When another round is to follow, the reply is ready for its answer.
-    pub fn end(&mut self, end: End, out: &mut dyn Outlet) -> Next {
+    ///
+    /// It has ended as it should, with `[DONE]` or after a finish reason, or says why not. If the reply was complete
+    /// before, that is no matter.
+    pub fn end(&mut self, end: Result<(), Refusal>) -> Next {
         match (&self.settled, end) {
-            (None, End::Done) => self.finish(None, out),
-            (None, End::Broken(refusal)) => self.settled = Some(Next::Failed(refusal)),
+            (None, Ok(())) => self.finish(None),
+            (None, Err(refusal)) => self.settled = Some(Next::Failed(refusal)),
             (Some(_), _) => {}
         }
         if let Some(usage) = self.usage.take() {
@@ -348,7 +354,7 @@ impl Reply {
             }
             Next::Done => {
                 if let Some(spent) = self.spent.take() {
-                    out.usage(&spent);
+                    self.out.usage(&spent);
                 }
             }
             Next::Failed(_) => {}
@@ -368,41 +374,41 @@ impl Reply {
         self.plan.may_repair() && self.sent == 0
     }
 
-    fn think(&mut self, thought: &str, out: &mut dyn Outlet) {
+    fn think(&mut self, thought: &str) {
         if !thought.is_empty() && self.repairs == 0 {
-            self.flush(out);
+            self.flush();
             self.round.text.gap();
-            out.reasoning(self.reasoning_name, thought);
+            self.out.reasoning(self.reasoning_name, thought);
         }
     }
 
-    fn refuse(&mut self, refusal: Option<&str>, out: &mut dyn Outlet) {
+    fn refuse(&mut self, refusal: Option<&str>) {
         if let Some(refusal) = refusal.filter(|refusal| !refusal.is_empty()) {
-            self.flush(out);
-            out.refusal(refusal);
+            self.flush();
+            self.out.refusal(refusal);
         }
     }
 
     /// Reads a piece of the model's text. If a call comes that must not be there, the reply ends before it.
-    fn read(&mut self, text: &str, out: &mut dyn Outlet) -> Option<Before> {
+    fn read(&mut self, text: &str) -> Option<Before> {
         let items: Vec<_> = self.reader.feed(text).collect();
         for item in items {
-            let before = self.take(item, out);
+            let before = self.take(item);
             if before.is_some() {
                 return before;
             }
         }
-        self.flush(out);
+        self.flush();
         None
     }
 
-    fn take(&mut self, item: ReplyItem<'_>, out: &mut dyn Outlet) -> Option<Before> {
+    fn take(&mut self, item: ReplyItem<'_>) -> Option<Before> {
         match item {
-            ReplyItem::CallStart(started) => return self.begin_call(&started, out),
+            ReplyItem::CallStart(started) => return self.begin_call(&started),
             ReplyItem::Event(event) => self.event(&event),
             ReplyItem::Text(text) => self.round.text.add(&text),
-            ReplyItem::Reasoning(thought) => self.think(&thought, out),
-            ReplyItem::Call { call, bound } => return self.end_call(call, bound, out),
+            ReplyItem::Reasoning(thought) => self.think(&thought),
+            ReplyItem::Call { call, bound } => return self.end_call(call, bound),
             _ => {}
         }
         None
@@ -454,8 +460,8 @@ impl Reply {
         }
     }
 
-    fn begin_call(&mut self, started: &Started, out: &mut dyn Outlet) -> Option<Before> {
-        self.end_text(out);
+    fn begin_call(&mut self, started: &Started) -> Option<Before> {
+        self.end_text();
         self.round.text.call(&started.name);
         if self.plan.choice == Choice::None {
             self.counts.unwanted_calls += 1;
@@ -475,7 +481,7 @@ impl Reply {
             self.round.open = Some(Opened::Held);
             return None;
         }
-        let index = self.begin_sent(&started.name, out);
+        let index = self.begin_sent(&started.name);
         let allowed = self.plan.choice.allows(&started.name);
         let tool = self.plan.offer.get(&started.name).filter(|_| allowed);
         // Without ids in the conversation there is nothing that could be waited for.
@@ -485,20 +491,15 @@ impl Reply {
         None
     }
 
-    fn begin_sent(&mut self, name: &str, out: &mut dyn Outlet) -> u64 {
+    fn begin_sent(&mut self, name: &str) -> u64 {
         let index = self.sent;
         self.sent += 1;
         self.last_id = self.ids.next();
-        out.call(index, &self.last_id, name);
+        self.out.call(index, &self.last_id, name);
         index
     }
 
-    fn end_call(
-        &mut self,
-        call: Arc<ToolCall>,
-        bound: Result<Bound, CallError>,
-        out: &mut dyn Outlet,
-    ) -> Option<Before> {
+    fn end_call(&mut self, call: Arc<ToolCall>, bound: Result<Bound, CallError>) -> Option<Before> {
         self.round.text.edge();
         let is_truncated = !call.is_closed() && self.round.stop.is_truncated();
         let is_valid = match (self.round.open.take()?, &bound) {
@@ -506,12 +507,13 @@ impl Reply {
             (Opened::Streamed(mut streamed), bound) => {
                 let arguments = bound.as_ref().ok().map(|bound| &*bound.arguments);
                 let is_closed = streamed.close(&call, arguments);
-                streamed.flush(out);
+                streamed.flush(&mut self.out);
                 is_closed
             }
             (Opened::Held, Ok(bound)) => {
-                let index = self.begin_sent(&call.name, out);
-                out.arguments(index, &bound.arguments.to_value().to_string());
+                let index = self.begin_sent(&call.name);
+                self.out
+                    .arguments(index, &bound.arguments.to_value().to_string());
                 self.content = String::new();
                 true
             }
@@ -522,32 +524,32 @@ impl Reply {
             (false, true) => self.counts.cut_calls += 1,
             (false, false) => self.counts.wrong_calls += 1,
         }
-        // A reply that is truncated is not repaired: the call is left out.
+        // A reply that is truncated is not repaired: the call is left self.out.
         let is_repaired = !self.plan.streams_arguments() && self.round.stop != Stop::Length;
         let error = bound.err().filter(|_| is_repaired)?;
         Some(Before::Invalid(call, error))
     }
 
-    fn flush(&mut self, out: &mut dyn Outlet) {
+    fn flush(&mut self) {
         if let Some(Opened::Streamed(call)) = &mut self.round.open {
-            call.flush(out);
+            call.flush(&mut self.out);
         }
         if let Some(text) = self.round.text.take() {
-            self.say(&text, out);
+            self.say(&text);
         }
     }
 
     /// Gives out the text in which nothing more comes before the next call or the end.
-    fn end_text(&mut self, out: &mut dyn Outlet) {
-        self.flush(out);
+    fn end_text(&mut self) {
+        self.flush();
         if let Some(text) = self.round.text.take_rest() {
-            self.say(&text, out);
+            self.say(&text);
         }
     }
 
-    fn say(&mut self, text: &str, out: &mut dyn Outlet) {
+    fn say(&mut self, text: &str) {
         if self.repairs == 0 {
-            out.content(text);
+            self.out.content(text);
         }
         // Nobody sees what a model says about its mistakes, unless it is all that it says.
         if self.may_repair() && self.repairs > 0 {
@@ -558,7 +560,7 @@ impl Reply {
     }
 
     /// The reply ends before a call that must not be there.
-    fn end_before(&mut self, before: Before, out: &mut dyn Outlet) {
+    fn end_before(&mut self, before: Before) {
         match before {
             Before::Dependent => self.counts.dependent_calls += 1,
             Before::Surplus => self.counts.surplus_calls += 1,
@@ -569,15 +571,15 @@ impl Reply {
             Before::Invalid(call, invalid) => {
                 if self.plan.guard().mentions(&call.name).is_none() {
                     let mark = cut_mark(&call, &invalid).mark(&self.plan.secret, &self.last_id);
-                    out.arguments(self.sent - 1, &mark);
+                    self.out.arguments(self.sent - 1, &mark);
                 }
             }
         }
-        self.settle("stop", out);
+        self.settle("stop");
     }
 
     /// The model has ended its reply, with a reason or without one.
-    fn finish(&mut self, reason: Option<&str>, out: &mut dyn Outlet) {
+    fn finish(&mut self, reason: Option<&str>) {
         // A server may say twice how the reply ended.
         if self.is_settled() {
             return;
@@ -596,16 +598,16 @@ impl Reply {
             None => "stop",
         };
         for item in self.reader.finish(self.round.stop).items {
-            if let Some(before) = self.take(item, out) {
-                return self.end_before(before, out);
+            if let Some(before) = self.take(item) {
+                return self.end_before(before);
             }
         }
-        self.flush(out);
-        self.settle(reason, out);
+        self.flush();
+        self.settle(reason);
     }
 
-    fn settle(&mut self, reason: &str, out: &mut dyn Outlet) {
-        self.end_text(out);
+    fn settle(&mut self, reason: &str) {
+        self.end_text();
         let round = &mut self.round;
         self.counts.invented_results += round.text.invented();
         let is_truncated = round.stop == Stop::Length;
@@ -613,7 +615,7 @@ impl Reply {
             && self.counts.unwanted_calls == 0
             && let Some(blank) = round.text.take_blank()
         {
-            self.say(&blank, out);
+            self.say(&blank);
         }
         if self.may_repair() {
             let written = self.round.written.as_deref().unwrap_or_default();
@@ -621,10 +623,10 @@ impl Reply {
             if let Some(complaint) = complaint.filter(|_| !is_truncated) {
                 return self.ask_again(complaint);
             }
-            self.give_answer(out);
+            self.give_answer();
         }
         self.counts.missing_calls += u64::from(self.plan.choice.is_required() && self.sent == 0);
-        out.finish(match reason {
+        self.out.finish(match reason {
             _ if is_truncated => reason,
             _ if self.sent > 0 => "tool_calls",
             "tool_calls" | "function_call" => "stop",
@@ -644,7 +646,7 @@ impl Reply {
     }
 
     /// Sends the text of a round of repair without a call, less what has been sent already.
-    fn give_answer(&mut self, out: &mut dyn Outlet) {
+    fn give_answer(&mut self) {
         let answer = std::mem::take(&mut self.round.answer);
         let sent = self.content.trim();
         if let Some(rest) = answer
@@ -658,12 +660,12 @@ impl Reply {
                 rest
             };
             if !rest.trim().is_empty() {
-                out.content(rest);
+                self.out.content(rest);
             }
         } else if !answer.is_empty() {
             // No marker runs over a line end.
             let needs_line = !self.content.is_empty() && !self.content.ends_with('\n');
-            out.content(&if needs_line {
+            self.out.content(&if needs_line {
                 ["\n", &answer].concat()
             } else {
                 answer

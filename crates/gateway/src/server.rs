@@ -3,7 +3,6 @@
 mod access;
 mod answer;
 mod body_filter;
-mod bulk;
 mod chat;
 mod config;
 mod doubts;

@@ -89,8 +89,8 @@ async fn whole(
     ticket: &mut Ticket,
 ) -> Result<Response, Refusal> {
     let seed = shared.fresh.seed();
-    let mut whole = WholeAnswer::new(answer_id(&seed), now());
-    let mut reply = Reply::new(*ask.plan, seed);
+    let answer = WholeAnswer::new(answer_id(&seed), now());
+    let mut reply = Reply::new(*ask.plan, seed, answer);
     loop {
         ticket.asked(&ask.body);
         let answer = shared.connection.complete(ask.body, asking).await?;
@@ -100,11 +100,11 @@ async fn whole(
         ticket.first_piece();
         let completion: ChatCompletion<'_> =
             plaincall_wire::read(&said).map_err(|error| Refusal::unreadable(&error))?;
-        let next = reply.whole(&completion, &mut whole);
+        let next = reply.whole(&completion);
         ticket.report.counts = reply.counts();
         match next {
             Next::Done => {
-                let json = plaincall_wire::write(&whole.into_completion(completion));
+                let json = plaincall_wire::write(&reply.into_outlet().into_completion(completion));
                 ticket.given(json.as_bytes());
                 return Ok(answer::with_headers(
                     answer::json(200, json),

@@ -194,9 +194,9 @@ struct InTime {
 
 /// What the core makes of these answers: of each piece by piece, or of what was taken of it at once.
 fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -> Expected {
-    let reply = Reply::new(plan.clone(), Secret::new("seed"));
     let answer = StreamedAnswer::new("chatcmpl-0", 1, plan.includes_usage());
-    let mut exchange = Exchange::new(reply, answer, LIMITS);
+    let reply = Reply::new(plan.clone(), Secret::new("seed"), answer);
+    let mut exchange = Exchange::new(reply, LIMITS);
     let mut time = Duration::ZERO;
     let mut bodies = Vec::new();
     let mut is_close = false;
@@ -249,8 +249,8 @@ fn streamed(plan: &ReplyPlan, scripts: &[Script], at_once: Option<&[Vec<u8>]>) -
 
 /// What must come of an answer that is not streamed: its calls, or the status of an error.
 fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Counts, usize) {
-    let mut reply = Reply::new(plan.clone(), Secret::new("seed"));
-    let mut whole = WholeAnswer::new("chatcmpl-0", 1);
+    let whole = WholeAnswer::new("chatcmpl-0", 1);
+    let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
     for rounds in 1.. {
         let arrived = arrive(&scripts[rounds.min(scripts.len()) - 1]);
         let body = arrived.whole();
@@ -263,16 +263,18 @@ fn unstreamed(plan: &ReplyPlan, scripts: &[Script]) -> (Result<Value, u16>, Coun
         let Ok(completion) = plaincall_wire::read::<ChatCompletion<'_>>(&body) else {
             return (Err(502), reply.counts(), rounds);
         };
-        let next = reply.whole(&completion, &mut whole);
+        let next = reply.whole(&completion);
+        let counts = reply.counts();
         let result = match next {
             Next::Again(_) => continue,
             Next::Failed(refusal) => Err(refusal.status),
             Next::Done => {
-                let written = plaincall_wire::write(&whole.into_completion(completion));
+                let written =
+                    plaincall_wire::write(&reply.into_outlet().into_completion(completion));
                 Ok(without_call_ids(serde_json::from_str(&written).unwrap()))
             }
         };
-        return (result, reply.counts(), rounds);
+        return (result, counts, rounds);
     }
     unreachable!("there are not so many rounds")
 }

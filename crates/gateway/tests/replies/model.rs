@@ -155,9 +155,9 @@ pub(crate) fn exchange(
     sizes: &[usize],
     broken: bool,
 ) -> Outcome {
-    let reply = Reply::new(plan.clone(), Secret::new("seed"));
     let answer = StreamedAnswer::new("chatcmpl-0", 1, plan.includes_usage());
-    let mut exchange = Exchange::new(reply, answer, Limits::default());
+    let reply = Reply::new(plan.clone(), Secret::new("seed"), answer);
+    let mut exchange = Exchange::new(reply, Limits::default());
     let mut bytes = Vec::new();
     let mut rounds = Vec::new();
     let mut is_over_early = false;

@@ -164,11 +164,12 @@ fn a_reply_ends_before_an_invalid_call() {
 /// Each call is sent when it has ended, and nothing of it before.
 #[test]
 fn when_calls_are_sent() {
+    let answer = StreamedAnswer::new("c", 0, false);
     let mut reply = Reply::new(
         plan(&json!({}), &ModelSettings::default()),
         Secret::new("seed"),
+        answer,
     );
-    let mut answer = StreamedAnswer::new("c", 0, false);
     for (text, expected) in [
         ("I add.", "I add."),
         ("\n!!!GADGET_START:add\n", ""),
@@ -180,8 +181,8 @@ fn when_calls_are_sent() {
     ] {
         let chunk = json!({"choices": [{"delta": {"content": text}}]}).to_string();
         let chunk = ChatCompletionChunk::read(&chunk).unwrap().unwrap();
-        reply.push(chunk, &mut answer);
-        let bytes = String::from_utf8(answer.take()).unwrap();
+        reply.push(chunk);
+        let bytes = String::from_utf8(reply.outlet_mut().take()).unwrap();
         let mut sent = String::new();
         for event in bytes.split_terminator("\n\n") {
             let chunk: Value = serde_json::from_str(event.trim_start_matches("data: ")).unwrap();

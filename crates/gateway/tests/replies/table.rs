@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plaincall_gateway::{
-    End, Exchange, Flow, Markers, ModelSettings, Next, Reply, Secret, StreamedAnswer,
+    Exchange, Flow, Markers, ModelSettings, Next, Reply, Secret, StreamedAnswer,
 };
 use plaincall_syntax::Dialect;
 use plaincall_testkit::strict_client::hear;
@@ -379,9 +379,9 @@ fn ends_of_the_server() {
 fn bytes(stream: &Stream) -> String {
     let fields = json!({"stream_options": {"include_usage": true}});
     let plan = plan(&fields, &ModelSettings::default());
-    let reply = Reply::new(plan, Secret::new("seed"));
     let answer = StreamedAnswer::new("chatcmpl-0", 1, true);
-    let mut exchange = Exchange::new(reply, answer, Limits::default());
+    let reply = Reply::new(plan, Secret::new("seed"), answer);
+    let mut exchange = Exchange::new(reply, Limits::default());
     exchange.feed(&stream.0);
     exchange.end(None);
     String::from_utf8(exchange.take()).unwrap()
@@ -445,13 +445,13 @@ fn text_leaves_at_once() {
         ),
     ] {
         let plan = plan(&json!({}), &settings);
-        let mut reply = Reply::new(plan, Secret::new("seed"));
-        let mut answer = StreamedAnswer::new("c", 0, false);
+        let answer = StreamedAnswer::new("c", 0, false);
+        let mut reply = Reply::new(plan, Secret::new("seed"), answer);
         for (text, left) in texts.iter().zip(left) {
             let chunk = json!({"choices": [{"delta": {"content": text}}]}).to_string();
             let chunk = ChatCompletionChunk::read(&chunk).unwrap().unwrap();
-            reply.push(chunk, &mut answer);
-            let bytes = String::from_utf8(answer.take()).unwrap();
+            reply.push(chunk);
+            let bytes = String::from_utf8(reply.outlet_mut().take()).unwrap();
             let events = bytes.split_terminator("\n\n");
             let said = events.map(|event| {
                 let chunk: Value =
@@ -502,12 +502,13 @@ fn long_names_are_not_repeated_in_each_chunk() {
             "choices": [{"delta": {"content": "a"}}]});
         let stream = Stream::new().data(&begun.to_string());
         let stream = stream.texts(["b", "c"]).finish("stop").done();
+        let answer = StreamedAnswer::new("chatcmpl-0", 1, false);
         let reply = Reply::new(
             plan(&json!({}), &ModelSettings::default()),
             Secret::new("seed"),
+            answer,
         );
-        let answer = StreamedAnswer::new("chatcmpl-0", 1, false);
-        let mut exchange = Exchange::new(reply, answer, Limits::default());
+        let mut exchange = Exchange::new(reply, Limits::default());
         exchange.feed(&stream.0);
         assert_eq!(exchange.end(None), Next::Done);
         let bytes = exchange.take();
@@ -522,18 +523,18 @@ fn long_names_are_not_repeated_in_each_chunk() {
 fn a_reply_without_end() {
     // In a call that does not leave: nothing is written, so it is quick.
     let plan = plan(&json!({"tool_choice": "none"}), &ModelSettings::default());
-    let mut reply = Reply::new(plan, Secret::new("seed"));
-    let mut answer = StreamedAnswer::new("c", 0, false);
+    let answer = StreamedAnswer::new("c", 0, false);
+    let mut reply = Reply::new(plan, Secret::new("seed"), answer);
     let chunk = |text: &str| json!({"choices": [{"delta": {"content": text}}]}).to_string();
     let begin = chunk("!!!GADGET_START:now\n!!!ARG:x\n");
     let begin = ChatCompletionChunk::read(&begin).unwrap().unwrap();
-    assert_eq!(reply.push(begin, &mut answer), Flow::Go);
+    assert_eq!(reply.push(begin), Flow::Go);
     let more = chunk(&"x".repeat(16 << 20));
     let more = ChatCompletionChunk::read(&more).unwrap().unwrap();
-    let flows = (0..4).map(|_| reply.push(more.clone(), &mut answer));
+    let flows = (0..4).map(|_| reply.push(more.clone()));
     let flows: Vec<Flow> = flows.collect();
     assert_eq!(flows, [Flow::Go, Flow::Go, Flow::Go, Flow::Over]);
-    let Next::Failed(refusal) = reply.end(End::Done, &mut answer) else {
+    let Next::Failed(refusal) = reply.end(Ok(())) else {
         panic!("it has no end");
     };
     assert!(refusal.message().contains("more than 67108864 bytes"));

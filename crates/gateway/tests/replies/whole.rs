@@ -19,16 +19,16 @@ fn completion(text: &str, reason: &str) -> Value {
 /// The answer to the client, after as many rounds as there are texts.
 fn answer(settings: &ModelSettings, texts: &[&str], reason: &str) -> Result<Value, String> {
     let fields = json!({"stream": false});
-    let mut reply = Reply::new(plan(&fields, settings), Secret::new("seed"));
-    let mut whole = WholeAnswer::new("chatcmpl-0", 1);
+    let whole = WholeAnswer::new("chatcmpl-0", 1);
+    let mut reply = Reply::new(plan(&fields, settings), Secret::new("seed"), whole);
     for text in texts {
         let body = completion(text, reason).to_string();
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
-        match reply.whole(&upstream, &mut whole) {
+        match reply.whole(&upstream) {
             Next::Again(_) => {}
             Next::Failed(refusal) => return Err(refusal.message().to_owned()),
             Next::Done => {
-                let written = plaincall_wire::write(&whole.into_completion(upstream));
+                let written = plaincall_wire::write(&reply.into_outlet().into_completion(upstream));
                 return Ok(serde_json::from_str(&written).unwrap());
             }
         }
@@ -108,21 +108,21 @@ fn an_answer_of_a_server_that_says_little() {
     ] {
         let body = format!("{{{given}{choices}}}");
         let plan = plan(&json!({}), &ModelSettings::default());
-        let mut reply = Reply::new(plan.clone(), Secret::new("seed"));
-        let mut whole = WholeAnswer::new("chatcmpl-0", 1);
+        let whole = WholeAnswer::new("chatcmpl-0", 1);
+        let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
-        assert_eq!(reply.whole(&upstream, &mut whole), Next::Done);
-        let written = plaincall_wire::write(&whole.into_completion(upstream));
+        assert_eq!(reply.whole(&upstream), Next::Done);
+        let written = plaincall_wire::write(&reply.into_outlet().into_completion(upstream));
         let answer: Value = serde_json::from_str(&written).unwrap();
         assert_eq!(answer["object"], "chat.completion");
         let head = |answer: &Value| json!([answer["id"], answer["created"], answer["model"]]);
         assert_eq!(head(&answer), expected, "{given}");
 
-        let mut reply = Reply::new(plan, Secret::new("seed"));
-        let mut answer = StreamedAnswer::new("chatcmpl-0", 1, false);
+        let answer = StreamedAnswer::new("chatcmpl-0", 1, false);
+        let mut reply = Reply::new(plan, Secret::new("seed"), answer);
         let chunk = ChatCompletionChunk::read(&body).unwrap().unwrap();
-        reply.push(chunk, &mut answer);
-        let bytes = answer.take();
+        reply.push(chunk);
+        let bytes = reply.outlet_mut().take();
         let mut events = Decoder::new();
         let first = events.feed(&bytes).next().unwrap().unwrap();
         let first: Value = serde_json::from_str(&first.data).unwrap();
@@ -157,13 +157,11 @@ fn an_answer_without_choices() {
             native,
         ),
     ] {
-        let mut reply = Reply::new(
-            plan(&json!({}), &ModelSettings::default()),
-            Secret::new("seed"),
-        );
+        let plan = plan(&json!({}), &ModelSettings::default());
+        let whole = WholeAnswer::new("chatcmpl-0", 1);
+        let mut reply = Reply::new(plan, Secret::new("seed"), whole);
         let upstream: ChatCompletion<'_> = plaincall_wire::read(body.as_bytes()).unwrap();
-        let Next::Failed(refusal) = reply.whole(&upstream, &mut WholeAnswer::new("chatcmpl-0", 1))
-        else {
+        let Next::Failed(refusal) = reply.whole(&upstream) else {
             panic!("{body}");
         };
         assert_eq!((refusal.status, refusal.message()), (502, message));

@@ -7,7 +7,6 @@ use plaincall_wire::openai::{ChatCompletionRequest, ErrorObject};
 use crate::refusal::Refusal;
 use crate::reply::plan::ReplyPlan;
 use crate::server::Shared;
-use crate::server::bulk;
 use crate::server::incoming::overloaded;
 use crate::translate::{Caller, Translation, translate};
 
@@ -16,6 +15,12 @@ const LONGEST_MODEL: usize = 128;
 /// The longest body that is dealt with between other requests, in bytes: that takes a few milliseconds. A longer one is
 /// dealt with on a thread of its own, of which there are few.
 const SHORT: usize = 256 << 10;
+
+/// How many values and fields the body of a request may have together.
+///
+/// What is made of a small value takes a hundred times its length, so that a body of millions of them would take
+/// gigabytes. A thousand tools with a hundred fields each are far below that.
+const MOST_VALUES: usize = 250_000;
 
 pub(super) struct Prepared {
     pub(super) model: String,
@@ -72,7 +77,7 @@ fn refused(refusal: Refusal) -> Prepared {
 }
 
 fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
-    if let Err(refusal) = bulk::check(&body) {
+    if let Err(refusal) = check_values(&body) {
         return refused(refusal);
     }
     let request: ChatCompletionRequest<'_> = match plaincall_wire::read(&body) {
@@ -114,4 +119,39 @@ fn prepare(shared: &Shared, body: Vec<u8>, caller: &str) -> Prepared {
         is_streamed,
         task,
     }
+}
+
+/// Looks whether the body of a request has few enough values. What is no JSON is found out later.
+fn check_values(body: &[u8]) -> Result<(), Refusal> {
+    if values(body, MOST_VALUES) <= MOST_VALUES {
+        return Ok(());
+    }
+    let message = format!(
+        "the body of the request has more than {MOST_VALUES} values: it may be long, but not of so many pieces"
+    );
+    Err(Refusal::request(message, None))
+}
+
+/// How many objects, lists and commas stand in a text, but not in its strings; it counts no further than behind the most.
+fn values(body: &[u8], most: usize) -> usize {
+    // Each has at least one byte.
+    if body.len() <= most {
+        return 0;
+    }
+    let (mut values, mut is_in_string, mut is_escaped) = (0, false, false);
+    for byte in body {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_in_string,
+            b'"' => is_in_string = !is_in_string,
+            b'{' | b'[' | b',' if !is_in_string => {
+                values += 1;
+                if values > most {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    values
 }

@@ -74,10 +74,10 @@ impl Run {
     pub(super) fn new(shared: Arc<Shared>, ask: Ask, asking: HeaderMap, ticket: Ticket) -> Self {
         let seed = shared.fresh.seed();
         let answer = StreamedAnswer::new(answer_id(&seed), now(), ask.plan.includes_usage());
-        let reply = Reply::new(*ask.plan, seed);
+        let reply = Reply::new(*ask.plan, seed, answer);
         let limits = shared.config.limits.stream;
         Self {
-            exchange: Exchange::new(reply, answer, limits),
+            exchange: Exchange::new(reply, limits),
             shared,
             request: *ask.kept,
             body: Some(ask.body),
