@@ -74,7 +74,7 @@ impl Conversation {
         system: String,
     ) -> Result<Self, DialectError> {
         let mut untrusted = EchoGuard::new(std::slice::from_ref(&dialect))?;
-        for tool in run.toolbox() {
+        for tool in run.toolbox().iter() {
             untrusted.hear(&tool.spec().as_untrusted());
         }
         run.listen();

@@ -133,7 +133,6 @@ impl Command {
         self
     }
 
-    /// Holds the command against the definition of its tool.
     fn compile(self, spec: &ToolSpec) -> Result<Invocation, Vec<CommandProblem>> {
         let mut check = Check {
             spec,
@@ -197,19 +196,15 @@ struct Check<'s> {
 
 impl Check<'_> {
     fn find(&mut self, place: CommandPlace, message: impl Into<String>) {
-        self.problems.push(CommandProblem {
-            place,
-            placeholder: None,
-            occurrence: 0,
-            message: message.into(),
-        });
+        self.find_in(place, "", 0, message.into());
     }
 
-    fn find_in(&mut self, place: CommandPlace, placeholder: &str, message: String) {
+    /// Notes a problem with the placeholder of this name, of several the one with this number.
+    fn find_in(&mut self, place: CommandPlace, name: &str, occurrence: usize, message: String) {
         self.problems.push(CommandProblem {
             place,
-            placeholder: Some(format!("{{{placeholder}}}")),
-            occurrence: 0,
+            placeholder: (!name.is_empty()).then(|| format!("{{{name}}}")),
+            occurrence,
             message,
         });
     }
@@ -247,7 +242,7 @@ impl Check<'_> {
             if let Piece::Argument(name) = piece
                 && self.spec.get(name).is_some_and(|one| !one.required)
             {
-                self.find_in(place, name, format!(
+                self.find_in(place, name, 0, format!(
                     "a call may leave `{name}` out, and `{element}` would stay without it; give `{{{name}}}` an element of its own, which then goes away, or make `{name}` required, or write a `shell` script"
                 ));
             }
@@ -270,14 +265,10 @@ impl Check<'_> {
             };
             let placeholder = format!("{{{name}}}");
             let before = script.get(..at).unwrap_or_default();
-            self.problems.push(CommandProblem {
-                place: CommandPlace::Whole,
-                occurrence: before.matches(placeholder.as_str()).count(),
-                message: format!(
-                    "`{placeholder}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{placeholder}\"'…'`; for the text itself write `{{{placeholder}}}`"
-                ),
-                placeholder: Some(placeholder),
-            });
+            let occurrence = before.matches(placeholder.as_str()).count();
+            self.find_in(CommandPlace::Whole, name, occurrence, format!(
+                "`{placeholder}` is between single quotes, where the shell expands nothing; use double quotes, or close the quotes around it, as in `'…'\"{placeholder}\"'…'`; for the text itself write `{{{placeholder}}}`"
+            ));
         }
         self.pieces(CommandPlace::Whole, script, Host::Shell)
     }
@@ -350,7 +341,6 @@ impl Check<'_> {
         }
     }
 
-    /// Splits a text and looks at what its placeholders mean.
     fn pieces(&mut self, place: CommandPlace, text: &str, host: Host) -> Vec<Piece> {
         let pieces = pieces(text, host);
         for piece in &pieces {
@@ -361,7 +351,7 @@ impl Check<'_> {
                 },
                 Piece::ToolsDirectory if !self.has_tools_directory => {
                     let message = "it is not known what `{directory:tools}` stands for";
-                    self.find_in(place, "directory:tools", message.to_owned());
+                    self.find_in(place, "directory:tools", 0, message.to_owned());
                 }
                 Piece::Text(text) if text.contains('\0') => {
                     self.find(place, "a NUL character cannot be part of a command");
@@ -380,7 +370,7 @@ impl Check<'_> {
         if matches!(parameter.kind, Array | Object) {
             let name = &parameter.name;
             let kind = parameter.kind.in_words();
-            self.find_in(place, name, format!(
+            self.find_in(place, name, 0, format!(
                 "`{{{name}}}` is {kind} and no single text; read it from the standard input instead"
             ));
         }
@@ -391,28 +381,28 @@ impl Check<'_> {
             let near = nearest_name(directory, ["current", "tools", "run"]);
             let near = near.map(|near| format!("; did you mean `{{{DIRECTORY}{near}}}`?"));
             let near = near.unwrap_or_default();
-            self.find_in(place, name, format!(
+            self.find_in(place, name, 0, format!(
                 "there is no directory `{{{name}}}`; the directories are `{{directory:current}}`, `{{directory:tools}}` and `{{directory:run}}`; for the text itself write `{{{{{name}}}}}`{near}"
             ));
             return;
         }
-        let names = self
-            .spec
-            .parameters()
-            .iter()
-            .map(|parameter| format!("`{}`", parameter.name));
-        let names: Vec<String> = names.collect();
-        let declared = self.spec.parameters().iter();
-        let near = did_you_mean(name, declared.map(|parameter| parameter.name.as_str()));
-        let parameters = if names.is_empty() {
-            "the tool has no parameters".to_owned()
-        } else {
-            format!("the parameters are {}", names.join(", "))
-        };
-        self.find_in(place, name, format!(
+        let (parameters, near) = parameters_like(self.spec, name);
+        self.find_in(place, name, 0, format!(
             "`{{{name}}}` is no parameter of the tool; {parameters}; for the text itself write `{{{{{name}}}}}`{near}"
         ));
     }
+}
+
+/// The parameters of a tool in words, and which of them a wrong name may mean.
+pub(crate) fn parameters_like(spec: &ToolSpec, name: &str) -> (String, String) {
+    let names = || spec.parameters().iter().map(|one| one.name.as_str());
+    let quoted: Vec<String> = names().map(|name| format!("`{name}`")).collect();
+    let parameters = if quoted.is_empty() {
+        "the tool has no parameters".to_owned()
+    } else {
+        format!("the parameters are {}", quoted.join(", "))
+    };
+    (parameters, did_you_mean(name, names()))
 }
 
 impl Tool {

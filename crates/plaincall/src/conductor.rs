@@ -33,18 +33,14 @@ use crate::toolbox::Toolbox;
 pub(crate) use ears::Ears;
 pub(crate) use input::{Input, is_for_run};
 
-/// Something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Find out whether the call may run.
     Ask(CallIndex),
-    /// Start its tool.
     Start(CallIndex),
-    /// Stop its tool.
     Stop(CallIndex),
     /// Nobody has to decide about it any more, and it will not be tried again.
     Forget(CallIndex),
-    /// Hand out the results of this turn.
     Close(usize),
     /// Hand out the result of this call, which was submitted.
     Deliver(CallIndex),
@@ -54,7 +50,7 @@ pub(crate) enum Command {
 pub(crate) struct Conductor {
     plan: Plan,
     toolbox: Arc<Toolbox>,
-    policy: Policy,
+    pub(crate) policy: Policy,
     /// The tools' numbers in the plan, in the order of the toolbox.
     numbers: Vec<ToolIndex>,
     calls: Vec<Call>,
@@ -68,20 +64,16 @@ pub(crate) struct Conductor {
     /// Why the present turn was called off, perhaps before its first call.
     cancelled: Option<Arc<str>>,
     /// Whether the last cancellation came because the time of the turn was over.
-    is_overtime: bool,
+    pub(crate) is_overtime: bool,
     /// The calls before this one were there at the last cancellation.
     called_off: usize,
-    /// The call that has ended the run.
-    finisher: Option<CallIndex>,
-    /// Whether events are wanted.
+    pub(crate) finisher: Option<CallIndex>,
     pub(crate) is_heard: bool,
-    /// What has happened and was not told yet.
     pub(crate) events: Vec<RunEvent>,
-    /// What is to be done.
     pub(crate) commands: VecDeque<Command>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Call {
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
@@ -94,10 +86,8 @@ pub(crate) struct Call {
     /// Why only the gate can let it run.
     pub(crate) held: Option<HeldReason>,
     times: Times,
-    /// How often it was started.
     pub(crate) attempts: u32,
     note: Option<Arc<str>>,
-    /// What is wrong with it.
     error: Option<Arc<CallError>>,
     /// What its tool has read from outside, until it has its result.
     untrusted: Option<Arc<Foreign<'static>>>,
@@ -364,11 +354,10 @@ impl Conductor {
         let Ok(call) = self.plan.submit() else {
             return;
         };
-        let tool = self.toolbox.find(name).map(|(place, _)| place);
-        let bound = match tool.and_then(|place| Some((place, self.toolbox.at(place)?))) {
+        let bound = match self.toolbox.find(name) {
             None => Err(self.toolbox.unknown(name)),
-            Some((place, tool)) => {
-                let bound = arguments.bind(&tool.spec, &self.policy.limits);
+            Some((place, spec)) => {
+                let bound = arguments.bind(spec, &self.policy.limits);
                 bound.map(|arguments| (place, Arc::new(arguments)))
             }
         };
@@ -414,22 +403,12 @@ impl Conductor {
             dependencies: appeared.dependencies,
             is_submitted: appeared.submitted.is_some(),
             parent: appeared.parent,
-            cancelled: None,
             turn: self.turns.len().saturating_sub(1),
-            tool: None,
-            arguments: None,
-            held: None,
             times: Times {
                 appeared: at,
                 ..Times::default()
             },
-            attempts: 0,
-            note: None,
-            error: None,
-            untrusted: None,
-            retry_at: Duration::ZERO,
-            is_aside: false,
-            result: None,
+            ..Call::default()
         });
     }
 
@@ -442,32 +421,28 @@ impl Conductor {
         suspect: Option<SuspectMarker>,
         at: Duration,
     ) {
-        let Some((entry, number)) = self.calls.get_mut(call.index()).zip(self.numbers.get(tool))
-        else {
+        let held = self.held(call, echo, suspect);
+        let entry = self.calls.get_mut(call.index());
+        let Some((entry, number)) = entry.zip(self.numbers.get(tool)) else {
             return;
         };
+        let ids = &*entry.dependencies;
         // One that has ended already, for instance over the limit of calls, keeps no arguments in memory.
-        if self
-            .plan
-            .complete(call, *number, &*entry.dependencies)
-            .is_err()
-        {
+        if self.plan.complete(call, *number, ids).is_err() {
             return;
         }
         entry.times.complete = Some(at);
         entry.tool = Some(tool);
         entry.arguments = Some(Arc::clone(arguments));
-        let held = self.held(call, echo, suspect);
-        if let Some(entry) = self.calls.get_mut(call.index()) {
-            entry.held = held;
-        }
-        self.tell_of(call, at, |moment| {
+        entry.held = held;
+        let arguments = (&**arguments).into();
+        self.tell_of(call, at, |Moment { call, id, name, at }| {
             RunEvent::Waiting(Completed {
-                call: moment.call,
-                id: moment.id,
-                name: moment.name,
-                arguments: (&**arguments).into(),
-                at: moment.at,
+                call,
+                id,
+                name,
+                arguments,
+                at,
             })
         });
     }
@@ -523,15 +498,15 @@ impl Conductor {
             entry.note = Some(note.into());
             entry.arguments = Some(arguments);
         }
-        self.tell_of(call, at, |moment| {
+        self.tell_of(call, at, |Moment { call, id, name, at }| {
             RunEvent::Admitted(Admission {
-                call: moment.call,
-                id: moment.id,
-                name: moment.name,
+                call,
+                id,
+                name,
                 by,
                 always,
                 arguments: texts,
-                at: moment.at,
+                at,
             })
         });
     }
@@ -542,20 +517,19 @@ impl Conductor {
             if let Some(entry) = self.calls.get_mut(call.index()) {
                 entry.retry_at = at.saturating_add(wait);
             }
-            self.tell_of(call, at, |moment| {
+            self.tell_of(call, at, |Moment { call, id, name, at }| {
                 RunEvent::BackOff(BackOff {
-                    call: moment.call,
-                    id: moment.id,
-                    name: moment.name,
+                    call,
+                    id,
+                    name,
                     error,
                     wait,
-                    at: moment.at,
+                    at,
                 })
             });
         }
     }
 
-    /// Takes what the plan says.
     fn act(&mut self, at: Duration) {
         while let Some(action) = self.plan.next_action() {
             match action {
@@ -586,7 +560,6 @@ impl Conductor {
         }
     }
 
-    /// A call is started, for the first time or again.
     fn started(&mut self, call: CallIndex, at: Duration) {
         let Some(entry) = self.calls.get_mut(call.index()) else {
             return;
@@ -595,13 +568,13 @@ impl Conductor {
         entry.is_aside = false;
         entry.times.started = Some(at);
         let attempt = entry.attempts;
-        self.tell_of(call, at, |moment| {
+        self.tell_of(call, at, |Moment { call, id, name, at }| {
             RunEvent::Start(Started {
-                call: moment.call,
-                id: moment.id,
-                name: moment.name,
+                call,
+                id,
+                name,
                 attempt,
-                at: moment.at,
+                at,
             })
         });
     }

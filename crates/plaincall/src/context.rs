@@ -49,7 +49,6 @@ impl Observed {
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     pub(crate) directory: Option<RunDirectory>,
-    /// Where the run was started.
     pub(crate) current_directory: PathBuf,
     /// What commands may see of the environment.
     pub(crate) environment: BTreeMap<OsString, OsString>,
@@ -61,7 +60,6 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// The directories that placeholders name.
     pub(crate) fn directories(&self) -> Directories {
         Directories {
             current: self.current_directory.clone(),
@@ -87,7 +85,6 @@ pub struct DependencyResult {
 }
 
 impl DependencyResult {
-    /// How many bytes are passed on.
     pub(crate) fn bytes(&self) -> usize {
         self.output.len() + self.error.as_ref().map_or(0, |error| error.len())
     }

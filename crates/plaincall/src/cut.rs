@@ -2,25 +2,13 @@
 
 use std::fmt::Write as _;
 
-/// The name of the tool that reads on.
 pub(crate) const READ_RESULT: &str = "read_result";
 
-/// The beginning of an output that is longer than `limit` bytes, and a line that says how much of it that is; `None` if
-/// it is not longer.
+/// The beginning of an output that has `total` bytes in all, at most `limit` of them, and a line that says how much of it
+/// that is.
 ///
 /// `can_read_on` says whether the model has the tool with which it can go on reading (`spec/running.md`, "Long results").
-pub(crate) fn cut(output: &str, limit: usize, id: &str, can_read_on: bool) -> Option<String> {
-    (output.len() > limit).then(|| cut_of(output, limit, output.len() as u64, id, can_read_on))
-}
-
-/// As [`cut`] for the beginning of an output that has `total` bytes in all.
-pub(crate) fn cut_of(
-    output: &str,
-    limit: usize,
-    total: u64,
-    id: &str,
-    can_read_on: bool,
-) -> String {
+pub(crate) fn cut(output: &str, limit: usize, total: u64, id: &str, can_read_on: bool) -> String {
     let kept = beginning(output, limit);
     let mut note = first_of(kept, total);
     if can_read_on {
@@ -47,7 +35,6 @@ pub(crate) fn beginning(text: &str, limit: usize) -> usize {
     }
 }
 
-/// The words for an output of which the end is missing.
 pub(crate) fn first_of(kept: usize, total: u64) -> String {
     format!("output cut: the first {kept} of {total} bytes")
 }

@@ -7,7 +7,6 @@ use plaincall_call::{EchoGuard, Foreign};
 use crate::event::RunEvent;
 use crate::toolbox::Toolbox;
 
-/// A text from outside, and what it is.
 pub(crate) type Definition = (Arc<str>, Arc<Foreign<'static>>);
 
 /// The definitions that a call can stand in, but for those that the log has heard already.

@@ -15,7 +15,7 @@ use std::future::pending;
 use std::hash::RandomState;
 use std::sync::Arc;
 
-use plaincall_call::{Foreign, ReplyItem, Stop};
+use plaincall_call::{ReplyItem, Stop};
 use plaincall_plan::CallIndex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -23,60 +23,35 @@ use tokio::task::{self, AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::call_arguments::SubmittedArguments;
 use crate::conductor::{Command, Conductor, Input};
 use crate::context::Surroundings;
-use crate::event::{RunBegin, RunEvent, Teller};
+use crate::event::{RunBegin, RunEvent};
 use crate::events::{Listener, Listeners};
 use crate::gate::{Decision, Gate, Settlement};
 use crate::log::{Progress, Recorder};
 use crate::replay::Replayed;
 use crate::result::{CallResult, TurnResults};
-use crate::source::Source;
 use crate::tool_error::BoxError;
-use crate::toolbox::Toolbox;
 use crate::trace::Parent;
 use crate::work::{Ended, Transform, in_words};
 
-/// What the driver is told.
 pub(crate) enum Message {
     Listen(Listener),
-    /// The model is given a text from outside; what of it counts.
-    Hear {
-        name: Arc<str>,
-        text: Option<Arc<Foreign<'static>>>,
-    },
-    /// The program gives the model a message.
-    Tell {
-        by: Teller,
-        text: Arc<str>,
-    },
-    /// A turn was opened.
+    /// Something that goes on to the conductor as it is.
+    Input(Input),
     Open {
         /// Where the spans of its calls belong.
         parent: Parent,
         /// How many calls it may hold, if it has a limit of its own.
         calls: Option<u32>,
     },
-    /// A piece of the reply has been read.
-    Fed {
-        source: Option<Source>,
-        read: Vec<ReplyItem<'static>>,
-    },
     /// A call is submitted. Its result is sent when it has ended.
-    Submit {
-        name: Arc<str>,
-        arguments: Arc<SubmittedArguments>,
-        parent: Option<u32>,
-        reply: oneshot::Sender<CallResult>,
-    },
+    Submit(Input, oneshot::Sender<CallResult>),
     /// The result of a call is wanted that was submitted before the run was taken up again.
     Submitted {
         call: u32,
         reply: oneshot::Sender<CallResult>,
     },
-    /// Whoever has submitted this call cancels it.
-    CancelCall(u32),
     /// The reply is over. The results are sent when all its calls have ended.
     Over {
         stop: Stop,
@@ -92,9 +67,7 @@ pub(crate) enum Message {
     CatchUp(oneshot::Sender<()>),
 }
 
-/// What a driver needs to begin.
 pub(crate) struct DriverConfig {
-    pub(crate) toolbox: Arc<Toolbox>,
     pub(crate) gate: Option<Arc<dyn Gate>>,
     pub(crate) transform: Option<Arc<Transform>>,
     pub(crate) surroundings: Arc<Surroundings>,
@@ -159,7 +132,6 @@ enum Outgoing {
     Result(oneshot::Sender<CallResult>, Box<CallResult>),
 }
 
-/// A call whose tool is running.
 struct Running {
     cancellation: CancellationToken,
     /// It was called off. The token alone does not say that: it is set too when the tool's own time is over.
@@ -175,7 +147,6 @@ impl Running {
     }
 }
 
-/// What a task did.
 enum Done {
     Asked(Result<Decision, BoxError>),
     Settled(Result<Settlement, BoxError>),
@@ -296,39 +267,26 @@ impl Driver {
                 self.give_up_questions();
                 self.write_what_was_held_back();
                 self.config.parent = parent;
-                self.deadline = self
-                    .conductor
-                    .policy()
-                    .turn_timeout
-                    .and_then(|time| Instant::now().checked_add(time));
+                let time = self.conductor.policy.turn_timeout;
+                self.deadline = time.and_then(|time| Instant::now().checked_add(time));
                 self.give(Input::Open { calls });
                 if let Some(error) = self.log_failure() {
                     self.give(cancel_without_log(&error));
                 }
             }
-            Message::Tell { by, text } => {
-                // What is told comes after the turn before.
-                self.give_up_questions();
-                self.write_what_was_held_back();
-                self.give(Input::Tell { by, text });
+            Message::Input(input) => {
+                if matches!(input, Input::Tell { .. }) {
+                    // What is told comes after the turn before.
+                    self.give_up_questions();
+                    self.write_what_was_held_back();
+                }
+                self.give(input);
             }
-            Message::Hear { name, text } => self.give(Input::Hear { name, text }),
-            Message::Fed { source, read } => self.give(Input::Text { source, read }),
-            Message::Submit {
-                name,
-                arguments,
-                parent,
-                reply,
-            } => {
-                let place = self.conductor.appeared();
-                if let Ok(place) = u32::try_from(place) {
+            Message::Submit(input, reply) => {
+                if let Ok(place) = u32::try_from(self.conductor.appeared()) {
                     self.submitters.insert(CallIndex::new(place), reply);
                 }
-                self.give(Input::Submit {
-                    name,
-                    arguments,
-                    parent,
-                });
+                self.give(input);
             }
             Message::Submitted { call, reply } => {
                 let call = CallIndex::new(call);
@@ -337,10 +295,6 @@ impl Driver {
                     self.hand_out_one(call);
                 }
             }
-            Message::CancelCall(call) => self.give(Input::CancelCall {
-                call: CallIndex::new(call),
-                reason: "the caller cancelled it".into(),
-            }),
             Message::Over { stop, read, reply } => {
                 if let Some((turn, _)) = self.conductor.last_turn() {
                     self.replies.insert(turn, reply);
@@ -386,7 +340,7 @@ impl Driver {
     }
 
     fn carry_out(&mut self) {
-        for event in self.conductor.take_events() {
+        for event in std::mem::take(&mut self.conductor.events) {
             self.publish(event);
         }
         while let Some(command) = self.conductor.commands.pop_front() {
@@ -436,9 +390,7 @@ impl Driver {
 
     /// Nobody says any more what became of the calls that a crash has cut off.
     fn give_up_questions(&mut self) {
-        for (call, error) in std::mem::take(&mut self.unknown) {
-            self.leave_open(call, error.as_ref());
-        }
+        self.leave_unknown_open();
         for call in std::mem::take(&mut self.settling) {
             if let Some(task) = self.waiting.remove(&call) {
                 task.abort();
@@ -453,7 +405,7 @@ impl Driver {
             // What is being stopped already ends as what it was stopped for.
             running.is_overtime = !running.was_stopped;
         }
-        let time = self.conductor.policy().turn_timeout.unwrap_or_default();
+        let time = self.conductor.policy.turn_timeout.unwrap_or_default();
         self.call_off(Input::Cancel {
             reason: format!("the turn ran out of its time of {}", in_words(time)).into(),
             timed_out: true,
@@ -466,7 +418,6 @@ impl Driver {
     }
 }
 
-/// How far the log has come.
 async fn progress(recorder: &mut Option<Recorder>) -> Progress {
     match recorder {
         Some(recorder) => recorder.progress().await,

@@ -66,20 +66,6 @@ pub enum RunEvent {
     Missed(Missed),
 }
 
-/// A call and a time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Moment {
-    /// The call's place in order of appearance, from 0, unique over the conversation.
-    pub call: u32,
-    /// Its id.
-    pub id: Arc<str>,
-    /// The name of its tool, as written.
-    pub name: Arc<str>,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
 /// What holds for the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunBegin {
@@ -92,7 +78,7 @@ pub struct RunBegin {
     /// Limits and order.
     pub policy: Policy,
     /// The rules of the run. Where the run is taken up again, the rules that it has then count.
-    #[serde(default, skip_serializing_if = "Rules::is_empty")]
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub rules: Rules,
     /// The tools and how they may run, by name.
     pub tools: BTreeMap<String, ToolBegin>,
@@ -116,53 +102,6 @@ pub struct DirectoryBegin {
     pub temporary: bool,
 }
 
-/// The run was taken up again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumed {
-    /// When it happened; the time in which nothing ran is not counted.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// Takes the place of a damaged last line that may have been the start of a call of a tool that writes. Every such call
-/// that could have been started there counts as started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DamagedEnd {
-    /// How many bytes were there.
-    pub bytes: usize,
-    /// The time of the line before it.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// A text from outside that the model was given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heard {
-    /// Its number, from 0.
-    pub number: u32,
-    /// What it is called.
-    pub name: Arc<str>,
-    /// The part of it that a call could have been copied from, if there is any: from the line on that holds its first
-    /// start marker.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<Arc<Foreign<'static>>>,
-    /// When it was heard.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// A message that the program gave the model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
-    /// Whose words it holds.
-    pub by: Teller,
-    /// The message as the model reads it.
-    pub text: Arc<str>,
-    /// When it was given.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
 /// Whose words a message holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -171,90 +110,6 @@ pub enum Teller {
     User,
     /// The program's own.
     Program,
-}
-
-/// A turn was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TurnBegin {
-    /// Its number, from 0.
-    pub turn: u32,
-    /// How many calls it may hold, if it has a limit of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calls: Option<u32>,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// A piece of the reply, as it arrived.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delta {
-    /// Its text, or its bytes.
-    #[serde(flatten)]
-    pub source: Source,
-    /// When it arrived.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// A call whose header has been read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Appeared {
-    /// The call's place in order of appearance, from 0, unique over the conversation.
-    pub call: u32,
-    /// Its id.
-    pub id: Arc<str>,
-    /// The name of its tool, as written.
-    pub name: Arc<str>,
-    /// The ids that it names as dependencies.
-    #[serde(default, skip_serializing_if = "no_dependencies")]
-    pub dependencies: Arc<[String]>,
-    /// Its arguments, if it was [submitted](crate::Turn::submit): no reply holds it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submitted: Option<Arc<SubmittedArguments>>,
-    /// The call whose tool has submitted it, if one has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<u32>,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-fn no_dependencies(dependencies: &Arc<[String]>) -> bool {
-    dependencies.is_empty()
-}
-
-/// A call that is complete.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Completed {
-    /// The call's place in order of appearance, from 0, unique over the conversation.
-    pub call: u32,
-    /// Its id.
-    pub id: Arc<str>,
-    /// The name of its tool, as written.
-    pub name: Arc<str>,
-    /// The arguments as the tool gets them.
-    pub arguments: ArgumentTexts,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// A call that only the gate keeps from running.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AtGate {
-    /// The call's place in order of appearance, from 0, unique over the conversation.
-    pub call: u32,
-    /// Its id.
-    pub id: Arc<str>,
-    /// The name of its tool, as written.
-    pub name: Arc<str>,
-    /// Why it is held, if it is. Then no rule and no earlier answer lets it pass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<HeldReason>,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
 }
 
 /// Who let a call pass.
@@ -269,116 +124,188 @@ pub enum AdmittedBy {
     Gate,
 }
 
-/// A call that may run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Admission {
-    /// The call's place in order of appearance, from 0, unique over the conversation.
-    pub call: u32,
-    /// Its id.
-    pub id: Arc<str>,
-    /// The name of its tool, as written.
-    pub name: Arc<str>,
-    /// Who decided.
-    pub by: AdmittedBy,
-    /// Whether all later calls of this tool may run too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub always: bool,
-    /// The arguments it runs with, if they are not those that were written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<ArgumentTexts>,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// A tool that has been started.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Started {
-    /// The call's place in order of appearance, from 0, unique over the conversation.
-    pub call: u32,
-    /// Its id.
-    pub id: Arc<str>,
-    /// The name of its tool, as written.
-    pub name: Arc<str>,
-    /// Which start of the call it is, from 1.
-    pub attempt: u32,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// A tool that has failed and will be started again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BackOff {
-    /// The call's place in order of appearance, from 0, unique over the conversation.
-    pub call: u32,
-    /// Its id.
-    pub id: Arc<str>,
-    /// The name of its tool, as written.
-    pub name: Arc<str>,
-    /// What went wrong.
-    pub error: Arc<str>,
-    /// How long it waits.
-    #[serde(rename = "wait_ms", with = "milliseconds")]
-    pub wait: Duration,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// All calls of the turn are cancelled, or one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cancel {
-    /// The call, if it is one alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<u32>,
-    /// Why, as the beginning of a sentence that goes on with "before the call was started".
-    pub reason: Arc<str>,
-    /// Whether it is because the time of the turn is over.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub timed_out: bool,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// The end of a reply.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Over {
-    /// How it ended.
-    pub stop: Stop,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// The end of a turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TurnEnd {
-    /// Its number, from 0. A turn that was dropped may end after the next one has begun.
-    pub turn: u32,
-    /// How many calls of the turn ended how.
-    pub counts: StatusCounts,
-    /// When it happened.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
-/// The log cannot be written any more.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogFailed {
-    /// Why.
-    pub error: Arc<str>,
-    /// When it was noticed.
-    #[serde(rename = "t_ms", with = "milliseconds")]
-    pub at: Duration,
-}
-
 /// Events that were lost to a listener.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
     /// How many.
     pub count: u64,
+}
+
+/// Defines events: each has when it happened as its last field, and those of a call begin with that.
+macro_rules! events {
+    (
+        $(#[$about:meta])*
+        struct $name:ident of a call { $($own:tt)* }
+        $($more:tt)*
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub struct $name {
+            /// The call's place in order of appearance, from 0, unique over the conversation.
+            pub call: u32,
+            /// Its id.
+            pub id: Arc<str>,
+            /// The name of its tool, as written.
+            pub name: Arc<str>,
+            $($own)*
+            /// When it happened.
+            #[serde(rename = "t_ms", with = "milliseconds")]
+            pub at: Duration,
+        }
+        events! { $($more)* }
+    };
+    (
+        $(#[$about:meta])*
+        struct $name:ident { $($own:tt)* }
+        $($more:tt)*
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct $name {
+            $($own)*
+            /// When it happened.
+            #[serde(rename = "t_ms", with = "milliseconds")]
+            pub at: Duration,
+        }
+        events! { $($more)* }
+    };
+    () => {};
+}
+
+events! {
+    /// A call and a time.
+    struct Moment of a call {}
+
+    /// The run was taken up again. The time in which nothing ran is not counted.
+    struct Resumed {}
+
+    /// Takes the place of a damaged last line that may have been the start of a call of a tool that writes. Every such call
+    /// that could have been started there counts as started. Its time is that of the line before it.
+    struct DamagedEnd {
+        /// How many bytes were there.
+        pub bytes: usize,
+    }
+
+    /// A text from outside that the model was given.
+    struct Heard {
+        /// Its number, from 0.
+        pub number: u32,
+        /// What it is called.
+        pub name: Arc<str>,
+        /// The part of it that a call could have been copied from, if there is any: from the line on that holds its first
+        /// start marker.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub text: Option<Arc<Foreign<'static>>>,
+    }
+
+    /// A message that the program gave the model.
+    struct Told {
+        /// Whose words it holds.
+        pub by: Teller,
+        /// The message as the model reads it.
+        pub text: Arc<str>,
+    }
+
+    /// A turn was opened.
+    struct TurnBegin {
+        /// Its number, from 0.
+        pub turn: u32,
+        /// How many calls it may hold, if it has a limit of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub calls: Option<u32>,
+    }
+
+    /// A piece of the reply, as it arrived.
+    struct Delta {
+        /// Its text, or its bytes.
+        #[serde(flatten)]
+        pub source: Source,
+    }
+
+    /// A call whose header has been read.
+    struct Appeared of a call {
+        /// The ids that it names as dependencies.
+        #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+        pub dependencies: Arc<[String]>,
+        /// Its arguments, if it was [submitted](crate::Turn::submit): no reply holds it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub submitted: Option<Arc<SubmittedArguments>>,
+        /// The call whose tool has submitted it, if one has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub parent: Option<u32>,
+    }
+
+    /// A call that is complete.
+    struct Completed of a call {
+        /// The arguments as the tool gets them.
+        pub arguments: ArgumentTexts,
+    }
+
+    /// A call that only the gate keeps from running.
+    struct AtGate of a call {
+        /// Why it is held, if it is. Then no rule and no earlier answer lets it pass.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub held: Option<HeldReason>,
+    }
+
+    /// A call that may run.
+    struct Admission of a call {
+        /// Who decided.
+        pub by: AdmittedBy,
+        /// Whether all later calls of this tool may run too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub always: bool,
+        /// The arguments it runs with, if they are not those that were written.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub arguments: Option<ArgumentTexts>,
+    }
+
+    /// A tool that has been started.
+    struct Started of a call {
+        /// Which start of the call it is, from 1.
+        pub attempt: u32,
+    }
+
+    /// A tool that has failed and will be started again.
+    struct BackOff of a call {
+        /// What went wrong.
+        pub error: Arc<str>,
+        /// How long it waits.
+        #[serde(rename = "wait_ms", with = "milliseconds")]
+        pub wait: Duration,
+    }
+
+    /// All calls of the turn are cancelled, or one.
+    struct Cancel {
+        /// The call, if it is one alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub call: Option<u32>,
+        /// Why, as the beginning of a sentence that goes on with "before the call was started".
+        pub reason: Arc<str>,
+        /// Whether it is because the time of the turn is over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub timed_out: bool,
+    }
+
+    /// The end of a reply.
+    struct Over {
+        /// How it ended.
+        pub stop: Stop,
+    }
+
+    /// The end of a turn.
+    struct TurnEnd {
+        /// Its number, from 0. A turn that was dropped may end after the next one has begun.
+        pub turn: u32,
+        /// How many calls of the turn ended how.
+        pub counts: StatusCounts,
+    }
+
+    /// The log cannot be written any more.
+    struct LogFailed {
+        /// Why.
+        pub error: Arc<str>,
+    }
 }
 
 impl RunEvent {

@@ -22,24 +22,10 @@ use crate::event::{Missed, RunEvent};
 /// how many ([`RunEvent::Missed`]).
 pub const EVENT_QUEUE: usize = 1 << 16;
 
-/// Watches a run: a metric, a display, a trace. It hears of everything and changes nothing.
+/// Watches a run: a metric, a display, a trace (`docs/observing.md`). It hears of everything and changes nothing.
 ///
 /// It is called on a thread of its own, so it may take its time, and whatever it does, the run goes on; if more than
 /// [`EVENT_QUEUE`] events wait for it, it misses some and is told so. One that panics is not called again.
-///
-/// ```
-/// use plaincall::{Observer, RunEvent};
-///
-/// struct Starts(std::sync::mpsc::Sender<String>);
-///
-/// impl Observer for Starts {
-///     fn observe(&mut self, event: &RunEvent) {
-///         if let RunEvent::Start(started) = event {
-///             let _ = self.0.send(started.name.to_string());
-///         }
-///     }
-/// }
-/// ```
 pub trait Observer: Send + 'static {
     /// Hears of one event, in order.
     fn observe(&mut self, event: &RunEvent);
@@ -125,7 +111,6 @@ pub(crate) fn observe(
     Ok((listener, is_done))
 }
 
-/// One who listens.
 #[derive(Debug)]
 pub(crate) struct Listener {
     sender: Sender<RunEvent>,
@@ -155,7 +140,6 @@ impl Listener {
     }
 }
 
-/// Those who listen.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     all: Vec<Listener>,
@@ -177,7 +161,6 @@ impl Listeners {
         self.all.is_empty()
     }
 
-    /// Tells all who still listen.
     pub(crate) fn tell(&mut self, event: RunEvent) {
         let mut rest = self.all.len();
         let mut event = Some(event);

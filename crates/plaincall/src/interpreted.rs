@@ -46,7 +46,6 @@ const BY_OPTION: [(&[&str], &str, &str); 9] = [
     (&["psql"], "c", "psql -c"),
 ];
 
-/// The options of `ssh` that take a value.
 const SSH_VALUES: &str = "BbcDEeFIiJLlmOopQRSWw";
 
 /// The parameters whose texts become programs. `commands` is a script, or the elements of a command.
@@ -113,7 +112,6 @@ pub(crate) fn interpreted(spec: &ToolSpec, line: Source<'_>) -> Vec<Interpreted>
     found
 }
 
-/// Where values may become programs.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'s> {
     Elements(&'s [Vec<Piece>]),

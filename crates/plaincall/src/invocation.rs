@@ -28,7 +28,6 @@ const ALWAYS_SEEN: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 /// What begins the names of the variables that tell a command about its call.
 pub(crate) const OWN_PREFIX: &str = "PLAINCALL_";
 
-/// What is to be run, its placeholders found.
 #[derive(Clone, Debug)]
 pub(crate) enum Line {
     Program(Vec<Vec<Piece>>),
@@ -66,7 +65,6 @@ impl Script {
     }
 }
 
-/// The shell that scripts are written for.
 const SHELL: &str = "/bin/sh";
 
 /// How much of a command's standard error the model reads, in bytes from the end.
@@ -75,7 +73,6 @@ const ERROR_LIMIT: usize = 4096;
 /// How much longer than its grace a command may take to be gone at most.
 pub(crate) const MARGIN: Duration = Duration::from_secs(3);
 
-/// A command that fits its tool.
 #[derive(Clone, Debug)]
 pub(crate) struct Invocation {
     pub(crate) line: Line,
@@ -148,7 +145,6 @@ impl Invocation {
         Some(text)
     }
 
-    /// The directory that it would be run in.
     pub(crate) fn directory(&self, directories: &Directories) -> Option<PathBuf> {
         let fill = Fill {
             // The working directory comes from no argument.
@@ -389,7 +385,6 @@ impl Program {
     }
 }
 
-/// What the model gets to read.
 fn outcome(finished: Finished) -> ToolResult {
     let Finished {
         status,

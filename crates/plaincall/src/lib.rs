@@ -29,14 +29,13 @@
 //! - [`Tool`]: a function of typed arguments, or a [`Command`]. [`Toolbox`]: tools with different names. [`read_tools`]
 //!   reads commands, policy and rules from a file.
 //! - [`Run`]: one conversation. [`Turn`]: one reply, fed with text, finished with its results.
-//! - [`Policy`]: limits and order of a run. [`Rules`]: what may run and what may not, as data.
+//! - [`Policy`], [`ToolPolicy`]: limits and order of a run. [`Rules`]: what may run and what may not, as data.
 //! - [`Gate`]: who decides about the rest. If nobody is asked, tools that [write](Effect::Write) may not.
 //! - [`Run::hear`]: texts from outside that the model was given. A call that it may have copied from one, or from a
 //!   result, waits for the gate.
 //! - [`RunEvents`] and [`Observer`]: what happens, as it happens; as JSON lines it is the record of a run.
 //! - [`Log`]: the record in a file, from which a run is taken up again after a crash ([`RunBuilder::log`],
 //!   [`Run::go_on`]). [`read_log`] reads it.
-//! - [`Policy`], [`ToolPolicy`], [`Rules`]: limits, order and permissions as data.
 //!
 //! Without the default feature `tokio` the crate has what is data: events and their log, results, rules, policies, gates.
 //! The crates below are here as [`syntax`] (text to events and back), [`call`] (calls and tools as data) and [`plan`] (what may start). How calls

@@ -50,11 +50,9 @@ pub struct Program {
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// What is to be run.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) program: Program,
-    /// What the program finds on its standard input.
     pub(crate) input: Input,
     /// How many bytes of the standard output are kept.
     pub(crate) output_limit: usize,
@@ -66,7 +64,6 @@ pub(crate) struct Job {
     pub(crate) grace: Duration,
 }
 
-/// How it went.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) status: ExitStatus,

@@ -9,7 +9,6 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 /// How much of a long text is made JSON at once, in bytes.
 const AT_ONCE: usize = 16 << 10;
 
-/// An input in parts.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     parts: Vec<Part>,
@@ -17,14 +16,12 @@ pub(crate) struct Input {
 
 #[derive(Debug)]
 enum Part {
-    /// Bytes as they are.
     Plain(Vec<u8>),
     /// The inside of a JSON string.
     Text(Arc<str>),
 }
 
 impl Input {
-    /// Appends bytes as they are.
     pub(crate) fn push(&mut self, bytes: impl Into<Vec<u8>>) {
         let mut bytes = bytes.into();
         match self.parts.last_mut() {
@@ -33,7 +30,6 @@ impl Input {
         }
     }
 
-    /// Appends a text as a JSON string.
     pub(crate) fn push_text(&mut self, text: &Arc<str>) {
         self.push(*b"\"");
         self.parts.push(Part::Text(Arc::clone(text)));

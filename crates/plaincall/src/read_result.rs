@@ -15,7 +15,6 @@ use crate::whole_results::WholeResults;
 /// What the last line of a piece needs at most, in bytes.
 const LAST_LINE: usize = 128;
 
-/// How many ids a message names.
 const NAMED: usize = 20;
 
 /// Reads on in the result of an earlier call, where it was cut because of its length.

@@ -44,17 +44,11 @@ pub(crate) struct Replayed {
     pub(crate) untold: VecDeque<RunEvent>,
     /// Those of them that are starts, by call and attempt, and may have been written down in a line that is damaged.
     damaged: HashSet<(u32, u32)>,
-    /// The results.
     pub(crate) whole: Vec<CallResult>,
-    /// The last turn.
-    last_turn: Option<Unfinished>,
+    pub(crate) last_turn: Option<Unfinished>,
 }
 
 impl Replayed {
-    pub(crate) fn take_last_turn(&mut self) -> Option<Unfinished> {
-        self.last_turn.take()
-    }
-
     /// The calls whose start has followed, and was not written down any more: their tools were not started.
     pub(crate) fn fresh(&self) -> HashSet<u32> {
         let starts = self.untold.iter().filter_map(|event| match event {
@@ -142,7 +136,9 @@ impl Replay<'_> {
             RunEvent::Resumed(resumed) => {
                 let fresh = self.replayed.fresh();
                 self.conductor.set_aside(&fresh, resumed.at);
-                self.replayed.untold.extend(self.conductor.take_events());
+                self.replayed
+                    .untold
+                    .extend(std::mem::take(&mut self.conductor.events));
                 return Ok(());
             }
             RunEvent::DamagedEnd(_) => {
@@ -263,7 +259,9 @@ impl Replay<'_> {
 
     fn give(&mut self, input: Input, at: Duration) {
         self.conductor.take(input, at);
-        self.replayed.untold.extend(self.conductor.take_events());
+        self.replayed
+            .untold
+            .extend(std::mem::take(&mut self.conductor.events));
     }
 
     fn submit(&mut self, call: &Appeared, arguments: &Arc<SubmittedArguments>) {
@@ -388,7 +386,6 @@ fn fits(event: &RunEvent, recorded: &RunEvent) -> bool {
     }
 }
 
-/// An event in words.
 fn told(event: &RunEvent) -> String {
     let of = |call: u32, id: &str, what: &str| format!("call {call} (`{id}`) {what}");
     match event {

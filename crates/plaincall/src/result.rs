@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 pub use plaincall_plan::{Link, Status};
 
-use crate::cut::cut;
 use crate::milliseconds;
 
 /// How one call ended (`spec/running.md`, "End statuses").
@@ -78,16 +77,11 @@ impl CallResult {
         }
     }
 
-    /// The result as it goes back to the model: an output of more than `limit` bytes is cut, with a note at its end
-    /// (`spec/running.md`, "Long results"). `can_read_on` says whether the model has the tool that reads on.
-    pub(crate) fn for_model(&self, limit: usize, can_read_on: bool) -> Self {
-        let mut result = self.clone();
-        let output = result.output.as_deref();
-        if let Some(short) = output.and_then(|output| cut(output, limit, &result.id, can_read_on)) {
-            result.whole_bytes = output.map(|output| output.len() as u64);
-            result.output = Some(short.into());
-        }
-        result
+    /// What its tool has said: what a call could be copied from.
+    pub(crate) fn said(&self) -> impl Iterator<Item = Foreign<'_>> {
+        let told = [&self.output, &self.error].into_iter().flatten();
+        let told = told.map(|text| Foreign::new(&**text));
+        told.chain(self.untrusted.as_deref().cloned())
     }
 }
 

@@ -8,6 +8,8 @@ mod pattern;
 mod spelling;
 mod values;
 
+use std::ops::Deref;
+
 use plaincall_call::Effect;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +21,7 @@ use crate::request::Request;
 use spelling::Fit;
 use values::Values;
 
-/// What a run is told beforehand about calls that want to run: a list, of which the first rule that fits decides
+/// What a run is told beforehand about calls that want to run: a slice of rules, of which the first rule that fits decides
 /// (`spec/running.md`, "Rules").
 ///
 /// They are asked before answers that hold for all later calls of a tool, and before the gate.
@@ -32,32 +34,13 @@ use values::Values;
 ///     Rule::allow(["read-*", "list"]).argument("path", "src/**"),
 ///     Rule::ask(["publish"]),
 /// ]);
-/// assert_eq!(rules.iter().len(), 3);
+/// assert_eq!(rules.len(), 3);
 /// ```
 ///
-/// One value can often be written in several ways, so a rule does not trust the first look. What it makes of an argument
-/// is *sure*, *possible* or *excluded*:
-///
-/// - A rule that **allows** fits only if it is sure of everything. It is not sure of a pattern with a wildcard if the value
-///   has a segment `.` or `..`, a backslash or a control character, or `%2e`, `%2f` and the like, which a program that
-///   reads addresses takes for one; nor of an argument that is not there.
-/// - A rule that **denies** fits if it is possible. Beside the value as written it looks at it without `.`, `..` and empty
-///   segments, with a slash at its end, without control characters, up to the first of them, without blanks around it,
-///   with backslashes as slashes or left out, and with `%` and two digits as the character they stand for. A value that climbs out with leading `..` fits if what is left of it fits
-///   in some folder. Of several arguments that a rule names, those that are not there count
-///   as possible, since nobody knows what the tool takes instead; if none is there, the rule says nothing.
-/// - A rule that **asks** and is not sure does not decide: rules behind it may still deny, but where they would allow, or
-///   say nothing, somebody is asked.
-///
-/// A pattern for a list or an object means everything in it: it is sure if all values fit, and possible if one value or
-/// one key may. A text that is the JSON of a list or object counts as both. Of numbers the text and the value count. What
-/// has another shape than the pointer of a rule expects is possible.
-///
-/// An argument that takes a [command line](crate::Tool::command_line) is compared word by word. A rule that allows fits
-/// only one simple command: a program and its words, without operators, expansions, substitutions and redirections. A rule
-/// that denies fits if any command in the text has the words of the pattern. That is a convenience and no boundary: a shell
-/// has endless ways to say a thing. A [path below a directory](crate::Tool::path_below) is compared as seen from there, in
-/// whatever way it is written.
+/// One value can often be written in several ways, so what a rule makes of an argument is *sure*, *possible* or
+/// *excluded*. A rule that **allows** fits only if it is sure of everything; one that **denies** fits if it is possible.
+/// One that **asks** and is not sure does not decide: rules behind it may still deny, but where they would allow, or say
+/// nothing, somebody is asked.
 ///
 /// Rules look at texts. They do not know the file system: which folder any other relative path begins in, and where a
 /// symbolic link leads. So a list of what is allowed is safer than one of what is not.
@@ -177,16 +160,6 @@ impl Rules {
         self.rules.push(rule);
     }
 
-    /// The rules in their order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Rule> {
-        self.rules.iter()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
     /// What they say about a call; `None` if no rule says anything, and the gate decides.
     pub fn verdict(&self, request: &Request) -> Option<Verdict> {
         let values = Values::new(&request.arguments, &request.meanings);
@@ -203,19 +176,18 @@ impl Rules {
     }
 }
 
+impl Deref for Rules {
+    type Target = [Rule];
+
+    fn deref(&self) -> &[Rule] {
+        &self.rules
+    }
+}
+
 impl FromIterator<Rule> for Rules {
     fn from_iter<R: IntoIterator<Item = Rule>>(rules: R) -> Self {
         Self {
             rules: rules.into_iter().collect(),
         }
-    }
-}
-
-impl<'a> IntoIterator for &'a Rules {
-    type Item = &'a Rule;
-    type IntoIter = std::slice::Iter<'a, Rule>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
     }
 }

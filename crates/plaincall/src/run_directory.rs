@@ -13,14 +13,12 @@ use crate::event::DirectoryBegin;
 /// What begins the name of a directory that goes away with its run.
 const PREFIX: &str = "plaincall-";
 
-/// Only its owner can use it.
 const PRIVATE: u32 = 0o700;
 /// What nobody else may have in a directory that a run has made.
 const OTHERS: u32 = 0o077;
 /// What nobody else may have in any directory that a run takes again.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// How many of the removed files a sentence names.
 const NAMED: usize = 5;
 
 /// Where the run's scratch directory is to be.
@@ -223,7 +221,6 @@ impl RunDirectory {
         &self.path
     }
 
-    /// What the record says of it.
     pub(crate) fn begin(&self) -> DirectoryBegin {
         DirectoryBegin {
             path: self.path.display().to_string(),
@@ -231,7 +228,6 @@ impl RunDirectory {
         }
     }
 
-    /// The run needs it no more.
     pub(crate) fn let_go(&self) {
         self.stays.store(false, Ordering::Relaxed);
     }

@@ -101,11 +101,7 @@ impl std::error::Error for RunError {
             | Self::CurrentDirectory { error, .. }
             | Self::Observer(error) => Some(error),
             Self::Resume(error) => Some(error),
-            Self::NoRuntime
-            | Self::NoTimers
-            | Self::NoProcesses { .. }
-            | Self::Note
-            | Self::NoDirectory { .. } => None,
+            _ => None,
         }
     }
 }

@@ -4,13 +4,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use plaincall_plan::CallIndex;
 use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::call_arguments::SubmittedArguments;
-use crate::conductor::submitted_id;
+use crate::conductor::{Input, submitted_id};
 use crate::driver::Message;
-use crate::result::{CallResult, Status};
+use crate::result::{CallResult, Status, Times};
 use crate::turn::Turn;
 
 impl Turn<'_> {
@@ -67,37 +68,49 @@ impl Turn<'_> {
         name: &str,
         arguments: SubmittedArguments,
     ) -> Submitted {
-        let arguments = arguments.not_too_deep();
         let name: Arc<str> = name.into();
         let (reply, result) = oneshot::channel();
-        if self.is_over() {
+        let mut submitted = Submitted {
+            call: u32::MAX,
+            name: Arc::clone(&name),
+            result,
+            inbox: self.run.inbox.downgrade(),
+            is_over: false,
+        };
+        if self.stop.is_some() {
             let error = "the turn is over; calls can be submitted in the next one";
-            let id = submitted_id(u32::MAX).into();
             let _ = reply.send(CallResult {
                 status: Status::Rejected,
                 error: Some(error.into()),
-                ..CallResult::lost(u32::MAX, id, Arc::clone(&name))
+                ..submitted.lost()
             });
-            return Submitted::new(u32::MAX, name, result, self.inbox());
+            return submitted;
         }
-        let call = self.next_call();
-        self.send(Message::Submit {
-            name: Arc::clone(&name),
-            arguments: Arc::new(arguments),
+        submitted.call = self.next_call();
+        let input = Input::Submit {
+            name,
+            arguments: Arc::new(arguments.not_too_deep()),
             parent,
-            reply,
-        });
-        Submitted::new(call, name, result, self.inbox())
+        };
+        self.run.send(Message::Submit(input, reply));
+        submitted
     }
 
     /// The submitted calls of a turn that [goes on](crate::Run::go_on) after the run was taken up again from its log, in
     /// their order. They give their results also if they had ended before.
     pub fn submitted(&self) -> Vec<Submitted> {
-        let calls = self.resubmitted().iter();
+        let calls = self.resubmitted.iter();
         let again = calls.map(|(call, name)| {
             let (reply, result) = oneshot::channel();
-            self.send(Message::Submitted { call: *call, reply });
-            Submitted::new(*call, Arc::clone(name), result, self.inbox())
+            let call = *call;
+            self.run.send(Message::Submitted { call, reply });
+            Submitted {
+                call,
+                name: Arc::clone(name),
+                result,
+                inbox: self.run.inbox.downgrade(),
+                is_over: false,
+            }
         });
         again.collect()
     }
@@ -118,21 +131,6 @@ pub struct Submitted {
 }
 
 impl Submitted {
-    fn new(
-        call: u32,
-        name: Arc<str>,
-        result: oneshot::Receiver<CallResult>,
-        inbox: WeakUnboundedSender<Message>,
-    ) -> Self {
-        Self {
-            call,
-            name,
-            result,
-            inbox,
-            is_over: false,
-        }
-    }
-
     /// The number of the call in the run, as in its events.
     pub fn call(&self) -> u32 {
         self.call
@@ -142,8 +140,16 @@ impl Submitted {
     /// says what became of it.
     pub fn cancel(&self) {
         if let Some(inbox) = self.inbox.upgrade() {
-            let _ = inbox.send(Message::CancelCall(self.call));
+            let _ = inbox.send(Message::Input(Input::CancelCall {
+                call: CallIndex::new(self.call),
+                reason: "the caller cancelled it".into(),
+            }));
         }
+    }
+
+    fn lost(&self) -> CallResult {
+        let id = submitted_id(self.call).into();
+        CallResult::lost(self.call, id, Arc::clone(&self.name))
     }
 }
 
@@ -154,8 +160,7 @@ impl Future for Submitted {
         let result = Pin::new(&mut self.result).poll(context);
         result.map(|result| {
             self.is_over = true;
-            let id = || submitted_id(self.call).into();
-            result.unwrap_or_else(|_| CallResult::lost(self.call, id(), Arc::clone(&self.name)))
+            result.unwrap_or_else(|_| self.lost())
         })
     }
 }
@@ -183,7 +188,7 @@ impl CallResult {
             call_error: None,
             error: Some("the runtime went down, and nobody knows what became of the call".into()),
             because: None,
-            times: crate::result::Times::default(),
+            times: Times::default(),
         }
     }
 }

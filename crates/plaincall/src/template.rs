@@ -9,34 +9,25 @@
 //!
 //! Every other brace is an ordinary character. In a script for a shell `${name}` is the shell's own.
 
-/// What begins the names of directories.
 pub(crate) const DIRECTORY: &str = "directory:";
 
-/// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Text that stands for itself.
     Text(String),
-    /// The text of an argument.
     Argument(String),
-    /// The directory in which the run was started.
     CurrentDirectory,
-    /// The run's scratch directory.
     RunDirectory,
-    /// The folder of the tools file.
     ToolsDirectory,
 }
 
 /// Whose braces stand in the text beside ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
-    /// Nobody's.
     Plain,
     /// A shell's: `${name}` is a variable of its own.
     Shell,
 }
 
-/// Splits a text into its parts.
 pub(crate) fn pieces(text: &str, host: Host) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut literal = String::new();

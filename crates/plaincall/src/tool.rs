@@ -305,7 +305,6 @@ impl Tool {
         self.origin.as_deref()
     }
 
-    /// What the record says of it.
     pub(crate) fn begin(&self) -> ToolBegin {
         ToolBegin {
             effect: self.spec.effect,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Deref;
 
 use plaincall_call::{Effect, ToolLookup, ToolSpec};
 
@@ -10,7 +11,7 @@ use crate::tool::Tool;
 /// Why a tool that writes cannot be tried again.
 pub(crate) const NO_RETRY_OF_WRITES: &str = "a tool with the effect `write` is not tried again: a call that failed may have changed something, and a second try would change it twice; if twice is the same as once, say that the effect is `idempotent`";
 
-/// A set of tools with different names. A name means the tool that has exactly this name, or none.
+/// A set of tools with different names: a slice, in the order in which they were added. A name means the tool that has exactly this name, or none.
 #[derive(Clone, Debug, Default)]
 pub struct Toolbox {
     tools: Vec<Tool>,
@@ -36,52 +37,39 @@ impl Toolbox {
     /// If there is a tool with this name, the definition contradicts itself, or a tool that [writes](Effect::Write) is to
     /// be tried again.
     pub fn add(&mut self, tool: Tool) -> Result<(), ToolboxError> {
-        let name = tool.name().to_owned();
-        if let Err(error) = tool.spec.check() {
-            return Err(ToolboxError::Definition {
-                name,
-                problem: error.to_string(),
-            });
-        }
-        if let Some(retry) = &tool.policy.retry {
-            if tool.spec.effect == Effect::Write {
-                return Err(ToolboxError::RetriedWrite { name });
+        let retry = tool.policy.retry.as_ref();
+        let problem = match tool.spec.check() {
+            Err(error) => error.to_string(),
+            Ok(()) if retry.is_some() && tool.spec.effect == Effect::Write => {
+                NO_RETRY_OF_WRITES.to_owned()
             }
-            if retry.attempts == 0 {
-                let problem = "it may be started 0 times, so it would never run".to_owned();
-                return Err(ToolboxError::Definition { name, problem });
+            Ok(()) if retry.is_some_and(|retry| retry.attempts == 0) => {
+                "it may be started 0 times, so it would never run".to_owned()
             }
-        }
-        if self.places.contains_key(&name) {
-            return Err(ToolboxError::NameTaken { name });
-        }
-        self.places.insert(name, self.tools.len());
-        self.tools.push(tool);
-        Ok(())
+            Ok(()) if self.places.contains_key(tool.name()) => {
+                "another tool has this name; give one of them another name".to_owned()
+            }
+            Ok(()) => {
+                self.places.insert(tool.name().to_owned(), self.tools.len());
+                self.tools.push(tool);
+                return Ok(());
+            }
+        };
+        let tool = tool.spec.name;
+        Err(ToolboxError { tool, problem })
     }
 
     /// The tool with exactly this name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.tools.get(*self.places.get(name)?)
     }
+}
 
-    /// The tools in the order in which they were added.
-    pub fn iter(&self) -> std::slice::Iter<'_, Tool> {
-        self.tools.iter()
-    }
+impl Deref for Toolbox {
+    type Target = [Tool];
 
-    /// How many tools there are.
-    pub fn len(&self) -> usize {
-        self.tools.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.tools.is_empty()
-    }
-
-    pub(crate) fn at(&self, place: usize) -> Option<&Tool> {
-        self.tools.get(place)
+    fn deref(&self) -> &[Tool] {
+        &self.tools
     }
 }
 
@@ -96,52 +84,18 @@ impl ToolLookup for Toolbox {
     }
 }
 
-impl<'a> IntoIterator for &'a Toolbox {
-    type Item = &'a Tool;
-    type IntoIter = std::slice::Iter<'a, Tool>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
 /// Why a tool cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ToolboxError {
-    /// Another tool has the name.
-    NameTaken {
-        /// The name.
-        name: String,
-    },
-    /// The definition contradicts itself.
-    Definition {
-        /// The name of the tool.
-        name: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// It may change something, and is to be tried again.
-    RetriedWrite {
-        /// The name of the tool.
-        name: String,
-    },
+pub struct ToolboxError {
+    /// The name of the tool.
+    pub tool: String,
+    /// What is wrong with it, and what to do.
+    pub problem: String,
 }
 
 impl fmt::Display for ToolboxError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NameTaken { name } => write!(
-                formatter,
-                "there are two tools with the name `{name}`; give one of them another name"
-            ),
-            Self::Definition { name, problem } => {
-                write!(formatter, "the definition of the tool `{name}`: {problem}")
-            }
-            Self::RetriedWrite { name } => {
-                write!(formatter, "the tool `{name}`: {NO_RETRY_OF_WRITES}")
-            }
-        }
+        write!(formatter, "the tool `{}`: {}", self.tool, self.problem)
     }
 }
 

@@ -23,12 +23,10 @@ mod on {
     pub(crate) struct Parent(Span);
 
     impl Parent {
-        /// Nowhere.
         pub(crate) fn none() -> Self {
             Self(Span::none())
         }
 
-        /// Where the caller stands.
         pub(crate) fn here() -> Self {
             Self(Span::current())
         }
@@ -78,7 +76,6 @@ mod on {
             }
         }
 
-        /// Lets a future run within the span.
         pub(crate) fn within<F: Future>(
             &self,
             future: F,

@@ -1,7 +1,6 @@
 //! One reply of the model: text in, results out.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,10 +9,9 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use plaincall_call::{Foreign, ReplyItem, Stop, Syntax};
-use tokio::sync::mpsc::WeakUnboundedSender;
 use tokio::sync::oneshot;
 
-use crate::conductor::is_for_run;
+use crate::conductor::{Input, is_for_run};
 use crate::driver::Message;
 use crate::event::RunEvent;
 use crate::result::{CallResult, TurnResults};
@@ -26,39 +24,13 @@ use crate::trace::Parent;
 /// tools run on other tasks; on a runtime with one thread they get their turn whenever the feeding task waits.
 ///
 /// Of a run that [listens](Run::listen) it is a stream of what happens: what is read of the reply, and the events of the
-/// run. The stream ends when the reply has [ended](Self::end) and so have all its calls.
-///
-/// ```
-/// use plaincall::call::ReplyItem;
-/// use plaincall::{Effect, Run, RunEvent, Stop, Tool, Toolbox, TurnEvent};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), plaincall::BoxError> {
-/// let now = Tool::new("Now", |_: (), _| async { Ok("half past nine".to_owned()) }).effect(Effect::Read);
-/// let mut run = Run::new(Toolbox::new([now])?)?;
-/// run.listen();
-/// let mut turn = run.turn();
-/// turn.feed("One moment.\n!!!GADGET_START:Now\n!!!GADGET_END");
-/// turn.end(Stop::Natural);
-/// let mut seen = String::new();
-/// while let Some(event) = turn.next().await {
-///     match event {
-///         TurnEvent::Read(ReplyItem::Text(text)) => seen.push_str(&text),
-///         TurnEvent::Run(RunEvent::Result(result)) => seen.push_str(result.output.as_deref().unwrap_or("")),
-///         _ => {}
-///     }
-/// }
-/// assert_eq!(seen, "One moment.\nhalf past nine");
-/// assert!(turn.finish(Stop::Natural).await.all_ok());
-/// # Ok(())
-/// # }
-/// ```
+/// run (`docs/observing.md`). The stream ends when the reply has [ended](Self::end) and so have all its calls.
 ///
 /// Dropping a turn before [`finish`](Self::finish) has returned, or the stream has ended, cancels its calls.
+#[derive(Debug)]
 pub struct Turn<'run> {
-    run: &'run mut Run,
-    /// How the reply ended.
-    stop: Option<Stop>,
+    pub(crate) run: &'run mut Run,
+    pub(crate) stop: Option<Stop>,
     /// The results, when they are waited for and when they are there.
     awaited: Option<oneshot::Receiver<TurnResults>>,
     results: Option<TurnResults>,
@@ -69,7 +41,7 @@ pub struct Turn<'run> {
     /// The calls of the turn, in case that the runtime goes down and nobody is left to say how they ended.
     calls: Vec<(u32, Arc<str>, Arc<str>)>,
     /// The submitted calls of a turn that goes on, with their names.
-    resubmitted: Vec<(u32, Arc<str>)>,
+    pub(crate) resubmitted: Vec<(u32, Arc<str>)>,
 }
 
 /// Something that happens in a turn.
@@ -160,7 +132,7 @@ impl<'run> Turn<'run> {
         if is_wanted || !read.is_empty() {
             self.remember(&read);
             let source = is_wanted.then(|| chunk.into());
-            self.run.send(Message::Fed { source, read });
+            self.run.send(Message::Input(Input::Text { source, read }));
         }
     }
 
@@ -242,28 +214,10 @@ impl<'run> Turn<'run> {
         }
     }
 
-    /// The number of the call that appears or is submitted now.
     pub(crate) fn next_call(&mut self) -> u32 {
         let call = self.run.appeared;
         self.run.appeared = call.saturating_add(1);
         call
-    }
-
-    /// Whether the reply was over before the run was taken up again.
-    pub(crate) fn is_over(&self) -> bool {
-        self.stop.is_some()
-    }
-
-    pub(crate) fn send(&self, message: Message) {
-        self.run.send(message);
-    }
-
-    pub(crate) fn inbox(&self) -> WeakUnboundedSender<Message> {
-        self.run.inbox.downgrade()
-    }
-
-    pub(crate) fn resubmitted(&self) -> &[(u32, Arc<str>)] {
-        &self.resubmitted
     }
 
     /// Calls off all calls of the run; see [`Canceller::cancel`](crate::Canceller::cancel). The turn goes on: its
@@ -325,15 +279,5 @@ impl Drop for Turn<'_> {
         if !self.is_over {
             self.run.send(Message::Abandon);
         }
-    }
-}
-
-impl fmt::Debug for Turn<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Turn")
-            .field("calls", &self.calls)
-            .field("is_over", &self.is_over)
-            .finish_non_exhaustive()
     }
 }

@@ -6,29 +6,8 @@ use serde::de::DeserializeOwned;
 /// A type that can be the arguments of a [`Tool`](crate::Tool): it says what it takes (`JsonSchema`, of schemars) and
 /// is made of what a model has written (`Deserialize`, of serde).
 ///
-/// Nobody implements it by hand. Derive both on a struct whose fields are the parameters:
-///
-/// ```
-/// /// Sends a letter.
-/// #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// struct Letter {
-///     /// The post code, as it stands on the envelope.
-///     zip: String,
-///     /// How fast; normal if nothing is said.
-///     #[serde(default)]
-///     speed: Speed,
-/// }
-///
-/// #[derive(Default, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
-/// #[serde(rename_all = "lowercase")]
-/// enum Speed {
-///     #[default]
-///     Normal,
-///     Express,
-/// }
-/// # fn check<A: plaincall::ToolArguments>() {}
-/// # check::<Letter>();
-/// ```
+/// Nobody implements it by hand: derive both on a struct whose fields are the parameters, as for
+/// [`Tool::new`](crate::Tool::new).
 ///
 /// `()` is for tools that take nothing. [`ToolSpec::of`](crate::ToolSpec::of) says how the two must agree where a type
 /// has attributes or code of its own.

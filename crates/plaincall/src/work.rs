@@ -16,16 +16,13 @@ use crate::tool::Code;
 use crate::tool_error::{BoxError, Failure};
 use crate::trace::{Parent, ToolSpan};
 
-/// A call that is about to be started.
 pub(crate) struct Work {
     pub(crate) code: Code,
     pub(crate) arguments: Arc<Arguments>,
     pub(crate) context: Context,
     pub(crate) timeout: Duration,
     pub(crate) transform: Option<Arc<Transform>>,
-    /// Where its span belongs.
     pub(crate) parent: Parent,
-    /// Which attempt it is, from 1.
     pub(crate) attempt: u32,
 }
 
@@ -38,7 +35,6 @@ pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) output: Option<Arc<str>>,
     pub(crate) error: Option<String>,
-    /// What else the model has to know.
     pub(crate) note: Option<Arc<str>>,
     /// The untrusted text that the tool has observed beside its output, as far as it counts.
     pub(crate) untrusted: Option<Arc<Foreign<'static>>>,
@@ -139,13 +135,11 @@ impl Ended {
         Self::new(Outcome::Cancelled, last.and_then(said), Some(error))
     }
 
-    /// The run was cancelled when the tool was about to be started.
     pub(crate) fn not_started() -> Self {
         let error = "the run was cancelled before the call was started".to_owned();
         Self::new(Outcome::Cancelled, None, Some(error))
     }
 
-    /// It was not started, because that could not be written down.
     pub(crate) fn not_recorded(error: &str) -> Self {
         let error = format!("the log could not be written ({error}), so the call was not started");
         Self::new(Outcome::Cancelled, None, Some(error))
@@ -159,7 +153,6 @@ impl Ended {
         Self::new(Outcome::Cancelled, None, Some(error))
     }
 
-    /// The tool's code has panicked.
     pub(crate) fn panicked(message: &str) -> Self {
         Self::new(
             Outcome::Error,
@@ -187,7 +180,6 @@ impl Ended {
         }
     }
 
-    /// The run was cut off, and nobody knows.
     pub(crate) fn unknown(error: Option<&BoxError>) -> Self {
         let mut message =
             "the run was cut off while the call was running, and nobody knows what became of it"

@@ -239,7 +239,7 @@ fn a_toolbox_refuses_to_repeat_writes() {
         tool(Effect::Read, Retry::attempts(0))
             .unwrap_err()
             .to_string(),
-        "the definition of the tool `send`: it may be started 0 times, so it would never run"
+        "the tool `send`: it may be started 0 times, so it would never run"
     );
 }
 

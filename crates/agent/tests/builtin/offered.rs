@@ -107,7 +107,7 @@ fn how_they_are_called() {
         fetch.description,
         "Fetches a page of the web by GET and returns it as text. Only from: docs.rs, *.rust-lang.org."
     );
-    for tool in &toolbox {
+    for tool in toolbox.iter() {
         assert!(tool.spec().description.len() < 180, "{}", tool.name());
         assert!(
             tool.spec()

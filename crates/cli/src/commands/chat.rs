@@ -266,7 +266,7 @@ impl Chat<'_> {
             remark("there are no tools; `--tools`, `--builtin` and `--mcp` offer some");
             return;
         }
-        for tool in toolbox {
+        for tool in toolbox.iter() {
             let spec = tool.spec();
             let about = spec.description.lines().next().unwrap_or_default();
             let line = format!("{} ({})  {about}", tool.name(), effect_word(spec.effect));

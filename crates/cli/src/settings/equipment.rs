@@ -51,7 +51,7 @@ impl Configuration {
             if self.is_of_project("/tools") {
                 refuse_variables(&name, &tools)?;
             }
-            for tool in tools.toolbox() {
+            for tool in tools.toolbox().iter() {
                 add(&mut toolbox, tool.clone())?;
             }
             own_rules(&tools).for_each(|rule| rules.push(rule));
@@ -236,7 +236,7 @@ fn add(toolbox: &mut Toolbox, tool: Tool) -> Result<(), Failure> {
 /// # Errors
 /// A file that a project names takes variables of the user's environment.
 fn refuse_variables(name: &str, tools: &Tools) -> Result<(), Failure> {
-    for tool in tools.toolbox() {
+    for tool in tools.toolbox().iter() {
         if let Some(variable) = tool.environment().first() {
             return Err(Failure::Configuration(format!(
                 "{name}: the tool `{}` takes `{variable}` of your environment, and a project cannot pass on variables, since keys may be among them; name this file in your own configuration, or leave `environment` out",

@@ -8,7 +8,7 @@ use plaincall_call::{Echo, EchoGuard, Foreign, SuspectMarker};
 use plaincall_plan::CallIndex;
 
 use super::Conductor;
-use crate::event::{AtGate, Heard, RunEvent};
+use crate::event::{AtGate, Heard, Moment, RunEvent};
 use crate::held::HeldReason;
 use crate::policy::{Echoes, Policy};
 use crate::result::CallResult;
@@ -48,9 +48,7 @@ impl Ears {
     /// Counts what has to be kept of the result of a submitted call. That happens when the call ends, not when somebody
     /// takes the result, so that a log says it too.
     fn count(&mut self, result: &CallResult) {
-        let said = [&result.output, &result.error];
-        let said = said.into_iter().flatten().map(|text| Foreign::new(&**text));
-        for text in said.chain(result.untrusted.as_deref().cloned()) {
+        for text in result.said() {
             if self.guard.what_counts(&text).is_some() {
                 self.kept = self.kept.saturating_add(text.len());
             }
@@ -73,7 +71,6 @@ impl Ears {
 }
 
 impl Conductor {
-    /// The model is given a text from outside.
     pub(super) fn hear(
         &mut self,
         name: Arc<str>,
@@ -91,14 +88,13 @@ impl Conductor {
                 name: Arc::clone(&name),
             });
         }
-        self.tell(|| {
-            RunEvent::Heard(Heard {
-                number,
-                name,
-                text,
-                at,
-            })
-        });
+        let heard = Heard {
+            number,
+            name,
+            text,
+            at,
+        };
+        self.tell(|| RunEvent::Heard(heard));
     }
 
     /// A tool has said something; the model is told with the next turn.
@@ -131,10 +127,7 @@ impl Conductor {
             let Some(result) = &entry.result else {
                 continue;
             };
-            let said = [result.output.as_deref(), result.error.as_deref()];
-            let said = said.into_iter().flatten().map(Foreign::new);
-            let observed = result.untrusted.as_deref().cloned();
-            for text in said.chain(observed) {
+            for text in result.said() {
                 ears.hear(&text, || HeldReason::Result {
                     call: call.get(),
                     id: Arc::clone(&entry.id),
@@ -156,7 +149,6 @@ impl Conductor {
         echo.or_else(|| suspect().map(|own| self.mention_of(call).unwrap_or(own)))
     }
 
-    /// The text from outside in which a call stands, by what the guard says.
     pub(super) fn echo_of(
         &self,
         find: impl FnOnce(&EchoGuard) -> Option<Echo>,
@@ -182,7 +174,6 @@ impl Conductor {
         Some(whole)
     }
 
-    /// The text from outside that holds the header of a call.
     pub(super) fn mention_of(&self, call: CallIndex) -> Option<HeldReason> {
         let ears = self.ears.as_ref()?;
         let name = &self.calls.get(call.index())?.name;
@@ -192,13 +183,13 @@ impl Conductor {
     /// Tells that a call waits for the gate, and why nothing but the gate can let it pass, if that is so.
     pub(super) fn tell_ready(&mut self, call: CallIndex, at: Duration) {
         let held = self.call(call).and_then(|entry| entry.held.clone());
-        self.tell_of(call, at, |moment| {
+        self.tell_of(call, at, |Moment { call, id, name, at }| {
             RunEvent::Ready(AtGate {
-                call: moment.call,
-                id: moment.id,
-                name: moment.name,
+                call,
+                id,
+                name,
                 held,
-                at: moment.at,
+                at,
             })
         });
     }

@@ -24,17 +24,13 @@ impl Conductor {
             note,
             untrusted,
         } = ended;
-        if let Some(note) = note
-            && let Some(entry) = self.calls.get_mut(call.index())
-        {
-            entry.note = Some(note);
+        if let Some(entry) = self.calls.get_mut(call.index()) {
+            entry.note = note.or(entry.note.take());
+            entry.untrusted = untrusted;
         }
         let status = Status::from(outcome);
         if status == Status::Ok && self.tool(call).is_some_and(|tool| tool.policy.finishes) {
             self.finisher.get_or_insert(call);
-        }
-        if let Some(entry) = self.calls.get_mut(call.index()) {
-            entry.untrusted = untrusted;
         }
         self.record(call, status, output, error.map(Arc::from), None, at);
         self.keep_for_next_turn(call);
@@ -198,7 +194,6 @@ impl Conductor {
         }
     }
 
-    /// Closes a turn whose reply is over and whose calls have all ended.
     pub(super) fn close_turn(&mut self, number: usize, at: Duration) {
         let Some(turn) = self.turns.get_mut(number) else {
             return;

@@ -11,7 +11,6 @@ use crate::event::{AdmittedBy, Teller};
 use crate::source::Source;
 use crate::work::Ended;
 
-/// Something that happened outside.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// The model is given a text from outside.
@@ -20,10 +19,14 @@ pub(crate) enum Input {
         /// What of it counts.
         text: Option<Arc<Foreign<'static>>>,
     },
-    /// The program gives the model a message.
-    Tell { by: Teller, text: Arc<str> },
+    Tell {
+        by: Teller,
+        text: Arc<str>,
+    },
     /// A turn was opened, with a limit of its own for its calls.
-    Open { calls: Option<u32> },
+    Open {
+        calls: Option<u32>,
+    },
     /// A piece of the reply, and what it says.
     Text {
         /// `None` if nobody wants to know.
@@ -41,7 +44,6 @@ pub(crate) enum Input {
         arguments: Arc<SubmittedArguments>,
         parent: Option<u32>,
     },
-    /// The call may run.
     Admit {
         call: CallIndex,
         by: AdmittedBy,
@@ -49,22 +51,31 @@ pub(crate) enum Input {
         /// The arguments it runs with, if they are not those that were written.
         arguments: Option<Arc<Arguments>>,
     },
-    /// The call may not run.
-    Deny { call: CallIndex, reason: String },
-    /// A call that was started has ended.
-    Ended { call: CallIndex, ended: Ended },
+    Deny {
+        call: CallIndex,
+        reason: String,
+    },
+    Ended {
+        call: CallIndex,
+        ended: Ended,
+    },
     /// A call that was started has failed and is to be tried again.
     BackOff {
         call: CallIndex,
         error: Arc<str>,
         wait: Duration,
     },
-    /// Its time has come.
-    Retry { call: CallIndex },
-    /// All calls are called off.
-    Cancel { reason: Arc<str>, timed_out: bool },
-    /// One call is called off.
-    CancelCall { call: CallIndex, reason: Arc<str> },
+    Retry {
+        call: CallIndex,
+    },
+    Cancel {
+        reason: Arc<str>,
+        timed_out: bool,
+    },
+    CancelCall {
+        call: CallIndex,
+        reason: Arc<str>,
+    },
 }
 
 /// Whether the run does something with what was read.

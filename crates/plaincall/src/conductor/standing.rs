@@ -1,7 +1,6 @@
 //! Where the calls stand: what the driver asks, and what it does to calls that a crash has cut off.
 
 use std::collections::HashSet;
-use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,17 +9,11 @@ use plaincall_plan::{CallIndex, CallView, Order, State};
 
 use super::{Call, Conductor, Stage};
 use crate::context::DependencyResult;
-use crate::event::RunEvent;
-use crate::policy::Policy;
 use crate::result::{CallResult, Status, Times};
 use crate::tool::Tool;
 use crate::tool_policy::Dependents;
 
 impl Conductor {
-    pub(crate) fn policy(&self) -> &Policy {
-        &self.policy
-    }
-
     pub(crate) fn state(&self, call: CallIndex) -> Option<State> {
         self.plan.call(call).map(CallView::state)
     }
@@ -29,15 +22,14 @@ impl Conductor {
         self.calls.get(call.index())
     }
 
-    /// The calls that are in this state, in order of appearance.
     pub(crate) fn calls_in(&self, state: State) -> Vec<CallIndex> {
         let calls = self.plan.calls().filter(|call| call.state() == state);
         calls.map(CallView::index).collect()
     }
 
-    /// The tool of a call that is complete.
     pub(crate) fn tool(&self, call: CallIndex) -> Option<&Tool> {
-        self.toolbox.at(self.calls.get(call.index())?.tool?)
+        let tool = self.calls.get(call.index())?.tool?;
+        <[Tool]>::get(&self.toolbox, tool)
     }
 
     /// What a complete call wants to run with.
@@ -60,7 +52,6 @@ impl Conductor {
         arguments
     }
 
-    /// The results of the calls that a call depends on.
     pub(crate) fn dependency_results(&self, call: CallIndex) -> Vec<DependencyResult> {
         let view = self.plan.call(call);
         let dependencies = view.into_iter().flat_map(CallView::dependencies);
@@ -117,26 +108,18 @@ impl Conductor {
         Some((self.turns.len() - 1, last.stage == Stage::Closed))
     }
 
-    /// Whether calls may still appear in the present turn.
     pub(crate) fn is_open(&self) -> bool {
         self.turns
             .last()
             .is_some_and(|turn| turn.stage == Stage::Open)
     }
 
-    /// How many calls have appeared.
     pub(crate) fn appeared(&self) -> usize {
         self.calls.len()
     }
 
-    /// Whether there are calls that have not ended.
     pub(crate) fn has_unended(&self) -> bool {
         self.plan.counts().unended() > 0
-    }
-
-    /// Whether a call has ended the run.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.finisher.is_some()
     }
 
     /// Whether the call was called off. If it has been started, its tool may take its time to end all the same.
@@ -147,13 +130,7 @@ impl Conductor {
 
     /// The calls that have not ended and belong to a call that was running when the run was cut off.
     pub(crate) fn children(&self) -> Vec<CallIndex> {
-        let all = self.children.values().flatten().copied();
-        all.collect()
-    }
-
-    /// Whether the last cancellation came because the time of the turn was over.
-    pub(crate) fn is_overtime(&self) -> bool {
-        self.is_overtime
+        self.children.values().flatten().copied().collect()
     }
 
     /// When the present turn was opened, if it has not closed.
@@ -230,10 +207,5 @@ impl Conductor {
             call_error: entry.result.take().and_then(|result| result.call_error),
             ..recorded.clone()
         });
-    }
-
-    /// The events that nobody has been told of.
-    pub(crate) fn take_events(&mut self) -> Vec<RunEvent> {
-        take(&mut self.events)
     }
 }

@@ -55,7 +55,7 @@ impl Driver {
             return self.decide(call, Ok(decision));
         };
         let gate = Arc::clone(gate);
-        let time = self.conductor.policy().gate_timeout;
+        let time = self.conductor.policy.gate_timeout;
         let asking = async move {
             let decision = timeout(time, gate.decide(&request)).await;
             Done::Asked(decision.unwrap_or_else(|_| Err(nobody_answered(time))))
@@ -69,7 +69,7 @@ impl Driver {
     /// Why it is too much.
     fn pass_on(&mut self, call: CallIndex) -> Result<(), String> {
         let bytes = self.conductor.passed_on(call);
-        let policy = self.conductor.policy();
+        let policy = &self.conductor.policy;
         if bytes > policy.dependency_limit {
             return Err(format!(
                 "the calls that it depends on have returned {bytes} bytes, and a call is given at most {} (`dependency_limit`); let them return less, or call it without depending on all of them",
@@ -264,7 +264,6 @@ impl Driver {
         }
     }
 
-    /// A task has ended.
     pub(super) fn joined(&mut self, joined: Result<(task::Id, Done), JoinError>) {
         let id = match &joined {
             Ok((id, _)) => *id,
@@ -307,7 +306,6 @@ impl Driver {
         Ended::panicked(&changed.unwrap_or_else(|_| "it panicked".to_owned()))
     }
 
-    /// A tool has ended.
     fn worked(&mut self, call: CallIndex, mut ended: Ended) {
         let running = self.running.remove(&call);
         let was_stopped = running.as_ref().is_some_and(|running| running.was_stopped);
@@ -327,7 +325,10 @@ impl Driver {
             self.give(Input::BackOff { call, error, wait });
             return self.rest(call, wait);
         }
-        self.keep_whole(call, &ended);
+        if let Some(entry) = self.conductor.call(call) {
+            let whole = &self.config.surroundings.whole_results;
+            whole.keep(&entry.id, ended.output.as_ref());
+        }
         self.give(Input::Ended { call, ended });
     }
 
@@ -368,10 +369,10 @@ impl Driver {
         let now = Instant::now();
         self.begun = now.checked_sub(replayed.at).unwrap_or(now);
         self.deadline = self.conductor.opened().and_then(|opened| {
-            let time = self.conductor.policy().turn_timeout?;
+            let time = self.conductor.policy.turn_timeout?;
             self.begun.checked_add(opened)?.checked_add(time)
         });
-        if self.conductor.is_overtime() {
+        if self.conductor.is_overtime {
             self.deadline = None;
         }
         self.taken_up = self.conductor.appeared();
@@ -379,7 +380,8 @@ impl Driver {
         let fresh = replayed.fresh();
         self.always = replayed.always;
         for result in replayed.whole {
-            self.keep_whole_text(&result.id, result.output.as_ref());
+            let whole = &self.config.surroundings.whole_results;
+            whole.keep(&result.id, result.output.as_ref());
         }
         let at = self.begun.elapsed();
         self.publish(RunEvent::Resumed(Resumed { at }));
@@ -404,15 +406,15 @@ impl Driver {
         self.conductor.set_aside(&fresh, at);
         let aside = self.conductor.calls_aside();
         for call in were_running {
-            if fresh.contains(&call.get()) && self.conductor.is_called_off(call) {
+            if aside.contains(&call) {
+                self.settle(call);
+            } else if self.conductor.is_called_off(call) {
                 let ended = self.called_off(call);
                 self.decided.push_back(Input::Ended { call, ended });
             } else if fresh.contains(&call.get()) {
                 self.start(call);
-            } else if aside.contains(&call) {
-                self.settle(call);
             } else {
-                self.start_again(call);
+                self.decided.push_back(Input::Retry { call });
             }
         }
         for call in were_waiting {
@@ -425,23 +427,12 @@ impl Driver {
         self.carry_out();
     }
 
-    /// A call that can be repeated was running when the run was cut off.
-    fn start_again(&mut self, call: CallIndex) {
-        self.decided
-            .push_back(if self.conductor.is_called_off(call) {
-                let ended = self.called_off(call);
-                Input::Ended { call, ended }
-            } else {
-                Input::Retry { call }
-            });
-    }
-
     /// How a call ends that was being stopped when the run was cut off.
     fn called_off(&self, call: CallIndex) -> Ended {
         let mut ended = Ended::cancelled(None);
         if let Some(reason) = self.cancelled_alone(call) {
             ended.error = Some(reason);
-        } else if self.conductor.is_overtime() {
+        } else if self.conductor.is_overtime {
             self.overtime(&mut ended);
         }
         ended
@@ -449,7 +440,7 @@ impl Driver {
 
     /// Says of a call that it was stopped because the time of its turn was over.
     fn overtime(&self, ended: &mut Ended) {
-        let time = self.conductor.policy().turn_timeout.unwrap_or_default();
+        let time = self.conductor.policy.turn_timeout.unwrap_or_default();
         ended.outcome = Outcome::Error;
         ended.error = Some(format!(
             "timed out: the turn ran out of its time of {}",
@@ -465,7 +456,7 @@ impl Driver {
         let Some(gate) = self.config.gate.clone() else {
             return self.settled(call, Ok(Settlement::Unknown));
         };
-        let time = self.conductor.policy().gate_timeout;
+        let time = self.conductor.policy.gate_timeout;
         let asking = async move {
             let settlement = timeout(time, gate.settle(&request)).await;
             Done::Settled(settlement.unwrap_or_else(|_| Err(nobody_answered(time))))
@@ -505,10 +496,14 @@ impl Driver {
         if self.unknown.is_empty() || !self.tasks.is_empty() || self.conductor.is_open() {
             return false;
         }
+        self.leave_unknown_open();
+        true
+    }
+
+    pub(super) fn leave_unknown_open(&mut self) {
         for (call, error) in std::mem::take(&mut self.unknown) {
             self.leave_open(call, error.as_ref());
         }
-        true
     }
 
     /// Nobody knows what became of the call.
@@ -525,7 +520,6 @@ fn nobody_answered(time: Duration) -> BoxError {
     format!("nobody answered within {}", in_words(time)).into()
 }
 
-/// What a panic said.
 fn panic_text(error: JoinError) -> String {
     let Ok(payload) = error.try_into_panic() else {
         return "it was aborted".to_owned();

@@ -7,12 +7,10 @@ use plaincall_plan::{CallIndex, Status};
 use tokio::sync::oneshot;
 
 use super::{Driver, Outgoing, cancel_without_log};
-use crate::cut::READ_RESULT;
 use crate::event::{LogFailed, RunEvent};
 use crate::events::Listener;
 use crate::log::{Durability, Progress, Recorder};
 use crate::result::{CallResult, TurnResults};
-use crate::work::Ended;
 
 /// How many bytes may wait for the log before whoever feeds the run is asked to wait.
 const LOG_BACKLOG: usize = 1 << 20;
@@ -22,13 +20,18 @@ impl Driver {
     pub(super) fn publish(&mut self, event: RunEvent) {
         if self.is_held_back(&event) {
             self.held_back.push(event.clone());
-        } else if self.log_failure().is_none() {
-            let durability = self.durability(&event);
-            if let Some(recorder) = &mut self.config.recorder {
-                self.last_line = recorder.record(&event, durability);
-            }
+        } else {
+            self.write_down(&event);
         }
         self.send(Outgoing::Event(event));
+    }
+
+    fn write_down(&mut self, event: &RunEvent) {
+        let durability = self.durability(event);
+        let recorder = self.config.recorder.as_mut();
+        if let Some(recorder) = recorder.filter(|one| one.failed().is_none()) {
+            self.last_line = recorder.record(event, durability);
+        }
     }
 
     /// Sends something as soon as all that was recorded so far is safe.
@@ -53,16 +56,10 @@ impl Driver {
 
     /// Adds somebody who listens, as soon as the first line is safe.
     pub(super) fn listen(&mut self, listener: Listener) {
-        let is_first_on_its_way =
-            |recorder: &Recorder| recorder.failed().is_none() && recorder.written() == 0;
-        if self
-            .config
-            .recorder
-            .as_ref()
-            .is_some_and(is_first_on_its_way)
-        {
-            self.outbox
-                .push_back((self.last_line, Outgoing::Listener(listener)));
+        let recorder = self.config.recorder.as_ref();
+        if recorder.is_some_and(|one| one.failed().is_none() && one.written() == 0) {
+            let listener = Outgoing::Listener(listener);
+            self.outbox.push_back((self.last_line, listener));
         } else {
             self.add(listener);
         }
@@ -74,13 +71,9 @@ impl Driver {
         let at = self.begun.elapsed();
         let failed = self.log_failure();
         let failed = failed.map(|error| RunEvent::LogFailed(LogFailed { error, at }));
-        let is_begin_safe = self
-            .config
-            .recorder
-            .as_ref()
-            .is_none_or(|one| one.written() > 0);
         let mut already = [Some(begin), failed];
-        if !is_begin_safe {
+        let recorder = self.config.recorder.as_ref();
+        if recorder.is_some_and(|one| one.written() == 0) {
             already.reverse();
         }
         self.listeners.add(listener, already.into_iter().flatten());
@@ -145,7 +138,7 @@ impl Driver {
     }
 
     pub(super) fn log_failure(&self) -> Option<Arc<str>> {
-        self.config.recorder.as_ref()?.failed().cloned()
+        self.config.recorder.as_ref()?.failed()
     }
 
     /// Whether an event is not to be written down yet: nobody knows what became of a call, and somebody may say so when
@@ -179,30 +172,21 @@ impl Driver {
     pub(super) fn write_what_was_held_back(&mut self) {
         self.unsettled.clear();
         for event in std::mem::take(&mut self.held_back) {
-            let durability = self.durability(&event);
-            if let Some(recorder) = self
-                .config
-                .recorder
-                .as_mut()
-                .filter(|one| one.failed().is_none())
-            {
-                self.last_line = recorder.record(&event, durability);
-            }
+            self.write_down(&event);
         }
     }
 
     /// Hands out the results of a turn that has closed.
     pub(super) fn hand_out(&mut self, turn: usize, reply: oneshot::Sender<TurnResults>) {
-        let limit = self.conductor.policy().result_limit;
-        let can_read_on = self.config.toolbox.get(READ_RESULT).is_some();
+        let whole = &self.config.surroundings.whole_results;
         let results = TurnResults {
             results: self
                 .conductor
                 .results(turn)
                 .filter(|result| !self.is_submitted(result))
-                .map(|result| result.for_model(limit, can_read_on))
+                .map(|result| whole.for_model(result))
                 .collect(),
-            is_last: self.conductor.is_finished(),
+            is_last: self.conductor.finisher.is_some(),
             log_failure: self.log_failure(),
         };
         self.send(Outgoing::Results(reply, results));
@@ -221,30 +205,9 @@ impl Driver {
         let is_child = (self.conductor.call(call)).is_some_and(|entry| entry.parent.is_some());
         if let Some(mut result) = self.conductor.take_result(call) {
             if !is_child {
-                let limit = self.conductor.policy().result_limit;
-                let can_read_on = self.config.toolbox.get(READ_RESULT).is_some();
-                result = result.for_model(limit, can_read_on);
+                result = self.config.surroundings.whole_results.for_model(&result);
             }
             self.send(Outgoing::Result(reply, Box::new(result)));
-        }
-    }
-
-    /// Keeps an output that the model will not see whole, so that it can read on.
-    pub(super) fn keep_whole(&mut self, call: CallIndex, ended: &Ended) {
-        if let Some(id) = self.conductor.call(call).map(|entry| Arc::clone(&entry.id)) {
-            self.keep_whole_text(&id, ended.output.as_ref());
-        }
-    }
-
-    pub(super) fn keep_whole_text(&mut self, id: &Arc<str>, output: Option<&Arc<str>>) {
-        let whole = &self.config.surroundings.whole_results;
-        if self.config.toolbox.get(READ_RESULT).is_none() {
-            return;
-        }
-        let is_long = output.is_some_and(|output| output.len() > whole.limit());
-        // An id means its latest call, also if that has little to say.
-        if is_long || whole.get(id).is_some() {
-            whole.insert(Arc::clone(id), output.cloned().unwrap_or_default());
         }
     }
 

@@ -28,10 +28,8 @@ impl Log {
     /// If there is such a file already, or it cannot be made, locked or brought to the disk.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, LogError> {
         let path = path.as_ref();
-        let mut options = OpenOptions::new();
+        let mut options = private();
         options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => LogError::Exists { path: path.into() },
             _ => LogError::file(path, "made", error),
@@ -63,10 +61,8 @@ impl Log {
     /// As those of [`create`](Self::create) and [`resume`](Self::resume).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LogError> {
         let path = path.as_ref();
-        let mut options = OpenOptions::new();
+        let mut options = private();
         options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = locked(path, &options)?;
         // Not before it is locked: whoever has made it may not have written yet.
         let about = file
@@ -152,15 +148,15 @@ struct LockedFile(File);
 
 impl Storage for LockedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Storage::write(&mut self.0, bytes)
+        self.0.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Storage::flush(&mut self.0)
+        self.0.flush()
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        Storage::sync(&mut self.0)
+        self.0.sync_data()
     }
 }
 
@@ -169,6 +165,14 @@ impl Drop for LockedFile {
         // A process that is being started holds the file, and with it the lock, until its program runs.
         let _ = self.0.unlock();
     }
+}
+
+/// A file that is made so can be read by its owner alone.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 /// Opens a file, and keeps other runs out of it.

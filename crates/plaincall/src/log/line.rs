@@ -48,33 +48,30 @@ impl LineEncoder {
         buffer: &mut Vec<u8>,
     ) -> Result<(), serde_json::Error> {
         let start = buffer.len();
-        append_line(self.next, event, buffer).inspect_err(|_| buffer.truncate(start))?;
+        self.write(event, buffer)
+            .inspect_err(|_| buffer.truncate(start))?;
         self.next += 1;
         Ok(())
     }
-}
 
-fn append_line(
-    number: u64,
-    event: &RunEvent,
-    buffer: &mut Vec<u8>,
-) -> Result<(), serde_json::Error> {
-    let start = buffer.len();
-    buffer.extend_from_slice(BEFORE_NUMBER);
-    write!(buffer, "{number}").map_err(serde_json::Error::io)?;
-    let brace = buffer.len();
-    serde_json::to_writer(&mut *buffer, event)?;
-    // The event's own fields go on in the object that is open already. So a long event is written once and never moved.
-    if let Some(byte) = buffer.get_mut(brace) {
-        *byte = b',';
+    fn write(&self, event: &RunEvent, buffer: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+        let start = buffer.len();
+        buffer.extend_from_slice(BEFORE_NUMBER);
+        write!(buffer, "{}", self.next).map_err(serde_json::Error::io)?;
+        let brace = buffer.len();
+        serde_json::to_writer(&mut *buffer, event)?;
+        // The event's own fields go on in the object that is open already. So a long event is written once and never moved.
+        if let Some(byte) = buffer.get_mut(brace) {
+            *byte = b',';
+        }
+        buffer.pop();
+        let checksum = crc32fast::hash(buffer.get(start..).unwrap_or_default());
+        buffer.extend_from_slice(BEFORE_CHECKSUM);
+        write!(buffer, "{checksum:08x}").map_err(serde_json::Error::io)?;
+        buffer.extend_from_slice(AFTER_CHECKSUM);
+        buffer.push(b'\n');
+        Ok(())
     }
-    buffer.pop();
-    let checksum = crc32fast::hash(buffer.get(start..).unwrap_or_default());
-    buffer.extend_from_slice(BEFORE_CHECKSUM);
-    write!(buffer, "{checksum:08x}").map_err(serde_json::Error::io)?;
-    buffer.extend_from_slice(AFTER_CHECKSUM);
-    buffer.push(b'\n');
-    Ok(())
 }
 
 /// Whether the line, with its line end, is as it was written. If not, what is wrong.

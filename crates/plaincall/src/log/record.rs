@@ -158,7 +158,6 @@ fn has_later_start(bytes: &[u8], number: u64) -> bool {
     found.any(|(_, place)| place != of_first_line)
 }
 
-/// What is wrong with a line.
 enum Fault {
     /// It is not as it was written.
     Bytes(&'static str),

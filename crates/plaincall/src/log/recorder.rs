@@ -25,7 +25,6 @@ pub(crate) enum Durability {
     Synced,
 }
 
-/// How far the log has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// All lines below this number are as safe as was asked for.
@@ -43,19 +42,16 @@ pub(crate) struct Recorder {
     /// has ended.
     storage: Option<Box<dyn Storage>>,
     encoder: LineEncoder,
-    /// The lines of the next batch.
     buffer: Vec<u8>,
     /// Whether a line of the next batch has to be synced.
     must_sync: bool,
     /// Whether lines have been written that are not known to be synced.
     unsynced: bool,
     batch: Option<Batch>,
-    failed: Option<Arc<str>>,
     /// What the barriers see.
     state: watch::Sender<State>,
 }
 
-/// A batch on its way.
 struct Batch {
     task: JoinHandle<Stored>,
     bytes: usize,
@@ -64,7 +60,6 @@ struct Batch {
     sync: bool,
 }
 
-/// What comes back from the thread that wrote a batch.
 struct Stored {
     storage: Box<dyn Storage>,
     buffer: Vec<u8>,
@@ -94,7 +89,6 @@ impl Recorder {
             must_sync: false,
             unsynced: false,
             batch: None,
-            failed: None,
             state: watch::Sender::new(State {
                 safe: lines,
                 failed: None,
@@ -130,8 +124,8 @@ impl Recorder {
     /// If the log has failed, now or before.
     pub(crate) async fn finish(&mut self) -> Result<(), Arc<str>> {
         loop {
-            if let Some(error) = &self.failed {
-                return Err(Arc::clone(error));
+            if let Some(error) = self.failed() {
+                return Err(error);
             }
             if self.batch.is_none() {
                 if self.buffer.is_empty() && !self.unsynced {
@@ -148,12 +142,10 @@ impl Recorder {
         self.state.borrow().safe
     }
 
-    /// Why the log cannot be written any more, if it cannot.
-    pub(crate) fn failed(&self) -> Option<&Arc<str>> {
-        self.failed.as_ref()
+    pub(crate) fn failed(&self) -> Option<Arc<str>> {
+        self.state.borrow().failed.clone()
     }
 
-    /// A handle to wait for lines with.
     pub(crate) fn barrier(&self) -> Barrier {
         Barrier {
             state: self.state.subscribe(),
@@ -170,7 +162,6 @@ impl Recorder {
         self.buffer.len() + self.batch.as_ref().map_or(0, |batch| batch.bytes)
     }
 
-    /// Sends the buffer on its way.
     fn send(&mut self, sync: bool) {
         let Some(mut storage) = self.storage.take() else {
             return;
@@ -226,7 +217,6 @@ impl Recorder {
 
     fn fail(&mut self, error: &Arc<str>) {
         self.buffer = Vec::new();
-        self.failed = Some(Arc::clone(error));
         self.state
             .send_modify(|state| state.failed = Some(Arc::clone(error)));
     }

@@ -1,7 +1,6 @@
 //! Where a log is kept.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 
 /// A place that keeps what is appended to it. It is called from threads that may block.
 pub trait Storage: Send + 'static {
@@ -22,20 +21,6 @@ pub trait Storage: Send + 'static {
     /// # Errors
     /// As [`write`](Self::write).
     fn sync(&mut self) -> io::Result<()>;
-}
-
-impl Storage for File {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Write::write(self, bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Write::flush(self)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
-    }
 }
 
 /// Appends all the bytes and hands them to the system, or if asked for to the disk.

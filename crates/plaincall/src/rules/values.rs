@@ -19,7 +19,6 @@ pub(super) struct Values<'a> {
     whole: OnceCell<Value>,
 }
 
-/// One thing that a pattern is held against.
 enum Place<'v> {
     /// A text that is a value, and may be the text of a number.
     Value(Cow<'v, str>),
@@ -108,7 +107,6 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Where a pointer leads.
 enum Found<'v> {
     Value(&'v Value),
     /// A text is in the way; segments are left.

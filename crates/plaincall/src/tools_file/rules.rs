@@ -11,7 +11,6 @@ use super::Known;
 use crate::cut::READ_RESULT;
 use crate::rules::{Pattern, Rule, Rules, Verdict};
 
-/// How many tools a message names.
 const NAMED: usize = 20;
 
 pub(super) fn rules(document: &mut Document, known: &[Known]) -> Rules {
@@ -47,7 +46,6 @@ pub(super) fn rules(document: &mut Document, known: &[Known]) -> Rules {
     rules
 }
 
-/// A rule that is being read.
 struct Reader<'d> {
     document: &'d mut Document,
     known: &'d [Known],
@@ -177,7 +175,6 @@ impl Reader<'_> {
     }
 }
 
-/// The names of the tools, in a sentence.
 fn listed(known: &[Known]) -> String {
     let shown = known.iter().take(NAMED);
     let names: Vec<String> = shown.map(|tool| format!("`{}`", tool.name)).collect();

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use plaincall_call::{Effect, Parameter, ParameterKind, Schema, SpecError, ToolSpec, did_you_mean};
+use plaincall_call::{Effect, Parameter, ParameterKind, Schema, SpecError, ToolSpec};
 use plaincall_config::tools::{self, RetryTable, ToolTable};
 use plaincall_config::{Document, Node, Place, Value, child};
 use serde_json::{Map, Value as Json};
 
-use crate::command::{Command, CommandPlace};
+use crate::command::{Command, CommandPlace, parameters_like};
 use crate::tool::Tool;
 use crate::tool_policy::{Dependents, Retry};
 use crate::toolbox::NO_RETRY_OF_WRITES;
@@ -36,36 +36,21 @@ pub(super) fn tool(document: &mut Document, name: &str, at: &str, path: &Path) -
     if document.count() > before {
         return None;
     }
-    if let Some(timeout) = table.timeout {
-        tool = tool.timeout(timeout.0);
-    }
-    if let Some(grace) = table.grace {
-        tool = tool.grace(grace.0);
-    }
-    if let Some(retry) = retry {
-        tool = tool.retry(retry);
-    }
-    if let Some(count) = table.max_concurrent {
-        tool = tool.max_concurrent(count.get());
-    }
-    tool = match (table.fallback, table.dependents) {
-        (Some(fallback), _) => tool.dependents(Dependents::Fallback(fallback)),
-        (None, Some(tools::Dependents::Run)) => tool.dependents(Dependents::Run),
-        (None, Some(tools::Dependents::Skip) | None) => tool,
+    let policy = &mut tool.policy;
+    policy.timeout = table.timeout.map_or(policy.timeout, |time| time.0);
+    policy.grace = table.grace.map_or(policy.grace, |time| time.0);
+    policy.retry = retry;
+    policy.max_concurrent = table.max_concurrent;
+    policy.dependents = match (table.fallback, table.dependents) {
+        (Some(fallback), _) => Dependents::Fallback(fallback),
+        (None, Some(tools::Dependents::Run)) => Dependents::Run,
+        (None, Some(tools::Dependents::Skip) | None) => Dependents::Skip,
     };
-    tool = if table.finishes {
-        tool.finishes()
-    } else {
-        tool
-    };
-    Some(if table.exclusive {
-        tool.exclusive()
-    } else {
-        tool
-    })
+    policy.finishes = table.finishes;
+    policy.exclusive = table.exclusive;
+    Some(tool)
 }
 
-/// A tool that is being read.
 struct Reader<'d> {
     document: &'d mut Document,
     name: &'d str,
@@ -312,14 +297,6 @@ fn named_parameters(spec: &ToolSpec, error: &SpecError) -> String {
     let Some(name) = name.filter(|name| spec.get(name).is_none()) else {
         return String::new();
     };
-    let names = || spec.parameters().iter().map(|one| one.name.as_str());
-    let quoted: Vec<String> = names().map(|name| format!("`{name}`")).collect();
-    match quoted.as_slice() {
-        [] => "; the tool has no parameters".to_owned(),
-        quoted => format!(
-            "; the parameters are {}{}",
-            quoted.join(", "),
-            did_you_mean(name, names())
-        ),
-    }
+    let (parameters, near) = parameters_like(spec, name);
+    format!("; {parameters}{near}")
 }

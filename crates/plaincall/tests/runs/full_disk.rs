@@ -333,9 +333,26 @@ async fn what_needs_no_sync_has_none() {
 #[cfg(target_os = "linux")]
 async fn a_full_disk_is_told_by_its_own_words() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
-    let builder = Run::builder(Toolbox::default()).log(Log::to(full.unwrap()));
+    let log = Log::to(DevFull(full.unwrap()));
+    let builder = Run::builder(Toolbox::default()).log(log);
     let mut run = builder.build().unwrap();
     let results = run.turn().finish(Stop::Natural).await;
     let error = results.log_failure().unwrap();
     assert!(error.contains("No space left"), "{error}");
+}
+
+struct DevFull(std::fs::File);
+
+impl Storage for DevFull {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut self.0, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
 }

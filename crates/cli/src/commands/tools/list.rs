@@ -46,7 +46,7 @@ pub(super) fn list(options: &ListOptions, output: &mut Output) -> Outcome {
         Err(interrupt) => return Ok(Status::Interrupted(interrupt.status())),
     };
     end_at_signals();
-    for tool in &toolbox {
+    for tool in toolbox.iter() {
         if options.json {
             output.json_line(&as_json(tool))?;
         } else {
