@@ -67,6 +67,8 @@ const CLEAN: &[&str] = &[
     "conformance/README.md",
     "docs/local-models.md",
     "docs/mcp.md",
+    "docs/showing-a-run.md",
+    "docs/troubleshooting-replies.md",
     "examples/README.md",
     "spec/core-block.md",
     "spec/core-emoji.md",

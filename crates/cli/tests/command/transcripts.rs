@@ -114,7 +114,7 @@ fn segments_tile_the_text() {
 /// What the page about reading shows is what the command says.
 #[test]
 fn explanations_on_the_page_are_those_of_the_command() {
-    let page = directory().join("../../docs/why-it-was-read-so.md");
+    let page = directory().join("../../docs/troubleshooting-replies.md");
     let page = fs::read_to_string(page).unwrap();
     let name = "quotes-the-syntax-and-is-misread.txt";
     assert!(page.contains(name));
