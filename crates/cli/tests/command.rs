@@ -5,6 +5,7 @@
 mod bytes;
 mod cases;
 mod conform;
+mod every_split;
 mod large;
 mod mcp;
 mod mistakes;

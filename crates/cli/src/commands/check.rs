@@ -1,5 +1,7 @@
 //! `plaincall check`: what is wrong in a text, and what to do about it.
 
+mod every_split;
+
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -7,6 +9,7 @@ use plaincall_call::Span;
 use plaincall_syntax::Dialect;
 use serde::Serialize;
 
+use crate::commands::check::every_split::try_splits;
 use crate::options::{DialectOptions, SchemaOption};
 use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain};
@@ -27,7 +30,8 @@ use crate::visible::harmless;
 ///
 /// The text is judged as `run` judges a file: `<think>` at its beginning opens reasoning.
 ///
-/// With `--explain` it also lists how the text was read.
+/// With `--explain` it also lists how the text was read. With `--every-split` it also checks that the result does not
+/// depend on how the text is cut into chunks.
 ///
 /// Exit status: 0 without errors, warnings or not; 1 with errors, or if a file could not be read; 130 after Ctrl-C.
 #[derive(Args, Debug)]
@@ -49,6 +53,12 @@ pub(crate) struct CheckOptions {
     /// What was found names the section of `spec/` behind it.
     #[arg(long)]
     pub(crate) explain: bool,
+
+    /// Parse the text in chunks of every size up to 64 bytes and split at every byte, and compare the results.
+    ///
+    /// Texts of up to 512 bytes are also split at every pair of bytes. Above 16 KiB the splits are sampled evenly.
+    #[arg(long)]
+    pub(crate) every_split: bool,
 
     /// Read `<think>` as text, as `run --no-reasoning` does.
     #[arg(long, conflicts_with_all = ["reasoning", "in_reasoning"])]
@@ -72,8 +82,8 @@ pub(crate) enum CheckFormat {
 }
 
 pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
-    if options.explain && options.format == CheckFormat::Json {
-        let message = "'--explain' is for people: for programs there is `plaincall parse --events`";
+    if (options.explain || options.every_split) && options.format == CheckFormat::Json {
+        let message = "'--explain' and '--every-split' are for people: for programs there is `plaincall parse --events`";
         return Err(Failure::Usage(message.to_owned()));
     }
     let dialect = options.dialect.dialect()?;
@@ -104,10 +114,14 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
             CheckFormat::Text => report.write(options.explain.then_some(run), output),
             CheckFormat::Json => output.json_line(&report.json()),
         };
-        match written.and_then(|()| output.flush()) {
+        let split = written.and_then(|()| match options.every_split {
+            true => report.write_splits(&dialect, output),
+            false => Ok(Status::Good),
+        });
+        match split.and_then(|split| output.flush().map(|()| split)) {
             // Nobody reads on, but what was found still decides the exit status.
             Err(Failure::ClosedPipe) => return Ok(status),
-            other => other?,
+            other => status = status.and(other?),
         }
     }
     Ok(status)
@@ -172,6 +186,26 @@ impl Report {
             counted(self.errors, "error"),
             counted(self.warnings, "warning"),
         ))
+    }
+
+    /// Whether the result depends on the chunks.
+    fn write_splits(&self, dialect: &Dialect, output: &mut Output) -> Result<Status, Failure> {
+        let name = harmless(&self.source.name);
+        let (status, message) = match try_splits(self.source.text.as_bytes(), dialect)? {
+            Ok(tried) => (
+                Status::Good,
+                format!(
+                    "chunk boundaries do not change the result: {} tried",
+                    counted(tried, "split")
+                ),
+            ),
+            Err(difference) => (
+                Status::Wrong,
+                format!("{difference}; please report this as a bug"),
+            ),
+        };
+        output.text(format_args!("{name}: {}\n", harmless(&message)))?;
+        Ok(status)
     }
 
     /// For programs.

@@ -1,0 +1,58 @@
+//! `check --every-split`: whether the result depends on how the text is cut into chunks.
+
+use std::mem;
+
+use plaincall_call::{DocumentBuilder, Limits};
+use plaincall_syntax::Dialect;
+
+use crate::status::Failure;
+use crate::text::reading::parser;
+
+/// The largest chunk size tried, in bytes. Every smaller size is tried too.
+const SIZES: usize = 64;
+/// The longest text for which every pair of splits is tried, in bytes.
+const PAIRS: usize = 512;
+/// How many bytes are parsed for single splits. A text longer than its square root is not split at every byte.
+const SPLITS: usize = 1 << 28;
+
+/// Parses the text with many splits. Returns how many were tried, or the first that changes the document.
+///
+/// # Errors
+/// Returns an error if the dialect is invalid.
+pub(super) fn try_splits(
+    bytes: &[u8],
+    dialect: &Dialect,
+) -> Result<Result<usize, String>, Failure> {
+    let length = bytes.len();
+    let whole = document(bytes, &[], dialect)?;
+    let step = length.saturating_mul(length).div_ceil(SPLITS).max(1);
+    let pairs = if length <= PAIRS { 1..length } else { 0..0 };
+    let sizes = (1..length.min(SIZES + 1)).map(|size| (size..length).step_by(size).collect());
+    let once = (1..length).step_by(step).map(|at| vec![at]);
+    let twice = pairs.flat_map(|first| (first + 1..length).map(move |next| vec![first, next]));
+    let mut tried = 0;
+    for splits in sizes.chain(once).chain(twice) {
+        let split = document(bytes, &splits, dialect)?;
+        if split != whole {
+            return Ok(Err(format!(
+                "split at the bytes {splits:?}, the result is {split} instead of {whole}"
+            )));
+        }
+        tried += 1;
+    }
+    Ok(Ok(tried))
+}
+
+/// The document of a text that arrives in chunks, as JSON.
+fn document(bytes: &[u8], splits: &[usize], dialect: &Dialect) -> Result<String, Failure> {
+    let mut parser = parser(dialect)?;
+    let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
+    let mut from = 0;
+    for &to in splits.iter().chain([&bytes.len()]) {
+        let chunk = bytes.get(mem::replace(&mut from, to)..to);
+        let events = parser.feed(chunk.unwrap_or_default());
+        events.for_each(|event| builder.push(&event));
+    }
+    parser.finish().for_each(|event| builder.push(&event));
+    serde_json::to_string(&builder.finish()).map_err(|error| Failure::output(&error.into()))
+}

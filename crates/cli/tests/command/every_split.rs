@@ -1,0 +1,37 @@
+//! `check --every-split`.
+
+use std::path::Path;
+
+use crate::command::process::run;
+
+#[test]
+fn splits_are_tried_and_bounded() {
+    for (text, options, expected) in [
+        ("a 🛠️[b]c🛠️[/end]", &[][..], "350 splits"),
+        ("x", &["--key", "k1"], "no splits"),
+        (&"a !!!GADGET_ \\".repeat(50), &[], "763 splits"),
+    ] {
+        let arguments = [&["check", "--every-split"], options].concat();
+        let ran = run(Path::new("."), &arguments, text.as_bytes());
+        assert_eq!((ran.status, ran.stderr().as_str()), (Some(0), ""));
+        let last = format!(
+            "standard input: chunk boundaries do not change the result: {expected} tried\n"
+        );
+        assert!(ran.stdout().ends_with(&last), "{}", ran.stdout());
+    }
+}
+
+#[test]
+fn problems_still_decide_the_status() {
+    let ran = run(
+        Path::new("."),
+        &["check", "--every-split", "--deny-warnings"],
+        b"!!!ARG:",
+    );
+    assert_eq!(ran.status, Some(1));
+    assert!(
+        ran.stdout().contains("warning[stray_marker]"),
+        "{}",
+        ran.stdout()
+    );
+}
