@@ -11,15 +11,6 @@ use crate::read_error::ReadError;
 use crate::to_json::ToJson;
 
 /// A JSON value, kept as its text: no digit, no blank and no key is lost.
-///
-/// ```
-/// use plaincall_wire::Json;
-///
-/// let json = Json::parse("[1.50, 99999999999999999999]")?;
-/// assert_eq!(json.text(), "[1.50, 99999999999999999999]");
-/// assert_eq!(json.read::<Vec<f64>>()?, [1.5, 1e20]);
-/// # Ok::<(), plaincall_wire::ReadError>(())
-/// ```
 #[derive(Clone)]
 pub struct Json<'a>(Cow<'a, RawValue>);
 

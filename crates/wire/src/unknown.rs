@@ -9,16 +9,6 @@ use crate::json::Json;
 ///
 /// It also remembers where the named fields stood among them and which were `null`, so that the object is written as
 /// it was read.
-///
-/// ```
-/// use plaincall_wire::{Json, openai::Message, read, write};
-///
-/// let mut message: Message = read(br#"{"cache":true,"content":null,"role":"user"}"#)?;
-/// message.unknown.remove("cache");
-/// message.unknown.set("name", Json::new(&"Ada"));
-/// assert_eq!(write(&message), r#"{"content":null,"role":"user","name":"Ada"}"#);
-/// # Ok::<(), plaincall_wire::ReadError>(())
-/// ```
 #[derive(Clone, Default)]
 pub struct Unknown<'a> {
     /// While `is_mixed` is false the named fields, in the order of their declaration, come before these.

@@ -387,7 +387,13 @@ fn streams_of_messages() {
     }
     let json = file("messages-response", "thinking.json");
     let answer: MessageResponse = read(json.as_bytes()).expect("an answer");
-    assert_eq!(answer.text(), "Hello!");
-    assert_eq!(answer.thought(), "Let me see.");
+    let blocks = answer.content.as_deref().unwrap_or_default();
+    let texts: String = blocks
+        .iter()
+        .filter_map(|block| block.text.as_deref())
+        .collect();
+    let thoughts = blocks.iter().filter_map(|block| block.thinking.as_deref());
+    assert_eq!(texts, "Hello!");
+    assert_eq!(thoughts.collect::<String>(), "Let me see.");
     assert_eq!(answer.stop_reason.as_deref(), Some("end_turn"));
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::content::ContentBlock;
-use crate::text_or_list::join;
 
 object! {
     /// An answer. In a stream it begins as one without content.
@@ -35,20 +34,6 @@ object! {
         "cache_read_input_tokens" cache_read_input_tokens: Option<u64>,
         /// What was written, thoughts included.
         "output_tokens" output_tokens: Option<u64>,
-    }
-}
-
-impl MessageResponse<'_> {
-    /// The texts of the content, one after another.
-    pub fn text(&self) -> Cow<'_, str> {
-        let content = self.content.as_deref().unwrap_or_default();
-        join(content.iter().filter_map(|block| block.text.as_deref()))
-    }
-
-    /// The thoughts of the content, one after another.
-    pub fn thought(&self) -> Cow<'_, str> {
-        let content = self.content.as_deref().unwrap_or_default();
-        join(content.iter().filter_map(|block| block.thinking.as_deref()))
     }
 }
 
