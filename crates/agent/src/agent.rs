@@ -19,21 +19,6 @@ use crate::settings::Settings;
 use crate::user::User;
 
 /// A model with its tools. It can be asked often, and from several tasks at once; copies are the same agent.
-///
-/// ```
-/// use plaincall_agent::{Agent, Scripted};
-/// use plaincall_agent::plaincall::{BoxError, Effect, Tool, Toolbox};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), BoxError> {
-/// let now = Tool::new("Now", |(): (), _| async { Ok("half past nine".to_owned()) }).effect(Effect::Read);
-/// let model = Scripted::new(["!!!GADGET_START:Now\n!!!GADGET_END\n", "It is half past nine."]);
-/// let agent = Agent::builder(model).tools(Toolbox::new([now])?).build()?;
-/// let answer = agent.ask("What time is it?").await?;
-/// assert_eq!(answer.text, "It is half past nine.");
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub(crate) settings: Arc<Settings>,
@@ -95,14 +80,12 @@ impl Agent {
         self.begin(self.settings.fresh_key()?, None)
     }
 
-    /// Begins a conversation that is written to a log, or takes it up again from there (`spec/log.md`, `spec/agent.md`).
-    /// The agent must have the tools, the policy and the dialect that it had; the model may be another.
+    /// Begins a conversation that is written to a log, or resumes it from there (`spec/log.md`, `spec/agent.md` 7). The
+    /// agent must have the tools, the policy and the dialect that it had; the model may be another. `note` is kept for the
+    /// program in the first line of the log, as `program` in its `note`.
     ///
-    /// A turn in which the conversation was cut off is ended first: what was read of the reply stays, and calls that had
-    /// not ended are called off. Of those that were running and may have changed something the gate is asked what became
-    /// of them ([`Gate::settle`]). Nothing is started. The log's policy holds, and if it has a key, its key.
-    ///
-    /// `note` is what the program wants to know again; it stands in the first line of the log, as `program` in its `note`.
+    /// A truncated turn is ended first: its calls are cancelled, and the gate is asked what became of those that may have
+    /// changed something ([`Gate::settle`]). Nothing is started. The policy and the key of the log hold.
     ///
     /// # Errors
     /// As [`conversation`](Self::conversation), and if the log does not fit.
@@ -113,13 +96,9 @@ impl Agent {
     ) -> Result<Conversation, AgentError> {
         let past = log.history().to_vec();
         let key = match past.first() {
-            Some(RunEvent::Run(begin)) => begin.note.get("key").cloned(),
-            _ => None,
-        };
-        let key = match key {
-            Some(serde_json::Value::String(key)) => Some(key),
-            _ if past.is_empty() => self.settings.fresh_key()?,
-            _ => None,
+            Some(RunEvent::Run(begin)) => begin.note["key"].as_str().map(str::to_owned),
+            Some(_) => None,
+            None => self.settings.fresh_key()?,
         };
         let mut talk = self.begin(key, Some((log, note)))?;
         talk.take_up(&past).await?;
@@ -171,7 +150,6 @@ impl Agent {
 }
 
 /// Settings of an [`Agent`].
-#[derive(Debug)]
 pub struct AgentBuilder {
     settings: Settings,
     #[cfg(feature = "mcp")]
@@ -281,8 +259,8 @@ impl AgentBuilder {
     /// The agent.
     ///
     /// # Errors
-    /// If the dialect cannot work, or is the automatic one: a model is taught one syntax. If a reply without a call is to be
-    /// a question, and nobody can be asked, or no tool can finish the work. If two tools have one name.
+    /// The dialect cannot work or is the automatic one, a reply without a call can have no such meaning, or two tools have
+    /// one name.
     pub fn build(mut self) -> Result<Agent, AgentError> {
         #[cfg(feature = "mcp")]
         let of_servers = self.servers.as_ref();

@@ -3,11 +3,9 @@
 //! [`McpConfig`] reads which servers there are, [`McpServers`] connects to them and makes [`Tool`]s of what they offer.
 //! [`McpOffer`] is the other way round.
 //!
-//! What a server says is what a stranger says. Its descriptions and results are text from outside, like every result of
-//! a tool, and reach a model only escaped. What it says of the effects of its tools
-//! (`readOnlyHint` and the like) is kept as [`ToolSpec::hinted_effect`](plaincall::ToolSpec::hinted_effect), for people
-//! to look at, and relaxes nothing: every tool counts as [`Effect::Write`](plaincall::Effect::Write), so that somebody
-//! is asked about its calls, unless the user says otherwise ([`McpServer::effects`]).
+//! Descriptions and results of a server are untrusted text, and reach a model only escaped. What a server says of the
+//! effects of its tools is kept as [`ToolSpec::hinted_effect`](plaincall::ToolSpec::hinted_effect), for people to look at:
+//! every tool counts as [`Effect::Write`](plaincall::Effect::Write) unless the user says otherwise ([`McpServer::effects`]).
 
 mod client;
 mod config;
@@ -46,20 +44,14 @@ const CLIPPED: usize = 500;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct McpOptions {
-    /// The variables from which a server that is started sees `PATH`, `HOME`, `LANG`, `LC_…`, `TMPDIR`, `LOGNAME`,
-    /// `SHELL`, `TERM` and `USER`. It sees no others, but for those that its configuration sets. None if nothing is
-    /// said; the environment of this process is not looked at.
+    /// The variables from which a started server sees `PATH`, `HOME`, `LANG`, `LC_…`, `TMPDIR`, `LOGNAME`, `SHELL`, `TERM`
+    /// and `USER`, beside those that its configuration sets. Default: none; the environment of this process is not read.
     pub environment: BTreeMap<OsString, OsString>,
     /// How long a server may take to be there, and once more to say its tools; 30 seconds if nothing is said. A program
     /// that is fetched before it is started takes its time.
     pub connect_timeout: Duration,
-    /// How long a call may take if the configuration of its server does not say; 60 seconds if nothing is said.
-    /// Progress that a server reports does not lengthen it.
-    pub call_timeout: Duration,
     /// How much of a result is kept, in bytes; 1 MiB if nothing is said.
     pub output_limit: usize,
-    /// How often a server that has ended is started again; once if nothing is said.
-    pub restarts: u32,
     /// How connections are made.
     pub http: HttpSettings,
 }
@@ -69,9 +61,7 @@ impl Default for McpOptions {
         Self {
             environment: BTreeMap::new(),
             connect_timeout: Duration::from_secs(30),
-            call_timeout: Duration::from_mins(1),
             output_limit: DEFAULT_OUTPUT_LIMIT,
-            restarts: 1,
             http: HttpSettings::default(),
         }
     }
@@ -80,27 +70,7 @@ impl Default for McpOptions {
 /// MCP servers that were reached. Dropping it, its copies and all its tools ends every server that was started;
 /// [`close`](Self::close) gives them time to end by themselves.
 ///
-/// The tools are those that the servers offer when they are asked first. A conversation keeps them: if a server says later
-/// that its tools have changed, nothing changes here, and a call that it refuses for that says so.
-///
-/// ```no_run
-/// use plaincall::{Rules, Run, Toolbox, Rule};
-/// use plaincall_agent::mcp::{McpConfig, McpOptions, McpServer, McpServers};
-///
-/// # async fn example() -> Result<(), plaincall::BoxError> {
-/// let config = McpConfig::read(&std::fs::read_to_string("mcp.json")?, "mcp.json", |_| None)?;
-/// let servers = McpServers::connect(config, McpOptions::default()).await;
-/// for failure in servers.failures() {
-///     eprintln!("{failure}");
-/// }
-/// let mut toolbox = Toolbox::default();
-/// for tool in servers.tools_for(&toolbox) {
-///     toolbox.add(tool)?;
-/// }
-/// let run = Run::builder(toolbox).rules(Rules::new([Rule::allow(["search"])])).build()?;
-/// # Ok(())
-/// # }
-/// ```
+/// The tools are those that the servers offer at first: later changes are not followed.
 #[derive(Clone)]
 pub struct McpServers {
     servers: Arc<[(Arc<Server>, Offer)]>,
@@ -180,30 +150,17 @@ impl McpServers {
         &self.failures
     }
 
-    /// The names of the servers that were reached, in their order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.servers.iter().map(|(server, _)| server.name())
-    }
-
     /// The tools that are not taken: their definitions cannot be used, or there are too many.
-    pub fn skipped(&self) -> Vec<SkippedTool> {
-        let skipped = self.servers.iter().flat_map(|(server, offer)| {
-            offer.skipped.iter().map(|(tool, reason)| SkippedTool {
-                server: server.name().to_owned(),
-                tool: tool.clone(),
-                reason: reason.clone(),
-            })
-        });
-        skipped.collect()
+    pub fn skipped(&self) -> impl Iterator<Item = &SkippedTool> {
+        self.servers.iter().flat_map(|(_, offer)| &offer.skipped)
     }
 
     /// The tools of all servers, in their order, for a model that has the tools of this box too.
     ///
-    /// What a tool is called is decided by the configuration, and not by which servers could be reached, so that a rule for
-    /// a name never means a tool of another server. If the configuration has one server, its tools keep their names, as
-    /// far as calls can spell them and nothing else is called so: neither a tool of the box, nor one of the built-in tools,
-    /// whether they are there or not, nor `read_result`. Otherwise, and if it has several, a tool is called by its server's
-    /// name, `_` and its own.
+    /// The configuration decides what a tool is called, and not which servers could be reached, so that a rule for a name
+    /// never means a tool of another server. The tools of a server that is alone keep their names, as far as calls can
+    /// spell them and neither a tool of the box, nor a built-in tool, nor `read_result` is called so. Otherwise a tool is
+    /// called by its server's name, `_` and its own.
     pub fn tools_for(&self, own: &Toolbox) -> Vec<Tool> {
         let offered = || {
             let servers = self.servers.iter();
@@ -229,17 +186,6 @@ impl McpServers {
             closing.spawn(async move { server.close().await });
         }
         closing.join_all().await;
-    }
-}
-
-impl fmt::Debug for McpServers {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("McpServers")
-            .field("servers", &self.names().collect::<Vec<_>>())
-            .field("failures", &self.failures)
-            .field("configured", &self.configured)
-            .finish()
     }
 }
 

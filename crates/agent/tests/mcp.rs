@@ -1,9 +1,10 @@
 //! MCP servers, as real processes and on real sockets: odd ones, and ones that go away.
 
-#![allow(clippy::expect_used, reason = "a test fails by a panic")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod config;
 mod http;
+mod offer;
 mod reference;
 mod said;
 
@@ -11,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{AllowAll, CallResult, Effect, Run, RunEvent, Status, Stop, Tool, Toolbox};
-use plaincall_agent::mcp::{McpConfig, McpEffect, McpOptions, McpServer, McpServers};
+use plaincall_agent::mcp::{McpConfig, McpEffect, McpOptions, McpReach, McpServer, McpServers};
 use plaincall_agent::{Agent, AgentEvent, Scripted, plaincall};
 use tokio::time::{Instant, sleep};
 
@@ -34,8 +35,7 @@ impl Odd {
 
     fn server(&self, name: &str) -> McpServer {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/server.sh");
-        McpServer::stdio(name, "/bin/sh", [script])
-            .with("NOTES", self.notes().display().to_string())
+        stdio(name, "/bin/sh", [script]).with("NOTES", self.notes().display().to_string())
     }
 
     /// Sets what the tool `give` returns.
@@ -58,6 +58,42 @@ impl Odd {
             assert!(since.elapsed() < PATIENCE, "no {text} in {notes}");
             sleep(Duration::from_millis(5)).await;
         }
+    }
+}
+
+fn stdio<A: Into<String>>(
+    name: &str,
+    command: &str,
+    args: impl IntoIterator<Item = A>,
+) -> McpServer {
+    let reach = McpReach::Stdio {
+        command: command.to_owned(),
+        args: args.into_iter().map(Into::into).collect(),
+        env: Vec::new(),
+        cwd: None,
+    };
+    McpServer::new(name, reach)
+}
+
+fn web(name: &str, url: impl Into<String>) -> McpServer {
+    let (url, headers) = (url.into(), Vec::new());
+    McpServer::new(name, McpReach::Http { url, headers })
+}
+
+trait With {
+    /// Sets a variable of the server's environment, or what each request to it has in its head.
+    fn with(self, name: &str, value: impl Into<String>) -> Self;
+}
+
+impl With for McpServer {
+    fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        match &mut self.reach {
+            McpReach::Stdio { env: pairs, .. } | McpReach::Http { headers: pairs, .. } => {
+                pairs.push((name.to_owned(), value.into()));
+            }
+            other => panic!("{other:?}"),
+        }
+        self
     }
 }
 
@@ -122,10 +158,11 @@ async fn is_gone(id: &str) {
 #[tokio::test]
 async fn tools_of_a_server() {
     let odd = Odd::new();
-    let server = odd
-        .server("odd")
-        .effect("echo", McpEffect::Hinted)
-        .effect("hang", McpEffect::Read);
+    let mut server = odd.server("odd");
+    server.effects = vec![
+        ("echo".into(), McpEffect::Hinted),
+        ("hang".into(), McpEffect::Read),
+    ];
     let servers = connect([server]).await;
     let own = Toolbox::new([Tool::new("fail", |(): (), _| async { Ok(String::new()) })]);
     let tools = servers.tools_for(&own.expect("one tool"));
@@ -155,7 +192,7 @@ async fn tools_of_a_server() {
             writes("give"),
         ]
     );
-    let skipped = servers.skipped();
+    let skipped: Vec<_> = servers.skipped().collect();
     assert_eq!(skipped.len(), 1);
     assert_eq!(skipped[0].tool, "wrong");
     servers.close().await;
@@ -301,11 +338,11 @@ async fn servers_that_cannot_be_reached() {
     let odd = Odd::new();
     let broken = [
         (
-            McpServer::stdio("missing", "no-such-program", ["x"]),
+            stdio("missing", "no-such-program", ["x"]),
             "could not be started: the program `no-such-program` was not found; is it installed, and is its folder in PATH?",
         ),
         (
-            McpServer::stdio(
+            stdio(
                 "short",
                 "sh",
                 [
@@ -317,15 +354,15 @@ async fn servers_that_cannot_be_reached() {
             "ended with exit status 3 before it had answered; it said last: note: wrong [1m [key]",
         ),
         (
-            McpServer::stdio("silent", "sleep", ["1000"]),
+            stdio("silent", "sleep", ["1000"]),
             "has not answered within 0.5 s",
         ),
         (
-            McpServer::stdio("chatty", "yes", ["hello"]),
+            stdio("chatty", "yes", ["hello"]),
             "has not answered within 0.5 s",
         ),
         (
-            McpServer::http("nobody", "http://127.0.0.1:1/mcp?key=secret"),
+            web("nobody", "http://127.0.0.1:1/mcp?key=secret"),
             "cannot be reached: the connection is refused",
         ),
     ];
@@ -342,7 +379,7 @@ async fn servers_that_cannot_be_reached() {
 
     // The others work.
     let missing = &broken[0];
-    let mut off = McpServer::stdio("off", "no-such-program", ["x"]);
+    let mut off = stdio("off", "no-such-program", ["x"]);
     off.disabled = true;
     let all = config([missing.0.clone(), odd.server("odd"), off]);
     let servers = McpServers::connect(all, options()).await;
@@ -354,9 +391,8 @@ async fn servers_that_cannot_be_reached() {
 #[tokio::test]
 async fn over_http() {
     let responder = Responder::start().await;
-    let server = |path: &str| {
-        McpServer::http("web", responder.url(path)).with("Authorization", "Bearer very-secret")
-    };
+    let server =
+        |path: &str| web("web", responder.url(path)).with("Authorization", "Bearer very-secret");
     let mut run = run(connect([server("/mcp")])
         .await
         .tools_for(&Toolbox::default()));
@@ -470,21 +506,17 @@ async fn a_server_that_offers_too_much() {
                 2],
         ),
     ] {
-        let servers = connect([McpServer::http("web", responder.url(path))]).await;
+        let servers = connect([web("web", responder.url(path))]).await;
         assert_eq!(
             servers.tools_for(&Toolbox::default()).len(),
             taken,
             "{path}"
         );
-        let told: Vec<_> = servers
-            .skipped()
-            .into_iter()
-            .map(|tool| tool.reason)
-            .collect();
+        let told: Vec<_> = servers.skipped().map(|tool| tool.reason.as_str()).collect();
         assert_eq!(told, skipped, "{path}");
     }
-    let servers = connect([McpServer::http("web", responder.url("/wrong"))]).await;
-    let skipped = servers.skipped();
+    let servers = connect([web("web", responder.url("/wrong"))]).await;
+    let skipped: Vec<_> = servers.skipped().collect();
     assert_eq!(skipped.len(), 101);
     assert_eq!(
         skipped[100].reason,
@@ -496,7 +528,8 @@ async fn a_server_that_offers_too_much() {
 async fn an_agent_with_servers() {
     // Without a gate nothing that writes may run, and tools of servers count as that unless the user says otherwise.
     let odd = Odd::new();
-    let server = odd.server("odd").effect("echo", McpEffect::Read);
+    let mut server = odd.server("odd");
+    server.effects = vec![("echo".into(), McpEffect::Read)];
     let call = |name: &str| format!("!!!GADGET_START:{name}\n!!!ARG:a\n42\n!!!GADGET_END\n");
     let model = Scripted::new([call("echo") + &call("who"), "Done.".to_owned()]);
     let agent = Agent::builder(model).mcp(connect([server]).await).build();

@@ -10,30 +10,6 @@ use plaincall::{Effect, Pattern};
 pub use plaincall_config::servers::McpEffect;
 
 /// MCP servers, in the order in which they are written.
-///
-/// ```
-/// use plaincall_agent::mcp::McpConfig;
-///
-/// let text = r#"{"mcpServers": {
-///     "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "${HOME}/notes"]},
-///     "search": {"type": "http", "url": "https://search.example/mcp", "headers": {"Authorization": "Bearer ${KEY}"},
-///                "effects": {"search": "read"}}
-/// }}"#;
-/// let variables = |name: &str| match name {
-///     "HOME" => Some("/home/me".to_owned()),
-///     "KEY" => Some("a secret".to_owned()),
-///     _ => None,
-/// };
-/// let config = McpConfig::read(text, "/home/me/mcp.json", variables)?;
-/// assert_eq!(config.servers[0].name, "files");
-///
-/// let error = McpConfig::read(r#"{"mcpServers": {"files": {"comand": "npx"}}}"#, "/mcp.json", |_| None).unwrap_err();
-/// assert_eq!(
-///     error.problems[0].to_string(),
-///     "line 1, column 27: unknown key `comand`; did you mean `command`?"
-/// );
-/// # Ok::<(), plaincall::FileError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct McpConfig {
@@ -58,8 +34,7 @@ pub struct McpServer {
     pub tools: Vec<Pattern>,
     /// Tools with these names are not taken.
     pub exclude_tools: Vec<Pattern>,
-    /// How long a call of one of its tools may take; [`McpOptions::call_timeout`](super::McpOptions::call_timeout) if
-    /// nothing is said.
+    /// How long a call of one of its tools may take. Default: 60 seconds.
     pub timeout: Option<Duration>,
 }
 
@@ -88,37 +63,10 @@ pub enum McpReach {
 }
 
 impl McpServer {
-    /// A server that is started as a program.
-    pub fn stdio<A: Into<String>>(
-        name: impl Into<String>,
-        command: impl Into<String>,
-        args: impl IntoIterator<Item = A>,
-    ) -> Self {
-        Self::new(
-            name.into(),
-            McpReach::Stdio {
-                command: command.into(),
-                args: args.into_iter().map(Into::into).collect(),
-                env: Vec::new(),
-                cwd: None,
-            },
-        )
-    }
-
-    /// A server at an address.
-    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
-        Self::new(
-            name.into(),
-            McpReach::Http {
-                url: url.into(),
-                headers: Vec::new(),
-            },
-        )
-    }
-
-    fn new(name: String, reach: McpReach) -> Self {
+    /// A server with this name, all of whose tools are taken.
+    pub fn new(name: impl Into<String>, reach: McpReach) -> Self {
         Self {
-            name,
+            name: name.into(),
             reach,
             disabled: false,
             effects: Vec::new(),
@@ -126,20 +74,6 @@ impl McpServer {
             exclude_tools: Vec::new(),
             timeout: None,
         }
-    }
-
-    /// Says what the tools may do whose names fit the pattern, for which nothing was said before.
-    pub fn effect(mut self, tools: impl Into<Pattern>, effect: McpEffect) -> Self {
-        self.effects.push((tools.into(), effect));
-        self
-    }
-
-    /// Sets a variable of its environment, or what each request to it has in its head.
-    pub fn with(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        let (McpReach::Stdio { env: given, .. } | McpReach::Http { headers: given, .. }) =
-            &mut self.reach;
-        given.push((name.into(), value.into()));
-        self
     }
 
     /// Whether a tool is taken.

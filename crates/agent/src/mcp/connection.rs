@@ -32,16 +32,12 @@ use crate::text::is_unseen;
 
 /// How much of a server's standard error is kept, in bytes.
 const KEPT_WORDS: usize = 4 << 10;
-
 /// How much of it is told, in characters.
 const TOLD_WORDS: usize = 500;
-
 /// How long a server whose output has ended may take to end by itself.
 const PATIENCE: Duration = Duration::from_millis(500);
-
 /// How long a server may take to end that was asked to.
 const GRACE: Duration = Duration::from_secs(1);
-
 /// The variables that a server sees beside those that every command sees: what programs look for that people use by hand.
 const SEEN: [&str; 4] = ["LOGNAME", "SHELL", "TERM", "USER"];
 
@@ -57,9 +53,6 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects to a server, within [`McpOptions::connect_timeout`].
-    ///
-    /// # Errors
-    /// Why that did not work, in words that go behind its name.
     pub(super) async fn open(reach: &McpReach, options: &McpOptions) -> Result<Self, String> {
         match reach {
             McpReach::Stdio {

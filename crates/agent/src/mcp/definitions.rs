@@ -12,24 +12,19 @@ use rmcp::model::{
 use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
 
-use super::clipped;
 use super::config::McpServer;
 use super::connection::not_answered;
 use super::secrets::Secrets;
+use super::{SkippedTool, clipped};
 
 const MOST_TOOLS: usize = 1000;
-
 const MOST_PAGES: usize = 100;
-
 /// How long the name of a tool is at most, in characters.
 const LONGEST_NAME: usize = 128;
-
 /// How long a definition is at most as JSON, in bytes: all of it stands in the prompt.
 const LONGEST_DEFINITION: usize = 32 << 10;
-
 /// How long all definitions of a server are at most together, in bytes: they stand in the prompt of every turn.
 const LONGEST_OFFER: usize = 256 << 10;
-
 const MOST_SKIPPED: usize = 100;
 
 pub(super) struct Offered {
@@ -42,8 +37,8 @@ pub(super) struct Offered {
 #[derive(Default)]
 pub(super) struct Offer {
     pub(super) tools: Vec<Offered>,
-    /// The names of tools that are not taken, and why.
-    pub(super) skipped: Vec<(String, String)>,
+    pub(super) skipped: Vec<SkippedTool>,
+    server: String,
     /// How many tools more are not taken, which are not named.
     unnamed: usize,
     /// How long the definitions are together, in bytes.
@@ -51,12 +46,17 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    fn skip(&mut self, name: &str, why: String) {
-        if self.skipped.len() < MOST_SKIPPED {
-            self.skipped.push((clipped(name), why));
-        } else {
+    fn skip(&mut self, name: &str, reason: String) {
+        if self.skipped.len() == MOST_SKIPPED {
             self.unnamed += 1;
+            return;
         }
+        let (server, tool) = (self.server.clone(), clipped(name));
+        self.skipped.push(SkippedTool {
+            server,
+            tool,
+            reason,
+        });
     }
 
     fn take(&mut self, name: String, tool: Value, server: &McpServer, secrets: &Secrets) {
@@ -74,26 +74,30 @@ impl Offer {
         self.tools.push(Offered { name, spec });
     }
 
-    /// Says how many were not named.
+    /// Adds how many were not named.
     fn ended(mut self) -> Self {
         if self.unnamed > 0 {
-            let why = format!("{} more tools of the server are not taken", self.unnamed);
-            self.skipped.push(("…".to_owned(), why));
+            let (server, tool) = (self.server.clone(), "…".to_owned());
+            let reason = format!("{} more tools of the server are not taken", self.unnamed);
+            self.skipped.push(SkippedTool {
+                server,
+                tool,
+                reason,
+            });
         }
         self
     }
 }
 
-/// Asks a server for its tools, page by page.
-///
-/// # Errors
-/// Why it does not say them, in words that go behind its name.
 pub(super) async fn offer(
     peer: &Peer<RoleClient>,
     server: &McpServer,
     secrets: &Secrets,
 ) -> Result<Offer, String> {
-    let mut offer = Offer::default();
+    let mut offer = Offer {
+        server: server.name.clone(),
+        ..Offer::default()
+    };
     let mut cursors = HashSet::new();
     let mut cursor = None;
     for _ in 0..MOST_PAGES {
@@ -116,8 +120,10 @@ pub(super) async fn offer(
                 continue;
             }
             if offer.tools.len() == MOST_TOOLS {
-                let why = format!("the server has more than {MOST_TOOLS} tools");
-                offer.skip(&name, why);
+                offer.skip(
+                    &name,
+                    format!("the server has more than {MOST_TOOLS} tools"),
+                );
                 return Ok(offer.ended());
             }
             if offer.tools.iter().any(|known| known.name == name) {
@@ -126,18 +132,20 @@ pub(super) async fn offer(
                 offer.take(name, tool, server, secrets);
             }
         }
-        cursor = next;
-        let Some(cursor) = &cursor else {
-            return Ok(offer.ended());
-        };
-        if !cursors.insert(cursor.clone()) {
-            let why = "the server's list of tools begins again after its last page".to_owned();
-            offer.skip("…", why);
-            return Ok(offer.ended());
+        match &next {
+            None => return Ok(offer.ended()),
+            Some(next) if !cursors.insert(next.clone()) => {
+                let why = "the server's list of tools begins again after its last page";
+                offer.skip("…", why.to_owned());
+                return Ok(offer.ended());
+            }
+            Some(_) => cursor = next,
         }
     }
-    let why = format!("the server's list of tools has more than {MOST_PAGES} pages");
-    offer.skip("…", why);
+    offer.skip(
+        "…",
+        format!("the server's list of tools has more than {MOST_PAGES} pages"),
+    );
     Ok(offer.ended())
 }
 
@@ -175,9 +183,6 @@ async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<Page, S
 }
 
 /// What a model is told of a tool, and how long its definition is, in bytes.
-///
-/// # Errors
-/// Why the tool is not taken.
 fn read(
     name: &str,
     mut tool: Value,

@@ -275,10 +275,9 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
 
+    use rmcp::RoleClient;
     use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, NumberOrString, RequestId};
     use rmcp::transport::Transport as _;
-    use rmcp::{RoleClient, RoleServer};
-    use tokio::io::AsyncReadExt as _;
 
     use super::{Messages, Unreadable, id_in};
 
@@ -368,37 +367,6 @@ mod tests {
             let lines = String::from_utf8_lossy(lines);
             assert_eq!(read, expected, "{lines}");
             assert_eq!(is_over, over, "{lines}");
-        }
-    }
-
-    /// What a client is answered to lines that are no messages.
-    #[tokio::test]
-    async fn what_a_client_writes() {
-        let error = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"this is no message of the protocol: ";
-        for (lines, count) in [
-            (&b"{\n"[..], 1),
-            (b"nonsense\n\n", 1),
-            (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\"", 1),
-            (
-                b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":\n[\n",
-                2,
-            ),
-            (b"\n \r\n", 0),
-        ] {
-            let (ours, mut theirs) = tokio::io::duplex(1 << 16);
-            let mut messages = Messages::<RoleServer, _, _>::new(
-                Cursor::new(lines.to_vec()),
-                ours,
-                Unreadable::Answer,
-            );
-            assert!(messages.receive().await.is_none());
-            drop(messages);
-            let mut answers = String::new();
-            theirs.read_to_string(&mut answers).await.expect("text");
-            assert_eq!(answers.lines().count(), count, "{answers}");
-            for answer in answers.lines() {
-                assert!(answer.starts_with(error), "{answer}");
-            }
         }
     }
 }

@@ -16,11 +16,10 @@ const RESERVED: [&str; 10] = [
     "read_result",
 ];
 
-/// The names of tools, each given as the name of its server and its own, for a model that has tools of the names that are
-/// taken.
+/// The names of tools, each given as the name of its server and its own, where there are tools of the names `taken`.
 ///
-/// What a name means depends on nothing that a server can choose but the part behind its own name: `configured` are all
-/// servers, also those that are not there. The tools of one that is alone keep their names where they can.
+/// A server can choose nothing but the part behind its own name: `configured` are all servers, also those that are not
+/// there. The tools of one that is alone keep their names where they can.
 pub(super) fn names<'t>(
     taken: impl IntoIterator<Item = &'t str>,
     configured: &[String],

@@ -26,7 +26,7 @@ use rmcp::transport::io::stdio_pipes;
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -35,21 +35,17 @@ use super::messages::{Messages, Unreadable};
 
 /// How many calls of a client may be running or waiting; more are refused.
 const MOST_CALLS: usize = 1024;
-
 /// How many steps of a call wait to be told to a client; more are not told.
 const WAITING_STEPS: usize = 16;
-
-/// How long a result waits for a step that is being told.
+/// How long a result waits for the steps before it to be told.
 const LAST_STEP: Duration = Duration::from_millis(100);
-
 /// How long calls that were called off may take to end.
 const LAST_CALLS: Duration = Duration::from_secs(10);
 
 /// Tools that are offered to a client, and what may be done with them.
 ///
-/// Nobody can be asked while it runs: the client is a program, and so is whoever speaks through it. So tools that only
-/// read or can be repeated run, and one that writes runs only if a rule allows it, or [`yes`](Self::yes) does. What does
-/// not run is refused with a reason that the client's model can read.
+/// Nobody can be asked while it runs. So tools that only read or can be repeated run, and one that writes runs only if a
+/// rule allows it, or [`yes`](Self::yes) does. Other calls are refused with a reason for the client's model.
 ///
 /// ```no_run
 /// use plaincall::{Effect, Rule, Rules, Tool, Toolbox};
@@ -73,8 +69,8 @@ pub struct McpOffer {
     /// Lets tools run that may change something, and calls about which a rule wants somebody to be asked. What a rule
     /// denies stays denied.
     pub yes: bool,
-    /// Limits, for all calls of the client together. A result that is longer than [`Policy::result_limit`] is cut, with a
-    /// note at its end. [`Policy::turn_timeout`] is the time of each call, and [`Policy::calls_per_turn`] does not count.
+    /// Limits, for all calls of the client together. [`Policy::turn_timeout`] is the time of each call, and
+    /// [`Policy::calls_per_turn`] does not count.
     pub policy: Policy,
     /// Where the calls are recorded. Default: nowhere.
     pub log: Option<Log>,
@@ -85,8 +81,6 @@ pub struct McpOffer {
     pub current_directory: Option<PathBuf>,
     /// The scratch directory, in which the calls of the client can pass files to each other.
     pub directory: Option<PathBuf>,
-    /// What the server calls itself.
-    pub name: String,
 }
 
 /// Why tools could not be offered, or not to the end.
@@ -122,7 +116,6 @@ impl McpOffer {
             environment: BTreeMap::new(),
             current_directory: None,
             directory: None,
-            name: "plaincall".to_owned(),
         }
     }
 
@@ -157,7 +150,6 @@ impl McpOffer {
         let mut events = run.events();
         let handler = Handler {
             tools: self.tools,
-            name: self.name,
             time: self.policy.turn_timeout,
             places: Arc::new(Semaphore::new(MOST_CALLS)),
             requests,
@@ -312,7 +304,6 @@ impl Gate for Nobody {
 
 struct Handler {
     tools: Toolbox,
-    name: String,
     /// How long a call may take, from when it comes to its end.
     time: Option<Duration>,
     /// A permit for each call that runs or waits.
@@ -333,7 +324,7 @@ impl Handler {
             ));
         };
         let token = context.meta.get_progress_token();
-        let (progress, mut steps) = token.as_ref().map(|_| channel(WAITING_STEPS)).unzip();
+        let (progress, steps) = token.as_ref().map(|_| channel(WAITING_STEPS)).unzip();
         let (reply, submitted) = oneshot::channel();
         let requested = Requested {
             name: request.name.into_owned(),
@@ -351,18 +342,31 @@ impl Handler {
                 None => pending().await,
             }
         };
-        tokio::pin!(over);
-        let mut step = 0_u32;
-        // A step that is being told. A client that does not read keeps it here, and nothing else waits for it.
-        let mut telling = None;
-        let (mut is_cancelled, mut is_late) = (false, false);
+        // A client that does not read is waited for here, and nowhere else.
+        let telling = async {
+            let (Some(token), Some(mut steps)) = (token, steps) else {
+                return;
+            };
+            let mut step = 0_u32;
+            while let Some(message) = steps.recv().await {
+                step += 1;
+                let told = ProgressNotificationParam::new(token.clone(), f64::from(step));
+                // Should the client be gone, the connection says so.
+                let _ = context
+                    .peer
+                    .notify_progress(told.with_message(message))
+                    .await;
+            }
+        };
+        tokio::pin!(over, telling);
+        let (mut is_cancelled, mut is_late, mut is_told) = (false, false, false);
         loop {
             tokio::select! {
                 biased;
                 result = &mut call => {
                     // Steps come before the result, where they can be told.
-                    if let Some(told) = telling {
-                        let _ = timeout(LAST_STEP, told).await;
+                    if !is_told {
+                        let _ = timeout(LAST_STEP, telling).await;
                     }
                     return answered(&result, is_late.then_some(self.time).flatten());
                 }
@@ -374,39 +378,15 @@ impl Handler {
                     is_late = true;
                     call.cancel();
                 }
-                () = under_way(&mut telling), if telling.is_some() => telling = None,
-                Some(message) = next(&mut steps), if telling.is_none() => if let Some(token) = &token {
-                    step += 1;
-                    let told = ProgressNotificationParam::new(token.clone(), f64::from(step));
-                    let told = context.peer.notify_progress(told.with_message(message));
-                    // Should the client be gone, the connection says so.
-                    telling = Some(Box::pin(async move {
-                        let _ = told.await;
-                    }));
-                },
+                () = &mut telling, if !is_told => is_told = true,
             }
         }
     }
 }
 
-/// The next step of a call; none ever comes of one that nobody watches.
-async fn next(steps: &mut Option<Receiver<&'static str>>) -> Option<&'static str> {
-    match steps {
-        Some(steps) => steps.recv().await,
-        None => None,
-    }
-}
-
-async fn under_way<F: Future<Output = ()> + Unpin>(telling: &mut Option<F>) {
-    match telling {
-        Some(told) => told.await,
-        None => pending().await,
-    }
-}
-
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let name = Implementation::new(&*self.name, env!("CARGO_PKG_VERSION"));
+        let name = Implementation::new("plaincall", env!("CARGO_PKG_VERSION"));
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         ServerConfig::new(capabilities).with_server_info(name)
     }

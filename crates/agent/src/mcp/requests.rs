@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 /// How many requests of a server may wait for an answer, or for the server to read it.
 pub(super) const MOST_REQUESTS: usize = 64;
-
 /// How long a server that has asked so much may take to read an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 

@@ -1,6 +1,7 @@
 //! One server: its connection, and a new one when that has ended.
 
 use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::time::Duration;
 
 use plaincall::{BoxError, Tool, ToolResult};
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
@@ -14,6 +15,11 @@ use super::connection::{Connection, Ending, not_answered};
 use super::definitions::{Offer, Offered, offer};
 use super::secrets::Secrets;
 use super::told::{failure, told};
+
+/// How long a call may take if the configuration does not say. Progress that a server reports does not lengthen it.
+const CALL_TIMEOUT: Duration = Duration::from_mins(1);
+/// How often a server that has ended is started again.
+const RESTARTS: u32 = 1;
 
 pub(super) struct Server {
     config: McpServer,
@@ -32,9 +38,6 @@ struct State {
 
 impl Server {
     /// Connects to a server and asks for its tools.
-    ///
-    /// # Errors
-    /// Why that did not work, in words that go behind its name.
     pub(super) async fn connect(
         config: McpServer,
         options: Arc<McpOptions>,
@@ -45,7 +48,7 @@ impl Server {
         let server = Self {
             state: Arc::new(Mutex::new(State {
                 connection: Some(Arc::new(connection)),
-                restarts: options.restarts,
+                restarts: RESTARTS,
                 end: Ending::of("has ended"),
             })),
             starting: Lock::default(),
@@ -65,7 +68,7 @@ impl Server {
         spec.name = name;
         let server = Arc::clone(self);
         let called: Arc<str> = offered.name.as_str().into();
-        let timeout = self.config.timeout.unwrap_or(self.options.call_timeout);
+        let timeout = self.config.timeout.unwrap_or(CALL_TIMEOUT);
         Tool::raw(spec, move |arguments, _| {
             let server = Arc::clone(&server);
             let called = Arc::clone(&called);
@@ -130,9 +133,6 @@ impl Server {
     }
 
     /// A connection that stands, as far as one can know.
-    ///
-    /// # Errors
-    /// Why there is none, in words for the model.
     async fn connection(&self) -> Result<Arc<Connection>, String> {
         // Whoever comes while it is started again waits for that; the time of each call bounds its wait.
         let mut state = Arc::clone(&self.state).lock_owned().await;
@@ -216,9 +216,6 @@ async fn reach(
 }
 
 /// Starts a server again, while nobody else can look at its state.
-///
-/// # Errors
-/// Why that did not work, in words that go behind its name.
 async fn start(
     mut state: OwnedMutexGuard<State>,
     reach: McpReach,

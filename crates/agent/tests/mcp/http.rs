@@ -7,6 +7,11 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+/// The tools at `/mcp`.
+const TOOLS: [&str; 10] = [
+    "json", "events", "moved", "busy", "cut", "gone", "away", "quote", "odd", "half",
+];
+
 /// It listens until it is dropped.
 pub(crate) struct Responder {
     address: String,
@@ -159,18 +164,18 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
             response("200 OK", JSON, &with(page_of(path, page)))
         }
         Some("tools/list") => {
-            let names = [
-                "json", "events", "moved", "busy", "cut", "gone", "away", "quote", "odd", "half",
-            ];
-            let mut names = names.map(str::to_owned).to_vec();
-            if path == "/given" {
-                names.clone_from(&heard.lock().expect("nobody panics").offered);
-            }
+            let names = match path {
+                "/given" => heard.lock().expect("nobody panics").offered.clone(),
+                _ => TOOLS.map(str::to_owned).to_vec(),
+            };
             let tools = names.iter().map(|name| {
                 json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": {}}}})
             });
-            let tools: Vec<Value> = tools.collect();
-            response("200 OK", JSON, &with(json!({"tools": tools})))
+            response(
+                "200 OK",
+                JSON,
+                &with(json!({"tools": Value::from_iter(tools)})),
+            )
         }
         Some("tools/call") if path == "/given" => {
             let given = heard.lock().expect("nobody panics").given.clone();

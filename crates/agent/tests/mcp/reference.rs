@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use plaincall::{Effect, Run, Stop, Toolbox};
-use plaincall_agent::mcp::{McpServer, McpServers};
+use plaincall_agent::mcp::McpServers;
 use plaincall_agent::plaincall;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -127,13 +127,13 @@ async fn the_reference_server() {
     options.environment.extend([path]);
     let (mut serving, port) = listening(&program).await;
     for mut server in [
-        McpServer::stdio("stdio", "node", [program.as_str(), "stdio"]),
-        McpServer::http("web", format!("http://127.0.0.1:{port}/mcp")),
+        super::stdio("stdio", "node", [program.as_str(), "stdio"]),
+        super::web("web", format!("http://127.0.0.1:{port}/mcp")),
     ] {
         server.timeout = Some(Duration::from_secs(5));
         let servers = McpServers::connect(config([server]), options.clone()).await;
         assert_eq!(servers.failures(), []);
-        assert_eq!(servers.skipped(), []);
+        assert_eq!(servers.skipped().count(), 0);
         let tools = servers.tools_for(&Toolbox::default());
         for (name, hinted) in [
             ("echo", Effect::Read),

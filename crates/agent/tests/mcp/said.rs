@@ -1,12 +1,12 @@
 //! What the tools of servers are called, and what is read of what they return.
 
 use plaincall::{Context, Tool, Toolbox};
-use plaincall_agent::mcp::{McpReach, McpServer, McpServers};
+use plaincall_agent::mcp::{McpReach, McpServers};
 use plaincall_agent::plaincall;
 use serde_json::{Value, json};
 
 use super::http::Responder;
-use super::{Odd, config, connect, options, run};
+use super::{Odd, With as _, config, connect, options, run, web};
 
 /// Checks how the tools of one of the configured servers are called, where there are tools of the names that are taken.
 async fn check_names(
@@ -18,12 +18,15 @@ async fn check_names(
 ) {
     responder.offer(tools);
     let servers = configured.iter().map(|name| {
-        let mut configured = McpServer::http(*name, responder.url("/given"));
+        let mut configured = web(name, responder.url("/given"));
         configured.disabled = *name != server;
         configured
     });
     let servers = McpServers::connect(config(servers), options()).await;
-    assert_eq!((servers.failures(), servers.skipped()), (&[][..], vec![]));
+    assert_eq!(
+        (servers.failures(), servers.skipped().count()),
+        (&[][..], 0)
+    );
     let nothing = |(): (), _: Context| async { Ok(String::new()) };
     let taken = taken.iter().map(|name| Tool::new(*name, nothing));
     let tools = servers.tools_for(&Toolbox::new(taken).expect("the names differ"));
@@ -149,7 +152,7 @@ async fn results() {
     responder.offer(&["x"]);
     let mut options = options();
     options.output_limit = 60;
-    let server = McpServer::http("web", responder.url("/given"));
+    let server = web("web", responder.url("/given"));
     let servers = McpServers::connect(config([server]), options).await;
     let mut run = run(servers.tools_for(&Toolbox::default()));
     for (result, expected) in table {
@@ -206,7 +209,7 @@ async fn secrets() {
     let responder = Responder::start().await;
     responder.offer(&["x"]);
     let url = responder.url("/given?api_key=dande%20tulip&q=weather");
-    let server = McpServer::http("web", url)
+    let server = web("web", url)
         .with("Authorization", "Bearer chrysanthemum")
         .with("X-Place", "production");
     let mut run = run(connect([server]).await.tools_for(&Toolbox::default()));
