@@ -11,7 +11,7 @@ const CODE_LINES: usize = 600;
 /// The most lines of sources that each crate may have: all lines of `src/`, comments, blanks and tests included. Whoever
 /// raises one says why in the commit.
 const SOURCE_LINES: &[(&str, usize)] = &[
-    ("agent", 13_600),
+    ("agent", 12_000),
     ("call", 17_450),
     ("cli", 19_700),
     ("config", 3_350),
@@ -20,7 +20,7 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("plaincall", 14_200),
     ("plan", 2_350),
     ("syntax", 7_200),
-    ("wire", 3_600),
+    ("wire", 3_300),
 ];
 
 /// Which crates of the workspace each crate may know, and which of the crates that do I/O.
