@@ -109,54 +109,56 @@ pub enum AgentErrorKind {
 
 impl fmt::Display for AgentError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            AgentErrorKind::Model(error) => error.fmt(formatter),
-            AgentErrorKind::Run(error) => error.fmt(formatter),
-            AgentErrorKind::Dialect(error) => error.fmt(formatter),
-            AgentErrorKind::Log(error) => write!(formatter, "the log cannot be written: {error}"),
-            AgentErrorKind::Random => formatter.write_str("the system gives no random numbers"),
-            AgentErrorKind::Cancelled => formatter.write_str("it was cancelled"),
-            AgentErrorKind::Time => formatter.write_str("the time for the question is over"),
-            AgentErrorKind::Turns => write!(
-                formatter,
+        use AgentErrorKind as Kind;
+        let Progress {
+            turns,
+            calls,
+            usage,
+            ..
+        } = *self.progress;
+        let text: &str = match &self.kind {
+            Kind::Model(error) => return error.fmt(formatter),
+            Kind::Run(error) => return error.fmt(formatter),
+            Kind::Dialect(error) => return error.fmt(formatter),
+            Kind::Log(error) => &format!("the log cannot be written: {error}"),
+            Kind::Random => "the system gives no random numbers",
+            Kind::Cancelled => "it was cancelled",
+            Kind::Time => "the time for the question is over",
+            Kind::Turns => &format!(
                 "the model has written {}, which is the limit, and has not answered",
-                count(self.progress.turns, "reply")
+                count(turns, "reply")
             ),
-            AgentErrorKind::Calls => write!(
-                formatter,
+            Kind::Calls => &format!(
                 "the model has written {}, more than the limit, and has not answered",
-                count(self.progress.calls.total(), "call")
+                count(calls.total(), "call")
             ),
-            AgentErrorKind::Tokens => write!(
-                formatter,
+            Kind::Tokens => &format!(
                 "{} tokens have been read and written, which is the limit, and the model has not answered",
-                self.progress.usage.total()
+                usage.total()
             ),
-            AgentErrorKind::Length => formatter.write_str(
-                "the model's reply was cut off by its limit of length; allow longer replies",
-            ),
-            AgentErrorKind::Repairs => formatter
-                .write_str("the model's calls are wrong or not allowed again and again, also after it was told"),
-            AgentErrorKind::SameFailure { name } => write!(
-                formatter,
-                "the model repeats a call of `{name}` that fails each time"
-            ),
-            AgentErrorKind::Empty => formatter.write_str("the model writes empty replies"),
-            AgentErrorKind::TooLong => formatter.write_str(
-                "the conversation is longer than the model can read, and no result is left to shorten: allow a larger context, offer fewer tools, or begin anew",
-            ),
-            AgentErrorKind::Ended(finish) => match &finish.reason {
-                Some(reason) => write!(
-                    formatter,
+            Kind::Length => {
+                "the model's reply was cut off by its limit of length; allow longer replies"
+            }
+            Kind::Repairs => {
+                "the model's calls are wrong or not allowed again and again, also after it was told"
+            }
+            Kind::SameFailure { name } => {
+                &format!("the model repeats a call of `{name}` that fails each time")
+            }
+            Kind::Empty => "the model writes empty replies",
+            Kind::TooLong => {
+                "the conversation is longer than the model can read, and no result is left to shorten: allow a larger context, offer fewer tools, or begin anew"
+            }
+            Kind::Ended(finish) => match &finish.reason {
+                Some(reason) => &format!(
                     "the model's reply ended for the reason `{reason}`, so it may not be whole"
                 ),
-                None => formatter.write_str(
-                    "the model's reply ended without a reason, so it may not be whole",
-                ),
+                None => "the model's reply ended without a reason, so it may not be whole",
             },
-            AgentErrorKind::Settings(problem) => formatter.write_str(problem),
-            AgentErrorKind::User(error) => write!(formatter, "the user could not be asked: {error}"),
-        }
+            Kind::Settings(problem) => problem,
+            Kind::User(error) => &format!("the user could not be asked: {error}"),
+        };
+        formatter.write_str(text)
     }
 }
 

@@ -30,7 +30,6 @@ use crate::model::Usage;
 const FAR_AWAY: Duration = Duration::from_hours(24 * 365);
 
 /// A question that is being worked on: a stream of what happens, and then the [answer](Self::answer).
-#[derive(Debug)]
 pub struct Asking<'c> {
     flow: Flow<'c, AgentEvent, Result<Answer, AgentError>>,
     cancel: CancellationToken,

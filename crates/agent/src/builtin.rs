@@ -1,37 +1,18 @@
 //! The built-in tools: files below one directory, commands, pages, questions.
 //!
-//! ```
-//! use plaincall_agent::builtin::{Builtin, BuiltinTool};
-//!
-//! # let folder = tempfile::tempdir()?;
-//! # let folder = folder.path();
-//! // All of them, for the files below `folder`.
-//! let tools = Builtin::in_directory(folder)?.toolbox()?;
-//! assert!(tools.get("edit_file").is_some());
-//! // Only those that change nothing.
-//! let looking = Builtin::in_directory(folder)?.read_only().toolbox()?;
-//! let names: Vec<&str> = looking.iter().map(|tool| tool.name()).collect();
-//! assert_eq!(names, ["list_files", "read_file", "search_files", "finish"]);
-//! // Some of them.
-//! let few = [BuiltinTool::ReadFile, BuiltinTool::FetchUrl];
-//! assert_eq!(Builtin::in_directory(folder)?.only(few).toolbox()?.len(), 2);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
 //! The tools for files are confined to the directory: no `..`, absolute path or link leads out of it, also not while
 //! something is being swapped. A command is not confined: it can do what the program's user can do. `fetch_url` reaches
 //! no address of this machine or of a private network. Tools that change something have the effect
 //! [`Write`](plaincall::Effect::Write), so a gate is asked about each call of them.
 
-mod ask;
 mod blocking;
 mod command;
 mod edit;
 mod fetch;
-mod finish;
 mod glob;
 mod list;
 mod near;
+mod person;
 mod place;
 mod read;
 mod replace;
@@ -126,9 +107,8 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// All of them, for the files below this directory. It is opened now: what takes its place later is not seen by the
-    /// tools for files. `run_command` begins in whatever has the directory's path then, and the previews of changes, which a
-    /// gate may be shown, are made of that too.
+    /// All of them, for the files below this directory. It is opened now: the tools for files do not see what takes its
+    /// place later; `run_command`, and the previews of changes for a gate, use its path.
     ///
     /// # Errors
     /// There is no such directory, or it cannot be opened.
@@ -151,14 +131,6 @@ impl Builtin {
     /// The directory.
     pub fn directory(&self) -> &Path {
         &self.root.path
-    }
-
-    /// Leaves these out.
-    pub fn without(mut self, tools: impl IntoIterator<Item = BuiltinTool>) -> Self {
-        for tool in tools {
-            self.chosen.remove(&tool);
-        }
-        self
     }
 
     /// Leaves all others out.
@@ -196,10 +168,8 @@ impl Builtin {
         self
     }
 
-    /// Lets pages only be fetched from these hosts; `*.example.org` means all below `example.org`.
-    ///
-    /// Without it they may come from anywhere, and `fetch_url` counts as a tool that writes: with an address a model
-    /// can carry what it has read to whomever it likes. With named hosts it counts as one that reads.
+    /// Lets pages only be fetched from these hosts; `*.example.org` means all below `example.org`. Then `fetch_url` counts as
+    /// a tool that reads. Otherwise it counts as one that writes: an address can carry what a model has read to anyone.
     pub fn fetch_hosts<N: Into<String>>(mut self, hosts: impl IntoIterator<Item = N>) -> Self {
         self.fetch.hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
@@ -220,15 +190,14 @@ impl Builtin {
     /// The tools.
     ///
     /// # Errors
-    /// The directory has a path that no command can be told, a variable for commands has a name that none can have, or
-    /// connections cannot be made.
+    /// Commands cannot run in the directory or with these variables, or connections cannot be made.
     pub fn tools(&self) -> Result<Vec<Tool>, BuiltinError> {
         let mut offered = self.chosen.clone();
         if self.user.is_none() {
             offered.remove(&BuiltinTool::AskUser);
         }
         if self.only_reading {
-            offered.retain(|tool| self.effect(*tool) == Effect::Read);
+            offered.retain(|tool| self.only_reads(*tool));
         }
         let place = Place {
             root: Arc::clone(&self.root),
@@ -249,10 +218,10 @@ impl Builtin {
                 BuiltinTool::FetchUrl => fetch::tool(&self.fetch)
                     .map_err(|error: HttpError| BuiltinError::Connections(error.to_string()))?,
                 BuiltinTool::AskUser => match &self.user {
-                    Some(user) => ask::tool(Arc::clone(user)),
+                    Some(user) => person::ask(Arc::clone(user)),
                     None => continue,
                 },
-                BuiltinTool::Finish => finish::tool(),
+                BuiltinTool::Finish => person::finish(),
             });
         }
         Ok(tools)
@@ -266,17 +235,12 @@ impl Builtin {
         Toolbox::new(self.tools()?).map_err(BuiltinError::Toolbox)
     }
 
-    fn effect(&self, tool: BuiltinTool) -> Effect {
+    fn only_reads(&self, tool: BuiltinTool) -> bool {
+        use BuiltinTool::{EditFile, FetchUrl, RunCommand, WriteFile};
         match tool {
-            BuiltinTool::WriteFile | BuiltinTool::EditFile | BuiltinTool::RunCommand => {
-                Effect::Write
-            }
-            BuiltinTool::FetchUrl => self.fetch.effect(),
-            BuiltinTool::ListFiles
-            | BuiltinTool::ReadFile
-            | BuiltinTool::SearchFiles
-            | BuiltinTool::AskUser
-            | BuiltinTool::Finish => Effect::Read,
+            WriteFile | EditFile | RunCommand => false,
+            FetchUrl => self.fetch.effect() == Effect::Read,
+            _ => true,
         }
     }
 }

@@ -18,33 +18,10 @@ use crate::settings::Settings;
 
 /// Up to so many tokens the words around a message count for more than its text.
 const FEW_TOKENS: u64 = 200;
-
 /// How many bytes a token has if the model's server has not said.
 const BYTES_PER_TOKEN: f64 = 4.0;
 
 /// A conversation with an agent: what was said so far, and its run with ids and results that later turns can name.
-///
-/// ```
-/// use plaincall_agent::{Agent, AgentEvent, Scripted};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), plaincall_agent::AgentError> {
-/// let agent = Agent::builder(Scripted::new(["Hello.", "As I said: hello."])).build()?;
-/// let mut talk = agent.conversation()?;
-/// assert_eq!(talk.ask("Good morning!").await?.text, "Hello.");
-///
-/// let mut asking = talk.stream("What?");
-/// let mut heard = String::new();
-/// while let Some(event) = asking.next().await {
-///     if let AgentEvent::Text(text) = event {
-///         heard.push_str(&text);
-///     }
-/// }
-/// assert_eq!(heard, "As I said: hello.");
-/// assert_eq!(asking.answer().await?.progress.turns, 1);
-/// # Ok(())
-/// # }
-/// ```
 pub struct Conversation {
     pub(crate) settings: Arc<Settings>,
     pub(crate) limits: AgentLimits,
@@ -98,12 +75,9 @@ impl Conversation {
     /// Asks the next question and waits for the answer.
     ///
     /// # Errors
-    /// If the model gives no answer: its server fails, a limit is reached, its calls stay wrong. The conversation can go
-    /// on all the same.
+    /// The model gives no answer: see [`AgentErrorKind`](crate::AgentErrorKind). The conversation can go on.
     pub async fn ask(&mut self, question: impl AsRef<str>) -> Result<Answer, AgentError> {
-        let mut asking = self.stream(question);
-        while asking.next().await.is_some() {}
-        asking.answer().await
+        self.stream(question).answer().await
     }
 
     /// Asks the next question and tells what happens meanwhile. Nothing happens before the first event is asked for;
@@ -172,51 +146,13 @@ impl Conversation {
         self.run.events()
     }
 
-    /// Ends the conversation as dropping it does, and waits until nothing of it is left.
-    ///
-    /// A log is free to be taken up again ([`Agent::session`](crate::Agent::session)) when this has returned. After a mere
-    /// drop, its file may still be in use for a moment, and [`Log::resume`](plaincall::Log::resume) refuses it.
-    ///
-    /// Returns the files that were removed with the conversation's scratch directory.
+    /// Ends the conversation as dropping it does, and waits until nothing of it is left: its log can be resumed then, which
+    /// is refused for a moment after a drop. Returns the files that were removed with the scratch directory.
     ///
     /// # Errors
     /// If the scratch directory cannot be removed.
     pub async fn close(self) -> Result<Option<RemovedFiles>, CloseError> {
         self.run.close().await
-    }
-
-    /// How many tokens a text of so many bytes has, as far as one can tell.
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        reason = "it is an estimate of something far below the limits of the types"
-    )]
-    pub(crate) fn tokens(&self, bytes: u64) -> u64 {
-        (bytes as f64 / self.bytes_per_token).ceil() as u64
-    }
-
-    #[allow(
-        clippy::cast_possible_truncation,
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        reason = "it is an estimate of something far below the limits of the types"
-    )]
-    pub(crate) fn bytes(&self, tokens: u64) -> u64 {
-        (tokens as f64 * self.bytes_per_token) as u64
-    }
-
-    /// Learns from what the model's server has counted. A few tokens say little, and servers that count too few, because
-    /// they have kept some or left some out, must not make the conversation look shorter than it is.
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "it is an estimate of something far below the limits of the types"
-    )]
-    pub(crate) fn learn(&mut self, bytes: u64, usage: Usage) {
-        if usage.input >= FEW_TOKENS {
-            let counted = bytes as f64 / usage.input as f64;
-            self.bytes_per_token = counted.clamp(1.0, BYTES_PER_TOKEN);
-        }
     }
 
     /// Tells the model what the user says, behind what the user has given it.
@@ -281,6 +217,32 @@ impl Conversation {
     pub(crate) fn heed(&mut self, text: &str) {
         self.is_form_quotable = self.is_form_quotable || mentions_call_format(text);
         self.untrusted.hear(&Foreign::new(text));
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "they are estimates of something far below the limits of the types"
+)]
+impl Conversation {
+    /// How many tokens a text of so many bytes has, as far as one can tell.
+    pub(crate) fn tokens(&self, bytes: u64) -> u64 {
+        (bytes as f64 / self.bytes_per_token).ceil() as u64
+    }
+
+    pub(crate) fn bytes(&self, tokens: u64) -> u64 {
+        (tokens as f64 * self.bytes_per_token) as u64
+    }
+
+    /// Learns from what the model's server has counted. A few tokens say little, and servers that count too few, because
+    /// they have kept some or left some out, must not make the conversation look shorter than it is.
+    pub(crate) fn learn(&mut self, bytes: u64, usage: Usage) {
+        if usage.input >= FEW_TOKENS {
+            let counted = bytes as f64 / usage.input as f64;
+            self.bytes_per_token = counted.clamp(1.0, BYTES_PER_TOKEN);
+        }
     }
 }
 

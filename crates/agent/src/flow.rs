@@ -1,6 +1,5 @@
 //! A task without a runtime: a future that gives items while it runs, and one value at its end.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -52,11 +51,5 @@ impl<Item, Output: Unpin> Stream for Flow<'_, Item, Output> {
         // The future is gone, and its senders with it. A poll would say that nothing is there when the task has done
         // enough for this time.
         Poll::Ready(flow.items.try_recv().ok())
-    }
-}
-
-impl<Item, Output> fmt::Debug for Flow<'_, Item, Output> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Flow").finish_non_exhaustive()
     }
 }

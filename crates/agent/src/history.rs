@@ -125,11 +125,10 @@ impl History {
 
     pub(crate) fn bytes(&self) -> u64 {
         let entries = self.entries.iter().map(|entry| match entry {
-            Entry::Told(text) | Entry::Results(Results { text, .. }) | Entry::Reply(text) => {
-                text.len()
-            }
+            Entry::Told(text) | Entry::Results(Results { text, .. }) | Entry::Reply(text) => text,
         });
-        (entries.sum::<usize>() + self.system.len()) as u64
+        let bytes: usize = entries.map(|text| text.len()).sum();
+        (bytes + self.system.len()) as u64
     }
 
     /// Shortens the oldest large results, until `bytes` are gone; those of the last turn only if not even `at_least` are gone

@@ -1,7 +1,6 @@
 //! Ask any model that can write text, with tools.
 //!
-//! A question goes in; the model writes text and calls; the calls run while it writes; their results go back to it; until
-//! it answers.
+//! The model writes text and calls; the calls run while it writes; their results go back to it, until it answers.
 //!
 //! ```no_run
 //! use plaincall_agent::plaincall::{BoxError, Dialect, Effect, Tool, Toolbox};
@@ -21,7 +20,6 @@
 //!     });
 //!     let tools = Toolbox::new([weather.effect(Effect::Read)])?;
 //!     let model = OpenAi::new("http://localhost:11434/v1", "qwen3");
-//!     // As the documents have them, if nothing is said.
 //!     let dialect = Dialect::block().start("<<<START:").end("<<<END:").arg("@param:");
 //!     let agent = Agent::builder(model).tools(tools).dialect(dialect).build()?;
 //!     let answer = agent.ask("Do I need an umbrella in Bergen?").await?;
@@ -50,7 +48,6 @@ mod conversation;
 mod event;
 mod flow;
 mod history;
-mod key;
 mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;

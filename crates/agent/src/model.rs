@@ -5,6 +5,8 @@
 mod client;
 
 #[cfg(feature = "http")]
+mod answered;
+#[cfg(feature = "http")]
 mod anthropic;
 #[cfg(any(feature = "http", feature = "mcp"))]
 mod key;
@@ -17,8 +19,6 @@ mod refusal;
 mod replay;
 mod retry;
 mod scripted;
-#[cfg(feature = "http")]
-mod server;
 
 #[cfg(feature = "http")]
 pub use anthropic::Anthropic;
@@ -48,28 +48,8 @@ use crate::flow::Flow;
 
 /// A model: messages in; text, reasoning, usage and the reason of the end out.
 ///
-/// The clients `OpenAi` and `Anthropic` ask servers. A model of one's own is a
-/// function of a request:
-///
-/// ```
-/// use plaincall_agent::model::{Finish, Model, ModelRequest, Reply};
-///
-/// struct Echo;
-///
-/// impl Model for Echo {
-///     fn name(&self) -> &str {
-///         "echo"
-///     }
-///
-///     fn reply(&self, request: ModelRequest) -> Reply {
-///         Reply::new(|out| async move {
-///             let last = request.messages.last().map(|message| &*message.text);
-///             out.text(last.unwrap_or_default()).await;
-///             Ok(Finish::stop())
-///         })
-///     }
-/// }
-/// ```
+/// The clients `OpenAi` and `Anthropic` ask servers. A model of one's own is a function of a request
+/// (`docs/agents-in-rust.md`).
 pub trait Model: Send + Sync + 'static {
     /// Its name, for people and records.
     fn name(&self) -> &str;
@@ -260,7 +240,6 @@ impl Usage {
 }
 
 /// A reply that is being written.
-#[derive(Debug)]
 pub struct Reply(Flow<'static, Piece, Result<Finish, ModelError>>);
 
 /// What a reply has next.
@@ -279,11 +258,6 @@ impl Reply {
         F: Future<Output = Result<Finish, ModelError>> + Send + 'static,
     {
         Self(Flow::new(|pieces| write(ReplyWriter(pieces))))
-    }
-
-    /// A reply that fails at once.
-    pub fn failed(error: ModelError) -> Self {
-        Self::new(|_| async { Err(error) })
     }
 
     /// What comes next; `None` when the end was told. Dropping the future loses nothing.
@@ -367,16 +341,6 @@ pub enum ModelErrorKind {
     Broken,
 }
 
-impl ModelErrorKind {
-    /// Whether the same request may succeed a little later.
-    pub const fn may_pass(self) -> bool {
-        match self {
-            Self::Connect | Self::NotRunning | Self::Busy | Self::Timeout | Self::Broken => true,
-            Self::Refused | Self::TooLong => false,
-        }
-    }
-}
-
 impl ModelError {
     /// An error with a message for people.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
@@ -385,6 +349,11 @@ impl ModelError {
             message: message.into(),
             retry_after: None,
         }
+    }
+
+    /// The error of a reply that ends without saying so, which none does.
+    pub(crate) fn endless() -> Self {
+        Self::new(ModelErrorKind::Broken, "the reply has no end")
     }
 
     /// Says how long the server wants to be left alone.

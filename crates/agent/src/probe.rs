@@ -8,7 +8,6 @@ mod tasks;
 mod world;
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ use crate::answer::AgentErrorKind;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::limits::AgentLimits;
-use crate::model::{Model, ModelError, ModelErrorKind, Retries, Usage};
+use crate::model::{Model, ModelError, ModelErrorKind, Usage};
 use world::World;
 
 /// How many trials in a row may fail by the model's server before nothing more is tried.
@@ -51,24 +50,21 @@ pub struct Style {
 impl Style {
     /// The styles that are tried: both syntaxes, with and without a key, and the block syntax with other markers.
     pub fn all() -> Vec<Self> {
-        let style = |name, is_emoji, markers, keyed| Self {
+        let angle = ["<<<START:", "<<<END:", "@param:"];
+        let styles = [
+            ("block", false, None, false),
+            ("block-keyed", false, None, true),
+            ("block-angle", false, Some(angle), false),
+            ("emoji", true, None, false),
+            ("emoji-keyed", true, None, true),
+        ];
+        let styles = styles.map(|(name, is_emoji, markers, keyed)| Self {
             name,
             is_emoji,
             markers,
             keyed,
-        };
-        vec![
-            style("block", false, None, false),
-            style("block-keyed", false, None, true),
-            style(
-                "block-angle",
-                false,
-                Some(["<<<START:", "<<<END:", "@param:"]),
-                false,
-            ),
-            style("emoji", true, None, false),
-            style("emoji-keyed", true, None, true),
-        ]
+        });
+        styles.into()
     }
 
     /// The task in the words of this style.
@@ -100,7 +96,7 @@ impl Style {
 }
 
 /// What came of one task, tried once.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Trial {
     /// The name of the [`Style`].
@@ -133,22 +129,6 @@ pub struct Trial {
 }
 
 /// What is tried with a model.
-///
-/// ```
-/// use plaincall_agent::Scripted;
-/// use plaincall_agent::probe::Probe;
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
-/// // A model that calls no tools.
-/// let model = Scripted::with(|_, _| "The answer is 12.".into());
-/// let mut probing = Probe::new(model).begin();
-/// while probing.next().await.is_some() {}
-/// let report = probing.report();
-/// assert_eq!(report.styles[0].right, 1);
-/// assert_eq!(report.styles[0].trials, 12);
-/// # }
-/// ```
 pub struct Probe {
     model: Arc<dyn Model>,
     styles: Vec<Style>,
@@ -156,7 +136,6 @@ pub struct Probe {
     repeat: u32,
     concurrent: usize,
     time: Duration,
-    retries: Retries,
 }
 
 impl Probe {
@@ -169,7 +148,6 @@ impl Probe {
             repeat: 1,
             concurrent: 1,
             time: Duration::from_mins(5),
-            retries: Retries::default(),
         }
     }
 
@@ -203,27 +181,20 @@ impl Probe {
         self
     }
 
-    /// How often the model is asked again that has not begun to answer.
-    pub fn retries(mut self, retries: Retries) -> Self {
-        self.retries = retries;
-        self
-    }
-
     /// Begins, on the present tokio runtime, as soon as the first trial is waited for.
     pub fn begin(self) -> Probing {
-        let mut waiting = VecDeque::new();
-        // So that each style is known a little when it is called off.
-        for repetition in 1..=self.repeat {
-            for task in 0..self.tasks.len() {
-                for style in 0..self.styles.len() {
-                    waiting.push_back(Place {
-                        style,
-                        task,
-                        repetition,
-                    });
-                }
-            }
-        }
+        let (styles, tasks) = (self.styles.len(), self.tasks.len());
+        // In this order each style is known a little when the probe is cancelled.
+        let waiting = (1..=self.repeat).flat_map(move |repetition| {
+            let places =
+                (0..tasks).flat_map(move |task| (0..styles).map(move |style| (style, task)));
+            places.map(move |(style, task)| Place {
+                style,
+                task,
+                repetition,
+            })
+        });
+        let waiting: VecDeque<Place> = waiting.collect();
         Probing {
             total: waiting.len(),
             waiting,
@@ -236,18 +207,6 @@ impl Probe {
     }
 }
 
-impl fmt::Debug for Probe {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Probe")
-            .field("model", &self.model.name())
-            .field("styles", &self.styles.len())
-            .field("tasks", &self.tasks.len())
-            .field("repeat", &self.repeat)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A trial among the others. Their order is that of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
@@ -257,7 +216,6 @@ struct Place {
 }
 
 /// A probe that has begun. Dropping it ends what runs.
-#[derive(Debug)]
 pub struct Probing {
     probe: Probe,
     total: usize,
@@ -290,21 +248,20 @@ impl Probing {
     }
 
     fn start(&mut self, place: Place) {
-        let (Some(style), Some(task)) = (
-            self.probe.styles.get(place.style),
-            self.probe.tasks.get(place.task),
-        ) else {
+        let Probe { styles, tasks, .. } = &self.probe;
+        let (Some(style), Some(task)) = (styles.get(place.style), tasks.get(place.task)) else {
             return;
         };
-        let attempt = Attempt {
-            model: Arc::clone(&self.probe.model),
-            style: style.clone(),
-            task: task.clone(),
-            time: self.probe.time,
-            retries: self.probe.retries,
+        let trial = Trial {
+            style: style.name,
+            task: task.name,
+            repetition: place.repetition,
+            ..Trial::default()
         };
+        let world = Arc::new(World::new(style.task(task.clone())));
+        let conversation = conversation(&self.probe, style, &world);
         self.running.spawn(async move {
-            let (trial, error) = attempt.run(place.repetition).await;
+            let (trial, error) = run(trial, conversation, &world).await;
             (place, trial, error)
         });
     }
@@ -346,92 +303,67 @@ impl Probing {
     }
 }
 
-struct Attempt {
-    model: Arc<dyn Model>,
-    style: Style,
-    task: Task,
-    time: Duration,
-    retries: Retries,
+async fn run(
+    mut trial: Trial,
+    talk: Result<Conversation, String>,
+    world: &World,
+) -> (Trial, Option<ModelError>) {
+    let mut talk = match talk {
+        Ok(talk) => talk,
+        Err(words) => {
+            trial.why = Some(words);
+            return (trial, None);
+        }
+    };
+    let mut asking = talk.stream(&world.task.question);
+    while let Some(event) = asking.next().await {
+        match event {
+            AgentEvent::TurnBegin { .. } => trial.turns += 1,
+            AgentEvent::Call { call, .. } => world.appeared(call, trial.turns),
+            _ => {}
+        }
+    }
+    let (progress, error) = match asking.answer().await {
+        Ok(answer) => {
+            trial.why = world.judge(&answer.text).err();
+            (answer.progress, None)
+        }
+        Err(error) => {
+            trial.why = Some(error.to_string());
+            let server = match error.kind {
+                AgentErrorKind::Model(server) => Some(server),
+                _ => None,
+            };
+            (*error.progress, server)
+        }
+    };
+    trial.calls = progress.calls.total();
+    trial.well_formed = trial.calls - progress.calls.rejected;
+    trial.unclosed = progress.unclosed;
+    trial.repairs = progress.repairs;
+    trial.usage = progress.usage;
+    trial.is_usage_estimated = progress.is_usage_estimated;
+    trial.is_server_failure = error.is_some();
+    trial.is_right = trial.why.is_none();
+    (trial, error)
 }
 
-impl Attempt {
-    async fn run(self, repetition: u32) -> (Trial, Option<ModelError>) {
-        let mut trial = Trial {
-            style: self.style.name,
-            task: self.task.name,
-            repetition,
-            is_right: false,
-            why: None,
-            calls: 0,
-            well_formed: 0,
-            unclosed: 0,
-            repairs: 0,
-            turns: 0,
-            usage: Usage::default(),
-            is_usage_estimated: false,
-            is_server_failure: false,
-        };
-        let world = Arc::new(World::new(self.style.task(self.task.clone())));
-        let mut talk = match self.conversation(&world) {
-            Ok(talk) => talk,
-            Err(words) => {
-                trial.why = Some(words);
-                return (trial, None);
-            }
-        };
-        let mut asking = talk.stream(&world.task().question);
-        while let Some(event) = asking.next().await {
-            match event {
-                AgentEvent::TurnBegin { .. } => trial.turns += 1,
-                AgentEvent::Call { call, .. } => world.appeared(call, trial.turns),
-                _ => {}
-            }
-        }
-        let ended = asking.answer().await;
-        let (progress, answer, error) = match ended {
-            Ok(answer) => (answer.progress, Ok(answer.text), None),
-            Err(error) => {
-                let words = error.to_string();
-                let server = match error.kind {
-                    AgentErrorKind::Model(server) => Some(server),
-                    _ => None,
-                };
-                (*error.progress, Err(words), server)
-            }
-        };
-        trial.calls = progress.calls.total();
-        trial.well_formed = trial.calls - progress.calls.rejected;
-        trial.unclosed = progress.unclosed;
-        trial.repairs = progress.repairs;
-        trial.usage = progress.usage;
-        trial.is_usage_estimated = progress.is_usage_estimated;
-        trial.is_server_failure = error.is_some();
-        trial.why = match answer {
-            Ok(answer) => world.judge(&answer).err(),
-            Err(words) => Some(words),
-        };
-        trial.is_right = trial.why.is_none();
-        (trial, error)
-    }
-
-    fn conversation(&self, world: &Arc<World>) -> Result<Conversation, String> {
-        let tools = Toolbox::new(World::tools(world)).map_err(|error| error.to_string())?;
-        let limits = AgentLimits {
-            turns: 10,
-            calls: 30,
-            time: self.time,
-            repairs: 3,
-            ..AgentLimits::default()
-        };
-        Agent::builder(Arc::clone(&self.model))
-            .tools(tools)
-            .dialect(self.style.dialect())
-            .system(SYSTEM)
-            .limits(limits)
-            .retries(self.retries)
-            .allow_all()
-            .build()
-            .and_then(|agent| agent.conversation())
-            .map_err(|error| error.to_string())
-    }
+fn conversation(probe: &Probe, style: &Style, world: &Arc<World>) -> Result<Conversation, String> {
+    let tools = Toolbox::new(World::tools(world)).map_err(|error| error.to_string())?;
+    let limits = AgentLimits {
+        turns: 10,
+        calls: 30,
+        time: probe.time,
+        repairs: 3,
+        ..AgentLimits::default()
+    };
+    Agent::builder(Arc::clone(&probe.model))
+        .tools(tools)
+        .dialect(style.dialect())
+        .system(SYSTEM)
+        .limits(limits)
+        .allow_all()
+        .build()
+        .and_then(|agent| agent.conversation())
+        .map_err(|error| error.to_string())
 }

@@ -11,10 +11,13 @@ use plaincall::syntax::DialectError;
 use plaincall::{Dialect, Gate, Policy, Rules, Tool, Toolbox};
 
 use crate::answer::AgentErrorKind;
-use crate::key;
 use crate::limits::{AgentLimits, WithoutCall};
 use crate::model::{Model, Retries};
 use crate::user::User;
+
+/// The length of a conversation's key, and its characters.
+const KEY_LENGTH: usize = 8;
+const KEY: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
 /// What all conversations of an agent share.
 pub(crate) struct Settings {
@@ -39,7 +42,17 @@ impl Settings {
         if !self.is_keyed {
             return Ok(None);
         }
-        key::fresh().map(Some).map_err(|()| AgentErrorKind::Random)
+        let mut key = String::with_capacity(KEY_LENGTH);
+        while key.len() < KEY_LENGTH {
+            let mut bytes = [0; 16];
+            getrandom::fill(&mut bytes).map_err(|_| AgentErrorKind::Random)?;
+            // What lies above the last multiple of 36 would make some characters more likely than others.
+            let fair = bytes.iter().filter(|&&byte| byte < 252);
+            let drawn = fair.filter_map(|&byte| KEY.get(usize::from(byte) % KEY.len()));
+            let missing = KEY_LENGTH - key.len();
+            key.extend(drawn.take(missing).map(|&byte| char::from(byte)));
+        }
+        Ok(Some(key))
     }
 
     /// How tools are called and which there are, and the words of the program.

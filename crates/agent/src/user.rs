@@ -6,8 +6,7 @@ use plaincall::BoxError;
 
 /// A person who can be asked while the agent works.
 ///
-/// It is asked one question at a time. The future is dropped when the answer is no longer wanted: the turn was
-/// cancelled, or the time is over.
+/// It is asked one question at a time. The future is dropped when the answer is no longer wanted.
 ///
 /// ```
 /// use plaincall_agent::{User, UserFuture};

@@ -233,7 +233,12 @@ impl Work<'_> {
             let call = turned.call(result.call)?;
             // A text from outside may want it to be made right. The result says that it is wrong.
             let is_wanted = self.talk.untrusted.mentions(&call.name).is_none();
-            (is_wanted && !is_told_by_result(error)).then_some((call, error))
+            // The model needs no more than the result's own words.
+            let is_told = matches!(
+                error,
+                CallError::MaybeReasoning(_) | CallError::UnknownIds(_)
+            );
+            (is_wanted && !is_told).then_some((call, error))
         });
         // A dialect that cannot work was refused when the agent was built.
         let message = repair(rejected, self.talk.run.toolbox(), &self.talk.dialect);
@@ -254,12 +259,4 @@ impl Work<'_> {
             progress: self.progress,
         }
     }
-}
-
-/// Whether the model needs no more than the result's own words.
-fn is_told_by_result(error: &CallError) -> bool {
-    matches!(
-        error,
-        CallError::MaybeReasoning(_) | CallError::UnknownIds(_)
-    )
 }

@@ -66,10 +66,7 @@ impl Work<'_> {
                 }
                 Some(Ok(first)) => Ok(Begun { first, reply }),
                 Some(Err(error)) => Err(error),
-                None => Err(ModelError::new(
-                    ModelErrorKind::Broken,
-                    "the reply has no end",
-                )),
+                None => Err(ModelError::endless()),
             });
         }
     }

@@ -18,7 +18,6 @@ use crate::model::{Finish, ModelError, ModelErrorKind, Piece, Reply, ReplyNext, 
 
 /// How many bytes of a reply are read before the run is waited for.
 const READ_AHEAD: usize = 64 << 10;
-
 /// The longest text of a reply, in bytes. Where a model's server goes on and on, the work ends.
 const LONGEST: usize = 64 << 20;
 
@@ -53,11 +52,15 @@ impl Turned {
 
     pub(super) fn unclosed(&self) -> u32 {
         let is_unclosed = |one: &&CallResult| {
+            use MissingEnd::{EndedByNextCall, NoEndMarker};
             let error = one.call_error.as_deref();
-            let Some(CallError::NotClosed { why, .. }) = error else {
-                return false;
-            };
-            matches!(why, MissingEnd::NoEndMarker | MissingEnd::EndedByNextCall)
+            matches!(
+                error,
+                Some(CallError::NotClosed {
+                    why: NoEndMarker | EndedByNextCall,
+                    ..
+                })
+            )
         };
         let count = self.results.iter().filter(is_unclosed).count();
         u32::try_from(count).unwrap_or(u32::MAX)

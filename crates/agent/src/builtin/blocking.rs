@@ -41,8 +41,6 @@ impl Stop {
         Instant::now() >= self.until
     }
 
-    /// # Errors
-    /// Nobody waits for the work any more, or it takes too long.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.is_set() {
             return Err("the call was stopped; nothing was changed".to_owned());
@@ -71,9 +69,6 @@ impl Work<'_> {
     }
 
     /// What a path means that a model has written, if no rule keeps what is there from the call.
-    ///
-    /// # Errors
-    /// A sentence for the model.
     pub(super) fn written(&self, path: &str) -> Result<Written, String> {
         let written = self.place.written(path)?;
         self.ruled(path).check(self.place, &written)?;

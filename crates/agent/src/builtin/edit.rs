@@ -95,7 +95,7 @@ impl EditFile {
             return Err(format!(
                 "{name} would become longer than {} MiB with {} replaced, so nothing was changed; write a shorter `new_text`, or replace fewer",
                 LONGEST >> 20,
-                count(found.count as u64, "occurrence")
+                count(found.count, "occurrence")
             ));
         }
         stop.check()?;
@@ -135,7 +135,7 @@ impl EditFile {
         Ok(format!(
             "changed {}: {} replaced, at line{s} {lines}{ends}\n",
             named(&self.path),
-            count(found.count as u64, "occurrence")
+            count(found.count, "occurrence")
         ))
     }
 
@@ -177,9 +177,6 @@ struct Found<'t> {
 
 impl<'t> Found<'t> {
     /// The text as it is written, else with the line ends of the file; `None` if it stands nowhere.
-    ///
-    /// # Errors
-    /// Nobody waits any more, or it takes too long.
     fn new(
         bytes: &[u8],
         old: &'t str,
@@ -234,9 +231,6 @@ fn with_crlf(text: &str) -> Cow<'_, str> {
 
 /// Where a text stands: the first places, and how many there are. With `all`, one begins behind the end of the other; else
 /// one may begin within another, and no more are counted than are kept.
-///
-/// # Errors
-/// Nobody waits any more, or it takes too long.
 fn places(
     bytes: &[u8],
     text: &[u8],

@@ -105,7 +105,11 @@ struct Fetcher {
 
 impl Fetcher {
     async fn fetch(&self, written: &str) -> ToolResult {
-        let mut url = self.url(written)?;
+        let mut url = Url::parse(written).map_err(|error| {
+            let name = named(written);
+            format!("{name} is no address ({error}); write one such as https://example.org/page")
+        })?;
+        self.check(&url)?;
         let deadline = tokio::time::Instant::now() + self.settings.time;
         loop {
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());
@@ -130,59 +134,41 @@ impl Fetcher {
         }
     }
 
-    /// # Errors
-    /// The address is none, or not one of those that may be fetched.
-    fn url(&self, written: &str) -> Result<Url, String> {
-        let url = Url::parse(written).map_err(|error| {
-            format!(
-                "{} is no address ({error}); write one such as https://example.org/page",
-                named(written)
-            )
-        })?;
-        self.check(&url)?;
-        Ok(url)
-    }
-
     fn check(&self, url: &Url) -> Result<(), String> {
-        let name = named(url.as_str());
-        if url.as_str().len() > ADDRESS {
-            return Err(format!(
-                "{name} cannot be fetched: it is longer than {} KiB; fetch another address",
-                ADDRESS >> 10
-            ));
-        }
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!(
-                "{name} cannot be fetched: only addresses with http:// and https:// can"
-            ));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(format!(
-                "{name} cannot be fetched: it holds a user name or a password; leave that out"
-            ));
-        }
-        if let Some(port) = url.port().filter(|port| address::is_bad_port(*port)) {
-            return Err(format!(
-                "{name} cannot be fetched: port {port} is not one for pages; fetch another address"
-            ));
-        }
         let host = url.host_str().unwrap_or_default();
-        if let Some(hosts) = &self.settings.hosts
-            && !hosts.iter().any(|known| is_host(known, host))
+        let is_known = |hosts: &&Vec<String>| hosts.iter().any(|known| is_host(known, host));
+        let why = if url.as_str().len() > ADDRESS {
+            format!(
+                "it is longer than {} KiB; fetch another address",
+                ADDRESS >> 10
+            )
+        } else if !matches!(url.scheme(), "http" | "https") {
+            "only addresses with http:// and https:// can".to_owned()
+        } else if !url.username().is_empty() || url.password().is_some() {
+            "it holds a user name or a password; leave that out".to_owned()
+        } else if let Some(port) = url.port().filter(|port| address::is_bad_port(*port)) {
+            format!("port {port} is not one for pages; fetch another address")
+        } else if let Some(hosts) = self
+            .settings
+            .hosts
+            .as_ref()
+            .filter(|hosts| !is_known(hosts))
         {
-            return Err(format!(
-                "{name} cannot be fetched: only pages from {} can; fetch one of these",
+            format!(
+                "only pages from {} can; fetch one of these",
                 hosts.join(", ")
-            ));
-        }
-        // What is written as an address is never resolved, so the resolver does not see it.
-        let literal = host.trim_start_matches('[').trim_end_matches(']');
-        match literal.parse::<IpAddr>() {
-            Ok(address) if !self.settings.private && !address::may_be_asked(address) => {
-                Err(refused(host))
-            }
-            _ => Ok(()),
-        }
+            )
+        } else {
+            // What is written as an address is never resolved, so the resolver does not see it.
+            let literal = host.trim_start_matches('[').trim_end_matches(']');
+            let literal: Option<IpAddr> = literal.parse().ok();
+            let is_public = |address: IpAddr| self.settings.private || may_be_asked(address);
+            return match literal {
+                Some(address) if !is_public(address) => Err(refused(host)),
+                _ => Ok(()),
+            };
+        };
+        Err(format!("{} cannot be fetched: {why}", named(url.as_str())))
     }
 }
 
@@ -300,7 +286,7 @@ async fn read(mut answer: HttpResponse, url: Url) -> ToolResult {
             output: Some(begin.to_owned()).filter(|begin| !begin.trim().is_empty()),
         }));
     }
-    let mut note = format!("{name}, {essence}, {}", count(length as u64, "byte"));
+    let mut note = format!("{name}, {essence}, {}", count(length, "byte"));
     if is_cut {
         note.push_str(", cut: the page is longer");
     }

@@ -20,9 +20,6 @@ pub(super) struct Glob {
 impl Glob {
     /// `*` stands for characters but a slash, `**` for any, `?` for one, `[a-z]` for one of these, `{a,b}` for one of
     /// these texts.
-    ///
-    /// # Errors
-    /// It cannot be read: a sentence for the model.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
             format!(

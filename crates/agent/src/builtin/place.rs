@@ -73,9 +73,6 @@ impl Place {
 
     /// What a path means that a model has written: nothing is the directory itself, and an absolute one counts if it
     /// begins with the directory.
-    ///
-    /// # Errors
-    /// It is absolute, and not of this directory.
     pub(super) fn written(&self, text: &str) -> Result<Written, String> {
         let given = Path::new(text);
         let path = match given.strip_prefix(&self.root.path) {
@@ -119,9 +116,6 @@ impl Place {
     }
 
     /// What a model has named to be gone through. `what` is what is to be done with it: `listed`.
-    ///
-    /// # Errors
-    /// There is nothing, or it cannot be opened: a sentence for the model.
     pub(super) fn find(&self, text: &str, what: &str) -> Result<(Written, There), String> {
         let written = self.written(text)?;
         let trouble = |error| self.trouble(&error, &written, what);
@@ -135,9 +129,6 @@ impl Place {
     }
 
     /// Opens a file for reading. It never waits, whatever lies there.
-    ///
-    /// # Errors
-    /// There is none, or it cannot be read, or it is no regular file: a sentence for the model.
     pub(super) fn open(&self, written: &Written) -> Result<(File, Metadata), String> {
         let trouble = |error| self.trouble(&error, written, "read");
         let about = self.dir().metadata(&written.path).map_err(trouble)?;
@@ -149,8 +140,6 @@ impl Place {
         Ok((file, about))
     }
 
-    /// # Errors
-    /// What lies there is a directory, a pipe, a socket or a device.
     pub(super) fn refuse_what_is_no_file(
         &self,
         about: &Metadata,
@@ -174,34 +163,34 @@ impl Place {
 
     pub(super) fn trouble(&self, error: &io::Error, written: &Written, what: &str) -> String {
         let name = named(&written.text);
-        match error.kind() {
+        let errno = Errno::from_io_error(error);
+        let why = match error.kind() {
             // What the system itself refuses has a number.
-            ErrorKind::PermissionDenied if error.raw_os_error().is_none() => outside(&written.text),
-            ErrorKind::PermissionDenied => format!(
-                "{name} cannot be {what}: its permissions do not allow it; go on without it, or ask the user"
-            ),
-            ErrorKind::NotFound => self.missing(written),
-            ErrorKind::NotADirectory => format!(
-                "{name}: a part of this path is a file, not a directory{}",
-                self.look()
-            ),
-            ErrorKind::IsADirectory => format!("{name} is a directory, no file; name a file"),
-            ErrorKind::ReadOnlyFilesystem => {
-                format!("{name} cannot be {what}: it is on a disk that can only be read")
+            ErrorKind::PermissionDenied if errno.is_none() => return outside(&written.text),
+            ErrorKind::PermissionDenied => {
+                "its permissions do not allow it; go on without it, or ask the user".to_owned()
             }
-            kind if is_full(kind, error) => {
-                format!(
-                    "{name} cannot be {what}: there is no room left for it ({error}); nothing was changed"
-                )
+            ErrorKind::NotFound => return self.missing(written),
+            ErrorKind::NotADirectory => {
+                let look = self.look();
+                return format!("{name}: a part of this path is a file, not a directory{look}");
             }
-            _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-                format!("{name}: links lead round in a circle here; name another path")
+            ErrorKind::IsADirectory => {
+                return format!("{name} is a directory, no file; name a file");
             }
-            _ if error.raw_os_error() == Some(Errno::NAMETOOLONG.raw_os_error()) => {
-                format!("{name} is too long for a path; name a shorter one")
+            ErrorKind::ReadOnlyFilesystem => "it is on a disk that can only be read".to_owned(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                format!("there is no room left for it ({error}); nothing was changed")
             }
-            _ => format!("{name} cannot be {what}: {error}"),
-        }
+            _ if errno == Some(Errno::LOOP) => {
+                return format!("{name}: links lead round in a circle here; name another path");
+            }
+            _ if errno == Some(Errno::NAMETOOLONG) => {
+                return format!("{name} is too long for a path; name a shorter one");
+            }
+            _ => error.to_string(),
+        };
+        format!("{name} cannot be {what}: {why}")
     }
 
     fn missing(&self, written: &Written) -> String {
@@ -292,11 +281,4 @@ fn outside(text: &str) -> String {
         "{} leads out of the directory that you may use; write a path that begins in it, such as `src/main.rs`",
         named(text)
     )
-}
-
-fn is_full(kind: ErrorKind, error: &io::Error) -> bool {
-    matches!(
-        kind,
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
-    ) || error.raw_os_error() == Some(Errno::NOSPC.raw_os_error())
 }

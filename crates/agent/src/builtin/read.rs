@@ -70,7 +70,11 @@ impl ReadFile {
                 named(&self.path)
             ));
         }
-        let mut page = Page::new(self.offset.max(1), self.limit.max(1));
+        let mut page = Page {
+            from: self.offset.max(1),
+            limit: self.limit.max(1),
+            ..Page::default()
+        };
         while !page.is_full {
             stop.check()?;
             let Some(line) = reader.next().map_err(trouble)? else {
@@ -171,6 +175,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
+#[derive(Default)]
 struct Page {
     text: String,
     /// The same without the numbers.
@@ -185,20 +190,6 @@ struct Page {
 }
 
 impl Page {
-    fn new(from: u64, limit: u64) -> Self {
-        Self {
-            text: String::new(),
-            raw: String::new(),
-            from,
-            limit,
-            last: None,
-            is_full: false,
-            ends: LineEnds::default(),
-            lacks_last_end: false,
-            is_changed: false,
-        }
-    }
-
     fn take(&mut self, number: u64, line: &Line) {
         if number < self.from {
             return;

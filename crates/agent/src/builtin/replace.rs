@@ -47,9 +47,6 @@ impl State {
 /// a file had whose place it takes.
 ///
 /// A link in its place is followed, inside the directory. `expected` is the state in which the file must still be.
-///
-/// # Errors
-/// A sentence for the model. Nothing was changed, but directories may have been made.
 pub(super) fn replace(
     place: &Place,
     written: &Written,

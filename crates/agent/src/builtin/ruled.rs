@@ -60,8 +60,6 @@ impl<'c> Ruled<'c> {
         })
     }
 
-    /// # Errors
-    /// Links lead to a file that a rule keeps from the call, or a rule keeps it from being read: a sentence for the model.
     pub(super) fn check(&self, place: &Place, written: &Written) -> Result<(), String> {
         if self.tools.is_empty() {
             return Ok(());

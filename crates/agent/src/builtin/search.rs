@@ -140,8 +140,6 @@ struct Expression {
 }
 
 impl Expression {
-    /// # Errors
-    /// It cannot be read, or searching for it would take too long: why, and what to do.
     fn new(pattern: &str) -> Result<Self, String> {
         let wrong = |error: &dyn fmt::Display| {
             let text = error.to_string();
@@ -289,33 +287,31 @@ impl Hits {
     }
 
     fn note(&self, notes: &mut Vec<String>, pattern: &str, searched: usize) {
-        let mut left_out = |number: usize, what: &str, why: &str| {
-            if number > 0 {
-                notes.push(format!("{} {why}", count(number as u64, what)));
-            }
-        };
-        left_out(self.binary, "file", "left out: no text");
-        left_out(self.too_long, "file", "left out: longer than 16 MiB");
-        left_out(self.unreadable, "file", "could not be read");
-        left_out(self.hidden, "file", "left out: a rule keeps them from you");
-        left_out(
-            self.long_lines,
-            "line",
-            &format!(
-                "longer than {}: only the beginning was searched",
-                size(searched)
-            ),
+        let long = format!(
+            "longer than {}: only the beginning was searched",
+            size(searched)
         );
+        for (number, what, why) in [
+            (self.binary, "file", "left out: no text"),
+            (self.too_long, "file", "left out: longer than 16 MiB"),
+            (self.unreadable, "file", "could not be read"),
+            (self.hidden, "file", "left out: a rule keeps them from you"),
+            (self.long_lines, "line", &long),
+        ] {
+            if number > 0 {
+                notes.push(format!("{} {why}", count(number, what)));
+            }
+        }
         if self.is_full {
             notes.insert(
                 0,
                 format!(
                     "these are the first {}; write a `pattern`, `path` or `glob` that fits less",
-                    count(self.lines as u64, "line")
+                    count(self.lines, "line")
                 ),
             );
         } else if self.lines == 0 {
-            let files = count(self.searched as u64, "file");
+            let files = count(self.searched, "file");
             notes.insert(0, format!("no line fits {pattern}; {files} searched"));
         }
         if self.is_late {
@@ -330,7 +326,7 @@ impl Hits {
 /// A number of bytes, as it is told.
 fn size(bytes: usize) -> String {
     match bytes >> 10 {
-        0 => count(bytes as u64, "byte"),
+        0 => count(bytes, "byte"),
         kib => format!("{kib} KiB"),
     }
 }

@@ -81,9 +81,6 @@ struct Level {
 }
 
 /// Visits all that is in a directory, and below it down to `depth` directories. Links are not followed.
-///
-/// # Errors
-/// The directory itself cannot be read, which `trouble` tells in words, or the visitor fails, or nobody waits any more.
 pub(super) fn walk(
     dir: Dir,
     path: &Path,
@@ -95,7 +92,11 @@ pub(super) fn walk(
     let mut left = Left::default();
     let mut budget = LOOKED_AT;
     let mut levels = vec![Level::new(dir, path.to_owned(), stop, &mut budget).map_err(trouble)?];
-    while let Some(level) = levels.last_mut() {
+    loop {
+        let deep = levels.len();
+        let Some(level) = levels.last_mut() else {
+            break;
+        };
         if stop.is_set() {
             stop.check()?;
         }
@@ -117,29 +118,18 @@ pub(super) fn walk(
         if visit(&entry)? == Step::Enough {
             break;
         }
-        if kind != Kind::Directory || name == HISTORY || levels.len() >= depth.min(DEEPEST) {
-            left.too_deep += usize::from(kind == Kind::Directory && levels.len() >= DEEPEST);
+        if kind != Kind::Directory || name == HISTORY || deep >= depth.min(DEEPEST) {
+            left.too_deep += usize::from(kind == Kind::Directory && deep >= DEEPEST);
             continue;
         }
         // What has become a link meanwhile can lead no higher than this directory.
-        let below = level_below(levels.last(), &name, path, stop, &mut budget);
-        match below {
-            Some(level) => levels.push(level),
-            None => left.unreadable += 1,
+        let below = level.dir.open_dir(&name);
+        match below.and_then(|dir| Level::new(dir, path, stop, &mut budget)) {
+            Ok(level) => levels.push(level),
+            Err(_) => left.unreadable += 1,
         }
     }
     Ok(left)
-}
-
-fn level_below(
-    above: Option<&Level>,
-    name: &OsString,
-    path: PathBuf,
-    stop: &Stop,
-    budget: &mut usize,
-) -> Option<Level> {
-    let dir = above?.dir.open_dir(name).ok()?;
-    Level::new(dir, path, stop, budget).ok()
 }
 
 impl Level {

@@ -34,7 +34,7 @@ impl WriteFile {
         let content = self.content.as_bytes();
         let before = replace(work.place, &written, content, None, work.stop)?;
         let name = named(&self.path);
-        let bytes = count(self.content.len() as u64, "byte");
+        let bytes = count(self.content.len(), "byte");
         let end = if self.content.is_empty() || self.content.ends_with('\n') {
             ""
         } else {

@@ -11,10 +11,10 @@ use plaincall_wire::anthropic::{
 use plaincall_wire::sse::Event;
 use serde_json::json;
 
+use super::answered::{Answered, EventStream};
 use super::client::{Api, Client};
 use super::key::Key;
 use super::reading::Reading;
-use super::server::{Answered, EventStream};
 use super::{Finish, Message, Model, ModelError, ModelRequest, Reply, Role, Usage};
 use plaincall_http::{HttpSettings, Waits};
 
@@ -40,13 +40,6 @@ const MAX_TOKENS: u32 = 8192;
 /// the server's cache from turn to turn.
 ///
 /// If nothing else is said, a reply has 8192 tokens at most.
-///
-/// ```
-/// use plaincall_agent::model::{Anthropic, Model};
-///
-/// let model = Anthropic::new("claude-sonnet-4-5").key("a secret").max_tokens(4096);
-/// assert_eq!(model.name(), "claude-sonnet-4-5");
-/// ```
 #[derive(Clone)]
 pub struct Anthropic(Arc<Client>);
 

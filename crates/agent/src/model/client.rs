@@ -12,13 +12,12 @@ use plaincall_http::{HttpClient, HttpSettings, Waits, check_address};
 use plaincall_wire::{Json, Unknown};
 use url::Url;
 
+use super::answered::{Answered, failed};
 use super::key::Key;
 use super::refusal::{self, Asked};
-use super::server::{Answered, failed};
 use super::{ModelError, ModelErrorKind};
 
 const NAME: &str = concat!("plaincall/", env!("CARGO_PKG_VERSION"));
-
 /// How long models take: many think for minutes before they say a word.
 const WAITS: Waits = Waits::new(
     Duration::from_mins(10),

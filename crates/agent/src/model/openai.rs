@@ -10,10 +10,10 @@ use plaincall_wire::openai::{
 };
 use plaincall_wire::sse::Event;
 
+use super::answered::{Answered, EventStream};
 use super::client::{Api, Client};
 use super::key::Key;
 use super::reading::Reading;
-use super::server::{Answered, EventStream};
 use super::{Finish, Model, ModelError, ModelRequest, Reply, Usage};
 use plaincall_http::{HttpSettings, Waits};
 
@@ -29,8 +29,7 @@ const NEW_NAMES: [&str; 2] = ["api.openai.com", ".openai.azure.com"];
 
 /// A model behind a server with the `OpenAI` API: Ollama, llama.cpp, vLLM, LM Studio, `OpenAI`, Gemini and many more.
 ///
-/// The address is that of the API up to its version. Nothing is sent before a reply is read; what is wrong with the
-/// settings is the error of the reply, and [`check`](Self::check) tells it before.
+/// The address is that of the API up to its version. Nothing is sent before a reply is read.
 ///
 /// ```
 /// use plaincall_agent::model::{Json, Model, OpenAi};

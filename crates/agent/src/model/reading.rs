@@ -7,8 +7,8 @@ use plaincall_wire::openai::read_error;
 use plaincall_wire::sse::Event;
 use plaincall_wire::{ReadError, SurrogateJoiner};
 
+use super::answered::EventStream;
 use super::refusal::{self, Asked};
-use super::server::EventStream;
 use super::{Finish, ModelError, ModelErrorKind, ReplyWriter, Usage};
 
 /// The longest reply, thoughts too, in bytes.

@@ -9,18 +9,8 @@ use super::{Model, ModelError, ModelErrorKind, ModelRequest, Reply, Role};
 
 /// Recorded replies that are given in the place of a model's. They need no server and no key.
 ///
-/// A request gets the reply whose number is that of the model's turns in it: the first request of a conversation the
-/// first reply, the next the second; after the last it stays with that. So nothing need be kept, and the same question
-/// always gets the same answer. `plaincall serve` reads the same files.
-///
-/// ```
-/// use plaincall_agent::model::{Model, Replay};
-///
-/// let replay = Replay::read("\"Hello.\"\n{\"content\": \"Good\", \"finish_reason\": \"length\"}\n")?;
-/// assert_eq!(replay.name(), "replay");
-/// assert!(Replay::read("Hello.").unwrap_err().to_string().starts_with("line 1: "));
-/// # Ok::<(), plaincall_agent::model::ReplayError>(())
-/// ```
+/// A request with N replies of the model gets reply N of the recorded ones, or the last. `plaincall serve` reads the same
+/// files.
 #[derive(Clone, Debug)]
 pub struct Replay(Arc<[RecordedReply]>);
 
@@ -45,8 +35,8 @@ impl Model for Replay {
             .filter(|message| message.role == Role::Assistant)
             .count();
         let Some(recorded) = self.0.get(turn).or(self.0.last()) else {
-            let message = "there is no recorded reply";
-            return Reply::failed(ModelError::new(ModelErrorKind::Refused, message));
+            let error = ModelError::new(ModelErrorKind::Refused, "there is no recorded reply");
+            return Reply::new(|_| async { Err(error) });
         };
         let reply = ScriptedReply::text(&recorded.content).reason(&recorded.finish_reason);
         Reply::new(|out| async move { reply.play(&out).await })

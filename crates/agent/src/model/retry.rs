@@ -6,14 +6,13 @@ use std::time::Duration;
 use super::Finish;
 use super::{
     Model, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyNext, ReplyWriter,
-    RetryTold, Usage,
+    RetryTold,
 };
 
 /// How often, and after how long, a model is asked again that has not begun to answer.
 ///
-/// The pauses grow: the first, then twice as long, and so on, each shortened by chance by up to a half, so that many
-/// who failed together do not come again together. A server that says when to come again is obeyed, if that can be
-/// waited for. One on this machine that is [not running](ModelErrorKind::NotRunning) is asked once more, and no oftener.
+/// Each pause is twice as long as the one before, and shortened by chance by up to a half. What a server asks for is
+/// obeyed. One on this machine that is [not running](ModelErrorKind::NotRunning) is asked once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     /// How often it is asked again at most. By default 4 times; 0 for never.
@@ -42,14 +41,6 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// Never.
-    pub fn none() -> Self {
-        Self {
-            most: 0,
-            ..Self::default()
-        }
-    }
-
     fn most(&self, error: &ModelError) -> u32 {
         match error.kind {
             ModelErrorKind::NotRunning => self.most.min(1),
@@ -58,7 +49,8 @@ impl Retries {
     }
 
     fn pause(&self, number: u32, error: &ModelError, chance: f64) -> Option<Duration> {
-        if number >= self.most(error) || !error.kind.may_pass() {
+        use ModelErrorKind::{Refused, TooLong};
+        if number >= self.most(error) || matches!(error.kind, Refused | TooLong) {
             return None;
         }
         let doubled = 2_u32.saturating_pow(number);
@@ -77,10 +69,8 @@ impl Retries {
 }
 
 /// A model that is asked again if it fails before it has said anything, and only then: of a reply that has begun,
-/// calls may run already.
-///
-/// Each time it tells so with a [`Piece::Retry`]. An [`Agent`](crate::Agent) does so by itself
-/// ([`AgentBuilder::retries`](crate::AgentBuilder::retries)): it is given the model alone.
+/// calls may run already. Each time it gives a [`Piece::Retry`]. An [`Agent`](crate::Agent) does so for every model
+/// ([`AgentBuilder::retries`](crate::AgentBuilder::retries)).
 #[derive(Clone)]
 pub struct Retrying {
     model: Arc<dyn Model>,
@@ -108,10 +98,9 @@ impl Model for Retrying {
             let asked = tokio::time::Instant::now();
             let mut number = 0;
             loop {
-                let mut begun = Begun::default();
-                let mut error = match begun.pass_on(model.reply(request.clone()), &out).await {
-                    Err(error) if !begun.has_begun => error,
-                    ended => return ended,
+                let mut error = match pass_on(model.reply(request.clone()), &out).await {
+                    (false, Err(error)) => error,
+                    (_, ended) => return ended,
                 };
                 let Some(pause) = retries.pause(number, &error, chance()) else {
                     if let Some(wait) = error.retry_after
@@ -139,45 +128,31 @@ impl Model for Retrying {
     }
 }
 
-#[derive(Default)]
-struct Begun {
-    has_begun: bool,
-    usage: Option<Usage>,
-}
-
-impl Begun {
-    async fn pass_on(&mut self, mut reply: Reply, out: &ReplyWriter) -> Result<Finish, ModelError> {
-        while let Some(next) = reply.next().await {
-            match next? {
-                ReplyNext::Finish(finish) => {
-                    self.begin(out).await;
-                    return Ok(finish);
-                }
-                // A reply that comes to nothing costs nothing, as far as anybody knows.
-                ReplyNext::Piece(Piece::Usage(usage)) if !self.has_begun => {
-                    self.usage = Some(usage);
-                }
-                ReplyNext::Piece(piece) => {
-                    if !matches!(piece, Piece::Retry(_)) {
-                        self.begin(out).await;
-                    }
-                    out.piece(piece).await;
+/// Passes a reply on. Returns whether it had begun to say or think anything, and how it ended.
+async fn pass_on(mut reply: Reply, out: &ReplyWriter) -> (bool, Result<Finish, ModelError>) {
+    // A reply that comes to nothing costs nothing, as far as anybody knows.
+    let (mut has_begun, mut cost) = (false, None);
+    while let Some(next) = reply.next().await {
+        match &next {
+            Err(_) | Ok(ReplyNext::Piece(Piece::Retry(_))) => {}
+            Ok(ReplyNext::Piece(Piece::Usage(usage))) if !has_begun => {
+                cost = Some(*usage);
+                continue;
+            }
+            Ok(_) => {
+                has_begun = true;
+                if let Some(usage) = cost.take() {
+                    out.usage(usage).await;
                 }
             }
         }
-        // No reply does that.
-        Err(ModelError::new(
-            ModelErrorKind::Broken,
-            "the reply has no end",
-        ))
-    }
-
-    async fn begin(&mut self, out: &ReplyWriter) {
-        self.has_begun = true;
-        if let Some(usage) = self.usage.take() {
-            out.usage(usage).await;
+        match next {
+            Ok(ReplyNext::Piece(piece)) => out.piece(piece).await,
+            Ok(ReplyNext::Finish(finish)) => return (has_begun, Ok(finish)),
+            Err(error) => return (has_begun, Err(error)),
         }
     }
+    (has_begun, Err(ModelError::endless()))
 }
 
 /// A long time, in whole units, rounded up.

@@ -1,6 +1,5 @@
 //! Models that say what a script says, for tests and demonstrations.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,37 +13,7 @@ const PIECE: usize = 12;
 /// A model that says what a script says: the first reply of it when it is first asked, then the second. It knows
 /// afterwards what it was asked. The same script, the same replies, in the same pieces.
 ///
-/// ```
-/// use plaincall_agent::model::{
-///     Message, Model, ModelRequest, Piece, ReplyNext, Role, Scripted, ScriptedReply,
-/// };
-///
-/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-/// # runtime.block_on(async {
-/// let model = Scripted::new([
-///     ScriptedReply::text("Hello.").piece_bytes(1),
-///     ScriptedReply::text("Good night.").reason("length"),
-/// ]);
-/// let question = Message::new(Role::User, "Hi.");
-/// let mut reply = model.reply(ModelRequest::new([question.clone()]));
-/// let first = reply.next().await.expect("a reply")?;
-/// assert!(matches!(first, ReplyNext::Piece(Piece::Text(text)) if text == "H"));
-/// assert_eq!(model.requests()[0].messages[0], question);
-/// # Ok::<(), plaincall_agent::model::ModelError>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// A script can also be a function that looks at what is asked:
-///
-/// ```
-/// use plaincall_agent::model::{Scripted, ScriptedReply};
-///
-/// let model = Scripted::with(|number, request| {
-///     let last = request.messages.last().map(|message| message.text.as_ref());
-///     ScriptedReply::text(format!("{number}: {}", last.unwrap_or_default()))
-/// });
-/// ```
+/// A script can also be a function that looks at what is asked ([`with`](Self::with)).
 #[derive(Clone)]
 pub struct Scripted {
     script: Arc<Script>,
@@ -101,15 +70,6 @@ impl Scripted {
         asked.clone()
     }
 
-    /// How many replies of the script have not been asked for; none of a function.
-    pub fn left(&self) -> usize {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*self.script {
-            Script::List(replies) => replies.len().saturating_sub(asked.len()),
-            Script::Function(_) => 0,
-        }
-    }
-
     fn next(&self, request: &ModelRequest) -> Result<ScriptedReply, ModelError> {
         let number = {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,16 +89,6 @@ impl Scripted {
                 )
             }),
         }
-    }
-}
-
-impl fmt::Debug for Scripted {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Scripted")
-            .field("requests", &self.requests().len())
-            .field("left", &self.left())
-            .finish()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::text::one_line;
 const LINE: usize = 160;
 
 pub(super) struct World {
-    task: Task,
+    pub(super) task: Task,
     seen: Mutex<Seen>,
 }
 
@@ -38,10 +38,6 @@ impl World {
             task,
             seen: Mutex::default(),
         }
-    }
-
-    pub(super) fn task(&self) -> &Task {
-        &self.task
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -91,9 +87,6 @@ impl World {
     }
 
     /// Whether all was done that was asked for, and nothing else.
-    ///
-    /// # Errors
-    /// What was wrong.
     pub(super) fn judge(&self, answer: &str) -> Result<(), String> {
         let seen = self.seen();
         let task = &self.task;

@@ -6,7 +6,7 @@ use plaincall::ToolSpec;
 use plaincall::call::{Foreign, PastCall, TurnPart, history};
 use plaincall::syntax::{Escaper, Syntax};
 use plaincall_agent::model::{
-    ModelError, ModelErrorKind, ModelRequest, Retries, Role, Scripted, ScriptedReply,
+    ModelError, ModelErrorKind, ModelRequest, Role, Scripted, ScriptedReply,
 };
 use plaincall_agent::plaincall;
 use plaincall_agent::probe::{Probe, ProbeReport, Probing, Style, Task, tasks};
@@ -349,16 +349,10 @@ async fn a_model_that_cannot_be_asked() {
     }
     // A failure now and then is one of the model's.
     let model = Scripted::with(|number, _| match number % 2 {
-        0 => ScriptedReply::error(ModelError::new(ModelErrorKind::Broken, "no")),
+        0 => ScriptedReply::text("1").fail(ModelError::new(ModelErrorKind::Broken, "no")),
         _ => "12".into(),
     });
-    let probing = probed(
-        Probe::new(model)
-            .tasks(task("no-call"))
-            .repeat(4)
-            .retries(Retries::none()),
-    )
-    .await;
+    let probing = probed(Probe::new(model).tasks(task("no-call")).repeat(4)).await;
     assert_eq!((probing.report().trials.len(), probing.error()), (20, None));
 }
 

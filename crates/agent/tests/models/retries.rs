@@ -105,7 +105,11 @@ async fn it_gives_up() {
     assert_eq!((script.requests().len(), heard.retries.len()), (5, 4));
     assert_eq!(heard.error().message, "no");
     let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
-    let never = ask(&Retrying::new(script.clone(), Retries::none())).await;
+    let none = Retries {
+        most: 0,
+        ..Retries::default()
+    };
+    let never = ask(&Retrying::new(script.clone(), none)).await;
     // One that was not started will not come; but it may just be starting.
     let absent = Scripted::with(|_, _| fails(ModelErrorKind::NotRunning));
     let heard = ask(&Retrying::new(absent.clone(), Retries::default())).await;

@@ -266,8 +266,7 @@ impl Prose {
     fn finish(mut self) -> (String, bool) {
         let is_cut = self.said.len() > TOLD;
         self.said.truncate(self.said.floor_char_boundary(TOLD));
-        let end = self.said.trim_end().len();
-        self.said.truncate(end);
+        self.said.truncate(self.said.trim_end().len());
         if !self.said.is_empty() {
             self.said.push('\n');
         }

@@ -1,4 +1,4 @@
-//! `ask_user`: a question to the person for whom the model works.
+//! `ask_user` and `finish`: what a model says to the person for whom it works.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ struct Ask {
     question: String,
 }
 
-pub(super) fn tool(user: Arc<dyn User>) -> Tool {
+pub(super) fn ask(user: Arc<dyn User>) -> Tool {
     let name = BuiltinTool::AskUser.name();
     Tool::new(name, move |ask: Ask, _: Context| {
         let user = Arc::clone(&user);
@@ -42,4 +42,24 @@ pub(super) fn tool(user: Arc<dyn User>) -> Tool {
     .timeout(PATIENCE)
     // A person is asked one thing at a time.
     .max_concurrent(1)
+}
+
+/// Ends the work. Call it once, when all that was asked for is done.
+#[derive(Deserialize, JsonSchema)]
+struct Finish {
+    /// The answer for the user.
+    answer: String,
+}
+
+pub(super) fn finish() -> Tool {
+    let name = BuiltinTool::Finish.name();
+    Tool::new(name, |finish: Finish, _: Context| async move {
+        if finish.answer.trim().is_empty() {
+            return Err("the answer is empty; write what the user is to read".into());
+        }
+        Ok(finish.answer)
+    })
+    .effect(Effect::Read)
+    .body("answer")
+    .finishes()
 }
