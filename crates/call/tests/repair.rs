@@ -90,8 +90,8 @@ fn check(
             || pointer.len() > 90
             || pointer.contains(|c: char| !c.is_ascii_graphic());
         let escaper = Escaper::new(dialect).expect("a dialect that works");
-        let escaped = escaper.escape(pointer);
-        assert!(is_named || text.contains(&*escaped), "{pointer} in {text}");
+        let written = escaper.escape(pointer);
+        assert!(is_named || text.contains(&*written), "{pointer} in {text}");
     }
     let Some(example) = example_of(text) else {
         let is_known = call.is_some_and(|call| tools().iter().any(|tool| tool.name == call.name));

@@ -2,10 +2,8 @@
 
 use crate::key::Secret;
 
-/// What was wrong with the call before which a reply ended.
-///
-/// The next request has to tell the model, and what comes back with it is all that is known: the calls that were sent.
-/// So the mark is put behind the arguments of the last of them, as white space that JSON ignores.
+/// What was wrong with the call before which a reply ended. It is marked behind the arguments of the last call that was
+/// sent, as white space that JSON ignores, so that the next request can tell the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CutMark {
     /// No allowed tool has its name.

@@ -137,8 +137,6 @@ pub(crate) struct Fresh {
 
 #[cfg(feature = "server")]
 impl Fresh {
-    /// # Errors
-    /// Says why the system gives no random numbers.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             secret: Secret::random()?,

@@ -56,11 +56,7 @@ pub(crate) enum Choice {
 }
 
 impl Offer {
-    /// Reads the tools of a request. A definition that cannot be used as it is, is made looser or dropped
-    /// ([`read_usable_tools`]).
-    ///
-    /// # Errors
-    /// The tools are not a list, or there is too much of them.
+    /// Reads the tools of a request. What cannot be used as it is, is made looser or dropped ([`read_usable_tools`]).
     pub(crate) fn read(request: &ChatCompletionRequest<'_>) -> Result<Self, Refusal> {
         let Some(tools) = &request.tools else {
             return Ok(Self::default());
@@ -169,9 +165,6 @@ fn too_much(limit: &str) -> Refusal {
 
 impl Choice {
     /// Reads what a request chooses among these tools.
-    ///
-    /// # Errors
-    /// Refuses a choice that is not understood, that names no tool of the request, or that wants a call without any.
     pub(crate) fn read(
         request: &ChatCompletionRequest<'_>,
         offer: &Offer,

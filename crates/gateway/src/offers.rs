@@ -8,8 +8,7 @@ use crate::offer::Offer;
 use crate::refusal::Refusal;
 
 const MOST: usize = 256;
-/// How long the texts of all of them are together, in bytes. What is made of a text of many small tools takes fifty times
-/// its length.
+/// How long their texts may be together, in bytes. What is made of many small tools takes fifty times as much.
 const MOST_BYTES: usize = 512 << 10;
 
 /// Offers of earlier requests: who offers the same tools again, as clients do in each request of a conversation, need

@@ -55,8 +55,7 @@ impl Refusal {
         self
     }
 
-    /// Whether clients shall not send the request again by themselves, although the status alone would let them: the model
-    /// has been asked again already, or only whoever runs the gateway can mend it.
+    /// Whether clients should not send the request again: it was repaired in vain, or only the operator can help.
     #[cfg(feature = "server")]
     pub(crate) fn is_final(&self) -> bool {
         self.is_final

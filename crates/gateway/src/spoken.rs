@@ -20,8 +20,6 @@ pub(crate) struct Spoken {
 }
 
 impl Spoken {
-    /// # Errors
-    /// Refuses a dialect that cannot work.
     pub(crate) fn new(settings: &ModelSettings, key: Option<&str>) -> Result<Self, DialectError> {
         let told = settings.told_dialect(key);
         let read = settings.read_dialect(key);

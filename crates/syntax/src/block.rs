@@ -132,8 +132,7 @@ impl Machine {
         }
     }
 
-    /// Takes the first `stop` bytes as ignored and notes what their lines are. With `settled` a carriage return at
-    /// the stop is not the beginning of a line end.
+    /// Ignores the first `stop` bytes and notes what their lines are. With `settled` a CR at the stop begins no line end.
     fn classify(
         &mut self,
         text: &[u8],

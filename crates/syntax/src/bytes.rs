@@ -99,8 +99,7 @@ impl ByteParser {
         self.parser.syntax()
     }
 
-    /// What the last chunk's iterator has not read, because it was forgotten (`mem::forget`), is lost; the places of
-    /// what follows are right all the same.
+    /// Skips what the last chunk's iterator has not read, because it was forgotten (`mem::forget`).
     fn give_up_unread(&mut self) {
         let unread = self.given - (self.shrinks.fed - self.shrinks.total + self.cut.len());
         self.parser.begin_chunk(unread);
@@ -108,8 +107,7 @@ impl ByteParser {
         self.parser.begin_chunk(0);
     }
 
-    /// Takes the rest of the character that the last chunk cut. Returns what it is, once that is known, and what is left
-    /// of the chunk.
+    /// Takes the rest of the character that the last chunk cut: the character, once it is known, and the rest of the chunk.
     fn complete_cut<'c>(&mut self, chunk: &'c [u8]) -> (Option<char>, &'c [u8]) {
         let mut rest = chunk;
         while let (false, Some((&byte, behind))) = (self.cut.is_empty(), rest.split_first()) {

@@ -1,9 +1,8 @@
 //! The escape: text that holds no marker, and back (`spec/common.md` 6).
 
-use crate::ceil_char_boundary;
 use std::borrow::Cow;
 
-use crate::dialect::{Dialect, DialectError, MARKER_LIMIT};
+use crate::dialect::{Dialect, DialectError};
 use crate::markers::{Found, Marker, Set, checked, split_last};
 use crate::scan::Scan;
 
@@ -78,7 +77,7 @@ impl Escaper {
     pub fn escape<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut written = String::new();
         let mut copied = 0;
-        while let Some(at) = self.completed(text, copied, copied) {
+        while let Some(at) = self.completed(text, copied) {
             written.push_str(text.get(copied..at).unwrap_or_default());
             written.push('\\');
             copied = at;
@@ -88,48 +87,6 @@ impl Escaper {
         }
         written.push_str(text.get(copied..).unwrap_or_default());
         Cow::Owned(written)
-    }
-
-    /// Escapes the next chunk of a text and appends it to `written`. However a text is cut, what is written for all of
-    /// its chunks is what [`escape`](Self::escape) writes for the whole. Takes time linear in the chunk, apart from the
-    /// length of the longest marker.
-    ///
-    /// ```
-    /// use plaincall_syntax::{Dialect, EscapeState, Escaper};
-    ///
-    /// let escaper = Escaper::new(&Dialect::block())?;
-    /// let (mut state, mut written) = (EscapeState::default(), String::new());
-    /// for chunk in ["see !!!A", "RG", ":x"] {
-    ///     escaper.escape_chunk(&mut state, chunk, &mut written);
-    /// }
-    /// assert_eq!(written, r"see !!!ARG\:x");
-    /// # Ok::<(), plaincall_syntax::DialectError>(())
-    /// ```
-    pub fn escape_chunk(&self, state: &mut EscapeState, chunk: &str, written: &mut String) {
-        let text = &mut state.before;
-        let mut given = text.len();
-        let mut fresh = 0;
-        text.push_str(chunk);
-        while let Some(at) = self.completed(text, fresh, given) {
-            written.push_str(text.get(given..at).unwrap_or_default());
-            written.push('\\');
-            (given, fresh) = (at, at);
-        }
-        written.push_str(text.get(given..).unwrap_or_default());
-        // Of the backslashes at the end it matters only whether there are any.
-        let plain_len = text
-            .get(fresh..)
-            .unwrap_or_default()
-            .trim_end_matches('\\')
-            .len();
-        let end = fresh + plain_len;
-        let has_backslashes = end < text.len();
-        text.truncate(end);
-        let keep = ceil_char_boundary(text, fresh.max(end.saturating_sub(MARKER_LIMIT)));
-        text.drain(..keep);
-        if has_backslashes {
-            text.push('\\');
-        }
     }
 
     /// Whether a marker could run from the end of `before` over the border into `after`, as far as the first
@@ -149,9 +106,9 @@ impl Escaper {
         })
     }
 
-    /// The first place at or after `from` whose character completes a marker in what stands before it from `fresh` on,
-    /// less the backslashes at its end.
-    fn completed(&self, text: &str, fresh: usize, mut from: usize) -> Option<usize> {
+    /// The first place at or after `fresh` whose character completes a marker with the text from there up to it.
+    fn completed(&self, text: &str, fresh: usize) -> Option<usize> {
+        let mut from = fresh;
         while let Some(at) = self.last.next(text.as_bytes(), from) {
             let next = text.get(at..).and_then(|rest| rest.chars().next())?;
             // What has been written before `fresh` ends with a backslash, which no marker holds.
@@ -196,11 +153,4 @@ impl Escaper {
         plain.push_str(text.get(copied..).unwrap_or_default());
         Cow::Owned(plain)
     }
-}
-
-/// What the escape remembers from one chunk of a text to the next. A text begins with the default.
-#[derive(Clone, Debug, Default)]
-pub struct EscapeState {
-    /// The end of what has been written: as much as a marker may need, and one backslash if there are any behind it.
-    before: String,
 }

@@ -27,8 +27,7 @@ use crate::piece::{INLINE, Piece};
 use crate::span::Span;
 use crate::usual_line::{UsualLine, begins_word};
 
-/// What is known of the front of the chunk while nothing is held and nothing is due: which content it is, named by the
-/// markers that end it.
+/// What is known of the front of the chunk while nothing is held: which content it is, named by the markers that end it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plain {
     /// It is not known whether it is.
@@ -86,8 +85,7 @@ impl Parser {
         Some(content_event(content, Piece::borrowed(text), span))
     }
 
-    /// While nothing is held, and unless it is known what comes next: finds out whether it is content. Returns whether it
-    /// is.
+    /// While nothing is held: finds out whether content comes next, unless that is known. Returns whether it does.
     #[inline]
     pub(crate) fn learn_plain(&mut self, chunk: &Chunk<'_>) -> bool {
         let Some(first) = chunk.rest.as_bytes().first() else {
@@ -370,8 +368,7 @@ impl Machine {
         Some(Step::Whole(token, len))
     }
 
-    /// Whether an end marker before the front, if there is one, is known to stand for itself: by the first byte behind
-    /// it.
+    /// Whether the first byte behind an end marker, if there is one before the front, shows that nothing is glued to it.
     #[inline]
     fn settles_end(&mut self, first: u8) -> bool {
         if self.ended.is_none() {
@@ -433,8 +430,7 @@ impl Machine {
         }
     }
 
-    /// What may be the line whose content begins at `from`, as far as a line may go; if no marker begins with a byte that
-    /// is usual in it.
+    /// The text from `from` as far as a line may go, if no marker begins with a byte that is usual in a line.
     #[inline]
     fn line_in<'t>(&self, text: &'t [u8], from: usize) -> Option<&'t [u8]> {
         let last = text.len().min(from + LINE_LIMIT + 1);
@@ -474,11 +470,8 @@ mod tests {
         chunks
     }
 
-    /// At most so often a window is looked at, and at most so often by the exact path, in chunks of several sizes. What is
-    /// said does not show whether the fast path says it.
-    ///
-    /// The limits are what it takes: about one look for each marker, line end and stretch of content that has to be held,
-    /// and the exact path where a cut leaves the fast one undecided. More means that something became slower.
+    /// How often a window is looked at, and how often by the exact path, in chunks of each size: at most so often. The
+    /// limits are what it takes; more means that something became slower.
     fn check_asked(dialect: &Dialect, text: &str, looks: &str, exact: &str) {
         let limits: Vec<_> = looks.split(' ').zip(exact.split(' ')).collect();
         assert_eq!(limits.len(), SIZES.len());

@@ -43,7 +43,7 @@ mod usual_line;
 pub use bytes::{ByteEvents, ByteParser};
 pub use diagnostic::{Code, Diagnostic, Severity};
 pub use dialect::{Dialect, DialectError, MARKER_LIMIT, MarkerForm, MarkerUse};
-pub use escape::{EscapeState, Escaper};
+pub use escape::Escaper;
 pub use event::{Ending, Event, EventKind, Header, Pointer, Slot, Syntax, Termination};
 pub use near::{NearMiss, NearMisses, near_misses};
 pub use near_forms::{CallFormat, mentions_call_format};

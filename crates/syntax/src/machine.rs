@@ -185,10 +185,8 @@ impl Machine {
         self.pending = Pending::default();
     }
 
-    /// Looks at the front of `window`, which stands at byte `at` of the input.
-    ///
-    /// `end` says that nothing comes after the window. Every diagnostic reported meanwhile stands behind what the
-    /// step returns.
+    /// Looks at the front of `window`, which stands at byte `at` of the input; at the `end` nothing comes after it. Every
+    /// diagnostic reported meanwhile stands behind what the step returns.
     pub(crate) fn step(&mut self, window: &str, at: usize, end: bool) -> Step {
         match self.state {
             State::Value => self.value(window, at, end),

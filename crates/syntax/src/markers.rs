@@ -89,10 +89,7 @@ pub(crate) struct Markers {
 }
 
 impl Markers {
-    /// The markers of `dialect`.
-    ///
-    /// # Errors
-    /// As [`checked`].
+    /// The markers of `dialect`, as [`checked`].
     pub(crate) fn new(dialect: &Dialect) -> Result<Self, DialectError> {
         let all = checked(dialect)?;
         let of = |wanted: fn(Role) -> bool| -> Vec<Marker> {
@@ -203,10 +200,7 @@ pub(crate) fn text_of(markers: &[Marker], role: Role) -> Option<&Arc<str>> {
     marker.map(|marker| &marker.text)
 }
 
-/// Every marker of the dialect.
-///
-/// # Errors
-/// Refuses what `spec/common.md` 1.3 and 12 refuse.
+/// Every marker of the dialect, unless `spec/common.md` 1.3 or 12 refuses it.
 pub(crate) fn checked(dialect: &Dialect) -> Result<Vec<Marker>, DialectError> {
     dialect.check_options()?;
     for marker in dialect.block_markers() {
@@ -427,8 +421,7 @@ impl Set {
             .map(|begins| !begins)
     }
 
-    /// The leftmost marker, stem or beginning of one at or after `from`. At the `end` of the stream nothing is a
-    /// beginning any more.
+    /// The leftmost marker, stem or, before the `end` of the stream, beginning of one at or after `from`.
     pub(crate) fn find(&self, text: &[u8], mut from: usize, end: bool) -> Found {
         while let Some(at) = self.scan.next(text, from) {
             match self.look(text, at, end) {

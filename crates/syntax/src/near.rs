@@ -261,8 +261,7 @@ impl NearMisses {
         text_of(&self.markers, role.canonical()).map_or_else(String::new, ToString::to_string)
     }
 
-    /// The length of the longest whole marker at the front, or 0. A marker that is escaped counts: it is what it should
-    /// be.
+    /// The length of the longest whole marker at the front, escaped or not, or 0.
     fn whole(&self, rest: &str) -> usize {
         let len = |marker: &Marker| {
             if rest.starts_with(&*marker.text) {

@@ -205,8 +205,7 @@ struct Object {
     has_arguments: bool,
 }
 
-/// JSON objects with the name of a tool and its arguments: each from its brace to the colon behind the second key. The
-/// JSON need not be right, and there may be braces and quotes in the text around it.
+/// JSON objects with the name of a tool and its arguments, right or not: each from its brace to the second key's colon.
 fn objects(text: &str) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     let mut open: VecDeque<Object> = VecDeque::new();

@@ -18,8 +18,7 @@ use crate::{ceil_char_boundary, floor_char_boundary};
 /// How many bytes of a chunk are put behind held text at a time.
 const PULL: usize = 64;
 
-/// The room for held text, in bytes. A window of the machine is a line at its limit and a few markers; what is left is
-/// there so that the window is moved to the front only once in a while.
+/// The room for held text, in bytes: a line at its limit, a few markers, and some more, so that it is seldom moved.
 const ROOM: usize = LINE_LIMIT + 1024;
 
 /// A streaming parser for one document: one reply of a model (`spec/common.md` 2, `spec/block.md`, `spec/emoji.md`).

@@ -23,8 +23,7 @@ enum Repr<'c> {
     Owned(Box<str>),
 }
 
-/// A short text, and behind it zeros and its length. Of whole words, as all of an event: what is written as words can be
-/// moved as words at once.
+/// A short text, zeros and its length. It is written as words, so that it can be moved as words.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 struct Short([u8; INLINE + 1]);

@@ -153,8 +153,7 @@ impl Scan {
         first_place(hits)
     }
 
-    /// Whether a text as long as a usual chunk has none of the pairs, nor a first byte too near its end to tell: all of
-    /// it is looked at in one go.
+    /// Whether a text as long as a usual chunk has none of the pairs, nor a first byte too near its end to tell.
     #[inline]
     fn lacks_pairs(&self, text: &[u8]) -> bool {
         let near_end = text
@@ -208,8 +207,7 @@ impl Scan {
         })
     }
 
-    /// Whether one of the texts stands, or cut off by the end may stand, at the front of `rest`. It looks at eight
-    /// bytes only.
+    /// Whether the first eight bytes of `rest` agree with one of the texts, as far as both go.
     #[inline]
     fn may_begin(&self, rest: &[u8]) -> bool {
         let begun = Begin::of(rest);
@@ -352,8 +350,7 @@ pub(crate) fn word(text: &[u8]) -> u64 {
     }
 }
 
-/// A bit in the highest place of the first byte of `word` that is `byte`, and perhaps of later ones; 0 if there is
-/// none.
+/// A bit in the highest place of the first byte of `word` that is `byte`, and perhaps of later ones.
 #[inline]
 const fn equal_to(word: u64, byte: u8) -> u64 {
     zeros(word ^ (ONES * byte as u64))

@@ -206,8 +206,8 @@ fn the_escape_is_told_as_it_is() {
             .iter()
             .filter(|one| one.usage == MarkerUse::Reasoning);
         for marker in reasoning {
-            let escaped = escaper.escape(&marker.text);
-            assert!(text.contains(&format!("`{escaped}`")), "{text}");
+            let written = escaper.escape(&marker.text);
+            assert!(text.contains(&format!("`{written}`")), "{text}");
         }
     }
 }

@@ -70,10 +70,8 @@ impl Streamed {
     }
 }
 
-/// Follows a JSON text that is written piece by piece, so that it can be made unreadable at its end.
-///
-/// A text that is not closed is no JSON. But some clients close what is open, to show it early, and then take it for the
-/// arguments of the call. A bracket that closes what is not open stops these too.
+/// Follows a JSON text that is written piece by piece, so that it can be made unreadable at its end. Some clients close
+/// what is open, to show it early; a bracket that closes what is not open stops these too.
 #[derive(Clone, Debug, Default)]
 struct Spoiler {
     /// What is open, `{` or `[`, from the outside in.

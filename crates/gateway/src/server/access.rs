@@ -15,8 +15,7 @@ pub(crate) struct Caller<'h> {
     pub(crate) place: Option<usize>,
 }
 
-/// The keys of clients, as codes under a secret of this process. Comparing two codes tells nothing about the keys,
-/// however long it takes.
+/// The keys of clients, as codes under a secret of this process: the time of a comparison tells nothing about them.
 pub(crate) struct Keys {
     secret: Secret,
     codes: Vec<[u8; 32]>,

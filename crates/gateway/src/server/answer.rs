@@ -18,8 +18,7 @@ const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=ut
 const METRICS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The header that keeps clients of `OpenAI` from sending a request again, which they do by themselves for each status from
-/// 500 on.
+/// The header that keeps clients of `OpenAI` from sending a request again, their default for each status from 500 on.
 pub(super) const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// The header that tells which offered tools could not be used as they are.

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use plaincall_wire::openai::api_finish_reason;
 
-/// The shortest key that is looked for in texts, in bytes. Shorter ones are words that stand everywhere, and keep nobody
-/// out.
+/// The shortest key that is looked for in texts, in bytes. Shorter ones are words that stand everywhere.
 pub(crate) const SHORTEST_KEY: usize = 8;
 pub(crate) const CONCEALED: &str = "[key]";
 

@@ -29,8 +29,7 @@ pub(super) fn for_upstream(of_client: &HeaderMap, with_key: bool) -> HeaderMap {
     headers
 }
 
-/// What of the headers of the model's server the client may want to know: how much it may still ask, when to come again,
-/// how long it took.
+/// The headers of the model's server for the client: how much it may still ask, when to come again, how long it took.
 pub(super) fn for_client(of_upstream: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in of_upstream {

@@ -35,10 +35,8 @@ pub(super) struct Entered {
     pub(super) ticket: Ticket,
 }
 
-/// Answers a request: its client may ask, its head passes this check, there is a place for it, and its body comes in time;
-/// then it is handled. Else the answer says why not. Its path is reported as this one.
-///
-/// Whoever is refused holds no place, also while the rest of the body is read.
+/// Handles a request if its client may ask, its head passes this check, there is a place for it and its body comes in
+/// time; else the answer says why not. Whoever is refused holds no place. Its path is reported as this one.
 pub(super) async fn answered<F: Future<Output = Response>>(
     shared: &Arc<Shared>,
     path: &'static str,
@@ -125,10 +123,8 @@ pub(super) fn refuse(mut ticket: Ticket, refusal: &Refusal) -> Response {
     answer::refused(refusal)
 }
 
-/// Reads for a while what is not wanted of a refused request, at most twice as much as a body may have.
-///
-/// Many clients listen only when they have sent everything, and a connection that is closed on what nobody has read may
-/// take the answer with it. So the client gets the answer, and can use its connection again.
+/// Reads for a while what is not wanted of a refused request, at most twice as much as a body may have: many clients
+/// listen only when they have sent everything.
 async fn discard(shared: &Shared, headers: &HeaderMap, mut body: Body) {
     // Who asks first whether the body is wanted has not sent it.
     if headers.contains_key(EXPECT) {

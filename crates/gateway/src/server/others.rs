@@ -16,8 +16,7 @@ use crate::server::Shared;
 use crate::server::forward::{forward, forward_head};
 use crate::server::incoming::{Entered, answered, refuse};
 
-/// What is posted. Whatever manages files, jobs or accounts is not in it: the key of the model's server may allow more
-/// than clients of the gateway should be able to do.
+/// What is posted; nothing that manages files, jobs or accounts, which the key of the model's server may allow.
 const POSTED: [&str; 11] = [
     "/v1/audio/speech",
     "/v1/audio/transcriptions",

@@ -66,8 +66,7 @@ pub(super) async fn outgoing(
     Response::from_parts(head, Body::new(body))
 }
 
-/// It gives pieces of [`PIECE`] bytes at most. `hyper` takes them only as the client reads, so the place is kept as long as
-/// there is more to write than fits in its buffer.
+/// It gives pieces of [`PIECE`] bytes at most, which `hyper` takes only as the client reads.
 struct Outgoing {
     body: Body,
     filter: Option<BodyFilter>,

@@ -20,12 +20,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 /// holds ([`READ`](super::upstream::READ)): 64 KiB in all.
 pub(super) const PIECE: usize = 4 << 10;
 
-/// A body, and where its pieces go in. One piece waits at most: who fills it waits for who reads it.
-///
-/// A client that reads nothing for as long as `patience` has gone.
-///
-/// The body is whole only if its filler says so ([`Filler::complete`]). However else the filler ends, even by a panic, the
-/// body breaks off.
+/// A body, and where its pieces go in. One piece waits at most; a client that reads nothing for `patience` has gone. The
+/// body is whole only if its filler says so ([`Filler::complete`]); else, even by a panic, it breaks off.
 pub(super) fn pipe(patience: Duration) -> (Filler, Pipe) {
     let (sender, receiver) = channel(1);
     let is_complete = Arc::new(AtomicBool::new(false));

@@ -82,8 +82,7 @@ pub(super) struct Ticket {
     heard: Option<Box<Heard>>,
     /// The key of the client; empty if it has none.
     pub(super) caller: String,
-    /// Its place among those that are answered at one time. It is free when neither the request nor the body of its answer
-    /// is left.
+    /// Its place among those that are answered at one time, until its answer has been taken.
     pub(super) place: Option<Arc<OwnedSemaphorePermit>>,
     /// The room that its body takes, until the model's server has it and nothing of it is needed here again.
     pub(super) room: Option<OwnedSemaphorePermit>,

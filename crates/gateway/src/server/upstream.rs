@@ -150,10 +150,8 @@ impl Connection {
             .await
     }
 
-    /// Why the model's server has not answered, as the client is told it.
-    ///
-    /// A client can mend nothing about a key that is not its own, and would take the refusal of that key for one of its
-    /// own key.
+    /// Why the model's server has not answered, as the client is told it. It would take the refusal of a key that is not its
+    /// own for one of its own.
     fn told(&self, refusal: Refusal) -> Refusal {
         if self.passes_keys || !matches!(refusal.status, 401 | 403) {
             return refusal;
@@ -306,9 +304,8 @@ impl Answer {
         }
     }
 
-    /// The title of the web page that this is, if it is one in the place of an answer.
-    ///
-    /// Only what calls itself a text, or nothing, can be one. Nothing of what is not one is lost.
+    /// The title of the web page that this is, if it is one in the place of an answer. Only a text, or what has no content
+    /// type, can be one.
     async fn page(&mut self) -> Result<Option<String>, Refusal> {
         let content_type = self.response.content_type();
         let may_be_one = content_type.is_empty() || content_type.starts_with("text/");

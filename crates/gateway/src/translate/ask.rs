@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use crate::offer::{Choice, Offer};
 
-/// What stands at the end of the request; `None` if nothing is asked. It is escaped: a custom marker may be any word.
-///
-/// A form is asked for here; a kept one stays in the request, so the server holds the model to it.
+/// What stands at the end of the request, escaped, since a custom marker may be any word; `None` if nothing is asked. A
+/// form is asked for here; a kept one stays in the request, so the server holds the model to it.
 pub(super) fn ask(
     choice: &Choice,
     offer: &Offer,

@@ -115,10 +115,10 @@ fn calls_are_rendered_as_specified() {
 fn texts_are_escaped_as_specified() {
     check(Operation::Escape, "text", |example| {
         let escaper = Escaper::new(&example.dialect).expect("the dialect works");
-        let escaped = escaper.escape(&example.input);
-        let back = escaper.unescape(&escaped);
+        let written = escaper.escape(&example.input);
+        let back = escaper.unescape(&written);
         assert_eq!(back, example.input, "{}", example.place);
-        escaped.into_owned()
+        written.into_owned()
     });
 }
 

@@ -6,7 +6,7 @@ use plaincall_call::{
     coerce, flatten, nearest_name, openai_calls, parse_json, read_tool_definitions, repair_reply,
 };
 use plaincall_syntax::{
-    ByteParser, Call, Dialect, EscapeState, Escaper, Event, Parser, Syntax, near_misses, render,
+    ByteParser, Call, Dialect, Escaper, Event, Parser, Syntax, near_misses, render,
 };
 use serde_json::{Value, json};
 
@@ -79,13 +79,6 @@ fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
         }
         parser.finish().for_each(drop);
     };
-    let escaper = Escaper::new(dialect).expect(WORKS);
-    let escape = move |input: &Input| {
-        let (mut state, mut written) = (EscapeState::default(), String::new());
-        for chunk in cut(&input.text, size) {
-            escaper.escape_chunk(&mut state, chunk, &mut written);
-        }
-    };
     let (fresh, known) = (parser.clone(), tool());
     let by_schema = move |input: &Input| {
         stream(&fresh, &input.text, size, || {
@@ -110,7 +103,6 @@ fn of_chunks(dialect: &Dialect, size: usize) -> Vec<Subject> {
     vec![
         named(PARSER, Box::new(by_text)),
         named("the byte door", Box::new(by_bytes)),
-        named("the escape", Box::new(escape)),
         named("calls and their JSON by a schema", Box::new(by_schema)),
         named("calls and their JSON", Box::new(without_schema)),
         named("a passage", Box::new(passage)),

@@ -12,14 +12,11 @@ use crate::translate::{Caller, Translation, translate};
 
 /// The longest name of a model that is reported, in bytes.
 const LONGEST_MODEL: usize = 128;
-/// The longest body that is dealt with between other requests, in bytes: that takes a few milliseconds. A longer one is
-/// dealt with on a thread of its own, of which there are few.
+/// The longest body that is dealt with between other requests, in bytes; a longer one gets a thread of its own.
 const SHORT: usize = 256 << 10;
 
-/// How many values and fields the body of a request may have together.
-///
-/// What is made of a small value takes a hundred times its length, so that a body of millions of them would take
-/// gigabytes. A thousand tools with a hundred fields each are far below that.
+/// How many values and fields the body of a request may have together. What is made of a small value takes a hundred
+/// times its length. A thousand tools with a hundred fields each are far below that.
 const MOST_VALUES: usize = 250_000;
 
 pub(super) struct Prepared {

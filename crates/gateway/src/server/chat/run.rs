@@ -53,8 +53,7 @@ struct Late {
 }
 
 impl Late {
-    /// The next piece, if it may come. Only what is waited for the model's server counts, and not how long the client
-    /// takes to read.
+    /// The next piece, if it may come. How long the client takes to read does not count.
     async fn piece(&mut self, given: &mut Answer) -> Result<Option<Bytes>, Refusal> {
         if self.bytes == 0 {
             return Ok(None);

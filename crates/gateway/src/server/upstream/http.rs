@@ -17,8 +17,7 @@ use crate::server::upstream::failed;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest of these waits.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// How many bytes a connection reads on before they are wanted: the fewest that `hyper` can be held to. The head of an
-/// answer must fit in it too.
+/// How many bytes a connection reads on, and the longest head of an answer: the fewest that `hyper` can be held to.
 const CONNECTION_BUFFER: usize = 8 << 10;
 /// A server that speaks the `OpenAI` API.
 pub(crate) struct HttpServer {
