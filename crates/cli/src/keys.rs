@@ -27,26 +27,23 @@ impl Source {
         variable: &str,
         environment: &Environment,
     ) -> Result<Option<Self>, Failure> {
-        let (name, text) = match (file, environment.get_set(variable)) {
-            (Some(file), _) => {
-                let name = file.display().to_string();
-                let text = fs::read_to_string(file)
-                    .map_err(|error| Failure::Broken(format!("cannot read {name}: {error}")))?;
-                (name, text)
-            }
+        let is_file = file.is_some();
+        let name = file.map_or(variable.to_owned(), |file| file.display().to_string());
+        let text = match (file, environment.get_set(variable)) {
+            (Some(file), _) => fs::read_to_string(file)
+                .map_err(|error| Failure::Broken(format!("cannot read {name}: {error}")))?,
             (None, Some(value)) => {
-                let text = value.to_str();
                 let no_text = || Failure::Usage(format!("{variable} is no text"));
-                (variable.to_owned(), text.ok_or_else(no_text)?.to_owned())
+                value.to_str().ok_or_else(no_text)?.to_owned()
             }
             (None, None) => return Ok(None),
         };
-        let is_file = file.is_some();
-        Ok(Some(Self {
+        let source = Self {
             name,
             text,
             is_file,
-        }))
+        };
+        Ok(Some(source))
     }
 
     /// The only word in it.
@@ -76,10 +73,8 @@ impl Source {
         let keys = self.text.split(is_end).map(str::trim);
         let keys = keys.filter(|key| !key.is_empty()).map(str::to_owned);
         let keys: Vec<String> = keys.collect();
-        if keys.is_empty() {
-            return Err(self.nothing("key"));
-        }
-        Ok(keys)
+        let found = (!keys.is_empty()).then_some(keys);
+        found.ok_or_else(|| self.nothing("key"))
     }
 
     fn nothing(&self, what: &str) -> Failure {

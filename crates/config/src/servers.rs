@@ -73,18 +73,19 @@ impl ServerTable {
         let mut problem = |key: &str, message: &str| {
             document.problem(&Place::Key(child(at, key)), message);
         };
-        match (&self.command, &self.url) {
-            (Some(_), Some(_)) => problem(
-                "url",
-                "a server has `command` or `url`, not both: it is started, or it runs already",
-            ),
-            (Some(_), None) if is_http == Some(true) => {
+        match (&self.command, &self.url, is_http) {
+            (Some(_), Some(_), _) => {
+                let message =
+                    "a server has `command` or `url`, not both: it is started, or it runs already";
+                problem("url", message);
+            }
+            (Some(_), None, Some(true)) => {
                 problem("command", "`command` does not go with the server's `type`");
             }
-            (None, Some(_)) if is_http == Some(false) => {
+            (None, Some(_), Some(false)) => {
                 problem("url", "`url` does not go with the server's `type`");
             }
-            (Some(_), None) => {
+            (Some(_), None, _) => {
                 if !self.headers.is_empty() {
                     let message =
                         "a server that is started has no `headers`; `env` sets its variables";
@@ -92,19 +93,17 @@ impl ServerTable {
                 }
                 return true;
             }
-            (None, Some(_)) => {
-                let keys = document.keys(at).into_iter();
-                for key in keys.filter(|key| ["args", "env", "cwd"].contains(&key.as_str())) {
-                    let message = format!(
+            (None, Some(_), _) => {
+                document.refuse_keys(at, "args env cwd", |key| {
+                    format!(
                         "a server at an address has no `{key}`: that is for one that is started"
-                    );
-                    document.problem(&Place::Key(child(at, &key)), message);
-                }
+                    )
+                });
                 return true;
             }
             // A key that is misspelled may be the one that is missing.
-            (None, None) if document.is_wrong(at) => {}
-            (None, None) => {
+            (None, None, _) if document.is_wrong(at) => {}
+            (None, None, _) => {
                 let name = last_key(at);
                 let message = format!(
                     "the server `{name}` has neither `command`, a program that is started, nor `url`, where it runs already"

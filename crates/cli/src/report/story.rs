@@ -243,7 +243,7 @@ impl Story {
         match event {
             RunEvent::Text(delta) => turn.deltas.push(Delta::Source(delta.source.clone())),
             RunEvent::Call(appeared) => {
-                turn.deltas.push(Delta::Call(Arc::new(appeared.clone())));
+                turn.deltas.push(Delta::Call(Box::new(appeared.clone())));
                 self.appear(appeared);
             }
             RunEvent::Cancel(cancel) => turn.cancel = Some(cancel.clone()),

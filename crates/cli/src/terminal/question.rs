@@ -39,42 +39,35 @@ const fn answer(key: u8, label: &'static str, outcome: &'static str) -> Answer {
     }
 }
 
-pub(crate) static YES: Answer = Answer {
-    needs_all: true,
-    ..answer(b'y', "[y]es", "may run")
-};
-pub(crate) static NO: Answer = Answer {
-    asks: Some("Why not? The model reads it; Enter alone gives no reason."),
-    ..answer(b'n', "[n]o", "may not run")
-};
-pub(crate) static ALL: Answer = Answer {
-    needs_all: true,
-    ..answer(
-        b'a',
-        "[a]ll of this tool",
-        "may run, like all calls of this tool",
-    )
-};
+impl Answer {
+    const fn asking(mut self, asks: &'static str) -> Self {
+        self.asks = Some(asks);
+        self
+    }
+
+    const fn needing_all(mut self) -> Self {
+        self.needs_all = true;
+        self
+    }
+}
+
+const ALL_OF_TOOL: &str = "may run, like all calls of this tool";
+
+pub(crate) static YES: Answer = answer(b'y', "[y]es", "may run").needing_all();
+pub(crate) static NO: Answer = answer(b'n', "[n]o", "may not run")
+    .asking("Why not? The model reads it; Enter alone gives no reason.");
+pub(crate) static ALL: Answer = answer(b'a', "[a]ll of this tool", ALL_OF_TOOL).needing_all();
 pub(crate) static QUIT: Answer = answer(b'q', "[q]uit", "does not run; stopping");
-pub(crate) static AGAIN: Answer = Answer {
-    needs_all: true,
-    ..answer(b'r', "[r]un again", "is run again")
-};
-pub(crate) static DONE: Answer = Answer {
-    asks: Some("What did it return? The model reads it; Enter alone: nothing."),
-    ..answer(b'd', "[d]one", "was done")
-};
-pub(crate) static NOT_DONE: Answer = Answer {
-    asks: Some("What is the model to know about it? Enter alone: no more than that."),
-    ..answer(b'n', "[n]ot done", "was not done")
-};
+pub(crate) static AGAIN: Answer = answer(b'r', "[r]un again", "is run again").needing_all();
+pub(crate) static DONE: Answer = answer(b'd', "[d]one", "was done")
+    .asking("What did it return? The model reads it; Enter alone: nothing.");
+pub(crate) static NOT_DONE: Answer = answer(b'n', "[n]ot done", "was not done")
+    .asking("What is the model to know about it? Enter alone: no more than that.");
 pub(crate) static LEAVE: Answer = answer(b'l', "[l]eave open", "is left open");
 
 /// What is typed at once, without a key before it.
-pub(crate) static ANSWER: Answer = Answer {
-    asks: Some("Your answer; Enter alone says nothing."),
-    ..answer(b'\r', "", "you answered")
-};
+pub(crate) static ANSWER: Answer =
+    answer(b'\r', "", "you answered").asking("Your answer; Enter alone says nothing.");
 
 /// The key for the next page.
 pub(crate) const MORE: u8 = b'm';

@@ -1,13 +1,5 @@
 //! A terminal on which text scrolls, and below it stand lines that are redrawn in place.
 //!
-//! ```text
-//! Each cargo gives a weight, and each weight a draught.    <- rows that are done; they belong to the terminal
-//! And the order its█                                       <- the row that is being written, with the cursor
-//!
-//! ⠹ weight_ardea   weigh  running 1.2 s                    <- the region
-//! 1 running · 4 ok · 3.4 s
-//! ```
-//!
 //! The cursor rests on the row that is being written, above the region. Whatever the terminal does to the lines below
 //! it when it is resized, the next frame begins at the cursor and clears all that follows.
 

@@ -1,6 +1,7 @@
 //! Questions and conversations on a terminal.
 
 use std::fmt::Write as _;
+use std::net::TcpListener;
 use std::time::Duration;
 
 use super::{MODEL, scene, two_notes};
@@ -70,6 +71,29 @@ fn without_colours_there_are_lines() {
     assert_eq!(status, Some(0), "{shown}");
     assert!(shown.contains("I look into the notes.\n"), "{shown}");
     assert!(shown.contains("Done.\n2 turns"), "{shown}");
+    assert!(!shown.contains("waiting for the model"), "{shown}");
+}
+
+#[test]
+fn waiting_for_the_model_is_said_once() {
+    // A server that never answers.
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", server.local_addr().unwrap());
+    let scene = scene(&[]);
+    let options = Options {
+        command: "ask",
+        arguments: &["What?", "--url", &url, "--model", "slow"],
+        environment: &[("TERM", "dumb")],
+        ..Options::default()
+    };
+    let terminal = Terminal::start(&scene, options);
+    terminal.wait_for("waiting for the model");
+    pause(Duration::from_millis(1200));
+    terminal.type_keys("\u{3}");
+    let (status, shown) = terminal.finish();
+    assert_eq!(status, Some(130), "{shown}");
+    let count = shown.matches("waiting for the model").count();
+    assert_eq!(count, 1, "{shown}");
 }
 
 #[test]
