@@ -13,8 +13,8 @@ const CODE_LINES: usize = 600;
 const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 12_000),
     ("call", 17_450),
-    ("cli", 19_700),
-    ("config", 3_350),
+    ("cli", 17_800),
+    ("config", 3_150),
     ("gateway", 7_450),
     ("http", 850),
     ("plaincall", 14_200),

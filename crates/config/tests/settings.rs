@@ -378,7 +378,7 @@ fn where_usual_keys_go() {
             ..Model::default()
         };
         match model.key() {
-            Some(KeySource::Usual { variable, .. }) => Some(variable),
+            Some(KeySource::Usual(_, variable)) => Some(variable),
             Some(other) => panic!("{other:?}"),
             None => None,
         }

@@ -184,7 +184,7 @@ impl Chosen {
                 let missing = format!("{model} is in the variable {variable}, which is not set");
                 (variable, missing)
             }
-            Some(KeySource::Usual { host, variable }) => {
+            Some(KeySource::Usual(host, variable)) => {
                 let missing = format!(
                     "{host} needs a key: set the variable {variable}, or name another source with `key_env` or `key_file` in the table of the model"
                 );

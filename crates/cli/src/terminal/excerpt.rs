@@ -85,7 +85,6 @@ impl Excerpts {
 }
 
 /// A line, cut to what is near a place in it.
-#[derive(Debug, PartialEq, Eq)]
 struct Window {
     line: String,
     span: Range<usize>,
@@ -96,26 +95,21 @@ struct Window {
 fn window(text: &str, span: &Range<usize>) -> Window {
     let first = text.ceil_char_boundary(span.start.saturating_sub(BEFORE));
     let last = text.floor_char_boundary(span.start.saturating_add(BEHIND).min(text.len()));
-    let before = text.get(first..span.start).unwrap_or_default();
-    let behind = text.get(span.start..last).unwrap_or_default();
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
+    let (front, before) = (part(0..first), part(first..span.start));
+    let (behind, rest) = (part(span.start..last), part(last..text.len()));
     let (before, is_cut_before) = match before.rsplit_once('\n') {
         Some((_, line)) => (line, false),
-        None => (
-            before,
-            first > 0 && !text.get(..first).is_some_and(|it| it.ends_with('\n')),
-        ),
+        None => (before, !front.is_empty() && !front.ends_with('\n')),
     };
     let (behind, is_cut_behind) = match behind.split_once('\n') {
         Some((line, _)) => (line.strip_suffix('\r').unwrap_or(line), false),
-        None => (
-            behind,
-            last < text.len() && !text.get(last..).is_some_and(|it| it.starts_with('\n')),
-        ),
+        None => (behind, !rest.is_empty() && !rest.starts_with('\n')),
     };
     let prefix = if is_cut_before { CUT } else { "" };
     let suffix = if is_cut_behind { CUT } else { "" };
     let start = prefix.len() + before.len();
-    let marked = text.get(span.clone()).unwrap_or_default();
+    let marked = part(span.clone());
     let trimmed = marked.trim_end_matches(['\r', '\n']).len();
     // A place that is nothing but a line end is still one to point at.
     let marked = if trimmed == 0 { span.len() } else { trimmed };

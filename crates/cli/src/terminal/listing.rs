@@ -63,7 +63,12 @@ impl<'t> Listing<'t> {
                 collector: Collector::new(Limits::for_reading()),
                 tools,
                 detail,
-                rows: Rows::new(has_color),
+                rows: Rows {
+                    has_color,
+                    line: 1,
+                    column: 1,
+                    ..Rows::default()
+                },
                 said: HashSet::new(),
             },
         })
@@ -200,15 +205,6 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(has_color: bool) -> Self {
-        Self {
-            has_color,
-            line: 1,
-            column: 1,
-            ..Self::default()
-        }
-    }
-
     fn write(
         &mut self,
         part: &'static str,

@@ -15,6 +15,7 @@ const MOST_OF_SYNTAX: usize = 5;
 /// problems there are, in words.
 pub(crate) fn show(name: &str, text: &str, error: &FileError) -> String {
     let text = redacted(text, starred);
+    let excerpts = Excerpts::new(true);
     for problem in error.problems.iter().take(most_shown(error)) {
         let remark = Remark {
             severity: Severity::Error,
@@ -25,7 +26,7 @@ pub(crate) fn show(name: &str, text: &str, error: &FileError) -> String {
             span: problem.span.clone(),
             position: (problem.line, problem.column),
         };
-        let excerpt = Excerpts::new(true).render(name, &text, &remark);
+        let excerpt = excerpts.render(name, &text, &remark);
         say(format_args!("{excerpt}\n\n"));
     }
     count(error)

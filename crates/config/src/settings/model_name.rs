@@ -33,13 +33,8 @@ pub enum KeySource {
     File(PathBuf),
     /// In a variable of the environment.
     Variable(String),
-    /// In the usual variable for the server.
-    Usual {
-        /// The server.
-        host: &'static str,
-        /// The variable.
-        variable: &'static str,
-    },
+    /// In the usual variable for a server: the host and the variable.
+    Usual(&'static str, &'static str),
 }
 
 impl Model {
@@ -74,7 +69,7 @@ impl Model {
         }
         let host = secure_host(&self.url.as_ref()?.0)?;
         let usual = USUAL_KEYS.iter().find(|(known, _)| host == *known);
-        usual.map(|(host, variable)| KeySource::Usual { host, variable })
+        usual.map(|(host, variable)| KeySource::Usual(host, variable))
     }
 
     /// The name with the provider that was probably meant, if one is near.

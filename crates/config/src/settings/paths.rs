@@ -51,13 +51,9 @@ impl Settings {
             paths.extend(cwd.map(|path| (below("/mcp/servers", name, "cwd"), path)));
         }
         for (name, model) in &mut self.models {
-            let keys = [
-                ("replay", &mut model.replay),
-                ("key_file", &mut model.key_file),
-            ];
-            for (key, path) in keys {
-                paths.extend((path.iter_mut()).map(|path| (below("/models", name, key), path)));
-            }
+            let (replay, key_file) = (model.replay.iter_mut(), model.key_file.iter_mut());
+            paths.extend(replay.map(|path| (below("/models", name, "replay"), path)));
+            paths.extend(key_file.map(|path| (below("/models", name, "key_file"), path)));
         }
         paths
     }
