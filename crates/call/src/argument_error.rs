@@ -18,45 +18,24 @@ pub struct ArgumentError {
     pub span: Option<Span>,
     /// What is wrong with it.
     pub message: String,
-    /// Whether `pointer` begins at the root; else it begins where the error came about.
-    is_placed: bool,
 }
 
 impl ArgumentError {
-    pub(crate) fn at(pointer: &str, span: Option<Span>, message: String) -> Self {
+    pub(crate) fn at(pointer: &str, message: String) -> Self {
         Self {
             pointer: pointer.to_owned(),
-            span,
-            message,
-            is_placed: true,
-        }
-    }
-
-    fn here(message: String) -> Self {
-        Self::under(String::new(), message)
-    }
-
-    fn under(pointer: String, message: String) -> Self {
-        Self {
-            pointer,
             span: None,
             message,
-            is_placed: false,
         }
     }
 
-    /// Puts an error that does not know its place at the place that `find` tells.
-    pub(crate) fn or_at<'a>(mut self, find: impl FnOnce() -> (&'a str, Option<Span>)) -> Self {
-        if !self.is_placed {
-            let (base, span) = find();
-            self.pointer = match (base.is_empty(), self.pointer.is_empty()) {
-                (true, _) => self.pointer,
-                (false, true) => base.to_owned(),
-                (false, false) => format!("{base}/{}", self.pointer),
-            };
-            self.span = span.filter(|span| *span != Span::default());
-            self.is_placed = true;
+    /// The same, seen from the surroundings of the place where it came about.
+    pub(crate) fn inside(mut self, key: &str, span: Option<Span>) -> Self {
+        if !self.pointer.is_empty() {
+            self.pointer.insert(0, '/');
         }
+        self.pointer.insert_str(0, &escape(key));
+        self.span = self.span.or(span);
         self
     }
 }
@@ -75,12 +54,12 @@ impl std::error::Error for ArgumentError {}
 
 impl de::Error for ArgumentError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::here(own_words(message.to_string()))
+        Self::at("", own_words(message.to_string()))
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         let (expected, found) = (expected_in_words(expected), found_in_words(found));
-        Self::here(format!("expected {expected}, found {found}"))
+        Self::at("", format!("expected {expected}, found {found}"))
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -89,25 +68,28 @@ impl de::Error for ArgumentError {
 
     fn invalid_length(length: usize, expected: &dyn Expected) -> Self {
         let expected = expected_in_words(expected);
-        Self::here(format!("expected {expected}, found length {length}"))
+        Self::at("", format!("expected {expected}, found length {length}"))
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
         let expected = list(expected);
-        Self::here(format!("expected {expected}, found {}", quoted(variant)))
+        Self::at(
+            "",
+            format!("expected {expected}, found {}", quoted(variant)),
+        )
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         let message = format!("not expected here; expected {}", list(expected));
-        Self::under(escape(field).into_owned(), message)
+        Self::at(&escape(field), message)
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::under(escape(field).into_owned(), "it is missing".to_owned())
+        Self::at(&escape(field), "it is missing".to_owned())
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Self::under(escape(field).into_owned(), "it is given twice".to_owned())
+        Self::at(&escape(field), "it is given twice".to_owned())
     }
 }
 

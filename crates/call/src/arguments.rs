@@ -103,7 +103,7 @@ impl Arguments {
             let leaf = Leaf::own(shown(pointer).0, text);
             arguments
                 .place(leaf, depth)
-                .map_err(|error| ArgumentError::at(pointer, None, error.message))?;
+                .map_err(|error| ArgumentError::at(pointer, error.message))?;
         }
         Ok(arguments)
     }
@@ -200,11 +200,6 @@ impl Arguments {
 
     pub(crate) fn leaf(&self, index: usize) -> Option<&Leaf> {
         self.leaves.get(index)
-    }
-
-    pub(crate) fn push_leaf(&mut self, leaf: Leaf) -> usize {
-        self.leaves.push(leaf);
-        self.leaves.len() - 1
     }
 
     pub(crate) fn leaf_mut(&mut self, index: usize) -> Option<&mut Leaf> {

@@ -259,7 +259,7 @@ fn unfit(pointer: &str, value: &Value, place: &Place<'_>) -> ArgumentError {
 }
 
 pub(crate) fn refuse(pointer: &str, message: impl Into<String>) -> ArgumentError {
-    ArgumentError::at(pointer, None, message.into())
+    ArgumentError::at(pointer, message.into())
 }
 
 fn check_key(key: &str, pointer: &str) -> Result<(), ArgumentError> {

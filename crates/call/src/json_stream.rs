@@ -17,12 +17,12 @@ use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::json_stream::doubt::Doubt;
 use crate::json_stream::shape::{EmojiBody, EmojiShape, placed};
-use crate::json_stream::write::{Rest, Written, write_escaped, write_key, write_node};
+use crate::json_stream::write::{Written, write_escaped};
 use crate::limits::Limits;
 use crate::pointer::{PointerError, is_index, shown};
 use crate::schema::{ExpectedParts, ExpectedValue};
 use crate::tool::ToolSpec;
-use crate::tree::{ROOT, Tree};
+use crate::tree::Tree;
 
 /// Turns the parser's events of one call into deltas of the JSON text of its arguments (`spec/json-stream.md`).
 ///
@@ -205,12 +205,10 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         if let Some(error) = error.or(self.fault()) {
             return Err(NotClosed::Wrong(error.to_owned()));
         }
+        let text = serde_json::to_string(arguments).map_err(|_| NotClosed::Different)?;
+        let rest = self.written.rest_of(&text).ok_or(NotClosed::Different)?;
         let from = out.len();
-        let mut rest = Rest::new(self.written, out);
-        match write_node(arguments, ROOT, &mut rest) {
-            Ok(()) if rest.is_reached() => {}
-            Ok(()) | Err(fmt::Error) => return Err(NotClosed::Different),
-        }
+        out.push_str(rest);
         self.stage = Stage::Ended;
         self.count(out, from);
         Ok(())
@@ -244,8 +242,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
 
     /// Notes what has been written: what stands in `out` from a place on.
     fn count(&mut self, out: &str, from: usize) {
-        let delta = out.as_bytes().get(from..).unwrap_or_default();
-        self.written.add(delta);
+        self.written.add(out.get(from..).unwrap_or_default());
     }
 
     fn begin(&mut self, header: &Header<'_>, out: &mut String) -> Result<(), String> {
@@ -264,7 +261,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
             EmojiShape::Named { line, body } => {
                 for (key, node) in line.tree().root() {
                     self.begin_member(key, out);
-                    let _ = write_node(&line, node, out);
+                    let _ = write!(out, "{}", line.value_of(node));
                 }
                 self.body = body;
             }
@@ -386,7 +383,9 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         }
         *members += 1;
         if !is_list {
-            let _ = write_key(key, out);
+            out.push('"');
+            write_escaped(key, out);
+            out.push_str("\":");
         }
     }
 
@@ -424,20 +423,20 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
         match &mut self.value {
             OpenValue::Unwritten => {}
             OpenValue::String => {
-                let _ = write_escaped(piece, out);
+                write_escaped(piece, out);
             }
             OpenValue::Body(name) => {
                 let name = mem::take(name);
                 self.begin_member(&name, out);
                 self.value = OpenValue::String;
                 out.push('"');
-                let _ = write_escaped(piece, out);
+                write_escaped(piece, out);
             }
             OpenValue::Waiting { doubt, text, .. } => {
                 text.push_str(piece);
                 if doubt.as_mut().is_some_and(|doubt| doubt.read(piece)) {
                     out.push('"');
-                    let _ = write_escaped(text, out);
+                    write_escaped(text, out);
                     self.value = OpenValue::String;
                 }
             }

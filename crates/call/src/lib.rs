@@ -26,7 +26,6 @@ mod coerce;
 mod collector;
 mod decimal;
 mod document;
-mod expand;
 mod finding;
 mod flatten;
 mod foreign;

@@ -53,7 +53,7 @@ impl Arguments {
         match misplaced.into_iter().next() {
             None => Ok(placed),
             Some(Misplaced { pointer, error, .. }) => {
-                Err(ArgumentError::at(&pointer, None, error.message))
+                Err(ArgumentError::at(&pointer, error.message))
             }
         }
     }

@@ -1,23 +1,24 @@
 //! Arguments as a type: each value is parsed by what the type asks for.
 
+use std::borrow::Cow;
 use std::fmt::Display;
+use std::iter::Enumerate;
 use std::str::FromStr;
+use std::vec;
 
 use plaincall_syntax::Span;
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess,
-    VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, MapAccess,
+    SeqAccess, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
 use crate::argument_error::{ArgumentError, quoted};
-use crate::arguments::{Arguments, Leaf};
+use crate::arguments::Arguments;
 use crate::decimal::Decimal;
-use crate::expand::Expanded;
 use crate::json_text;
-use crate::pointer::Pointer;
 use crate::reading::{Reading, boolean, decimal, is_null, is_null_or_none};
 use crate::tree::{Node, NodeIndex, ROOT};
 
@@ -36,96 +37,96 @@ impl Arguments {
     /// # Errors
     /// Says what does not fit, with the pointer and the span of the value.
     pub fn to<T: DeserializeOwned>(&self) -> Result<T> {
-        T::deserialize(Reader::root(self)).map_err(|error| error.or_at(|| ("", None)))
+        T::deserialize(Reader::Node(self, ROOT))
     }
 }
 
+/// A place in the arguments that is being read.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
-    arguments: &'a Arguments,
-    node: NodeIndex,
-    /// How many segments the pointer to it has.
-    depth: usize,
-    /// The pointers to empty lists and objects of JSON text.
-    empty: &'a [(NodeIndex, String)],
+enum Reader<'a> {
+    Node(&'a Arguments, NodeIndex),
+    /// A part of the JSON text of a value.
+    Json(&'a Value),
 }
 
 enum Place<'a> {
-    Object(Vec<(&'a str, NodeIndex)>),
-    List(&'a [NodeIndex]),
-    Value(&'a Leaf, &'a str),
+    Object(Vec<(Cow<'a, str>, Reader<'a>)>),
+    List(Vec<Reader<'a>>),
+    Value(Reading, Cow<'a, str>),
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn root(arguments: &'a Arguments) -> Self {
-        Self {
-            arguments,
-            node: ROOT,
-            depth: 0,
-            empty: &[],
-        }
-    }
-
-    fn child(self, node: NodeIndex) -> Self {
-        Self {
-            node,
-            depth: self.depth + 1,
-            ..self
-        }
-    }
-
     fn place(self) -> Place<'a> {
-        match self.arguments.tree().node(self.node) {
-            Some(Node::Object(object)) => {
-                Place::Object(object.iter().map(|(key, node)| (&**key, *node)).collect())
+        let (arguments, node) = match self {
+            Self::Node(arguments, node) => (arguments, arguments.tree().node(node)),
+            Self::Json(Value::Object(members)) => {
+                let members = members.iter();
+                let members = members.map(|(key, value)| (key.into(), Self::Json(value)));
+                return Place::Object(members.collect());
             }
-            Some(Node::Array(items)) => Place::List(items),
-            Some(Node::Leaf(index)) => match self.arguments.leaf(*index) {
-                Some(leaf) => Place::Value(leaf, self.arguments.text(leaf)),
-                None => Place::List(&[]),
-            },
-            None => Place::List(&[]),
-        }
-    }
-
-    /// The pointer to this place and where it stands in the input.
-    fn here(self) -> (&'a str, Option<Span>) {
-        let first = self.arguments.tree().first_leaf(self.node);
-        let Some(leaf) = first.and_then(|index| self.arguments.leaf(index)) else {
-            let pointer = self.empty.iter().find(|(node, _)| *node == self.node);
-            return (pointer.map_or("", |(_, pointer)| pointer), None);
+            Self::Json(Value::Array(items)) => {
+                return Place::List(items.iter().map(Self::Json).collect());
+            }
+            Self::Json(Value::String(text)) => return Place::Value(Reading::String, text.into()),
+            Self::Json(other) => return Place::Value(Reading::Json, other.to_string().into()),
         };
-        match self.arguments.tree().node(self.node) {
-            Some(Node::Leaf(_)) => (&leaf.pointer, Some(leaf.span)),
-            _ if self.depth == 0 => ("", None),
-            _ => (
-                Pointer::beginning(&leaf.pointer, self.depth),
-                Some(leaf.pointer_span),
-            ),
+        let at = |node: &NodeIndex| Self::Node(arguments, *node);
+        match node {
+            Some(Node::Object(object)) => {
+                let members = object.iter().map(|(key, node)| ((&**key).into(), at(node)));
+                Place::Object(members.collect())
+            }
+            Some(Node::Array(items)) => Place::List(items.iter().map(at).collect()),
+            Some(Node::Leaf(index)) => match arguments.leaf(*index) {
+                Some(leaf) => Place::Value(leaf.reading, arguments.text(leaf).into()),
+                None => Place::List(Vec::new()),
+            },
+            None => Place::List(Vec::new()),
         }
     }
 
-    fn placed<T>(self, result: Result<T>) -> Result<T> {
-        result.map_err(|error| error.or_at(|| self.here()))
+    /// Where it stands in the input, if that is known; JSON text stands where its value does.
+    fn span(self) -> Option<Span> {
+        let Self::Node(arguments, node) = self else {
+            return None;
+        };
+        let leaf = arguments.leaf(arguments.tree().first_leaf(node)?)?;
+        let span = match arguments.tree().node(node)? {
+            Node::Leaf(_) => leaf.span,
+            _ => leaf.pointer_span,
+        };
+        Some(span).filter(|span| *span != Span::default())
+    }
+
+    /// Reads what stands here, which its surroundings call `key`.
+    fn read<'de, T: DeserializeSeed<'de>>(self, key: &str, seed: T) -> Result<T::Value> {
+        let value = seed.deserialize(self);
+        value.map_err(|error| error.inside(key, self.span()))
     }
 
     fn refuse<T>(self, expected: impl Display) -> Result<T> {
         let found = match self.place() {
             Place::Object(_) => "an object".to_owned(),
             Place::List(_) => "a list".to_owned(),
-            Place::Value(_, text) => quoted(text),
+            Place::Value(_, text) => quoted(&text),
         };
-        let message = format!("expected {expected}, found {found}");
-        self.placed(Err(ArgumentError::custom(message)))
+        Err(ArgumentError::custom(format_args!(
+            "expected {expected}, found {found}"
+        )))
+    }
+
+    fn number(self, expected: &str) -> Result<Decimal> {
+        match self.place() {
+            Place::Value(_, text) => decimal(&text).map_or_else(|| self.refuse(expected), Ok),
+            Place::Object(_) | Place::List(_) => self.refuse(expected),
+        }
     }
 
     fn integer<T: FromStr>(self, least: impl Display, most: impl Display) -> Result<T> {
-        let Place::Value(_, text) = self.place() else {
+        let number = self.number("a whole number")?;
+        if !number.is_whole() {
             return self.refuse("a whole number");
-        };
-        let Some(number) = decimal(text).filter(Decimal::is_whole) else {
-            return self.refuse("a whole number");
-        };
+        }
         let sign = if number.negative && !number.is_zero() {
             "-"
         } else {
@@ -140,75 +141,43 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn float(self) -> Result<f64> {
-        let Place::Value(_, text) = self.place() else {
-            return self.refuse("a number");
-        };
-        match decimal(text).map(|number| number.float_in_memory()) {
-            Some(Some(float)) => Ok(float),
-            Some(None) => self.refuse("a number with no more digits than a 64-bit number keeps"),
-            None => self.refuse("a number"),
-        }
-    }
-
-    /// The JSON text at this place, expanded; `None` if it is none that `fits`.
-    fn json(self, text: &str, fits: impl FnOnce(&Value) -> bool) -> Option<Result<Expanded>> {
-        let leaf = match self.place() {
-            Place::Value(leaf, _) if leaf.reading != Reading::String => leaf,
+    /// The JSON text at this place; `None` if it is none that `fits`.
+    fn json(self, fits: impl FnOnce(&Value) -> bool) -> Option<Result<Value>> {
+        let text = match self.place() {
+            Place::Value(reading, text) if reading != Reading::String => text,
             _ => return None,
         };
         if !text.trim_start().starts_with(['[', '{']) {
             return None;
         }
-        Some(match json_text::parse(text) {
-            Ok(value) if fits(&value) => Ok(Expanded::new(&value, &leaf.pointer, leaf.span)),
-            Ok(_) => return None,
-            Err(error) => {
-                let message = format!("its JSON cannot be used: {error}");
-                self.placed(Err(ArgumentError::custom(message)))
-            }
-        })
-    }
-
-    /// Goes on in the JSON text that stands here.
-    fn inside<'j>(self, json: &'j Expanded) -> Reader<'j>
-    where
-        'a: 'j,
-    {
-        Reader {
-            arguments: &json.arguments,
-            node: json.node,
-            depth: self.depth,
-            empty: &json.empty,
+        match json_text::parse(&text) {
+            Ok(value) => fits(&value).then_some(Ok(value)),
+            Err(error) => Some(Err(ArgumentError::custom(format_args!(
+                "its JSON cannot be used: {error}"
+            )))),
         }
     }
+}
 
-    fn list<'de, V: Visitor<'de>>(self, items: &[NodeIndex], visitor: V) -> Result<V::Value> {
-        let mut access = Items {
-            reader: self,
-            items: items.iter(),
-        };
-        let value = self.placed(visitor.visit_seq(&mut access))?;
-        match access.items.len() {
-            0 => Ok(value),
-            left => {
-                let message = format!("the list is too long by {left}");
-                self.placed(Err(ArgumentError::custom(message)))
-            }
-        }
+fn list<'de, V: Visitor<'de>>(items: Vec<Reader<'_>>, visitor: V) -> Result<V::Value> {
+    let mut access = Items(items.into_iter().enumerate());
+    let value = visitor.visit_seq(&mut access)?;
+    match access.0.len() {
+        0 => Ok(value),
+        left => Err(ArgumentError::custom(format_args!(
+            "the list is too long by {left}"
+        ))),
     }
+}
 
-    fn object<'de, V: Visitor<'de>>(
-        self,
-        members: Vec<(&str, NodeIndex)>,
-        visitor: V,
-    ) -> Result<V::Value> {
-        self.placed(visitor.visit_map(Members {
-            reader: self,
-            rest: members.into_iter(),
-            next: None,
-        }))
-    }
+fn object<'de, V: Visitor<'de>>(
+    members: Vec<(Cow<'_, str>, Reader<'_>)>,
+    visitor: V,
+) -> Result<V::Value> {
+    visitor.visit_map(Members {
+        rest: members.into_iter(),
+        next: None,
+    })
 }
 
 /// Writes the methods for all types of whole numbers with the given macro.
@@ -233,7 +202,7 @@ macro_rules! integers {
     ($($method:ident $visit:ident $number:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
             let value = self.integer::<$number>($number::MIN, $number::MAX)?;
-            self.placed(visitor.$visit(value))
+            visitor.$visit(value)
         })*
     };
 }
@@ -243,20 +212,19 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
-            Place::Object(members) => self.object(members, visitor),
-            Place::List(items) => self.list(items, visitor),
-            Place::Value(leaf, text) => match leaf.reading.value(text) {
-                Value::Null => self.placed(visitor.visit_unit()),
-                Value::Bool(value) => self.placed(visitor.visit_bool(value)),
-                Value::String(value) => self.placed(visitor.visit_string(value)),
-                Value::Number(value) => self.placed(match (value.as_u64(), value.as_i64()) {
+            Place::Object(members) => object(members, visitor),
+            Place::List(items) => list(items, visitor),
+            Place::Value(reading, text) => match reading.value(&text) {
+                Value::Null => visitor.visit_unit(),
+                Value::Bool(value) => visitor.visit_bool(value),
+                Value::String(value) => visitor.visit_string(value),
+                Value::Number(value) => match (value.as_u64(), value.as_i64()) {
                     (Some(value), _) => visitor.visit_u64(value),
                     (None, Some(value)) => visitor.visit_i64(value),
                     (None, None) => visitor.visit_f64(value.as_f64().unwrap_or(f64::NAN)),
-                }),
+                },
                 value @ (Value::Array(_) | Value::Object(_)) => {
-                    let json = Expanded::new(&value, &leaf.pointer, leaf.span);
-                    self.inside(&json).deserialize_any(visitor)
+                    Reader::Json(&value).deserialize_any(visitor)
                 }
             },
         }
@@ -264,11 +232,11 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let value = match self.place() {
-            Place::Value(_, text) => boolean(text),
+            Place::Value(_, text) => boolean(&text),
             _ => None,
         };
         match value {
-            Some(value) => self.placed(visitor.visit_bool(value)),
+            Some(value) => visitor.visit_bool(value),
             None => self.refuse("true or false"),
         }
     }
@@ -280,8 +248,10 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        let value = self.float()?;
-        self.placed(visitor.visit_f64(value))
+        match self.number("a number")?.float_in_memory() {
+            Some(value) => visitor.visit_f64(value),
+            None => self.refuse("a number with no more digits than a 64-bit number keeps"),
+        }
     }
 
     fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -290,7 +260,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
-            Place::Value(_, text) => self.placed(visitor.visit_str(text)),
+            Place::Value(_, text) => visitor.visit_str(&text),
             Place::Object(_) | Place::List(_) => self.refuse("a text"),
         }
     }
@@ -301,7 +271,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
-            Place::Value(_, text) => self.placed(visitor.visit_bytes(text.as_bytes())),
+            Place::Value(_, text) => visitor.visit_bytes(text.as_bytes()),
             Place::Object(_) | Place::List(_) => self.refuse("a text"),
         }
     }
@@ -312,19 +282,17 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
-            Place::Value(leaf, text) if is_none(leaf.reading, text) => {
-                self.placed(visitor.visit_none())
-            }
+            Place::Value(reading, text) if is_none(reading, &text) => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
-            Place::Value(_, text) if is_null_or_none(text) => self.placed(visitor.visit_unit()),
+            Place::Value(_, text) if is_null_or_none(&text) => visitor.visit_unit(),
             // A tool without parameters has a call without arguments.
-            Place::Object(members) if members.is_empty() && self.depth == 0 => {
-                self.placed(visitor.visit_unit())
+            Place::Object(members) if members.is_empty() && matches!(self, Self::Node(_, ROOT)) => {
+                visitor.visit_unit()
             }
             _ => self.refuse("null"),
         }
@@ -343,17 +311,16 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         _name: &'static str,
         visitor: V,
     ) -> Result<V::Value> {
-        self.placed(visitor.visit_newtype_struct(self))
+        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
-            Place::List(items) => self.list(items, visitor),
-            Place::Value(_, text) => match self.json(text, Value::is_array) {
-                Some(json) => self.inside(&json?).deserialize_seq(visitor),
+            Place::List(items) => list(items, visitor),
+            _ => match self.json(Value::is_array) {
+                Some(json) => Reader::Json(&json?).deserialize_seq(visitor),
                 None => self.refuse("a list"),
             },
-            Place::Object(_) => self.refuse("a list"),
         }
     }
 
@@ -372,15 +339,15 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.place() {
-            Place::Object(members) => self.object(members, visitor),
+            Place::Object(members) => object(members, visitor),
             // Numeric segments make a list, unless the type says that they are keys.
             Place::List(items) => {
-                let keys: Vec<String> = (0..items.len()).map(|index| index.to_string()).collect();
-                let keys = keys.iter().map(String::as_str);
-                self.object(keys.zip(items.iter().copied()).collect(), visitor)
+                let members = items.into_iter().enumerate();
+                let members = members.map(|(index, item)| (index.to_string().into(), item));
+                object(members.collect(), visitor)
             }
-            Place::Value(_, text) => match self.json(text, Value::is_object) {
-                Some(json) => self.inside(&json?).deserialize_map(visitor),
+            Place::Value(..) => match self.json(Value::is_object) {
+                Some(json) => Reader::Json(&json?).deserialize_map(visitor),
                 None => self.refuse("an object"),
             },
         }
@@ -405,20 +372,18 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         visitor: V,
     ) -> Result<V::Value> {
         match self.place() {
-            Place::Value(_, text) => match self.json(text, Value::is_object) {
-                Some(json) => self
-                    .inside(&json?)
-                    .deserialize_enum(name, variants, visitor),
-                None => self.placed(visitor.visit_enum(Variant {
-                    name: text,
+            Place::Value(_, text) => match self.json(Value::is_object) {
+                Some(json) => Reader::Json(&json?).deserialize_enum(name, variants, visitor),
+                None => visitor.visit_enum(Variant {
+                    name: &text,
                     content: None,
-                })),
+                }),
             },
-            Place::Object(members) => match *members.as_slice() {
-                [(name, node)] => self.placed(visitor.visit_enum(Variant {
+            Place::Object(members) => match members.as_slice() {
+                [(name, content)] => visitor.visit_enum(Variant {
                     name,
-                    content: Some(self.child(node)),
-                })),
+                    content: Some(*content),
+                }),
                 _ => self.refuse("an object with one member"),
             },
             Place::List(_) => self.refuse("a name"),
@@ -439,52 +404,43 @@ fn is_none(reading: Reading, text: &str) -> bool {
     reading == Reading::Null || (reading != Reading::String && is_null(text))
 }
 
-struct Items<'a, 'i> {
-    reader: Reader<'a>,
-    items: std::slice::Iter<'i, NodeIndex>,
-}
+struct Items<'a>(Enumerate<vec::IntoIter<Reader<'a>>>);
 
-impl<'de> SeqAccess<'de> for Items<'_, '_> {
+impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = ArgumentError;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
-        let Some(&node) = self.items.next() else {
-            return Ok(None);
-        };
-        let reader = self.reader.child(node);
-        reader.placed(seed.deserialize(reader)).map(Some)
+        let next = self.0.next();
+        next.map(|(index, item)| item.read(&index.to_string(), seed))
+            .transpose()
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.items.len())
+        Some(self.0.len())
     }
 }
 
-struct Members<'a, 'k> {
-    reader: Reader<'a>,
-    rest: std::vec::IntoIter<(&'k str, NodeIndex)>,
-    next: Option<NodeIndex>,
+struct Members<'a> {
+    rest: vec::IntoIter<(Cow<'a, str>, Reader<'a>)>,
+    next: Option<(Cow<'a, str>, Reader<'a>)>,
 }
 
-impl<'de> MapAccess<'de> for Members<'_, '_> {
+impl<'de> MapAccess<'de> for Members<'_> {
     type Error = ArgumentError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
-        let Some((key, node)) = self.rest.next() else {
-            return Ok(None);
-        };
-        self.next = Some(node);
-        seed.deserialize(Key { key }).map(Some)
+        self.next = self.rest.next();
+        let key = self.next.as_ref().map(|(key, _)| Key { key });
+        key.map(|key| seed.deserialize(key)).transpose()
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value> {
-        let Some(node) = self.next.take() else {
+        let Some((key, value)) = self.next.take() else {
             return Err(ArgumentError::custom(
                 "a value was asked for before its key",
             ));
         };
-        let reader = self.reader.child(node);
-        reader.placed(seed.deserialize(reader))
+        value.read(&key, seed)
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -561,41 +517,41 @@ struct Variant<'a> {
 
 impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
     type Error = ArgumentError;
-    type Variant = Content<'a>;
+    type Variant = Self;
 
-    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Content<'a>)> {
+    fn variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<(T::Value, Self)> {
         let name = seed.deserialize(Key { key: self.name })?;
-        Ok((name, Content(self.content)))
+        Ok((name, self))
     }
 }
 
-struct Content<'a>(Option<Reader<'a>>);
-
-impl<'a> Content<'a> {
-    fn reader(self) -> Result<Reader<'a>> {
-        self.0.ok_or_else(|| {
-            ArgumentError::custom("this name needs something under it, and stands alone")
-        })
+impl Variant<'_> {
+    /// Reads what stands under the name.
+    fn read<T>(self, read: impl FnOnce(Reader<'_>) -> Result<T>) -> Result<T> {
+        let Some(content) = self.content else {
+            let message = "this name needs something under it, and stands alone";
+            return Err(ArgumentError::custom(message));
+        };
+        read(content).map_err(|error| error.inside(self.name, content.span()))
     }
 }
 
-impl<'de> VariantAccess<'de> for Content<'_> {
+impl<'de> VariantAccess<'de> for Variant<'_> {
     type Error = ArgumentError;
 
     fn unit_variant(self) -> Result<()> {
-        match self.0 {
+        match self.content {
             None => Ok(()),
-            Some(reader) => reader.deserialize_unit(serde::de::IgnoredAny).map(drop),
+            Some(_) => self.read(|content| content.deserialize_unit(IgnoredAny).map(drop)),
         }
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value> {
-        let reader = self.reader()?;
-        reader.placed(seed.deserialize(reader))
+        self.read(|content| seed.deserialize(content))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value> {
-        self.reader()?.deserialize_tuple(len, visitor)
+        self.read(|content| content.deserialize_tuple(len, visitor))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -603,6 +559,6 @@ impl<'de> VariantAccess<'de> for Content<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        self.reader()?.deserialize_struct("", fields, visitor)
+        self.read(|content| content.deserialize_struct("", fields, visitor))
     }
 }

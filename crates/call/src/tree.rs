@@ -50,13 +50,6 @@ impl Tree {
         members.map(|(key, node)| (&**key, *node))
     }
 
-    pub(crate) fn push(&mut self, node: Node) -> NodeIndex {
-        // There are fewer nodes than bytes of text, and texts of 4 GiB do not come as one value.
-        let index = NodeIndex::try_from(self.nodes.len()).unwrap_or(NodeIndex::MAX);
-        self.nodes.push(node);
-        index
-    }
-
     pub(crate) fn find(&self, pointer: &Pointer<'_>) -> Option<NodeIndex> {
         pointer.segments.iter().try_fold(ROOT, |node, segment| {
             self.child(node, segment).ok().flatten()

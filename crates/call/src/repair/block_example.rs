@@ -19,7 +19,7 @@ use crate::repair::example::{
 use crate::repair::mended::mended;
 use crate::repair::placeholder::{as_before, ended_early, narrowed, skeleton};
 use crate::schema::{Place, SchemaReader};
-use crate::tool::{Parameter, ToolSpec};
+use crate::tool::ToolSpec;
 use crate::tree::ROOT;
 
 /// An argument with more values is one placeholder.
@@ -32,24 +32,12 @@ const LONGEST_POINTER: usize = 100;
 pub(super) fn blank(tool: &ToolSpec) -> Spelled {
     let reader = tool.schema().reader();
     let root = reader.root();
-    let mut arguments = Vec::new();
-    for parameter in tool.parameters().iter().filter(|one| one.required) {
-        whole_argument(&reader, &root, parameter, &mut arguments);
-    }
-    Spelled::Block {
-        arguments,
-        left_out: 0,
-    }
-}
-
-fn whole_argument<'s>(
-    reader: &SchemaReader<'s>,
-    root: &Place<'s>,
-    parameter: &Parameter,
-    into: &mut Vec<(String, Slot)>,
-) {
-    let place = reader.member(root, &parameter.name);
-    spread(&parameter.pointer(), &skeleton(reader, &place), into);
+    let required = tool.parameters().iter().filter(|one| one.required);
+    let arguments = required.flat_map(|parameter| {
+        let place = reader.member(&root, &parameter.name);
+        parts_of(&reader, &parameter.pointer(), &place)
+    });
+    Spelled::block(arguments.collect(), 0)
 }
 
 fn parts_of<'s>(
@@ -338,9 +326,6 @@ impl Draft<'_, '_> {
             let group = group.into_iter().filter_map(|at| slots.get_mut(at)?.take());
             arguments.extend(group);
         }
-        Spelled::Block {
-            arguments,
-            left_out,
-        }
+        Spelled::block(arguments, left_out)
     }
 }

@@ -9,7 +9,9 @@ use crate::bind::emoji::bind_emoji;
 use crate::bind::{Problems, bind};
 use crate::call::ToolCall;
 use crate::pointer::escape;
-use crate::repair::example::{Keep, Keeper, Slot, Spelled, Wrong, by_key, key_of, pointers_of};
+use crate::repair::example::{
+    Keep, Keeper, Slot, Spelled, Texts, Wrong, by_key, key_of, pointers_of,
+};
 use crate::repair::mended::mended;
 use crate::repair::placeholder::{ended_early, placeholder, skeleton, word_on_line};
 use crate::schema::{Place, SchemaReader};
@@ -89,11 +91,25 @@ impl<'d, 's> Draft<'d, 's> {
             UsageBody::Parameter(parameter) => self.body(parameter, written, keeper, is_cut),
             UsageBody::Json => self.json(written, keeper).to_string(),
         };
-        Spelled::Emoji {
-            raw_args,
-            body,
+        Spelled {
+            texts: Texts::Emoji { raw_args, body },
             placeholders: self.placeholders,
             left_out: self.left_out,
+        }
+    }
+
+    fn place(&self, parameter: &Parameter) -> Place<'s> {
+        self.reader.member(&self.root, &parameter.name)
+    }
+
+    /// The text that stands at a pointer; placeholders are noted.
+    fn text(&mut self, pointer: &str, slot: Slot) -> String {
+        match slot {
+            Slot::Kept(text) => text,
+            Slot::Placeholder(text) => {
+                self.placeholders.push(pointer.to_owned());
+                text
+            }
         }
     }
 
@@ -105,23 +121,17 @@ impl<'d, 's> Draft<'d, 's> {
             if text.is_none() && !item.parameter.required {
                 break;
             }
-            let kept = text
-                .filter(|_| !self.is_broken(&pointer))
-                .zip(keeper)
-                .map(|(text, keeper)| keeper.slot(text));
-            words.push(match kept {
-                Some(Slot::Kept(text)) if !text.is_empty() => text,
-                Some(Slot::Placeholder(text)) => {
-                    self.placeholders.push(pointer.into_owned());
-                    let words = text.trim_matches(['<', '>']);
-                    word_on_line(&item.parameter.name, words, item.takes_rest)
-                }
-                _ => {
-                    let place = self.reader.member(&self.root, &item.parameter.name);
-                    self.placeholders.push(pointer.into_owned());
-                    word_on_line(&item.parameter.name, &place.in_words(), item.takes_rest)
-                }
-            });
+            let word = |what: &str| {
+                let name = &item.parameter.name;
+                Slot::Placeholder(word_on_line(name, what, item.takes_rest))
+            };
+            let kept = text.filter(|_| !self.is_broken(&pointer)).zip(keeper);
+            let slot = match kept.map(|(text, keeper)| keeper.slot(text)) {
+                Some(Slot::Kept(text)) if !text.is_empty() => Slot::Kept(text),
+                Some(Slot::Placeholder(text)) => word(text.trim_matches(['<', '>'])),
+                _ => word(&self.place(item.parameter).in_words()),
+            };
+            words.push(self.text(&pointer, slot));
         }
         words.join(" ")
     }
@@ -134,66 +144,61 @@ impl<'d, 's> Draft<'d, 's> {
         is_cut: bool,
     ) -> String {
         let pointer = parameter.pointer();
+        let name = &parameter.name;
         let text = written.get(&pointer).filter(|_| !self.is_broken(&pointer));
         let slot = match text.zip(keeper) {
             _ if is_cut => {
-                let words = format!("{}: a text", parameter.name);
                 let len = text.map_or(0, str::len);
-                Slot::Placeholder(ended_early(&words, len))
+                Slot::Placeholder(ended_early(&format!("{name}: a text"), len))
             }
             Some((text, keeper)) => keeper.slot(text),
             None if !parameter.required && written.get(&pointer).is_none() => {
                 return String::new();
             }
             None => {
-                let place = self.reader.member(&self.root, &parameter.name);
-                let words = format!("{}: {}", parameter.name, place.in_words());
-                Slot::Placeholder(placeholder(&words))
+                let expected = self.place(parameter).in_words();
+                Slot::Placeholder(placeholder(&format!("{name}: {expected}")))
             }
         };
-        if matches!(slot, Slot::Placeholder(_)) {
-            self.placeholders.push(pointer.into_owned());
-        }
-        slot.text().to_owned()
+        self.text(&pointer, slot)
     }
 
     fn json(&mut self, written: &Arguments, keeper: Option<&Keeper>) -> Value {
         let mut object = Map::new();
         for (key, node) in written.tree().root() {
-            let pointer = escape(key);
-            let Some(keeper) =
-                keeper.filter(|_| self.tool.get(key).is_some() || self.root.declares(key))
-            else {
+            let Some(keeper) = keeper.filter(|_| self.declares(key)) else {
                 continue;
             };
-            let value = written.value_of(node);
             let is_required = self.tool.get(key).is_some_and(|one| one.required);
             if object.len() >= MOST_MEMBERS && !is_required {
                 self.left_out += 1;
                 continue;
             }
+            let pointer = escape(key);
+            let value = written.value_of(node);
             let inner = self.broken.remove(key).unwrap_or_default();
-            if inner.is_empty() {
-                let slot = keeper.slot(&value.to_string());
-                if let Slot::Placeholder(text) = slot {
-                    self.placeholders.push(pointer.into_owned());
-                    object.insert(key.to_owned(), text.into());
-                } else {
-                    object.insert(key.to_owned(), value);
+            let value = if inner.is_empty() {
+                match keeper.slot(&value.to_string()) {
+                    Slot::Kept(_) => value,
+                    slot => self.text(&pointer, slot).into(),
                 }
             } else {
-                let mended = mended(self.reader, &self.root, value, &pointer, &inner, keeper);
-                self.placeholders.push(pointer.into_owned());
-                object.insert(key.to_owned(), mended);
-            }
+                self.placeholders.push(pointer.to_string());
+                mended(self.reader, &self.root, value, &pointer, &inner, keeper)
+            };
+            object.insert(key.to_owned(), value);
         }
         for parameter in self.tool.parameters().iter().filter(|one| one.required) {
             if !object.contains_key(&parameter.name) {
-                let place = self.reader.member(&self.root, &parameter.name);
                 self.placeholders.push(parameter.pointer().into_owned());
-                object.insert(parameter.name.clone(), skeleton(self.reader, &place));
+                let value = skeleton(self.reader, &self.place(parameter));
+                object.insert(parameter.name.clone(), value);
             }
         }
         object.into()
+    }
+
+    fn declares(&self, key: &str) -> bool {
+        self.tool.get(key).is_some() || self.root.declares(key)
     }
 }

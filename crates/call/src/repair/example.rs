@@ -58,19 +58,36 @@ pub(super) enum Slot {
 }
 
 /// The arguments of an example as texts.
-pub(super) enum Spelled {
-    Block {
-        /// Pointer and text.
-        arguments: Vec<(String, Slot)>,
-        left_out: usize,
-    },
+pub(super) struct Spelled {
+    pub(super) texts: Texts,
+    /// The pointers of the placeholders.
+    pub(super) placeholders: Vec<String>,
+    pub(super) left_out: usize,
+}
+
+pub(super) enum Texts {
+    /// Pointer and text.
+    Block(Vec<(String, String)>),
     Emoji {
         raw_args: String,
         body: String,
-        /// The pointers of the placeholders.
-        placeholders: Vec<String>,
-        left_out: usize,
     },
+}
+
+impl Spelled {
+    pub(super) fn block(arguments: Vec<(String, Slot)>, left_out: usize) -> Self {
+        let is_placeholder = |slot: &Slot| matches!(slot, Slot::Placeholder(_));
+        let placeholders = arguments.iter().filter(|(_, slot)| is_placeholder(slot));
+        let placeholders = placeholders.map(|(pointer, _)| pointer.clone()).collect();
+        let texts = arguments.into_iter().map(|(pointer, slot)| match slot {
+            Slot::Kept(text) | Slot::Placeholder(text) => (pointer, text),
+        });
+        Self {
+            texts: Texts::Block(texts.collect()),
+            placeholders,
+            left_out,
+        }
+    }
 }
 
 impl Wrong {
@@ -124,25 +141,10 @@ impl Example {
     }
 
     fn from(spelled: &Spelled, text: String) -> Self {
-        let (has_placeholders, left_out) = match spelled {
-            Spelled::Block {
-                arguments,
-                left_out,
-            } => {
-                let is_placeholder = |slot: &Slot| matches!(slot, Slot::Placeholder(_));
-                let has = arguments.iter().any(|(_, slot)| is_placeholder(slot));
-                (has, *left_out)
-            }
-            Spelled::Emoji {
-                placeholders,
-                left_out,
-                ..
-            } => (!placeholders.is_empty(), *left_out),
-        };
         Self {
             text,
-            has_placeholders,
-            left_out,
+            has_placeholders: !spelled.placeholders.is_empty(),
+            left_out: spelled.left_out,
         }
     }
 }
@@ -200,26 +202,26 @@ fn rendered(
 ) -> Option<String> {
     let ids = header.id.iter().chain(&header.dependencies);
     let mut lines = ids.map(String::as_str).chain([tool.name.as_str()]);
-    let is_free = match spelled {
-        Spelled::Block { arguments, .. } => arguments
+    let is_free = match &spelled.texts {
+        Texts::Block(arguments) => arguments
             .iter()
-            .all(|(pointer, slot)| keeper.is_free(pointer) && keeper.is_safe(slot.text())),
-        Spelled::Emoji { raw_args, body, .. } => keeper.is_free(raw_args) && keeper.is_safe(body),
+            .all(|(pointer, text)| keeper.is_free(pointer) && keeper.is_safe(text)),
+        Texts::Emoji { raw_args, body } => keeper.is_free(raw_args) && keeper.is_safe(body),
     };
     if !is_free || !lines.all(|line| keeper.is_free(line)) {
         return None;
     }
-    let call = match spelled {
-        Spelled::Block { arguments, .. } => Call::Block {
+    let call = match &spelled.texts {
+        Texts::Block(arguments) => Call::Block {
             name: &tool.name,
             id: header.id.as_deref(),
             dependencies: header.dependencies.iter().map(String::as_str).collect(),
             arguments: arguments
                 .iter()
-                .map(|(pointer, slot)| (pointer.as_str(), slot.text()))
+                .map(|(pointer, text)| (&**pointer, &**text))
                 .collect(),
         },
-        Spelled::Emoji { raw_args, body, .. } => Call::Emoji {
+        Texts::Emoji { raw_args, body } => Call::Emoji {
             name: &tool.name,
             raw_args,
             body,
@@ -239,27 +241,11 @@ fn is_right_elsewhere(tool: &ToolSpec, spelled: &Spelled, text: &str, dialect: &
     let Err(problems) = bind(tool, call) else {
         return true;
     };
-    let placeholders: Vec<&str> = match spelled {
-        Spelled::Block { arguments, .. } => arguments
-            .iter()
-            .filter(|(_, slot)| matches!(slot, Slot::Placeholder(_)))
-            .map(|(pointer, _)| pointer.as_str())
-            .collect(),
-        Spelled::Emoji { placeholders, .. } => placeholders.iter().map(String::as_str).collect(),
+    let is_expected = |problem: &Finding| {
+        let mut placeholders = spelled.placeholders.iter();
+        placeholders.any(|one| is_related(one, &problem.pointer))
     };
-    problems.iter().all(|problem| {
-        placeholders
-            .iter()
-            .any(|one| is_related(one, &problem.pointer))
-    })
-}
-
-impl Slot {
-    pub(super) fn text(&self) -> &str {
-        match self {
-            Self::Kept(text) | Self::Placeholder(text) => text,
-        }
-    }
+    problems.iter().all(is_expected)
 }
 
 /// Decides whether a value that was right is told again.
