@@ -2,10 +2,10 @@
 
 use plaincall_syntax::floor_char_boundary;
 use std::fmt;
-use std::fmt::Write as _;
 
 use plaincall_syntax::Span;
 use serde::de::{self, Expected, Unexpected};
+use serde_json::Value;
 
 use crate::pointer::escape;
 
@@ -119,16 +119,26 @@ fn list(names: &[&str]) -> String {
 
 /// `a, b and c`, each in backticks.
 pub(crate) fn enumerated(names: &[impl fmt::Display]) -> String {
-    let mut text = String::new();
-    for (place, name) in names.iter().enumerate() {
-        let separator = match place {
-            0 => "",
-            _ if place + 1 == names.len() => " and ",
-            _ => ", ",
-        };
-        let _ = write!(text, "{separator}`{name}`");
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    joined(&names, "and")
+}
+
+/// `a, b and c`, with this word before the last.
+pub(crate) fn joined(words: &[String], before_last: &str) -> String {
+    match words.split_last() {
+        Some((last, others)) if !others.is_empty() => {
+            format!("{} {before_last} {last}", others.join(", "))
+        }
+        _ => words.concat(),
     }
-    text
+}
+
+/// A JSON value as it stands in a message.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        other => quoted(&other.to_string()),
+    }
 }
 
 /// What a type expects, without the type's name.

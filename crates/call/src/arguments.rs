@@ -190,22 +190,6 @@ impl Arguments {
         }
     }
 
-    pub(crate) fn tree(&self) -> &Tree {
-        &self.tree
-    }
-
-    pub(crate) fn tree_mut(&mut self) -> &mut Tree {
-        &mut self.tree
-    }
-
-    pub(crate) fn leaf(&self, index: usize) -> Option<&Leaf> {
-        self.leaves.get(index)
-    }
-
-    pub(crate) fn leaf_mut(&mut self, index: usize) -> Option<&mut Leaf> {
-        self.leaves.get_mut(index)
-    }
-
     /// What is wrong with a value that is too long: first with its place.
     pub(crate) fn refuse_too_long(&mut self, leaf: &Leaf, depth: usize) -> PointerError {
         let placed = Pointer::parse(&leaf.pointer, depth)
@@ -235,11 +219,6 @@ impl Arguments {
             Err(_) => self.refuse(&leaf),
         }
         placed
-    }
-
-    /// How many values could not be placed, and may be by a schema.
-    pub(crate) fn unplaced(&self) -> usize {
-        self.unplaced.len()
     }
 
     pub(crate) fn unplaced_pointers(&self) -> impl Iterator<Item = &str> {

@@ -20,7 +20,6 @@ use crate::pointer::{Pointer, escape, unescape};
 use crate::schema::Misfit;
 use crate::tool::{Parameter, ToolSpec};
 use crate::tree::NodeIndex;
-use crate::validate::Violation;
 
 /// Holds a call against the definition of its tool, and returns its arguments as the tool is to get them.
 ///
@@ -243,21 +242,15 @@ impl Problems {
                     && !told_below.contains(pointer)
                     && !beginnings(pointer).any(|beginning| told.contains(beginning))
             })
-            .map(
-                |Violation {
-                     pointer,
-                     message,
-                     is_missing,
-                 }| {
-                    let span = arguments.span_near(&pointer).unwrap_or(header_span);
-                    let (code, message) = match (is_missing, pointer.as_str()) {
-                        (true, pointer) => ("missing_argument", format!("`{pointer}` {message}")),
-                        (false, "") => ("wrong_value", message),
-                        (false, pointer) => ("wrong_value", format!("`{pointer}`: {message}")),
-                    };
-                    Finding::of_argument(code, &pointer, span, message)
-                },
-            )
+            .map(|one| {
+                let span = arguments.span_near(&one.pointer).unwrap_or(header_span);
+                let (code, message) = match (one.is_missing, one.pointer.as_str()) {
+                    (true, pointer) => ("missing_argument", format!("`{pointer}` {}", one.message)),
+                    (false, "") => ("wrong_value", one.message),
+                    (false, pointer) => ("wrong_value", format!("`{pointer}`: {}", one.message)),
+                };
+                Finding::of_argument(code, &one.pointer, span, message)
+            })
             .collect();
         self.found.extend(found);
     }
@@ -331,9 +324,9 @@ pub(crate) fn takes(tool: &ToolSpec) -> String {
 /// The first pointer that leads to a place or below it.
 pub(crate) fn first_pointer(arguments: &Arguments, node: NodeIndex) -> (&str, Span) {
     let leaf = arguments
-        .tree()
+        .tree
         .first_leaf(node)
-        .and_then(|leaf| arguments.leaf(leaf));
+        .and_then(|leaf| arguments.leaves.get(leaf));
     leaf.map_or(("", Span::default()), |leaf| {
         (&leaf.pointer, leaf.pointer_span)
     })

@@ -10,7 +10,6 @@ use crate::arguments::{Arguments, Text};
 use crate::bind::{before_blank, problems_of_text};
 use crate::finding::Finding;
 use crate::limits::DEEPEST;
-use crate::placing::Misplaced;
 use crate::pointer::PointerError;
 use crate::tool::ToolSpec;
 
@@ -88,19 +87,14 @@ impl ToolCall {
     pub(crate) fn placed_for(&self, tool: &ToolSpec) -> (Cow<'_, Arguments>, Vec<Finding>) {
         let lasting = |problem: &Finding| self.arguments.unplaced_at(problem.span).is_none();
         let mut problems: Vec<Finding> = problems_of_text(self).filter(lasting).collect();
-        if problems.is_empty() && self.arguments.unplaced() == 0 {
+        if problems.is_empty() && self.arguments.unplaced.is_empty() {
             return (Cow::Borrowed(&self.arguments), problems);
         }
         // Deeper pointers than the limit have an error that no schema mends.
         let (placed, misplaced) = self.arguments.placed_for(tool, DEEPEST);
-        problems.extend(misplaced.into_iter().map(|one| {
-            let Misplaced {
-                pointer,
-                span,
-                error,
-            } = one;
-            let pointer = before_blank(error.code, &pointer);
-            Finding::of_argument(error.code, pointer, span, error.message)
+        problems.extend(misplaced.into_iter().map(|(leaf, error)| {
+            let pointer = before_blank(error.code, &leaf.pointer);
+            Finding::of_argument(error.code, pointer, leaf.pointer_span, error.message)
         }));
         problems.sort_by_key(|problem| problem.span.end);
         (Cow::Owned(placed), problems)

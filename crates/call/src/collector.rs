@@ -20,26 +20,6 @@ use crate::reading::Reading;
 /// Puts tool calls together from the parser's events, one event after another.
 ///
 /// It gives ids, assembles the arguments and keeps what was found. It holds one call at a time.
-///
-/// ```
-/// use plaincall_call::{Collected, Collector, Limits};
-/// use plaincall_syntax::{Dialect, Parser};
-///
-/// let mut collector = Collector::new(Limits::default());
-/// let mut parser = Parser::new(&Dialect::block())?;
-/// let mut said = Vec::new();
-/// for chunk in ["!!!GADGET_START:ReadFile\n!!!AR", "G:path\na.txt\n!!!GADGET_END"] {
-///     for event in parser.feed(chunk) {
-///         match collector.push(&event) {
-///             Some(Collected::Started(start)) => said.push(format!("{} begins", start.id)),
-///             Some(Collected::Finished(call)) => said.push(format!("{:?}", call.arguments.get("path"))),
-///             None => {}
-///         }
-///     }
-/// }
-/// assert_eq!(said, ["gadget_1 begins", "Some(\"a.txt\")"]);
-/// # Ok::<(), plaincall_syntax::DialectError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Collector {
     limits: Limits,
@@ -82,6 +62,7 @@ pub struct Started {
 
 #[derive(Clone, Debug)]
 struct Open {
+    limits: Limits,
     started: Started,
     source: String,
     is_cut: bool,
@@ -147,11 +128,11 @@ impl Collector {
         }
         let open = self.open.as_mut()?;
         match &event.kind {
-            EventKind::ValueStart(slot) => open.begin_value(slot, event, &self.limits),
-            EventKind::ValueDelta(piece) => open.add(piece, event.span, &self.limits),
-            EventKind::ValueEnd => open.end_value(event, &self.limits),
-            EventKind::Ignored(piece) => open.ignore(piece, event.span, &self.limits),
-            EventKind::Diagnostic(diagnostic) => open.note(diagnostic, &self.limits),
+            EventKind::ValueStart(slot) => open.begin_value(slot, event),
+            EventKind::ValueDelta(piece) => open.add(piece, event.span),
+            EventKind::ValueEnd => open.end_value(event),
+            EventKind::Ignored(piece) => open.ignore(piece, event.span),
+            EventKind::Diagnostic(diagnostic) => open.note(diagnostic),
             EventKind::CallEnd(ending) => {
                 let call = self.open.take()?.finish(ending.termination(), event);
                 return Some(Collected::Finished(Box::new(call)));
@@ -213,13 +194,13 @@ impl Collector {
             span,
         };
         self.calls += 1;
-        self.open = Some(Open::new(started.clone(), header, findings));
+        self.open = Some(Open::new(started.clone(), header, findings, self.limits));
         started
     }
 }
 
 impl Open {
-    fn new(started: Started, header: &Header<'_>, findings: Vec<Finding>) -> Self {
+    fn new(started: Started, header: &Header<'_>, findings: Vec<Finding>, limits: Limits) -> Self {
         let span = started.span;
         let raw_args_span = header.raw_args().map_or(Span::default(), |raw| {
             let source = header.source();
@@ -246,18 +227,19 @@ impl Open {
             marker_in_value: false,
             loose: 0,
             started,
+            limits,
         }
     }
 
-    fn begin_value(&mut self, slot: &Slot<'_>, event: &Event<'_>, limits: &Limits) {
+    fn begin_value(&mut self, slot: &Slot<'_>, event: &Event<'_>) {
         let line = event.span;
         let mut is_wrong = false;
         let pointer = match slot {
             Slot::Body => None,
             Slot::Argument(pointer) => {
                 self.begun += 1;
-                let is_over = self.begun > limits.arguments;
-                if is_over && self.begun == limits.arguments.saturating_add(1) {
+                let is_over = self.begun > self.limits.arguments;
+                if is_over && self.begun == self.limits.arguments.saturating_add(1) {
                     // Once is enough: no further argument is kept.
                     let message = "Too many arguments".to_owned();
                     Finding::error("too_many_arguments", Section::Limits, line, message)
@@ -266,17 +248,11 @@ impl Open {
                 is_wrong = is_over;
                 let (shown, had_slash) = shown(pointer.as_str());
                 if had_slash && !is_over {
-                    self.warn(
-                        Finding {
-                            code: "leading_slash",
-                            severity: Severity::Warning,
-                            span: line,
-                            pointer: String::new(),
-                            message: "a pointer begins without `/`; it is dropped".to_owned(),
-                            section: Section::Pointer,
-                        },
-                        limits,
-                    );
+                    let message = "a pointer begins without `/`; it is dropped".to_owned();
+                    self.warn(Finding {
+                        severity: Severity::Warning,
+                        ..Finding::error("leading_slash", Section::Pointer, line, message)
+                    });
                 }
                 Some(if is_over { "".into() } else { shown.into() })
             }
@@ -299,7 +275,7 @@ impl Open {
         });
     }
 
-    fn add(&mut self, piece: &str, span: Span, limits: &Limits) {
+    fn add(&mut self, piece: &str, span: Span) {
         let Some(value) = &mut self.value else {
             return;
         };
@@ -308,8 +284,8 @@ impl Open {
         }
         value.span.end = span.end;
         value.len = value.len.saturating_add(piece.len());
-        let is_too_long = limits.value_bytes.is_some_and(|most| value.len > most);
-        let is_not_kept = value.pointer.is_some() && self.begun > limits.arguments;
+        let is_too_long = self.limits.value_bytes.is_some_and(|most| value.len > most);
+        let is_not_kept = value.pointer.is_some() && self.begun > self.limits.arguments;
         if is_too_long || is_not_kept {
             self.is_cut = true;
             return;
@@ -335,15 +311,15 @@ impl Open {
         self.source.push_str(piece);
     }
 
-    fn end_value(&mut self, event: &Event<'_>, limits: &Limits) {
+    fn end_value(&mut self, event: &Event<'_>) {
         let Some(value) = self.value.take() else {
             return;
         };
-        let kept = value.pointer.is_none() || self.begun <= limits.arguments;
+        let kept = value.pointer.is_none() || self.begun <= self.limits.arguments;
         if kept {
             self.source.push_str(event.source());
         }
-        let is_too_long = limits.value_bytes.is_some_and(|most| value.len > most);
+        let is_too_long = self.limits.value_bytes.is_some_and(|most| value.len > most);
         let text = match value.text {
             OpenText::Source { start, end } => Text::Source(start..end),
             OpenText::Own(own) => Text::Own(own.into()),
@@ -371,9 +347,9 @@ impl Open {
             reading: Reading::Coerced,
         };
         let placed = if is_too_long {
-            Err(self.arguments.refuse_too_long(&leaf, limits.depth()))
+            Err(self.arguments.refuse_too_long(&leaf, self.limits.depth()))
         } else {
-            self.arguments.place(leaf, limits.depth())
+            self.arguments.place(leaf, self.limits.depth())
         };
         if let Err(error) = placed {
             Finding::error(error.code, error.section, value.line, error.message)
@@ -382,9 +358,13 @@ impl Open {
     }
 
     /// Source text that is neither marker nor value.
-    fn ignore(&mut self, piece: &str, span: Span, limits: &Limits) {
+    fn ignore(&mut self, piece: &str, span: Span) {
         self.loose = self.loose.saturating_add(piece.len());
-        if limits.value_bytes.is_some_and(|most| self.loose > most) {
+        if self
+            .limits
+            .value_bytes
+            .is_some_and(|most| self.loose > most)
+        {
             self.is_cut = true;
         } else {
             self.source.push_str(piece);
@@ -394,7 +374,7 @@ impl Open {
         }
     }
 
-    fn note(&mut self, diagnostic: &Diagnostic, limits: &Limits) {
+    fn note(&mut self, diagnostic: &Diagnostic) {
         self.marker_in_value |= diagnostic.code.is_marker_as_content();
         let mut finding = Finding::from(diagnostic);
         if let Some(value) = &mut self.value {
@@ -411,12 +391,16 @@ impl Open {
         if finding.is_error() {
             finding.insert(&mut self.findings);
         } else {
-            self.warn(finding, limits);
+            self.warn(finding);
         }
     }
 
-    fn warn(&mut self, finding: Finding, limits: &Limits) {
-        if limits.warnings.is_some_and(|most| self.warnings >= most) {
+    fn warn(&mut self, finding: Finding) {
+        if self
+            .limits
+            .warnings
+            .is_some_and(|most| self.warnings >= most)
+        {
             self.warnings_left_out += 1;
         } else {
             self.warnings += 1;

@@ -117,11 +117,6 @@ impl Document {
         });
         Ok(near)
     }
-
-    /// Whether anything found is an error.
-    pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(Finding::is_error)
-    }
 }
 
 impl Segment {

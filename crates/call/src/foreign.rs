@@ -35,28 +35,23 @@ use serde::{Deserialize, Serialize};
 /// ```
 ///
 /// ```compile_fail
-/// # use plaincall_call::Foreign;
-/// let text: &str = &Foreign::new("x");
+/// let text: &str = &plaincall_call::Foreign::new("x");
 /// ```
 ///
 /// ```compile_fail
-/// # use plaincall_call::Foreign;
-/// let text: &str = Foreign::new("x").as_ref();
+/// let text: &str = plaincall_call::Foreign::new("x").as_ref();
 /// ```
 ///
 /// ```compile_fail
-/// # use plaincall_call::Foreign;
-/// let text = format!("the page says: {}", Foreign::new("x"));
+/// let text = format!("the page says: {}", plaincall_call::Foreign::new("x"));
 /// ```
 ///
 /// ```compile_fail
-/// # use plaincall_call::Foreign;
-/// let text = Foreign::new("x").to_string();
+/// let text = plaincall_call::Foreign::new("x").to_string();
 /// ```
 ///
 /// ```compile_fail
-/// # use plaincall_call::Foreign;
-/// let text = String::from("the page says: ") + &Foreign::new("x");
+/// let text = String::from("the page says: ") + &plaincall_call::Foreign::new("x");
 /// ```
 ///
 /// ```compile_fail

@@ -35,38 +35,6 @@ use crate::tree::Tree;
 ///
 /// It holds the keys of the call, and of its values only the text of one that is in doubt or not complete. Its time
 /// is linear in the call, however it is cut.
-///
-/// ```
-/// use plaincall_call::{Collected, Collector, JsonStream, Limits, Parameter, ParameterKind, ToolSpec, bind};
-/// use plaincall_syntax::{Dialect, Parser};
-///
-/// let tool = ToolSpec::new("write-file")
-///     .parameter(Parameter::new("lines", ParameterKind::Integer))
-///     .parameter(Parameter::new("content", ParameterKind::String));
-/// let mut parser = Parser::new(&Dialect::block())?;
-/// let mut collector = Collector::new(Limits::default());
-/// let mut stream = JsonStream::new(&tool, Limits::default());
-/// let mut deltas = Vec::new();
-/// let chunks = ["!!!GADGET_START:write-file\n!!!ARG:lines\n", "002\n!!!ARG:content\n", "one\n\"t", "wo\"\n!!!GADGET_END"];
-/// for chunk in chunks {
-///     let mut delta = String::new();
-///     let mut ended = None;
-///     for event in parser.feed(chunk) {
-///         stream.push(&event, &mut delta);
-///         if let Some(Collected::Finished(call)) = collector.push(&event) {
-///             ended = Some(call);
-///         }
-///     }
-///     if let Some(call) = ended
-///         && let Ok(arguments) = bind(&tool, &call)
-///     {
-///         stream.close(&call, &arguments, &mut delta).expect("the call is right");
-///     }
-///     deltas.push(delta);
-/// }
-/// assert_eq!(deltas, [r#"{"lines":"#, r#"2,"content":""#, r#"one\n\"t"#, r#"wo\""}"#]);
-/// # Ok::<(), plaincall_syntax::DialectError>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct JsonStream<T> {
     tool: T,
@@ -201,7 +169,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
     ) -> Result<(), NotClosed> {
         // What a schema mends is no error of the arguments that it gave.
         let error = call.parse_error.as_deref();
-        let error = error.filter(|_| call.has_lasting_error() || arguments.unplaced() > 0);
+        let error = error.filter(|_| call.has_lasting_error() || !arguments.unplaced.is_empty());
         if let Some(error) = error.or(self.fault()) {
             return Err(NotClosed::Wrong(error.to_owned()));
         }
@@ -259,7 +227,7 @@ impl<T: Borrow<ToolSpec>> JsonStream<T> {
                 ));
             }
             EmojiShape::Named { line, body } => {
-                for (key, node) in line.tree().root() {
+                for (key, node) in line.tree.root() {
                     self.begin_member(key, out);
                     let _ = write!(out, "{}", line.value_of(node));
                 }

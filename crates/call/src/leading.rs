@@ -42,15 +42,12 @@ impl LeadingReasoning {
         }
         let mut found = None;
         if self.place == Place::Inside && matches!(event.kind, EventKind::CallStart(_)) {
+            let (code, section) = (Finding::CALL_IN_REASONING, Section::CallInReasoning);
+            let message =
+                format!("this call is in reasoning that `{open}` opens: a run does not run it");
             found = Some(Finding {
-                code: Finding::CALL_IN_REASONING,
                 severity: Severity::Warning,
-                span: event.span,
-                pointer: String::new(),
-                message: format!(
-                    "this call is in reasoning that `{open}` opens: a run does not run it"
-                ),
-                section: Section::CallInReasoning,
+                ..Finding::error(code, section, event.span, message)
             });
         }
         self.begun.push_str(event.source());

@@ -23,14 +23,10 @@ pub struct OpenAiCalls {
 pub struct LeftOut {
     /// Its place in the order of appearance, from 0.
     pub index: usize,
-    /// The name of the tool.
-    pub name: String,
     /// Its id.
     pub id: String,
     /// Why it is left out, one sentence each; at least one.
     pub reasons: Vec<String>,
-    /// The same as an error.
-    pub error: CallError,
 }
 
 /// The good calls of a document as the `tool_calls` of the `OpenAI` API, and those that are left out with the reasons.
@@ -72,16 +68,14 @@ pub fn openai_calls(
             })),
             Err(error) => calls.left_out.push(LeftOut {
                 index: call.index,
-                name: call.name.clone(),
                 id: call.id.clone(),
-                reasons: match &error {
+                reasons: match error {
                     CallError::Arguments(problems) => {
-                        let messages = problems.iter().map(|problem| problem.message.clone());
+                        let messages = problems.into_iter().map(|problem| problem.message);
                         messages.collect()
                     }
                     other => vec![other.to_string()],
                 },
-                error,
             }),
         }
     }

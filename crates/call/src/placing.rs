@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use plaincall_syntax::{Span, is_blank};
+use plaincall_syntax::is_blank;
 
 use crate::argument_error::ArgumentError;
 use crate::arguments::{Arguments, Leaf};
@@ -12,13 +12,6 @@ use crate::limits::Limits;
 use crate::pointer::{Pointer, PointerError, is_bad_index, is_index, segments, shown, unescape};
 use crate::schema::{Place, SchemaReader};
 use crate::tool::ToolSpec;
-
-#[derive(Clone, Debug)]
-pub(crate) struct Misplaced {
-    pub(crate) pointer: Box<str>,
-    pub(crate) span: Span,
-    pub(crate) error: PointerError,
-}
 
 impl Arguments {
     /// Arguments for a tool from pairs of pointer and text: where its schema asks for an object, a segment that looks
@@ -52,14 +45,16 @@ impl Arguments {
         let (placed, misplaced) = unplaced.placed_for(tool, limits.depth());
         match misplaced.into_iter().next() {
             None => Ok(placed),
-            Some(Misplaced { pointer, error, .. }) => {
-                Err(ArgumentError::at(&pointer, error.message))
-            }
+            Some((leaf, error)) => Err(ArgumentError::at(&leaf.pointer, error.message)),
         }
     }
 
     /// The same values, placed as the schema of a tool says, and those that it does not place either.
-    pub(crate) fn placed_for(&self, tool: &ToolSpec, depth: usize) -> (Self, Vec<Misplaced>) {
+    pub(crate) fn placed_for(
+        &self,
+        tool: &ToolSpec,
+        depth: usize,
+    ) -> (Self, Vec<(&Leaf, PointerError)>) {
         let mut mended = Self {
             source: Arc::clone(&self.source),
             ..Self::default()
@@ -74,11 +69,7 @@ impl Arguments {
                 .and_then(|pointer| mended.tree.insert(&pointer, mended.leaves.len()));
             match placed {
                 Ok(()) => mended.leaves.push(leaf.clone()),
-                Err(error) => misplaced.push(Misplaced {
-                    pointer: leaf.pointer.clone(),
-                    span: leaf.pointer_span,
-                    error,
-                }),
+                Err(error) => misplaced.push((leaf, error)),
             }
         }
         (mended, misplaced)

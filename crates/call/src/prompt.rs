@@ -7,7 +7,7 @@ mod notation;
 pub(crate) mod options;
 mod teaching;
 
-use std::slice;
+use std::{mem, slice};
 
 use plaincall_syntax::{Dialect, DialectError, Span, Syntax};
 
@@ -48,26 +48,28 @@ pub fn prompt<'t>(
     let mut passage = PassageBuilder::new(slice::from_ref(dialect))?;
     let mut parts: Vec<(PromptPart, Span)> = Vec::new();
     let tools: Vec<&ToolSpec> = tools.into_iter().collect();
-    for part in PromptPart::ALL {
-        let text = match syntax {
-            Syntax::Block => block::teach(part, &teaching),
-            Syntax::Emoji => emoji::teach(part, &teaching),
-        };
-        if text.is_none() && part != PromptPart::Tools {
-            continue;
-        }
-        let is_of_other_group = |(last, _): &(PromptPart, Span)| last.group() != part.group();
-        if parts.last().is_some_and(is_of_other_group) {
-            passage.own("\n");
-        }
-        let start = passage.written();
-        match text {
-            None => list(&mut passage, &tools, syntax),
-            Some(text) => {
-                passage.own(OwnText::vouch(text)).begin_line();
+    for group in PromptPart::GROUPS {
+        let mut is_first = true;
+        for part in group {
+            let text = match syntax {
+                Syntax::Block => block::teach(*part, &teaching),
+                Syntax::Emoji => emoji::teach(*part, &teaching),
+            };
+            if text.is_none() && *part != PromptPart::Tools {
+                continue;
             }
+            if mem::take(&mut is_first) && !parts.is_empty() {
+                passage.own("\n");
+            }
+            let start = passage.written();
+            match text {
+                None => list(&mut passage, &tools, syntax),
+                Some(text) => {
+                    passage.own(OwnText::vouch(text)).begin_line();
+                }
+            }
+            parts.push((*part, Span::new(start, passage.written())));
         }
-        parts.push((part, Span::new(start, passage.written())));
     }
     Ok(Prompt {
         passage: passage.finish(),
@@ -156,39 +158,22 @@ pub enum PromptPart {
 }
 
 impl PromptPart {
-    /// All parts, in order.
-    pub const ALL: [Self; 13] = [
-        Self::Introduction,
-        Self::Form,
-        Self::Values,
-        Self::NestedValues,
-        Self::EmptyValues,
-        Self::SeveralCalls,
-        Self::Dependencies,
-        Self::MarkerInValue,
-        Self::Results,
-        Self::Example,
-        Self::ToolsHeading,
-        Self::Tools,
-        Self::Closing,
+    /// All parts, in order. Parts of one group follow each other; between groups an empty line stands.
+    pub const GROUPS: [&[Self]; 7] = [
+        &[Self::Introduction],
+        &[Self::Form],
+        &[
+            Self::Values,
+            Self::NestedValues,
+            Self::EmptyValues,
+            Self::SeveralCalls,
+            Self::Dependencies,
+            Self::MarkerInValue,
+            Self::Results,
+        ],
+        &[Self::Example],
+        &[Self::ToolsHeading],
+        &[Self::Tools],
+        &[Self::Closing],
     ];
-
-    /// Parts of one group follow each other; between groups an empty line stands.
-    const fn group(self) -> u8 {
-        match self {
-            Self::Introduction => 0,
-            Self::Form => 1,
-            Self::Values
-            | Self::NestedValues
-            | Self::EmptyValues
-            | Self::SeveralCalls
-            | Self::Dependencies
-            | Self::MarkerInValue
-            | Self::Results => 2,
-            Self::Example => 3,
-            Self::ToolsHeading => 4,
-            Self::Tools => 5,
-            Self::Closing => 6,
-        }
-    }
 }

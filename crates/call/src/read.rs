@@ -58,7 +58,7 @@ enum Place<'a> {
 impl<'a> Reader<'a> {
     fn place(self) -> Place<'a> {
         let (arguments, node) = match self {
-            Self::Node(arguments, node) => (arguments, arguments.tree().node(node)),
+            Self::Node(arguments, node) => (arguments, arguments.tree.node(node)),
             Self::Json(Value::Object(members)) => {
                 let members = members.iter();
                 let members = members.map(|(key, value)| (key.into(), Self::Json(value)));
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
                 Place::Object(members.collect())
             }
             Some(Node::Array(items)) => Place::List(items.iter().map(at).collect()),
-            Some(Node::Leaf(index)) => match arguments.leaf(*index) {
+            Some(Node::Leaf(index)) => match arguments.leaves.get(*index) {
                 Some(leaf) => Place::Value(leaf.reading, arguments.text(leaf).into()),
                 None => Place::List(Vec::new()),
             },
@@ -90,8 +90,8 @@ impl<'a> Reader<'a> {
         let Self::Node(arguments, node) = self else {
             return None;
         };
-        let leaf = arguments.leaf(arguments.tree().first_leaf(node)?)?;
-        let span = match arguments.tree().node(node)? {
+        let leaf = arguments.leaves.get(arguments.tree.first_leaf(node)?)?;
+        let span = match arguments.tree.node(node)? {
             Node::Leaf(_) => leaf.span,
             _ => leaf.pointer_span,
         };
@@ -515,7 +515,7 @@ struct Variant<'a> {
     content: Option<Reader<'a>>,
 }
 
-impl<'de, 'a> EnumAccess<'de> for Variant<'a> {
+impl<'de> EnumAccess<'de> for Variant<'_> {
     type Error = ArgumentError;
     type Variant = Self;
 

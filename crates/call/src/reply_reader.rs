@@ -43,8 +43,7 @@ use crate::tool::lookup::ToolLookup;
 ///     }
 /// }
 /// assert_eq!(calls, [r#"wait {"seconds":5}"#]);
-/// let end = reader.finish(Stop::Natural);
-/// assert!(end.items.is_empty());
+/// assert!(reader.finish(Stop::Natural).is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -53,7 +52,8 @@ pub struct ReplyReader<T> {
     blank: ByteParser,
     /// The parser of the present reply; `None` when it is over.
     parser: Option<ByteParser>,
-    state: State<T>,
+    state: State,
+    tools: T,
 }
 
 /// Part of a reply.
@@ -118,15 +118,6 @@ impl ReplyItem<'_> {
     }
 }
 
-/// The end of a reply.
-#[derive(Clone, Debug)]
-pub struct ReplyEnd {
-    /// How it ended.
-    pub stop: Stop,
-    /// Its last items.
-    pub items: Vec<ReplyItem<'static>>,
-}
-
 impl<T: ToolLookup> ReplyReader<T> {
     /// A reader for replies in `dialect`, at the beginning of the first.
     ///
@@ -145,8 +136,8 @@ impl<T: ToolLookup> ReplyReader<T> {
         Ok(Self {
             parser: Some(blank.clone()),
             blank,
+            tools,
             state: State {
-                tools,
                 check,
                 close,
                 collector: Collector::new(limits),
@@ -173,7 +164,8 @@ impl<T: ToolLookup> ReplyReader<T> {
         ReplyReader {
             blank: self.blank.clone(),
             parser: self.parser.clone(),
-            state: self.state.with_tools(tools),
+            state: self.state.clone(),
+            tools,
         }
     }
 
@@ -199,28 +191,26 @@ impl<T: ToolLookup> ReplyReader<T> {
         ReplyItems {
             events: events.map(|parser| parser.feed(chunk.as_ref())),
             state: &mut self.state,
+            tools: &self.tools,
             waiting: VecDeque::new(),
         }
     }
 
-    /// Ends the reply.
-    pub fn finish(&mut self, stop: Stop) -> ReplyEnd {
+    /// Ends the reply, and returns its last items. `stop` is how it ended.
+    pub fn finish(&mut self, stop: Stop) -> Vec<ReplyItem<'static>> {
         let mut waiting = VecDeque::new();
         if let Some(parser) = self.parser.take() {
             for event in parser.finish() {
-                self.state.take(event, stop, &mut waiting);
+                self.state.take(event, stop, &self.tools, &mut waiting);
             }
             self.state.end_text(&mut waiting);
         }
-        ReplyEnd {
-            stop,
-            items: waiting.into(),
-        }
+        waiting.into()
     }
 
     /// The tools.
     pub const fn tools(&self) -> &T {
-        &self.state.tools
+        &self.tools
     }
 
     /// How many calls have begun, over all replies.
@@ -247,7 +237,8 @@ impl<T> fmt::Debug for ReplyReader<T> {
 #[must_use = "reading ends when it is dropped, and the items are lost"]
 pub struct ReplyItems<'r, 'c, T: ToolLookup> {
     events: Option<ByteEvents<'r, 'c>>,
-    state: &'r mut State<T>,
+    state: &'r mut State,
+    tools: &'r T,
     waiting: VecDeque<ReplyItem<'c>>,
 }
 
@@ -258,7 +249,8 @@ impl<'c, T: ToolLookup> Iterator for ReplyItems<'_, 'c, T> {
         while self.waiting.is_empty() {
             let event = self.events.as_mut()?.next()?;
             // What ends while the text still arrives does not end with the text.
-            self.state.take(event, Stop::Broken, &mut self.waiting);
+            self.state
+                .take(event, Stop::Broken, self.tools, &mut self.waiting);
         }
         self.waiting.pop_front()
     }
@@ -277,8 +269,7 @@ impl<T: ToolLookup> fmt::Debug for ReplyItems<'_, '_, T> {
 }
 
 #[derive(Clone)]
-struct State<T> {
-    tools: T,
+struct State {
     check: ReplyCheck,
     /// The reasoning close marker, if reasoning counts.
     close: Option<String>,
@@ -292,21 +283,7 @@ struct State<T> {
     doubtful_from: usize,
 }
 
-impl<T> State<T> {
-    fn with_tools<U>(&self, tools: U) -> State<U> {
-        State {
-            tools,
-            check: self.check.clone(),
-            close: self.close.clone(),
-            collector: self.collector.clone(),
-            invented: self.invented.clone(),
-            has_events: self.has_events,
-            call: self.call,
-            pointer: self.pointer.clone(),
-            doubtful_from: self.doubtful_from,
-        }
-    }
-
+impl State {
     /// No more text comes before the next call or the end.
     fn end_text(&mut self, items: &mut VecDeque<ReplyItem<'_>>) {
         let rest = self.invented.as_mut().map(InventedResults::rest);
@@ -340,10 +317,14 @@ impl<T> State<T> {
         }
         self.doubtful_from = calls;
     }
-}
 
-impl<T: ToolLookup> State<T> {
-    fn take<'c>(&mut self, event: Event<'c>, stop: Stop, items: &mut VecDeque<ReplyItem<'c>>) {
+    fn take<'c>(
+        &mut self,
+        event: Event<'c>,
+        stop: Stop,
+        tools: &impl ToolLookup,
+        items: &mut VecDeque<ReplyItem<'c>>,
+    ) {
         let collected = self.collector.push(&event);
         if let Some(Collected::Started(started)) = &collected {
             self.end_text(items);
@@ -377,7 +358,7 @@ impl<T: ToolLookup> State<T> {
             _ => {}
         }
         if let Some(Collected::Finished(call)) = collected {
-            let bound = self.check.bind(&call, &self.tools, stop);
+            let bound = self.check.bind(&call, tools, stop);
             let call = Arc::from(call);
             items.push_back(ReplyItem::Call { call, bound });
         }

@@ -70,9 +70,9 @@ fn line(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentErro
 fn body(usage: &Usage<'_>, arguments: &Arguments) -> Result<String, ArgumentError> {
     let on_line = |key: &str| usage.line.iter().any(|item| item.parameter.name == key);
     let mut body = String::new();
-    for (key, node) in arguments.tree().root() {
-        let leaf = match arguments.tree().node(node) {
-            Some(Node::Leaf(leaf)) => arguments.leaf(*leaf),
+    for (key, node) in arguments.tree.root() {
+        let leaf = match arguments.tree.node(node) {
+            Some(Node::Leaf(leaf)) => arguments.leaves.get(*leaf),
             _ => None,
         };
         let Some(leaf) = leaf else {

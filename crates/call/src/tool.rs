@@ -14,7 +14,7 @@ pub(crate) mod usage;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use crate::pointer::escape;
 use crate::schema::{Kinds, Place, Schema, SchemaReader};
@@ -101,34 +101,33 @@ pub enum ParameterKind {
 }
 
 impl ParameterKind {
-    /// All kinds.
-    pub const ALL: [Self; 7] = [
-        Self::String,
-        Self::Number,
-        Self::Integer,
-        Self::Boolean,
-        Self::Array,
-        Self::Object,
-        Self::Any,
+    /// All kinds, each with its name in definitions and what it takes, in words.
+    const ALL: [(Self, &'static str, &'static str); 7] = [
+        (Self::String, "string", "a text"),
+        (Self::Number, "number", "a number"),
+        (Self::Integer, "integer", "a whole number"),
+        (Self::Boolean, "boolean", "true or false"),
+        (Self::Array, "array", "a list"),
+        (Self::Object, "object", "an object"),
+        (Self::Any, "any", "any value"),
     ];
 
     /// The kind of this name, as definitions write it: `string`, `number`, `integer`, `boolean`, `array`, `object` or
     /// `any`. All but `any` are types of JSON Schema.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        let mut all = Self::ALL.into_iter();
+        all.find(|(_, known, _)| *known == name)
+            .map(|(kind, ..)| kind)
     }
 
     /// Its name, as definitions write it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Number => "number",
-            Self::Integer => "integer",
-            Self::Boolean => "boolean",
-            Self::Array => "array",
-            Self::Object => "object",
-            Self::Any => "any",
-        }
+        Self::ALL[self as usize].1
+    }
+
+    /// What it takes, in words: `a whole number`.
+    pub const fn in_words(self) -> &'static str {
+        Self::ALL[self as usize].2
     }
 
     /// The kind of a set of types, null left out: `Any` where there are several.
@@ -152,19 +151,6 @@ impl ParameterKind {
             self,
             Self::String | Self::Number | Self::Integer | Self::Boolean
         )
-    }
-
-    /// What it takes, in words: `a whole number`.
-    pub const fn in_words(self) -> &'static str {
-        match self {
-            Self::String => "a text",
-            Self::Number => "a number",
-            Self::Integer => "a whole number",
-            Self::Boolean => "true or false",
-            Self::Array => "a list",
-            Self::Object => "an object",
-            Self::Any => "any value",
-        }
     }
 }
 
@@ -351,32 +337,24 @@ impl Parameter {
 }
 
 fn declare(document: &mut Value, parameter: &Parameter) {
-    let mut schema = match &parameter.schema {
-        Some(shape) => shape.schema.clone(),
-        None => Value::Object(Map::new()),
+    let mut schema = match (&parameter.schema, parameter.kind) {
+        (Some(shape), _) => shape.schema.clone(),
+        (None, ParameterKind::Any) => json!({}),
+        (None, kind) => json!({"type": kind.name()}),
     };
-    if let Value::Object(keywords) = &mut schema {
-        if parameter.schema.is_none() && parameter.kind != ParameterKind::Any {
-            keywords.insert("type".to_owned(), parameter.kind.name().into());
-        }
-        if !parameter.description.is_empty() {
-            let description = parameter.description.as_str().into();
-            keywords.insert("description".to_owned(), description);
-        }
+    if let (Value::Object(keywords), false) = (&mut schema, parameter.description.is_empty()) {
+        let description = parameter.description.as_str().into();
+        keywords.insert("description".to_owned(), description);
     }
     let Value::Object(document) = document else {
         return;
     };
-    if let Value::Object(properties) = document
-        .entry("properties")
-        .or_insert_with(|| Value::Object(Map::new()))
-    {
+    let properties = document.entry("properties").or_insert_with(|| json!({}));
+    if let Value::Object(properties) = properties {
         properties.insert(parameter.name.clone(), schema);
     }
-    if parameter.required {
-        let empty = || Value::Array(Vec::new());
-        if let Value::Array(required) = document.entry("required").or_insert_with(empty) {
-            required.push(parameter.name.as_str().into());
-        }
+    let required = document.entry("required").or_insert_with(|| json!([]));
+    if let (Value::Array(required), true) = (required, parameter.required) {
+        required.push(parameter.name.as_str().into());
     }
 }

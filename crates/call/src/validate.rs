@@ -30,7 +30,7 @@ pub(crate) struct Violation {
 /// The validation of a tool, compiled once, when it is first needed, and shared by its copies.
 #[derive(Clone, Default)]
 pub(crate) struct Validator {
-    compiled: Arc<OnceLock<Option<Result<Compiled, SpecError>>>>,
+    compiled: Arc<OnceLock<Result<Compiled, SpecError>>>,
     pub(crate) is_off: bool,
 }
 
@@ -42,11 +42,14 @@ impl Validator {
         }
     }
 
+    #[cfg(feature = "jsonschema")]
     fn compiled(&self, schema: &Schema) -> Option<&Result<Compiled, SpecError>> {
-        if self.is_off {
-            return None;
-        }
-        self.compiled.get_or_init(|| compile(schema)).as_ref()
+        (!self.is_off).then(|| self.compiled.get_or_init(|| Compiled::new(schema)))
+    }
+
+    #[cfg(not(feature = "jsonschema"))]
+    fn compiled(&self, _schema: &Schema) -> Option<&Result<Compiled, SpecError>> {
+        self.compiled.get().filter(|_| !self.is_off)
     }
 
     /// # Errors
@@ -75,16 +78,6 @@ impl Validator {
     }
 }
 
-#[cfg(feature = "jsonschema")]
-fn compile(schema: &Schema) -> Option<Result<Compiled, SpecError>> {
-    Some(Compiled::new(schema))
-}
-
-#[cfg(not(feature = "jsonschema"))]
-fn compile(_schema: &Schema) -> Option<Result<Compiled, SpecError>> {
-    None
-}
-
 #[cfg(not(feature = "jsonschema"))]
 impl Compiled {
     fn validate(&self, _arguments: &Value) -> Vec<Violation> {
@@ -94,7 +87,7 @@ impl Compiled {
 
 impl fmt::Debug for Validator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_compiled = matches!(self.compiled.get(), Some(Some(_)));
+        let is_compiled = self.compiled.get().is_some();
         formatter.write_str(if is_compiled { "compiled" } else { "none" })
     }
 }

@@ -1,5 +1,7 @@
 //! Numbers are exact or refused, and written without an exponent.
 
+#![allow(clippy::expect_used, reason = "a test fails by a panic")]
+
 use std::collections::BTreeMap;
 
 use plaincall_call::{Arguments, coerce, flatten};

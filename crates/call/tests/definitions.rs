@@ -46,7 +46,8 @@ fn a_schema_goes_in_and_comes_out() {
 
 #[test]
 fn kinds_have_names() {
-    for kind in ParameterKind::ALL {
+    use ParameterKind::{Any, Array, Boolean, Integer, Number, Object, String};
+    for kind in [String, Number, Integer, Boolean, Array, Object, Any] {
         assert_eq!(ParameterKind::from_name(kind.name()), Some(kind));
         assert_eq!(json!(kind), kind.name());
     }

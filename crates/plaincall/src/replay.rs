@@ -178,7 +178,7 @@ impl Replay<'_> {
                 self.give(Input::Text { source, read }, delta.at);
             }
             RunEvent::Over(over) => {
-                let read = self.reader.finish(over.stop).items;
+                let read = self.reader.finish(over.stop);
                 if let Some(last) = &mut self.replayed.last_turn {
                     last.stop = Some(over.stop);
                 }

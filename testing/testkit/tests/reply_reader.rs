@@ -83,7 +83,7 @@ fn read(reader: &ReplyReader<ToolSet>, chunks: &[&[u8]], stop: Stop) -> Vec<Stri
     for chunk in chunks {
         items.extend(reader.feed(chunk).map(ReplyItem::into_owned));
     }
-    items.extend(reader.finish(stop).items);
+    items.extend(reader.finish(stop));
     lines(items.into_iter())
 }
 

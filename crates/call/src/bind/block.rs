@@ -24,7 +24,7 @@ pub(crate) fn bind_block(
     let root = reader.root();
     let root = walk.reader.narrow(&root, written, ROOT);
     let mut undeclared = Undeclared::new(tool);
-    for (key, node) in written.tree().root() {
+    for (key, node) in written.tree.root() {
         if tool.get(key).is_none() && !root.declares(key) {
             let (pointer, span) = first_pointer(written, node);
             walk.problems.push(undeclared.problem(pointer, span));
@@ -49,7 +49,7 @@ impl<'s> Walk<'_, 's> {
             self.not_allowed(node, pointer, parent);
             return;
         }
-        let is_list = match self.arguments.tree().node(node) {
+        let is_list = match self.arguments.tree.node(node) {
             Some(Node::Leaf(leaf)) => {
                 self.leaf(*leaf, place);
                 return;
@@ -78,11 +78,11 @@ impl<'s> Walk<'_, 's> {
         if is_list && form.kinds().has(Kinds::LIST) && !form.prefers_keys() {
             form = form.only(Kinds::LIST);
         } else if is_list {
-            self.arguments.tree_mut().make_object(node);
+            self.arguments.tree.make_object(node);
         }
         let place = form;
         self.too_many(node, &place, pointer);
-        match self.arguments.tree().node(node) {
+        match self.arguments.tree.node(node) {
             Some(Node::Array(items)) => {
                 for (index, item) in items.clone().into_iter().enumerate() {
                     let below = self.reader.item(&place, index);
@@ -101,7 +101,7 @@ impl<'s> Walk<'_, 's> {
     }
 
     fn leaf(&mut self, leaf: usize, place: &Place<'s>) {
-        let Some(value) = self.arguments.leaf(leaf) else {
+        let Some(value) = self.arguments.leaves.get(leaf) else {
             return;
         };
         let text = self.arguments.text(value);
@@ -109,14 +109,14 @@ impl<'s> Walk<'_, 's> {
         if let Some(misfit) = &spelling.misfit {
             self.problems.misfit(&value.pointer, value.span, misfit);
         }
-        if let Some(value) = self.arguments.leaf_mut(leaf) {
+        if let Some(value) = self.arguments.leaves.get_mut(leaf) {
             value.reading = spelling.reading;
         }
     }
 
     /// No more parts than a schema has room for: nothing that comes later can make that right.
     fn too_many(&mut self, node: NodeIndex, place: &Place<'s>, pointer: &str) {
-        let (count, keyword, what) = match self.arguments.tree().node(node) {
+        let (count, keyword, what) = match self.arguments.tree.node(node) {
             Some(Node::Array(items)) => (items.len(), "maxItems", "items"),
             Some(Node::Object(object)) => (object.len(), "maxProperties", "members"),
             Some(Node::Leaf(_)) | None => return,

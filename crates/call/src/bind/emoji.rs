@@ -149,7 +149,7 @@ fn read_line(
         let Some(index) = arguments.leaf_of_member(name) else {
             continue;
         };
-        let Some(leaf) = arguments.leaf(index) else {
+        let Some(leaf) = arguments.leaves.get(index) else {
             continue;
         };
         let here = reader.member(&form, name);
@@ -158,7 +158,7 @@ fn read_line(
         if let Some(misfit) = &spelling.misfit {
             problems.misfit(&item.parameter.pointer(), leaf.span, misfit);
         }
-        if let Some(leaf) = arguments.leaf_mut(index) {
+        if let Some(leaf) = arguments.leaves.get_mut(index) {
             leaf.reading = spelling.reading;
         }
     }

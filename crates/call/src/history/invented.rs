@@ -15,18 +15,6 @@ const LONGEST_HEADING: usize = 1024;
 /// An invented result begins with the heading of one, at the beginning of a line behind a call of the reply, for a tool
 /// that the reply has called: `Result 1 of 1: tool add`. From there on everything goes, up to the next call or the end:
 /// what follows rests on the invented result. A text that mentions a result is left alone.
-///
-/// ```
-/// use plaincall_call::InventedResults;
-///
-/// let mut invented = InventedResults::default();
-/// assert_eq!(invented.text("Result 1 of 1: tool add\n"), "Result 1 of 1: tool add\n");
-/// invented.call("add");
-/// assert_eq!(invented.text("\nI wait for Result 1 of 1.\nRes"), "\nI wait for Result 1 of 1.\n");
-/// assert_eq!(invented.text("ult 1 of 1: tool add\nOutput: 5\nIt is 5."), "");
-/// assert_eq!(invented.rest(), "");
-/// assert_eq!(invented.count(), 1);
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct InventedResults {
     tools: Vec<String>,

@@ -142,28 +142,6 @@ pub fn in_call_order<'t>(
 /// The whole text is escaped, its own words too. Without the escape it can be taken apart again exactly: no output,
 /// name or error can pass for the beginning of another result.
 ///
-/// ```
-/// use plaincall_call::{CallStatus, Foreign, ToldResult, results};
-/// use plaincall_syntax::Dialect;
-///
-/// let told = [
-///     ToldResult::new(Foreign::new("read-file"), Foreign::new("r1"))
-///         .status(CallStatus::Ok)
-///         .output(Foreign::new("one\n!!!GADGET_END\n")),
-///     ToldResult::new(Foreign::new("mail"), Foreign::new("m1"))
-///         .status(CallStatus::Skipped)
-///         .error(Foreign::new("not run because `r2` failed")),
-/// ];
-/// assert_eq!(
-///     results(&told, &Dialect::block().escaped())?.text(),
-///     "Result 1 of 2: tool read-file, id r1, status ok\n\
-///      Output:\n```\none\n!!!GADGET_EN\\D\n\n```\n\
-///      Result 2 of 2: tool mail, id m1, status skipped\n\
-///      Error: not run because `r2` failed\n"
-/// );
-/// # Ok::<(), plaincall_syntax::DialectError>(())
-/// ```
-///
 /// # Errors
 /// Refuses a dialect that cannot work.
 pub fn results(results: &[ToldResult<'_>], dialect: &Dialect) -> Result<Passage, DialectError> {

@@ -2,13 +2,6 @@
 
 use plaincall_syntax::is_blank;
 
-/// No whole number of 64 bits has more digits.
-const WHOLE_DIGITS: usize = 20;
-/// No 64-bit float needs more digits, zeros at either end not counted.
-const FLOAT_DIGITS: usize = 17;
-/// No 64-bit float has more digits before its point.
-const MOST_WHOLE: usize = 309;
-
 /// Reads a text piece by piece, until it is certain to be a string (`spec/json-stream.md` 3).
 ///
 /// The other way round nothing is promised: a text in doubt may well be a string.
@@ -17,7 +10,6 @@ pub(crate) struct Doubt {
     words: &'static [&'static str],
     may_be_number: bool,
     state: State,
-    digits: Digits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,16 +28,6 @@ enum State {
     /// Blanks behind a word or number.
     After,
     Certain,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Digits {
-    before_point: usize,
-    /// From the first that is no zero to the last that is none.
-    significant: usize,
-    /// Zeros since then.
-    zeros: usize,
-    has_point: bool,
 }
 
 impl Doubt {
@@ -69,7 +51,6 @@ impl Doubt {
             words,
             may_be_number,
             state: State::Before,
-            digits: Digits::default(),
         }
     }
 
@@ -84,12 +65,13 @@ impl Doubt {
         self.state == State::Certain
     }
 
-    fn step(&mut self, character: char) -> State {
+    fn step(&self, character: char) -> State {
         let blank = is_blank(character);
         match (self.state, character) {
             (State::Before, _) if blank => State::Before,
             (State::Before, '-') if self.may_be_number => State::Minus,
-            (State::Before, '0'..='9') if self.may_be_number => self.first_digit(character),
+            (State::Before | State::Minus, '0') if self.may_be_number => State::Zero,
+            (State::Before | State::Minus, '1'..='9') if self.may_be_number => State::Whole,
             (State::Before, _) => {
                 match self.words.iter().find(|word| word.starts_with(character)) {
                     Some(word) => State::Word { word, read: 1 },
@@ -104,49 +86,13 @@ impl Doubt {
                 None if blank => State::After,
                 _ => State::Certain,
             },
-            (State::Minus, '0'..='9') => self.first_digit(character),
-            (State::Whole, '0'..='9') => self.digit(character, State::Whole),
-            (State::Zero | State::Whole, '.') => {
-                self.digits.has_point = true;
-                State::Point
-            }
-            (State::Point | State::Fraction, '0'..='9') => self.digit(character, State::Fraction),
+            (State::Whole, '0'..='9') => State::Whole,
+            (State::Zero | State::Whole, '.') => State::Point,
+            (State::Point | State::Fraction, '0'..='9') => State::Fraction,
             (State::Zero | State::Whole | State::Fraction | State::After, _) if blank => {
                 State::After
             }
             _ => State::Certain,
-        }
-    }
-
-    fn first_digit(&mut self, digit: char) -> State {
-        let next = if digit == '0' {
-            State::Zero
-        } else {
-            State::Whole
-        };
-        self.digit(digit, next)
-    }
-
-    fn digit(&mut self, digit: char, next: State) -> State {
-        let digits = &mut self.digits;
-        if !digits.has_point {
-            digits.before_point += 1;
-        }
-        if digit != '0' {
-            digits.significant += digits.zeros + 1;
-            digits.zeros = 0;
-        } else if digits.significant > 0 {
-            digits.zeros += 1;
-        }
-        let most = if digits.has_point {
-            FLOAT_DIGITS
-        } else {
-            WHOLE_DIGITS
-        };
-        if digits.significant > most || digits.before_point > MOST_WHOLE {
-            State::Certain
-        } else {
-            next
         }
     }
 }

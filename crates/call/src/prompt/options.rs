@@ -1,16 +1,6 @@
 //! What of a prompt is said.
 
 /// What a prompt leaves out. Default: it says everything.
-///
-/// ```
-/// use plaincall_call::{PromptOptions, prompt};
-/// use plaincall_syntax::Dialect;
-///
-/// let options = PromptOptions::new().without_dependencies();
-/// let prompt = prompt([], &Dialect::block().escaped(), &options)?;
-/// assert!(!prompt.text().contains("dep1"));
-/// # Ok::<(), plaincall_syntax::DialectError>(())
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct PromptOptions {
     pub(super) without_dependencies: bool,

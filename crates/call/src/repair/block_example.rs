@@ -220,7 +220,7 @@ impl Draft<'_, '_> {
 
     /// What was written under a key, as far as it can be seen without knowing what it should be.
     fn value_at(&self, pointer: &str) -> Value {
-        let tree = self.written.tree();
+        let tree = &self.written.tree;
         match tree.find(&Pointer::lenient(pointer)) {
             Some(node) => match self.written.get(pointer).map(json_text::parse) {
                 Some(Ok(value)) => value,

@@ -165,7 +165,7 @@ impl<'d, 's> Draft<'d, 's> {
 
     fn json(&mut self, written: &Arguments, keeper: Option<&Keeper>) -> Value {
         let mut object = Map::new();
-        for (key, node) in written.tree().root() {
+        for (key, node) in written.tree.root() {
             let Some(keeper) = keeper.filter(|_| self.declares(key)) else {
                 continue;
             };
@@ -180,7 +180,7 @@ impl<'d, 's> Draft<'d, 's> {
             let value = if inner.is_empty() {
                 match keeper.slot(&value.to_string()) {
                     Slot::Kept(_) => value,
-                    slot => self.text(&pointer, slot).into(),
+                    slot @ Slot::Placeholder(_) => self.text(&pointer, slot).into(),
                 }
             } else {
                 self.placeholders.push(pointer.to_string());

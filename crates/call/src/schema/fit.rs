@@ -80,7 +80,7 @@ impl<'s> SchemaReader<'s> {
         if place.alternatives.len() < 2 {
             return place.clone();
         }
-        let place = place.only(match arguments.tree().node(node) {
+        let place = place.only(match arguments.tree.node(node) {
             Some(Node::Object(_)) => Kinds::OBJECT,
             _ => Kinds::LIST | Kinds::OBJECT,
         });
@@ -117,19 +117,16 @@ impl<'s> SchemaReader<'s> {
             return true;
         }
         let may_hold_below = |ways: Vec<Vec<&'s Value>>, node: NodeIndex| {
-            let any = |place: &Place<'s>| {
-                place
-                    .alternatives
-                    .iter()
-                    .any(|below| self.may_hold(below, arguments, node))
-            };
-            ways.into_iter()
-                .any(|schemas| schemas.is_empty() || any(&self.place(schemas)))
+            ways.into_iter().any(|schemas| {
+                let below = self.place(schemas).alternatives;
+                let mut below = below.iter();
+                below.any(|one| one.all.is_empty() || self.may_hold(one, arguments, node))
+            })
         };
         let kinds = alternative.kinds().unwrap_or(Kinds::ALL);
-        match arguments.tree().node(node) {
+        match arguments.tree.node(node) {
             Some(Node::Leaf(leaf)) => {
-                let Some(leaf) = arguments.leaf(*leaf) else {
+                let Some(leaf) = arguments.leaves.get(*leaf) else {
                     return true;
                 };
                 let text = arguments.text(leaf);
@@ -143,7 +140,7 @@ impl<'s> SchemaReader<'s> {
             Some(Node::Object(object)) => {
                 // What has parts of its own is looked at last: what decides between forms is a single value, and
                 // forms inside each other would else be tried one with another.
-                let is_leaf = |node| matches!(arguments.tree().node(node), Some(Node::Leaf(_)));
+                let is_leaf = |node| matches!(arguments.tree.node(node), Some(Node::Leaf(_)));
                 let may_hold_all = |leaves: bool| {
                     let mut members = object.iter().filter(|(_, one)| is_leaf(**one) == leaves);
                     members.all(|(key, member)| may_hold_below(alternative.member(key), *member))
@@ -174,7 +171,7 @@ impl<'s> SchemaReader<'s> {
         arguments: &Arguments,
         node: NodeIndex,
     ) -> bool {
-        let Some(Node::Object(object)) = arguments.tree().node(node) else {
+        let Some(Node::Object(object)) = arguments.tree.node(node) else {
             return false;
         };
         let mut listed = alternative

@@ -1,6 +1,6 @@
 //! Sets of the types that JSON Schema names.
 
-use std::ops::{BitAnd, BitOr, BitOrAssign};
+use std::ops::{BitAnd, BitOr};
 
 use serde_json::{Map, Value};
 
@@ -128,12 +128,6 @@ impl BitOr for Kinds {
 
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
-    }
-}
-
-impl BitOrAssign for Kinds {
-    fn bitor_assign(&mut self, other: Self) {
-        self.0 |= other.0;
     }
 }
 

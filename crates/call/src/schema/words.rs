@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::alternative::Alternative;
 use super::kinds::Kinds;
 use super::place::Place;
-use crate::argument_error::quoted;
+use crate::argument_error::{joined, shown};
 
 /// Members of an enumeration that are named; of more, only how many there are is told.
 const NAMED: usize = 20;
@@ -42,11 +42,10 @@ impl Place<'_> {
         {
             word.push_str(&bounds(alternative));
         }
-        match words.split_last() {
-            None => "nothing".to_owned(),
-            Some((only, [])) => only.clone(),
-            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        if words.is_empty() {
+            return "nothing".to_owned();
         }
+        joined(&words, "or")
     }
 }
 
@@ -71,17 +70,14 @@ fn listed<'s>(alternative: &Alternative<'s>) -> Option<Vec<&'s Value>> {
 }
 
 fn of_constants(values: &[&Value]) -> String {
-    let shown = |value: &&Value| match value {
-        Value::String(text) => quoted(text),
-        other => quoted(&other.to_string()),
-    };
-    let named: Vec<String> = values.iter().take(NAMED).map(shown).collect();
-    let more = values.len().saturating_sub(NAMED);
-    match named.split_last() {
-        None => "nothing".to_owned(),
-        Some((only, [])) => only.clone(),
-        Some(_) if more > 0 => format!("one of {} and {more} more", named.join(", ")),
-        Some((last, others)) => format!("one of {} and {last}", others.join(", ")),
+    let mut words: Vec<String> = values.iter().take(NAMED).map(|one| shown(one)).collect();
+    if let more @ 1.. = values.len().saturating_sub(NAMED) {
+        words.push(format!("{more} more"));
+    }
+    match words.as_slice() {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        words => format!("one of {}", joined(words, "and")),
     }
 }
 

@@ -137,38 +137,24 @@ fn tidy(schema: &mut schemars::Schema) {
     }
 }
 
-/// The text with the lines of each paragraph joined: where a comment is broken says nothing. Lists, tables, quotes and
-/// what is set in code stay as they are.
+/// The text with the lines of each paragraph of prose joined: where a comment is broken says nothing. A text with code,
+/// and paragraphs with lists, tables or quotes, stay as they are.
 fn unwrapped(text: &str) -> String {
-    let mut joined = String::with_capacity(text.len());
-    let mut is_code = false;
-    let mut goes_on = false;
-    for line in text.lines() {
-        let is_fence = line.trim_start().starts_with("```");
-        let is_prose = !is_code
-            && !is_fence
-            && line.starts_with(|c: char| !begins_block(c))
-            && !is_numbered(line);
-        if goes_on && is_prose {
-            joined.push(' ');
-        } else if !joined.is_empty() {
-            joined.push('\n');
-        }
-        joined.push_str(line);
-        is_code ^= is_fence;
-        // Two blanks or a backslash at the end keep a line's end.
-        goes_on = !is_code
-            && !is_fence
-            && !line.is_empty()
-            && !line.ends_with("  ")
-            && !line.ends_with('\\');
+    if text.contains("```") {
+        return text.to_owned();
     }
-    joined
-}
-
-/// Whether a line that begins so is no plain text.
-fn begins_block(first: char) -> bool {
-    first.is_whitespace() || "-*+#>|".contains(first)
+    let is_prose = |line: &str| {
+        line.starts_with(|c: char| !c.is_whitespace() && !"-*+#>|".contains(c))
+            && !is_numbered(line)
+    };
+    let paragraphs = text.split("\n\n").map(|paragraph| {
+        if paragraph.lines().all(is_prose) {
+            paragraph.replace('\n', " ")
+        } else {
+            paragraph.to_owned()
+        }
+    });
+    paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Whether a line is an item of a numbered list.

@@ -75,73 +75,73 @@ impl std::error::Error for DefinitionsError {}
 /// # Errors
 /// All mistakes, each with the JSON Pointer to its place.
 pub fn read_tool_definitions(json: &str) -> Result<Vec<ToolSpec>, DefinitionsError> {
-    let mut mistakes = Vec::new();
-    let mut json_place = None;
-    let tools = match json_text::parse_placed(json.trim_start_matches('\u{feff}')) {
-        Ok(document) => tools(&document, &mut mistakes),
-        Err(fault) => {
-            let message = format!("this JSON cannot be used: {}", fault.message);
-            mistakes.push(SpecError::new("", message));
-            json_place = fault.place;
-            Vec::new()
-        }
+    let fail = |mistakes, json_place| DefinitionsError {
+        mistakes,
+        json_place,
     };
+    let document = json_text::parse_placed(json.trim_start_matches('\u{feff}'));
+    let document = document.map_err(|fault| {
+        let message = format!("this JSON cannot be used: {}", fault.message);
+        fail(vec![SpecError::new("", message)], fault.place)
+    })?;
+    let listed = definitions(&document).map_err(|mistake| fail(vec![mistake], None))?;
+    let mut first: HashMap<String, usize> = HashMap::new();
+    let mut tools = Vec::new();
+    let mut mistakes = Vec::new();
+    for (index, (at, value)) in listed.into_iter().enumerate() {
+        match tool(value, &at) {
+            Err(mistake) => mistakes.push(mistake),
+            Ok(tool) => {
+                if let Some(other) = first.insert(tool.name.clone(), index) {
+                    let message =
+                        format!("the tool {other} of the list is called `{}` too", tool.name);
+                    mistakes.push(SpecError::new(at, message));
+                }
+                tools.push(tool);
+            }
+        }
+    }
     if mistakes.is_empty() {
         Ok(tools)
     } else {
-        Err(DefinitionsError {
-            mistakes,
-            json_place,
-        })
+        Err(fail(mistakes, None))
     }
 }
 
-fn tools(document: &Value, mistakes: &mut Vec<SpecError>) -> Vec<ToolSpec> {
+/// The definitions in a document, each with its place.
+fn definitions(document: &Value) -> Result<Vec<(String, &Value)>, SpecError> {
     let (at, list) = match document {
-        Value::Array(list) => ("", list.as_slice()),
-        Value::Object(object) => match (object.get("tools"), object.get("result")) {
-            (Some(Value::Array(list)), _) => ("/tools", list.as_slice()),
-            (Some(_), _) => {
-                mistakes.push(SpecError::new("/tools", "it must be a list of tools"));
-                return Vec::new();
-            }
-            (None, Some(result)) => {
-                let Some(list) = result.get("tools").and_then(Value::as_array) else {
-                    let message = "it must hold `tools`, a list of tools";
-                    mistakes.push(SpecError::new("/result", message));
-                    return Vec::new();
-                };
-                ("/result/tools", list.as_slice())
-            }
-            (None, None) if !object.contains_key("name") && !object.contains_key("function") => {
-                mistakes.push(match near_key(object, &["tools", "name"]) {
-                    Some((key, meant)) => misspelled("", key, meant),
-                    None => SpecError::new("", no_definition(object)),
-                });
-                return Vec::new();
-            }
-            (None, None) => return Vec::from_iter(collected(tool(document, ""), mistakes)),
-        },
-        _ => {
-            let message = "it must be a list of tools, or an object with such a list as `tools`";
-            mistakes.push(SpecError::new("", message));
-            return Vec::new();
+        Value::Array(list) => ("", Some(list)),
+        Value::Object(object) if object.contains_key("tools") => {
+            ("/tools", document["tools"].as_array())
         }
+        Value::Object(object) if object.contains_key("result") => {
+            ("/result", document["result"]["tools"].as_array())
+        }
+        Value::Object(object) => {
+            if object.contains_key("name") || object.contains_key("function") {
+                return Ok(vec![(String::new(), document)]);
+            }
+            return Err(match near_key(object, &["tools", "name"]) {
+                Some((key, meant)) => misspelled("", key, meant),
+                None => SpecError::new("", no_definition(object)),
+            });
+        }
+        _ => ("", None),
     };
-    let mut first: HashMap<String, usize> = HashMap::new();
-    let mut tools = Vec::new();
-    for (index, value) in list.iter().enumerate() {
-        let at = format!("{at}/{index}");
-        let Some(tool) = collected(tool(value, &at), mistakes) else {
-            continue;
+    let Some(list) = list else {
+        let message = match at {
+            "/tools" => "it must be a list of tools",
+            "/result" => "it must hold `tools`, a list of tools",
+            _ => "it must be a list of tools, or an object with such a list as `tools`",
         };
-        if let Some(other) = first.insert(tool.name.clone(), index) {
-            let message = format!("the tool {other} of the list is called `{}` too", tool.name);
-            mistakes.push(SpecError::new(at, message));
-        }
-        tools.push(tool);
-    }
-    tools
+        return Err(SpecError::new(at, message));
+    };
+    let below = if at == "/result" { "/tools" } else { "" };
+    let items = list.iter().enumerate();
+    Ok(items
+        .map(|(index, value)| (format!("{at}{below}/{index}"), value))
+        .collect())
 }
 
 fn no_definition(object: &Map<String, Value>) -> &'static str {
@@ -154,10 +154,6 @@ fn no_definition(object: &Map<String, Value>) -> &'static str {
     } else {
         "there is no definition of a tool in it: neither `tools`, a list of tools, nor the `name` of one"
     }
-}
-
-fn collected(tool: Result<ToolSpec, SpecError>, mistakes: &mut Vec<SpecError>) -> Option<ToolSpec> {
-    tool.map_err(|mistake| mistakes.push(mistake)).ok()
 }
 
 pub(super) fn tool(value: &Value, at: &str) -> Result<ToolSpec, SpecError> {

@@ -41,18 +41,6 @@ pub struct ChangedTool {
 ///
 /// A tool that cannot be used as it is gets a looser schema if its name can be written: what is wrong in the schema
 /// becomes `true` or is removed. Otherwise the tool is dropped, as is one with the name of an earlier one.
-///
-/// ```
-/// use plaincall_call::read_usable_tools;
-///
-/// let read = read_usable_tools([
-///     r#"{"name": "look", "parameters": {"properties": {"at": {"type": "any"}, "in": {"type": "string"}}}}"#,
-///     r#"{"name": "-a"}"#,
-/// ]);
-/// assert_eq!(read.tools[0].parameters().len(), 2);
-/// assert_eq!(read.changed[0].reason.at, "/0/parameters/properties/at/type");
-/// assert!(read.changed[1].is_dropped);
-/// ```
 pub fn read_usable_tools<'t>(definitions: impl IntoIterator<Item = &'t str>) -> UsableTools {
     let mut usable = UsableTools::default();
     let mut names = HashSet::new();

@@ -6,7 +6,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use crate::argument_error::quoted;
+use crate::argument_error::{joined, quoted, shown};
 use crate::pointer::escape;
 use crate::schema::Schema;
 use crate::spec_error::SpecError;
@@ -208,22 +208,11 @@ fn types(kind: &TypeKind) -> String {
     }
 }
 
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => quoted(text),
-        other => quoted(&other.to_string()),
-    }
-}
-
 fn one_of(options: &Value) -> String {
     let all = options.as_array().map(Vec::as_slice).unwrap_or_default();
     let words: Vec<String> = all.iter().map(shown).collect();
-    match words.split_last() {
-        Some((last, others)) if !others.is_empty() => {
-            format!("one of {} and {last}", others.join(", "))
-        }
-        only => only.map_or_else(String::new, |(only, _)| only.clone()),
-    }
+    let one_of = if words.len() > 1 { "one of " } else { "" };
+    format!("{one_of}{}", joined(&words, "and"))
 }
 
 /// `nullable` of `OpenAPI`, and tuples of the drafts before `prefixItems`, in today's words. Recurses as deep as schemas
@@ -263,17 +252,17 @@ fn allow_null(keywords: &mut Map<String, Value>) {
         Some(name) => *name = json!([name, "null"]),
         None => {}
     }
-    let null = json!({"type": "null"});
-    for (name, null) in [("enum", &Value::Null), ("anyOf", &null), ("oneOf", &null)] {
+    let none = json!({"type": "null"});
+    for (name, none) in [("enum", &Value::Null), ("anyOf", &none), ("oneOf", &none)] {
         if let Some(Value::Array(members)) = keywords.get_mut(name) {
-            if !members.contains(null) {
-                members.push(null.clone());
+            if !members.contains(none) {
+                members.push(none.clone());
             }
         }
     }
     for name in ["$ref", "allOf", "const"] {
         if let Some(value) = keywords.remove(name) {
-            let either = json!({"anyOf": [{name: value}, null]});
+            let either = json!({"anyOf": [{name: value}, none]});
             match keywords.get_mut("allOf") {
                 Some(Value::Array(all)) => all.push(either),
                 _ => {

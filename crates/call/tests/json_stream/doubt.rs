@@ -78,10 +78,10 @@ fn a_text_is_a_string_as_soon_as_it_must_be() {
         ("0x10", Some(2)),
         ("10:30", Some(3)),
         ("2024-01-01", Some(5)),
-        ("3.14159265358979323846", Some(19)),
+        ("3.14159265358979323846", None),
         ("18446744073709551615", None),
-        (&ones, Some(21)),
-        (&zeros, Some(310)),
+        (&ones, None),
+        (&zeros, None),
         // A line end may belong to the syntax, so it counts together with what is behind it.
         ("\n1", Some(1)),
         ("5\n1", Some(2)),

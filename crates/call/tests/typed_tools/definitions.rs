@@ -96,18 +96,20 @@ fn lines_of_comments_are_joined_where_they_are_prose() {
     ///    five
     ///
     /// > six
+    #[derive(JsonSchema)]
+    struct Commented {}
+    description::<Commented>("One two.\n\n1. three\n2. four\n   five\n\n> six");
+    /// One
+    /// two.
     ///
     /// ```text
     /// seven
+    ///
     /// eight
     /// ```
-    /// nine
-    /// ten
     #[derive(JsonSchema)]
-    struct Commented {}
-    description::<Commented>(
-        "One two.\n\n1. three\n2. four\n   five\n\n> six\n\n```text\nseven\neight\n```\nnine ten",
-    );
+    struct Coded {}
+    description::<Coded>("One\ntwo.\n\n```text\nseven\n\neight\n```");
     /// 2024 was
     /// 2025.5 too\
     /// then

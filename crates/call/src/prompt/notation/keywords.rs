@@ -28,7 +28,7 @@ impl<'s> Keywords<'s> {
         )
     }
 
-    fn get(&self, name: &str) -> Option<&Value> {
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
         let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| &**value)
     }

@@ -1,6 +1,5 @@
 //! Values without parts.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -119,48 +118,27 @@ pub(super) fn counts(keywords: &mut Keywords<'_>, least: &str, most: &str) -> Op
     })
 }
 
-/// The limits of a number, each behind a blank. In draft 4 the exclusive ones are flags.
+/// The limits of a number, each behind a blank. Those beside which draft 4 has a flag stay with the rest.
 fn limits(keywords: &mut Keywords<'_>) -> String {
-    let least = Limits::take(keywords, "minimum", "exclusiveMinimum");
-    let most = Limits::take(keywords, "maximum", "exclusiveMaximum");
+    let mut take = |limit: &str, exclusive: &str| {
+        let has_flag = keywords.get(exclusive).is_some_and(Value::is_boolean);
+        let inclusive = keywords.take_if(limit, |limit| limit.is_number() && !has_flag);
+        (inclusive, keywords.take_if(exclusive, Value::is_number))
+    };
+    let (least, above) = take("minimum", "exclusiveMinimum");
+    let (most, below) = take("maximum", "exclusiveMaximum");
     let mut text = String::new();
-    if let (Some(least), Some(most)) = (&least.inclusive, &most.inclusive) {
+    if let (Some(least), Some(most)) = (&least, &most) {
         let _ = write!(text, " {least}..{most}");
     }
     let is_range = !text.is_empty();
-    for (sign, limits) in [('>', least), ('<', most)] {
-        if let Some(limit) = limits.inclusive.filter(|_| !is_range) {
+    for (sign, inclusive, exclusive) in [('>', least, above), ('<', most, below)] {
+        if let Some(limit) = inclusive.filter(|_| !is_range) {
             let _ = write!(text, " {sign}={limit}");
         }
-        for limit in limits.exclusive {
+        if let Some(limit) = exclusive {
             let _ = write!(text, " {sign}{limit}");
         }
     }
     text
-}
-
-/// The limits of a number on one side.
-struct Limits {
-    inclusive: Option<Value>,
-    exclusive: Vec<Value>,
-}
-
-impl Limits {
-    fn take(keywords: &mut Keywords<'_>, limit: &str, exclusive: &str) -> Self {
-        let mut limits = Self {
-            inclusive: None,
-            exclusive: Vec::new(),
-        };
-        if let Some(limit) = keywords.take_if(limit, Value::is_number) {
-            let flag = keywords.take_if(exclusive, Value::is_boolean);
-            if flag.is_some_and(|flag| *flag == Value::Bool(true)) {
-                limits.exclusive.push(limit.into_owned());
-            } else {
-                limits.inclusive = Some(limit.into_owned());
-            }
-        }
-        let limit = keywords.take_if(exclusive, Value::is_number);
-        limits.exclusive.extend(limit.map(Cow::into_owned));
-        limits
-    }
 }
