@@ -17,8 +17,8 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("config", 3_150),
     ("gateway", 7_450),
     ("http", 850),
-    ("plaincall", 14_200),
-    ("plan", 2_350),
+    ("plaincall", 12_350),
+    ("plan", 2_250),
     ("syntax", 7_200),
     ("wire", 3_300),
 ];

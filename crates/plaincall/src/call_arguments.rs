@@ -147,13 +147,10 @@ impl<'d> Deserialize<'d> for ArgumentTexts {
     }
 }
 
-impl From<&plaincall_call::Arguments> for ArgumentTexts {
-    fn from(arguments: &plaincall_call::Arguments) -> Self {
+impl From<&Arguments> for ArgumentTexts {
+    fn from(arguments: &Arguments) -> Self {
         let pairs = arguments.iter();
-        Self(
-            pairs
-                .map(|argument| (argument.pointer.to_owned(), argument.text.to_owned()))
-                .collect(),
-        )
+        let pairs = pairs.map(|one| (one.pointer.to_owned(), one.text.to_owned()));
+        Self(pairs.collect())
     }
 }

@@ -21,7 +21,7 @@ use crate::toolbox::Toolbox;
 use crate::work::Ended;
 
 /// The part of a reply that was read before the run was cut off.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// What was read, byte for byte.
     pub text: Vec<u8>,
@@ -158,12 +158,7 @@ impl Replay<'_> {
             }
             RunEvent::Turn(turn) => {
                 self.reader.begin_reply();
-                self.replayed.last_turn = Some(Unfinished {
-                    text: Vec::new(),
-                    stop: None,
-                    has_ended: false,
-                    submitted: Vec::new(),
-                });
+                self.replayed.last_turn = Some(Unfinished::default());
                 let calls = turn.calls;
                 self.give(Input::Open { calls }, turn.at);
             }

@@ -107,22 +107,22 @@ impl Place {
                         .permissions(Permissions::from_mode(PRIVATE))
                         .tempdir_in(parent)
                 });
-                match made {
-                    Ok(directory) => Ok(RunDirectory {
-                        path: directory.keep(),
-                        is_temporary: true,
-                        stays: AtomicBool::new(has_log),
-                    }),
-                    Err(error) => Err((parent, error)),
-                }
+                let made = made.map_err(|error| (parent, error))?;
+                Ok(RunDirectory {
+                    path: made.keep(),
+                    is_temporary: true,
+                    stays: AtomicBool::new(has_log),
+                })
             }
             Self::At(directory) => {
                 let made = std::path::absolute(&directory)
                     .and_then(|path| make_private(&path, true).map(|()| path));
-                match made {
-                    Ok(path) => Ok(RunDirectory::kept(path)),
-                    Err(error) => Err((directory, error)),
-                }
+                let path = made.map_err(|error| (directory, error))?;
+                Ok(RunDirectory {
+                    path,
+                    is_temporary: false,
+                    stays: AtomicBool::new(true),
+                })
             }
         }
     }
@@ -144,10 +144,9 @@ impl Place {
         let parent = match place {
             Some(at @ Self::At(_)) => {
                 let directory = at.make(true)?;
-                return match check(directory.path(), OTHERS_WRITE) {
-                    Ok(()) => Ok(directory),
-                    Err(error) => Err((directory.path.clone(), error)),
-                };
+                check(&directory.path, OTHERS_WRITE)
+                    .map_err(|error| (directory.path.clone(), error))?;
+                return Ok(directory);
             }
             Some(Self::In(parent)) => std::path::absolute(&parent).ok(),
             None => None,
@@ -209,14 +208,6 @@ fn check(path: &Path, refused: u32) -> io::Result<()> {
 }
 
 impl RunDirectory {
-    fn kept(path: PathBuf) -> Self {
-        Self {
-            path,
-            is_temporary: false,
-            stays: AtomicBool::new(true),
-        }
-    }
-
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

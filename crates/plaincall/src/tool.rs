@@ -105,13 +105,6 @@ impl Tool {
     /// .body("content");
     /// assert_eq!(write_file.spec().usage().to_string(), "write-file path replace? (body: content)");
     /// ```
-    ///
-    /// # If it does not compile
-    /// The function takes two arguments, of which the first has its type written out, and is `async move`:
-    /// `|arguments: Add, context| async move { … }`; `_` in place of `context` if it is not needed. Its type derives
-    /// `serde::Deserialize` and `schemars::JsonSchema` and owns its values (`String`, not `&str`). Its last expression
-    /// is `Ok(text)`, with a `String`; `?` takes every error that may go from thread to thread. What it holds while it
-    /// waits for something may go from thread to thread too (`Arc`, not `Rc`).
     pub fn new<A, F, R>(name: impl Into<String>, function: F) -> Self
     where
         A: ToolArguments,
@@ -256,22 +249,6 @@ impl Tool {
 
     /// Says that a shell runs the text of this parameter. Rules then compare it word by word, and one that allows fits
     /// only a simple command (`spec/running.md`, "Command lines"). A [`Command`](crate::Command) says it itself.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use plaincall::{Arguments, Parameter, ParameterKind, Request, Rule, Rules, Tool, ToolSpec, Verdict};
-    ///
-    /// let spec = ToolSpec::new("run").parameter(Parameter::new("line", ParameterKind::String));
-    /// let run = Tool::raw(spec, |_, _| async { Ok(String::new()) }).command_line("line");
-    /// let rules = Rules::new([Rule::allow(["run"]).argument("line", "git *")]);
-    /// let verdict = |line| {
-    ///     let arguments = Arguments::from_pairs([("line", line)]).unwrap();
-    ///     rules.verdict(&Request::of(&run, Arc::new(arguments)))
-    /// };
-    /// assert_eq!(verdict("git log --oneline"), Some(Verdict::Allow));
-    /// assert_eq!(verdict("git log; rm x"), None);
-    /// ```
     pub fn command_line(mut self, parameter: impl Into<String>) -> Self {
         self.meanings.set(parameter.into(), Meaning::CommandLine);
         self
@@ -327,16 +304,6 @@ impl Tool {
     /// A program is shown as the line that one would type in a shell, quoted where it has to be. A script is shown as
     /// it is, with the values of its parameters below it. A directory that is not known before the call starts is
     /// shown as its placeholder.
-    ///
-    /// ```
-    /// use plaincall::{Arguments, Command, Parameter, ParameterKind, Tool, ToolSpec};
-    ///
-    /// let spec = ToolSpec::new("say").parameter(Parameter::new("text", ParameterKind::String));
-    /// let say = Tool::command(spec, Command::new(["echo", "--", "{text}"]))?;
-    /// let arguments = Arguments::from_pairs([("text", "it's late")])?;
-    /// assert_eq!(say.command_text(&arguments).as_deref(), Some(r"echo -- 'it'\''s late'"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn command_text(&self, arguments: &Arguments) -> Option<String> {
         self.code.command()?.text(arguments)
     }

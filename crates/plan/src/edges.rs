@@ -19,7 +19,8 @@ pub(crate) struct Edge {
 /// of entry, so that calls become ready in order of appearance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EdgeList {
-    first: u32,
+    /// The first edge, or [`NONE`]; the rest by [`Edges::step`].
+    pub(crate) first: u32,
     last: u32,
 }
 
@@ -28,11 +29,6 @@ impl EdgeList {
         first: NONE,
         last: NONE,
     };
-
-    /// The first edge, or [`NONE`]; the rest by [`Edges::step`].
-    pub(crate) fn first(self) -> u32 {
-        self.first
-    }
 }
 
 /// All edges of the conversation. Those of one call are neighbours.
@@ -45,8 +41,8 @@ pub(crate) struct Edges {
 }
 
 impl Edges {
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.all.len()).unwrap_or(NONE)
     }
 
     /// Adds an edge that is in no list yet.
@@ -61,9 +57,8 @@ impl Edges {
 
     /// The edges of one call.
     pub(crate) fn of(&self, range: (u32, u32)) -> &[Edge] {
-        self.all
-            .get(range.0 as usize..range.1 as usize)
-            .unwrap_or_default()
+        let range = range.0 as usize..range.1 as usize;
+        self.all.get(range).unwrap_or_default()
     }
 
     pub(crate) fn get(&self, edge: u32) -> Option<Edge> {

@@ -1,7 +1,7 @@
 //! What ids and dependencies alone reject, before anything runs.
 
 use crate::action::{Action, RejectReason};
-use crate::deferral::Reply;
+use crate::judge::Reply;
 use crate::plan::Plan;
 use crate::policy::{Limits, Order, Tool};
 
@@ -18,15 +18,6 @@ pub struct Declared<'c> {
 
 /// The calls of a first reply that a [`Plan`] rejects for their ids and dependencies: duplicate ids, self-dependencies,
 /// cycles and unknown ids. Each is named by its place in `calls`.
-///
-/// ```
-/// use plaincall_plan::{Declared, RejectReason, dependency_faults};
-///
-/// let on_itself = ["a".to_owned()];
-/// let call = Declared { id: "a", dependencies: &on_itself, is_rejected: false };
-/// let faults = dependency_faults([call]);
-/// assert!(matches!(faults[..], [(0, RejectReason::SelfDependency { .. })]));
-/// ```
 pub fn dependency_faults<'c>(
     calls: impl IntoIterator<Item = Declared<'c>>,
 ) -> Vec<(usize, RejectReason)> {
@@ -48,15 +39,11 @@ pub fn dependency_faults<'c>(
     let mut faults = Vec::new();
     // No call is admitted, so none starts and the actions end.
     while let Some(action) = plan.next_action() {
-        match action {
-            Action::Reject {
-                reason: RejectReason::Wrong(_),
-                ..
-            } => {}
-            Action::Reject { call, reason } => faults.push((call.index(), reason)),
-            _ => {}
+        if let Action::Reject { call, reason } = action {
+            faults.push((call.index(), reason));
         }
     }
+    faults.retain(|(_, reason)| !matches!(reason, RejectReason::Wrong(_)));
     faults.sort_by_key(|(call, _)| *call);
     faults
 }

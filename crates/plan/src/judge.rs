@@ -1,18 +1,26 @@
-//! What can only be judged when the turn is over: unknown ids and cycles.
+//! What happens at the end of a turn: unknown ids and cycles are judged, and deferred calls go or are rejected.
 
 use std::sync::Arc;
 
-use crate::NONE;
 use crate::action::RejectReason;
 use crate::cycles::rings;
 use crate::plan::{Plan, last_index};
 use crate::state::{CallIndex, State};
 
+/// How a reply came to its end (`spec/running.md`, "Calls that wait for the end of the turn").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// The model has said all it wanted to.
+    Whole,
+    /// It broke off: nobody knows what else it would have held.
+    Cut,
+}
+
 impl Plan {
     /// Judges the calls of the last turn (`spec/running.md`, "Judged at the end of the turn").
     pub(crate) fn judge(&mut self) {
         let first = self.turn_first(last_index(&self.turns));
-        let end = u32::try_from(self.calls.len()).unwrap_or(NONE);
+        let end = self.next_call();
         for call in first..end {
             if self.state(call) == Some(State::Writing) {
                 self.turn_down(call, RejectReason::Unfinished);
@@ -22,9 +30,30 @@ impl Plan {
 
         // All are judged by the graph as it is now, and only then does any of it have consequences;
         // otherwise the first member of a cycle would skip the others.
-        let reasons: Vec<(u32, RejectReason)> = self.faults(first, end);
-        for (call, reason) in reasons {
+        for (call, reason) in self.faults(first, end) {
             self.turn_down(call, reason);
+        }
+        self.settle();
+    }
+
+    /// Lets the deferred calls of the last turn go, or rejects them.
+    pub(crate) fn end_deferral(&mut self, reply: Reply) {
+        for call in self.turn_first(last_index(&self.turns))..self.next_call() {
+            let Some(entry) = self.calls.get_mut(call as usize) else {
+                continue;
+            };
+            if !entry.deferred || entry.state != State::Waiting {
+                continue;
+            }
+            match reply {
+                Reply::Whole => {
+                    entry.deferred = false;
+                    entry.pending -= 1;
+                    self.reconsider(call);
+                }
+                // All of them are rejected before any of it has consequences: none is skipped for another.
+                Reply::Cut => self.turn_down(call, RejectReason::ReplyCut),
+            }
         }
         self.settle();
     }
@@ -50,16 +79,11 @@ impl Plan {
             return Vec::new();
         }
 
-        let mut faults = Vec::new();
-        for call in first..end {
-            let Some(entry) = unsettled(call) else {
-                continue;
-            };
-            let ids = self.missing_ids(entry.edges);
-            if !ids.is_empty() {
-                faults.push((call, RejectReason::UnknownIds { ids }));
-            }
-        }
+        let unknown_ids = (first..end).filter_map(|call| {
+            let ids = self.missing_ids(unsettled(call)?.edges);
+            (!ids.is_empty()).then_some((call, RejectReason::UnknownIds { ids }))
+        });
+        let mut faults: Vec<(u32, RejectReason)> = unknown_ids.collect();
         let unknown = faults.len();
         for members in rings(&successors) {
             let ring: Arc<[(CallIndex, Arc<str>)]> = members

@@ -33,9 +33,7 @@
 //! ```
 
 mod action;
-mod cancel;
 mod cycles;
-mod deferral;
 mod edges;
 mod faults;
 mod ids;
@@ -46,15 +44,15 @@ mod news;
 mod plan;
 mod policy;
 mod refusal;
-mod retry;
+mod restart;
 mod sequence;
 mod slots;
 mod state;
 mod view;
 
 pub use action::{Action, Because, Link, RejectReason};
-pub use deferral::Reply;
 pub use faults::{Declared, dependency_faults};
+pub use judge::Reply;
 pub use plan::Plan;
 pub use policy::{Limits, Order, Tool, ToolIndex};
 pub use refusal::Refusal;

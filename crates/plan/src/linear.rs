@@ -76,42 +76,37 @@ fn play(shape: Shape, count: u32, tool: Tool, first: First) -> (Counts, u64, u64
             _ => {}
         }
     }
-    (plan.counts(), plan.edges.len() as u64, plan.edges.visits)
-}
-
-fn check(tool: Tool, first: First) {
-    for (name, shape) in SHAPES {
-        let mut costs = Vec::new();
-        for count in [5_000, 20_000] {
-            let (counts, edges, visits) = play(shape, count, tool, first);
-            assert_eq!(counts.ended(), count, "{name}");
-            // To bind a forward reference, to hear that its target is grounded, and that it has ended.
-            assert!(visits <= 3 * edges, "{name}: {visits} for {edges} edges");
-            assert!(visits >= edges, "{name}: {visits} for {edges} edges");
-            costs.push(visits);
-        }
-        assert!(costs[1] <= 4 * costs[0] + 100, "{name}: {costs:?}");
-    }
+    (
+        plan.counts(),
+        u64::from(plan.edges.len()),
+        plan.edges.visits,
+    )
 }
 
 #[test]
-fn the_cost_is_linear_when_all_goes_well() {
-    check(Tool::default(), First::Ends(Outcome::Ok));
-}
-
-#[test]
-fn the_cost_is_linear_when_the_first_call_fails() {
-    check(Tool::default(), First::Ends(Outcome::Error));
-    check(Tool::default(), First::Tolerated);
-}
-
-#[test]
-fn the_cost_is_linear_when_all_is_deferred_and_tried_twice() {
+fn the_cost_is_linear() {
     let deferred = Tool {
         deferred: true,
         ..Tool::default()
     };
-    check(deferred, First::Retried);
+    for (tool, first) in [
+        (Tool::default(), First::Ends(Outcome::Ok)),
+        (Tool::default(), First::Ends(Outcome::Error)),
+        (Tool::default(), First::Tolerated),
+        (deferred, First::Retried),
+    ] {
+        for (name, shape) in SHAPES {
+            let costs = [5_000, 20_000].map(|count| {
+                let (counts, edges, visits) = play(shape, count, tool, first);
+                assert_eq!(counts.ended(), count, "{name}");
+                // To bind a forward reference, to hear that its target is grounded, and that it has ended.
+                assert!(visits <= 3 * edges, "{name}: {visits} for {edges} edges");
+                assert!(visits >= edges, "{name}: {visits} for {edges} edges");
+                visits
+            });
+            assert!(costs[1] <= 4 * costs[0] + 100, "{name}: {costs:?}");
+        }
+    }
 }
 
 /// Tells visits of a turn of so many calls and of one ten times as long.

@@ -3,10 +3,8 @@
 //! News go through a queue instead of recursion, so a chain may be of any length. Each edge hears at most
 //! twice of its target: that it is grounded, and that it has ended.
 //!
-//! Why grounding: a skipped call must not depend on chance. A member of a cycle, or a call with an unknown
-//! id, is rejected at the end of the turn; if a failed dependency skipped it as soon as it failed, its status
-//! would hang on which of the two comes first. So a failed dependency skips at once only calls that are
-//! certain to be in order; the others wait for the end of the turn.
+//! A member of a cycle, or a call with an unknown id, is rejected at the end of the turn. So that its status does not
+//! depend on chance, a failed dependency skips at once only calls that are certain to be in order (grounded).
 
 use crate::NONE;
 use crate::action::{Action, Link};
@@ -38,7 +36,7 @@ impl Plan {
             {
                 self.stop_the_rest(call);
             }
-            let dependents = self.calls.get(call as usize).map(|c| c.dependents.first());
+            let dependents = self.calls.get(call as usize).map(|c| c.dependents.first);
             let mut cursor = dependents.unwrap_or(NONE);
             while let Some(edge) = self.edges.step(&mut cursor) {
                 self.tell(edge.dependent, news);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::NONE;
 use crate::action::{Action, Because, Link, RejectReason};
-use crate::deferral::Reply;
 use crate::edges::{Edge, EdgeList, Edges};
 use crate::ids::Ids;
+use crate::judge::Reply;
 use crate::news::News;
 use crate::policy::{Limits, Order, Tool, ToolIndex};
 use crate::refusal::Refusal;
@@ -19,7 +19,7 @@ use crate::state::{CallIndex, Counts, Outcome, State, Status};
 ///
 /// Inputs that do not fit are refused with a [`Refusal`] and change nothing. After every input take actions
 /// with [`Plan::next_action`] until there is none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     limits: Limits,
     pub(crate) turns: Vec<Turn>,
@@ -90,23 +90,12 @@ pub(crate) struct Call {
 impl Plan {
     /// An empty conversation.
     pub fn new(limits: Limits) -> Self {
-        Self {
+        let mut plan = Self {
             limits,
-            turns: Vec::new(),
-            turn_open: false,
-            turn_cancelled: false,
-            calls: Vec::new(),
-            edges: Edges::default(),
-            ids: Ids::default(),
-            wanted: Vec::new(),
-            slots: Slots::new(limits.concurrent),
-            sequence: Sequence::default(),
-            news: VecDeque::new(),
-            actions: VecDeque::new(),
-            counts: Counts::default(),
-            aside: BTreeSet::new(),
-            called_off: 0,
-        }
+            ..Self::default()
+        };
+        plan.slots.limit = limits.concurrent;
+        plan
     }
 
     /// Registers a tool; at any time, and before the first call of it is complete.
@@ -122,8 +111,6 @@ impl Plan {
     }
 
     /// Begins a turn. Calls of earlier turns may still be running.
-    ///
-    /// Where the order follows from the reply itself, begin the turn when its first call appears.
     ///
     /// # Errors
     /// [`Refusal::TurnOpen`].
@@ -178,16 +165,14 @@ impl Plan {
             return Err(Refusal::Full);
         }
         let name = self.ids.number(id).ok_or(Refusal::Full)?;
-        let claim = if submitted {
-            Ok(())
-        } else {
-            self.ids.claim(name, call, turn)
-        };
-        let dependents = match claim {
-            Ok(()) if !submitted => self.adopt(name, call),
-            _ => EdgeList::EMPTY,
-        };
-        let edges = u32::try_from(self.edges.len()).unwrap_or(NONE);
+        let (mut claim, mut dependents) = (Ok(()), EdgeList::EMPTY);
+        if !submitted {
+            claim = self.ids.claim(name, call, turn);
+            if claim.is_ok() {
+                dependents = self.adopt(name, call);
+            }
+        }
+        let edges = self.edges.len();
         self.calls.push(Call {
             name,
             turn,
@@ -206,7 +191,7 @@ impl Plan {
         });
         self.counts.writing += 1;
         if self.is_sequential(turn) && !submitted {
-            self.sequence.append(call);
+            self.sequence.calls.push(call);
         }
         if self.turn_cancelled {
             self.cancel(call);
@@ -258,7 +243,7 @@ impl Plan {
         if self.edges.of(edges).iter().any(own) {
             let id = self.id_text(entry.name);
             self.turn_down(call, RejectReason::SelfDependency { id });
-        } else if sequential && self.is_missing_ids(edges) {
+        } else if sequential && !self.missing_ids(edges).is_empty() {
             let ids = self.missing_ids(edges);
             self.turn_down(call, RejectReason::UnknownIds { ids });
         } else {
@@ -428,13 +413,12 @@ impl Plan {
     /// Whether those that wait for the call go on: it has ended `ok`, or with an `error` that its tool is
     /// allowed (`spec/running.md`, "Failures that are tolerated").
     pub(crate) fn ended_well(&self, call: u32) -> bool {
-        self.calls
-            .get(call as usize)
-            .is_some_and(|entry| match entry.state {
-                State::Ended(Status::Ok) => true,
-                State::Ended(Status::Error) => self.tool_is(entry, |tool| tool.tolerated),
-                _ => false,
-            })
+        let entry = self.calls.get(call as usize);
+        entry.is_some_and(|entry| match entry.state {
+            State::Ended(Status::Ok) => true,
+            State::Ended(Status::Error) => self.tool_is(entry, |tool| tool.tolerated),
+            _ => false,
+        })
     }
 
     pub(crate) fn tool_is(&self, entry: &Call, property: impl FnOnce(Tool) -> bool) -> bool {
@@ -474,7 +458,7 @@ impl Plan {
             return EdgeList::EMPTY;
         };
         let list = std::mem::replace(wanted, EdgeList::EMPTY);
-        let mut cursor = list.first();
+        let mut cursor = list.first;
         loop {
             let edge = cursor;
             if self.edges.step(&mut cursor).is_none() {
@@ -495,7 +479,7 @@ impl Plan {
         for id in dependencies {
             let name = self.ids.number(id.as_ref());
             // The edges that were entered stay behind, in no list and no call's range.
-            let name = name.filter(|_| self.edges.len() < NONE as usize);
+            let name = name.filter(|_| self.edges.len() < NONE);
             let name = name.ok_or(Refusal::Full)?;
             if self.ids.mention(name, call) {
                 let target = self.ids.meaning(name, call, turn);
@@ -505,8 +489,7 @@ impl Plan {
                 self.edges.push(name, call, target);
             }
         }
-        let place = |len: usize| u32::try_from(len).unwrap_or(NONE);
-        Ok((place(first), place(self.edges.len())))
+        Ok((first, self.edges.len()))
     }
 
     /// Puts the call's edges where they will be told of what they wait for.
@@ -539,10 +522,6 @@ impl Plan {
             entry.ungrounded = ungrounded;
             entry.failed = failed;
         }
-    }
-
-    fn is_missing_ids(&self, edges: (u32, u32)) -> bool {
-        self.edges.of(edges).iter().any(|edge| edge.target == NONE)
     }
 
     /// The ids among a call's dependencies that no call has.

@@ -37,13 +37,6 @@ pub struct Tool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolIndex(pub(crate) u32);
 
-impl ToolIndex {
-    /// The place as an index into a caller's own table of tools.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
 /// What orders the calls of a turn (`spec/running.md`, "Order of writing").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {

@@ -10,19 +10,13 @@ use crate::state::State;
 /// "Order of writing").
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sequence {
-    calls: Vec<u32>,
+    pub(crate) calls: Vec<u32>,
     /// All calls before this place have ended.
     unended: usize,
     /// All calls before this place have ended or only read.
     barrier: usize,
     /// All calls before this place have been told that their turn has come, or have ended.
     held: usize,
-}
-
-impl Sequence {
-    pub(crate) fn append(&mut self, call: u32) {
-        self.calls.push(call);
-    }
 }
 
 /// What the sequence asks about a call.

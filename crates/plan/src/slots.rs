@@ -9,7 +9,7 @@ use crate::policy::Tool;
 /// The admitted calls and the slots (`spec/running.md`, "Slots").
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots {
-    limit: Option<NonZeroU32>,
+    pub(crate) limit: Option<NonZeroU32>,
     running: u32,
     exclusive_runs: bool,
     tools: Vec<ToolSlots>,
@@ -28,28 +28,18 @@ struct ToolSlots {
 impl ToolSlots {
     /// The entry this tool should have among the heads.
     fn head(&self, number: u32) -> Option<(u32, u32)> {
-        let at_limit = self
-            .tool
-            .max_concurrent
-            .is_some_and(|limit| self.running >= limit.get());
+        let limit = self.tool.max_concurrent;
+        let at_limit = limit.is_some_and(|limit| self.running >= limit.get());
         let first = self.queue.first().filter(|_| !at_limit)?;
         Some((*first, number))
     }
 }
 
 impl Slots {
-    pub(crate) fn new(limit: Option<NonZeroU32>) -> Self {
-        Self {
-            limit,
-            ..Self::default()
-        }
-    }
-
     /// Registers a tool; `None` if there is no number left for it.
     pub(crate) fn add_tool(&mut self, tool: Tool) -> Option<u32> {
-        let number = u32::try_from(self.tools.len())
-            .ok()
-            .filter(|&n| n != NONE)?;
+        let number = u32::try_from(self.tools.len()).ok();
+        let number = number.filter(|&number| number != NONE)?;
         self.tools.push(ToolSlots {
             tool,
             running: 0,

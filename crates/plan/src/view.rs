@@ -4,7 +4,6 @@ use crate::NONE;
 use crate::action::Because;
 use crate::edges::Edge;
 use crate::plan::{Call, Plan};
-use crate::policy::ToolIndex;
 use crate::state::{CallIndex, State};
 
 /// One call as it stands now. Made by [`Plan::call`] and [`Plan::calls`].
@@ -30,21 +29,6 @@ impl<'a> CallView<'a> {
         CallIndex(self.call)
     }
 
-    /// Its id.
-    pub fn id(self) -> &'a str {
-        self.plan.ids.text(self.entry.name)
-    }
-
-    /// The number of its turn, from 0.
-    pub fn turn(self) -> u32 {
-        self.entry.turn
-    }
-
-    /// Its tool, if the call has been completed.
-    pub fn tool(self) -> Option<ToolIndex> {
-        (self.entry.tool != NONE).then_some(ToolIndex(self.entry.tool))
-    }
-
     /// Where it stands.
     pub fn state(self) -> State {
         self.entry.state
@@ -68,25 +52,21 @@ impl<'a> CallView<'a> {
 impl Plan {
     /// One call; `None` if there is none with this index.
     pub fn call(&self, call: CallIndex) -> Option<CallView<'_>> {
-        let CallIndex(call) = call;
-        let entry = self.calls.get(call as usize)?;
+        let entry = self.calls.get(call.index())?;
         Some(CallView {
             plan: self,
-            call,
+            call: call.0,
             entry,
         })
     }
 
     /// All calls of the conversation in order of appearance.
     pub fn calls(&self) -> impl ExactSizeIterator<Item = CallView<'_>> {
-        let numbers = 0..u32::try_from(self.calls.len()).unwrap_or(NONE);
-        self.calls
-            .iter()
-            .zip(numbers)
-            .map(|(entry, call)| CallView {
-                plan: self,
-                call,
-                entry,
-            })
+        let numbered = self.calls.iter().zip(0..self.next_call());
+        numbered.map(|(entry, call)| CallView {
+            plan: self,
+            call,
+            entry,
+        })
     }
 }

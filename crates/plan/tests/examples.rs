@@ -250,13 +250,11 @@ fn an_own_id_means_the_call_itself() {
         });
         let mut plan = Plan::new(Limits::default());
         let tools = [(); 2].map(|()| plan.add_tool(Tool::default()));
-        assert_eq!(tools.map(ToolIndex::index), [0, 1]);
         for tool in tools {
             plan.begin_turn(order).unwrap();
             let call = plan.declare("a").unwrap();
             plan.complete(call, tool, ["a"]).unwrap();
             let view = plan.call(call).unwrap();
-            assert_eq!(view.tool(), Some(tool));
             let meant: Vec<_> = view.dependencies().map(|to| to.call).collect();
             assert_eq!(meant, [Some(call)], "{tool:?}, {order:?}");
             plan.end_turn(Reply::Whole).unwrap();

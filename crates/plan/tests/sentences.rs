@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use plaincall_plan::{
-    CallIndex, Counts, Limits, Order, Outcome, Plan, Refusal, RejectReason, Reply, State, Status,
-};
+use plaincall_plan::{CallIndex, Counts, Outcome, Refusal, RejectReason, State, Status};
 
 fn check(found: &dyn ToString, expected: &str) {
     assert_eq!(found.to_string(), expected);
@@ -156,19 +154,4 @@ fn each_call_counts_once() {
         unknown: 2048,
     };
     assert_eq!((counts.unended(), counts.ended()), (63, 4032));
-}
-
-#[test]
-fn a_call_has_its_id_and_its_turn() -> Result<(), Refusal> {
-    let mut plan = Plan::new(Limits::default());
-    for ids in [&["a", "b"][..], &["c"], &["d"]] {
-        plan.begin_turn(Order::Graph)?;
-        for id in ids {
-            plan.declare(id)?;
-        }
-        plan.end_turn(Reply::Whole)?;
-    }
-    let found: Vec<_> = plan.calls().map(|call| (call.id(), call.turn())).collect();
-    assert_eq!(found, [("a", 0), ("b", 0), ("c", 1), ("d", 2)]);
-    Ok(())
 }
