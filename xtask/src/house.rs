@@ -12,7 +12,7 @@ const CODE_LINES: usize = 600;
 /// raises one says why in the commit.
 const SOURCE_LINES: &[(&str, usize)] = &[
     ("agent", 12_000),
-    ("call", 17_450),
+    ("call", 15_650),
     ("cli", 17_800),
     ("config", 3_150),
     ("gateway", 7_450),
