@@ -15,11 +15,11 @@ const SOURCE_LINES: &[(&str, usize)] = &[
     ("call", 15_650),
     ("cli", 17_800),
     ("config", 3_150),
-    ("gateway", 7_450),
+    ("gateway", 7_000),
     ("http", 850),
     ("plaincall", 12_350),
     ("plan", 2_250),
-    ("syntax", 7_200),
+    ("syntax", 6_650),
     ("wire", 3_300),
 ];
 
