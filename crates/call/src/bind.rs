@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::mem;
 
-use plaincall_syntax::{Span, Syntax, is_blank};
+use plaincall_syntax::{Span, Syntax};
 
 use crate::argument_error::enumerated;
 use crate::arguments::Arguments;
@@ -55,17 +55,6 @@ pub fn bind(tool: &ToolSpec, call: &ToolCall) -> Result<Arguments, Vec<Finding>>
     let mut problems = Problems::default();
     let arguments = bind_written(tool, call, &mut problems);
     problems.into_result(arguments)
-}
-
-/// What is wrong with a call before any definition is looked at.
-pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = Finding> {
-    let spoiled = call.findings.iter().filter(|one| one.spoils_arguments());
-    spoiled.map(|finding| {
-        let pointer = call.arguments.misplaced_at(finding.span);
-        let pointer = before_blank(finding.code, pointer.unwrap_or_default());
-        let (code, message) = (finding.code, finding.message.clone());
-        Finding::of_argument(code, pointer, finding.span, message)
-    })
 }
 
 /// Binds what is written, and adds all that is wrong to `problems`.
@@ -261,16 +250,6 @@ pub(crate) fn beginnings(pointer: &str) -> impl Iterator<Item = &str> {
     pointer
         .match_indices('/')
         .filter_map(|(at, _)| pointer.get(..at))
-}
-
-/// The pointer of a problem; what stands behind a blank on a pointer line is none.
-pub(crate) fn before_blank<'p>(code: &str, pointer: &'p str) -> &'p str {
-    let end = pointer
-        .find(is_blank)
-        .filter(|_| code == "value_on_pointer_line");
-    pointer
-        .get(..end.unwrap_or(pointer.len()))
-        .unwrap_or_default()
 }
 
 fn needs(tool: &ToolSpec, syntax: Syntax) -> String {

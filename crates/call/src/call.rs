@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use plaincall_syntax::{Span, Syntax, Termination};
+use plaincall_syntax::{Span, Syntax, Termination, is_blank};
 
 use crate::arguments::{Arguments, Text};
-use crate::bind::{before_blank, problems_of_text};
 use crate::finding::Finding;
 use crate::limits::DEEPEST;
 use crate::pointer::PointerError;
@@ -152,4 +151,25 @@ impl CallText {
             Text::Own(text) => text,
         }
     }
+}
+
+/// What is wrong with a call before any definition is looked at.
+pub(crate) fn problems_of_text(call: &ToolCall) -> impl Iterator<Item = Finding> {
+    let spoiled = call.findings.iter().filter(|one| one.spoils_arguments());
+    spoiled.map(|finding| {
+        let pointer = call.arguments.misplaced_at(finding.span);
+        let pointer = before_blank(finding.code, pointer.unwrap_or_default());
+        let (code, message) = (finding.code, finding.message.clone());
+        Finding::of_argument(code, pointer, finding.span, message)
+    })
+}
+
+/// The pointer of a problem; what stands behind a blank on a pointer line is none.
+fn before_blank<'p>(code: &str, pointer: &'p str) -> &'p str {
+    let end = pointer
+        .find(is_blank)
+        .filter(|_| code == "value_on_pointer_line");
+    pointer
+        .get(..end.unwrap_or(pointer.len()))
+        .unwrap_or_default()
 }

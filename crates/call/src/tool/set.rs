@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::arguments::Arguments;
-use crate::bind::{bind, problems_of_text};
-use crate::call::ToolCall;
+use crate::bind::bind;
+use crate::call::{ToolCall, problems_of_text};
 use crate::finding::Finding;
 use crate::nearest::nearest_name;
 use crate::spec_error::SpecError;
