@@ -38,8 +38,8 @@
 //!   [`Run::go_on`]). [`read_log`] reads it.
 //!
 //! Without the default feature `tokio` the crate has what is data: events and their log, results, rules, policies, gates.
-//! The crates below are here as [`syntax`] (text to events and back), [`call`] (calls and tools as data) and [`plan`] (what may start). How calls
-//! run is defined in the project's `spec/running.md`.
+//! The crates below are here as [`syntax`] (text to events and back), [`call`] (calls and tools as data) and [`plan`]
+//! (what may start). How calls run is defined in the project's `spec/running.md`.
 
 #![cfg_attr(
     not(feature = "tokio"),

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use plaincall_call::{Foreign, ReplyItem, Stop, Syntax};
+use plaincall_call::{Foreign, ReplyItem, Stop};
 use tokio::sync::oneshot;
 
 use crate::conductor::{Input, is_for_run};
@@ -224,11 +224,6 @@ impl<'run> Turn<'run> {
     /// results say what became of each call.
     pub fn cancel(&self) {
         self.run.send(Message::Cancel);
-    }
-
-    /// The syntax of the reply, once its first call has been read.
-    pub fn syntax(&self) -> Option<Syntax> {
-        self.run.reader.syntax()
     }
 
     /// Results for calls of which nothing more will be heard, because the runtime has gone down.

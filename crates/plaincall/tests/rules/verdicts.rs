@@ -90,8 +90,8 @@ fn long_command_lines_take_linear_time() {
     let time = |line: &str, expected: &str| {
         let begun = clock_gettime(ClockId::ThreadCPUTime);
         assert_eq!(fit(&tool, "rm *", line), expected);
-        let took = clock_gettime(ClockId::ThreadCPUTime) - begun;
-        Duration::try_from(took).unwrap()
+        let elapsed = clock_gettime(ClockId::ThreadCPUTime) - begun;
+        Duration::try_from(elapsed).unwrap()
     };
     let rows = [
         ("a ", "", "no"),
