@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plaincall_call::Span;
 use plaincall_syntax::Dialect;
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::commands::check::every_split::try_splits;
 use crate::options::{DialectOptions, SchemaOption};
@@ -209,54 +209,39 @@ impl Report {
     }
 
     /// For programs.
-    fn json(&self) -> JsonReport<'_> {
+    fn json(&self) -> Value {
         let mut counter = Counter::new(self.source.text.as_bytes());
-        let diagnostics = self.remarks.iter().map(|found| {
-            let Span { start, end } = found.finding.span;
-            let (line, column) = counter.position(start);
-            JsonRemark {
-                code: found.finding.code,
-                severity: found.finding.severity.name(),
-                span: (self.source.in_bytes(start), self.source.in_bytes(end)),
-                line,
-                column,
-                pointer: Some(found.finding.pointer.as_str()).filter(|it| !it.is_empty()),
-                message: &found.finding.message,
-                help: found.help.as_deref(),
-                meant: found.meant.as_deref(),
-            }
-        });
-        JsonReport {
-            file: &self.source.name,
-            calls: self.calls,
-            errors: self.errors,
-            warnings: self.warnings,
-            diagnostics: diagnostics.collect(),
-        }
+        let diagnostics = self.remarks.iter().map(
+            |Found {
+                 finding,
+                 help,
+                 meant,
+             }| {
+                let Span { start, end } = finding.span;
+                let (line, column) = counter.position(start);
+                let mut remark = json!({
+                    "code": finding.code,
+                    "severity": finding.severity.name(),
+                    "span": [self.source.in_bytes(start), self.source.in_bytes(end)],
+                    "line": line,
+                    "column": column,
+                    "pointer": Some(&finding.pointer).filter(|pointer| !pointer.is_empty()),
+                    "message": finding.message,
+                    "help": help,
+                    "meant": meant,
+                });
+                if let Some(remark) = remark.as_object_mut() {
+                    remark.retain(|_, value| !value.is_null());
+                }
+                remark
+            },
+        );
+        json!({
+            "file": self.source.name,
+            "calls": self.calls,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "diagnostics": diagnostics.collect::<Vec<Value>>(),
+        })
     }
-}
-
-#[derive(Serialize)]
-struct JsonReport<'a> {
-    file: &'a str,
-    calls: usize,
-    errors: usize,
-    warnings: usize,
-    diagnostics: Vec<JsonRemark<'a>>,
-}
-
-#[derive(Serialize)]
-struct JsonRemark<'a> {
-    code: &'a str,
-    severity: &'a str,
-    span: (usize, usize),
-    line: usize,
-    column: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pointer: Option<&'a str>,
-    message: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    meant: Option<&'a str>,
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use plaincall::{RemovedFiles, Rule};
 use plaincall_agent::mcp::McpOffer;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use crate::environment::Environment;
@@ -71,15 +71,6 @@ pub(crate) struct McpServeOptions {
 /// Runs the command.
 pub(crate) fn mcp(command: &McpCommand) -> Outcome {
     let McpAction::Serve(options) = &command.command;
-    serve(options)
-}
-
-fn runtime() -> Result<Runtime, Failure> {
-    let runtime = Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(|error| Failure::Broken(format!("cannot begin: {error}")))
-}
-
-fn serve(options: &McpServeOptions) -> Outcome {
     let environment = Environment::read();
     let tools = tools_file::load(&options.tools)?;
     let temporary = match options.run_directory {
@@ -99,10 +90,10 @@ fn serve(options: &McpServeOptions) -> Outcome {
     offer.current_directory = Some(folder(&options.tools)?);
     offer.directory = options.run_directory.clone().or(made);
     offer.environment = environment.into_variables();
-    let runtime = runtime()?;
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Broken(format!("cannot begin: {error}")))?;
     let ended = runtime.block_on(async {
-        let mut interrupts = Interrupts::new()
-            .map_err(|error| Failure::Broken(format!("cannot heed signals: {error}")))?;
+        let mut interrupts = Interrupts::new()?;
         let stop = CancellationToken::new();
         let serving = offer.serve_stdio(stop.clone());
         tokio::pin!(serving);

@@ -111,22 +111,12 @@ pub(crate) fn parse(options: &ParseOptions, output: &mut Output) -> Outcome {
     })
 }
 
-struct Parse {
+struct Parse<'o> {
+    options: &'o ParseOptions,
+    format: ParseFormat,
     dialect: Dialect,
-    chunk: Option<NonZeroUsize>,
-    form: Form,
-    is_complete: bool,
     check: ReplyCheck,
     tools: Option<ToolSet>,
-}
-
-#[derive(Clone, Copy)]
-enum Form {
-    Json,
-    Openai,
-    Text,
-    Events,
-    Lines { is_openai: bool },
 }
 
 /// A document as it is printed: with definitions, each call is held against its own.
@@ -137,73 +127,68 @@ enum Wire<'d> {
     Bound(BoundDocument<'d>),
 }
 
-impl Parse {
-    fn new(options: &ParseOptions, is_terminal: bool) -> Result<Self, Failure> {
+impl<'o> Parse<'o> {
+    fn new(options: &'o ParseOptions, is_terminal: bool) -> Result<Self, Failure> {
         let format = match options.format {
-            Some(format) => format,
-            None if is_terminal && !options.json && !options.jsonl => ParseFormat::Text,
-            None => ParseFormat::Json,
-        };
-        let form = match format {
-            _ if options.events => Form::Events,
-            ParseFormat::Text if options.jsonl => {
+            Some(ParseFormat::Text) if options.jsonl => {
                 return Err(Failure::Usage(
                     "'--jsonl' prints one JSON object a line: '--format text' does not go with it"
                         .to_owned(),
                 ));
             }
-            format if options.jsonl => Form::Lines {
-                is_openai: format == ParseFormat::Openai,
-            },
-            ParseFormat::Json => Form::Json,
-            ParseFormat::Openai => Form::Openai,
-            ParseFormat::Text => Form::Text,
+            Some(format) => format,
+            None if is_terminal && !options.json && !options.jsonl => ParseFormat::Text,
+            None => ParseFormat::Json,
         };
         let dialect = options.dialect.dialect()?;
         Ok(Self {
+            options,
+            format,
             check: reply_check(&dialect)?,
             dialect,
-            chunk: options.chunk,
-            form,
-            is_complete: options.complete,
             tools: options.schema.load(Some(&options.files))?.0,
         })
     }
 
     fn one(&self, input: Input, output: &mut Output) -> Outcome {
-        match self.form {
-            Form::Json => {
-                let document = read(input, &self.dialect, self.chunk)?;
+        let chunk = self.options.chunk;
+        if self.options.events {
+            return self.events(input, output);
+        }
+        let stop = stop_at_end(self.options.complete, input.is_file);
+        if self.options.jsonl {
+            return self.lines(input, stop, output);
+        }
+        match self.format {
+            ParseFormat::Json => {
+                let document = read(input, &self.dialect, chunk)?;
                 output.json_line(&self.wire(&document))?;
                 Ok(Status::Good)
             }
-            Form::Openai => {
-                let stop = stop_at_end(self.is_complete, input.is_file);
-                let document = read(input, &self.dialect, self.chunk)?;
+            ParseFormat::Openai => {
+                let document = read(input, &self.dialect, chunk)?;
                 let (tool_calls, status) = self.openai(&document, stop, "");
                 output.json_line(&tool_calls)?;
                 Ok(status)
             }
-            Form::Text => {
+            ParseFormat::Text => {
                 let tools = self.tools.as_ref();
                 let mut view =
                     Listing::new(&self.dialect, tools, Detail::Findings, output.has_color)?;
-                input.for_each_chunk(self.chunk, |bytes| {
+                input.for_each_chunk(chunk, |bytes| {
                     view.feed(bytes, output)?;
                     output.flush()
                 })?;
                 view.finish(output)?;
                 Ok(Status::Good)
             }
-            Form::Events => self.events(input, output),
-            Form::Lines { is_openai } => self.lines(input, is_openai, output),
         }
     }
 
     fn events(&self, input: Input, output: &mut Output) -> Outcome {
         let mut parser = parser(&self.dialect)?;
         let mut collector = Collector::new(Limits::for_reading());
-        input.for_each_chunk(self.chunk, |bytes| {
+        input.for_each_chunk(self.options.chunk, |bytes| {
             for event in parser.feed(bytes) {
                 self.event(&event, &mut collector, output)?;
             }
@@ -236,8 +221,7 @@ impl Parse {
         output.json_line(&EventLine::of_call(&bound))
     }
 
-    fn lines(&self, input: Input, is_openai: bool, output: &mut Output) -> Outcome {
-        let stop = stop_at_end(self.is_complete, input.is_file);
+    fn lines(&self, input: Input, stop: Stop, output: &mut Output) -> Outcome {
         let mut lines = input.into_lines();
         let mut line = Vec::new();
         let mut number = 0_u64;
@@ -248,8 +232,8 @@ impl Parse {
             let (id, text) = read_line(&line);
             match text {
                 Ok(text) => {
-                    let document = read_bytes(text.as_bytes(), &self.dialect, self.chunk)?;
-                    if is_openai {
+                    let document = read_bytes(text.as_bytes(), &self.dialect, self.options.chunk)?;
+                    if self.format == ParseFormat::Openai {
                         let (tool_calls, good) = self.openai(&document, stop, &place);
                         let body = json!({"tool_calls": tool_calls});
                         output.json_line(&Answer { id, body })?;

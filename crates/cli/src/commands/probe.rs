@@ -112,8 +112,7 @@ pub(crate) fn probe(options: &ProbeOptions, color: Color) -> Outcome {
         .concurrent(options.concurrency.get())
         .time(options.timeout.0);
     block_on(async {
-        let mut interrupts = Interrupts::new()
-            .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+        let mut interrupts = Interrupts::new()?;
         let mut probing = probe.begin();
         let interrupt = follow(&mut probing, &mut interrupts).await;
         tell(options, &probing, interrupt, &mut Output::new(color))

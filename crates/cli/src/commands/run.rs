@@ -218,10 +218,6 @@ pub(crate) fn run(options: &RunOptions, color: Color) -> Outcome {
     })
 }
 
-fn cannot(what: &str, error: &std::io::Error) -> Failure {
-    Failure::Broken(format!("cannot {what}: {error}"))
-}
-
 /// Opens the reply and the log, and plays the run.
 async fn begin(
     options: &RunOptions,
@@ -229,7 +225,7 @@ async fn begin(
     mut beginning: Beginning,
     environment: Environment,
 ) -> Result<Ended, Failure> {
-    let mut interrupts = Interrupts::new().map_err(|error| cannot("listen for signals", &error))?;
+    let mut interrupts = Interrupts::new()?;
     let opened = async {
         let Some(path) = beginning.reply.clone() else {
             return Ok(Reply::none());

@@ -57,8 +57,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Outcome {
         let address = listener
             .local_addr()
             .map_err(|error| cannot_listen(options.listen, &error))?;
-        let interrupts = Interrupts::new()
-            .map_err(|error| Failure::Broken(format!("cannot heed signals: {error}")))?;
+        let interrupts = Interrupts::new()?;
         remark(&format!(
             "http://{address}/v1 gives tool calls to the clients of {}",
             options.upstream

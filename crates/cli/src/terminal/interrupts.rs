@@ -51,7 +51,13 @@ impl Interrupt {
 }
 
 impl Interrupts {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// Begins to listen.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        Self::of_system()
+            .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))
+    }
+
+    fn of_system() -> io::Result<Self> {
         let hangup = SignalKind::hangup();
         Ok(Self {
             hangup: (!is_ignored(hangup)).then(|| signal(hangup)).transpose()?,
@@ -97,8 +103,7 @@ impl Interrupts {
 pub(crate) async fn until_interrupted<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Result<T, Interrupt>, Failure> {
-    let mut interrupts = Interrupts::new()
-        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let mut interrupts = Interrupts::new()?;
     tokio::select! {
         done = work => done.map(Ok),
         interrupt = interrupts.next() => Ok(Err(interrupt)),

@@ -6,7 +6,7 @@ use plaincall_syntax::{CallFormat, Code, Dialect, NearMiss, Section};
 use crate::status::Failure;
 use crate::text::advice::{AFTER_UNCLOSED, NEAR_MISS, NOT_CLOSED, NOT_UTF8, advice};
 use crate::text::reading::refused;
-use crate::text::rejections::{AsRun, Rejections, is_said_by_run};
+use crate::text::rejections::{AsRun, Rejections, finding};
 use crate::text::source::{Counter, Source};
 
 /// How many near misses a run names.
@@ -50,14 +50,9 @@ impl Findings {
         } else {
             read(run.dialect)?
         };
-        let chosen = match document.syntax {
-            Some(syntax) => dialect.for_syntax(syntax),
-            None => dialect.clone(),
-        };
-        let end_marker = document
-            .syntax
-            .map(|syntax| chosen.end_marker(syntax))
-            .unwrap_or_default();
+        let syntax = document.syntax;
+        let end_marker = syntax.map(|syntax| dialect.for_syntax(syntax).end_marker(syntax));
+        let end_marker = end_marker.unwrap_or_default();
         let mut remarks = Vec::new();
         // A longer word that begins with a marker is one to the search; to the parser the marker in it counted.
         let glued: Vec<usize> = document
@@ -74,18 +69,11 @@ impl Findings {
                 continue;
             }
             let (message, help) = near_miss_message(&source.text, &near_miss);
-            let meant = near_miss.meant;
+            let (severity, section) = (Severity::Warning, Section::NearMiss);
             remarks.push(Found {
-                finding: Finding {
-                    code: NEAR_MISS,
-                    severity: Severity::Warning,
-                    span: near_miss.span,
-                    pointer: String::new(),
-                    message,
-                    section: Section::NearMiss,
-                },
+                finding: finding(NEAR_MISS, severity, near_miss.span, section, message),
                 help,
-                meant: Some(meant),
+                meant: Some(near_miss.meant),
             });
         }
         let rejections = Rejections::of(&document, run).map_err(|error| refused(&error))?;
@@ -96,20 +84,21 @@ impl Findings {
             let other = before.checked_sub(1).and_then(|last| near.get(last));
             other.is_some_and(|other| span.end <= other.end)
         };
-        let syntax = document.syntax;
         let (findings, problems) = match run.tools {
             None => (document.diagnostics, Vec::new()),
             Some(tools) => held(&document, tools),
         };
         let unclosed = rejections.unclosed;
+        let is_open_marker = |code| code == Code::StrayReasoningOpen.name();
         let findings = findings
             .into_iter()
-            .filter(|finding| !is_said_by_run(finding, &unclosed))
-            // A mention of the default marker is nothing to warn about.
+            // What a run says about the end of a call is said better.
             .filter(|finding| {
-                finding.code != Code::StrayReasoningOpen.name()
-                    || dialect.reasoning_markers().is_some()
+                finding.code != Code::MissingEndMarker.name()
+                    || unclosed.binary_search(&finding.span.start).is_err()
             })
+            // A mention of the default marker is nothing to warn about.
+            .filter(|it| !is_open_marker(it.code) || dialect.reasoning_markers().is_some())
             .filter(|finding| !is_in_reasoning(finding))
             .chain(in_reasoning)
             .chain(rejections.findings)
@@ -117,8 +106,8 @@ impl Findings {
         remarks.extend(findings.map(|finding| Found {
             // Of a call that is rejected for its end, the message says what to do.
             help: advice(finding.code, syntax, &end_marker).filter(|_| {
-                let is_said = finding.is_error() && is_about_end(finding.code);
-                !is_said && !is_told(finding.span)
+                let is_about_end = matches!(finding.code, NOT_CLOSED | AFTER_UNCLOSED);
+                !(finding.is_error() && is_about_end || is_told(finding.span))
             }),
             finding,
             meant: None,
@@ -133,45 +122,24 @@ impl Findings {
 fn not_utf8(source: &Source) -> Option<Finding> {
     let (count, first) = source.replaced()?;
     let places = counted(count, "place");
-    Some(Finding {
-        code: NOT_UTF8,
-        severity: Severity::Warning,
-        span: Span {
-            start: first.start,
-            end: first.end,
-        },
-        pointer: String::new(),
-        message: format!(
-            "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
-        ),
-        section: Section::Bytes,
-    })
+    let message = format!(
+        "the text is not UTF-8 in {places}, the first of them here: U+FFFD is read instead"
+    );
+    let (severity, span) = (Severity::Warning, Span::new(first.start, first.end));
+    Some(finding(NOT_UTF8, severity, span, Section::Bytes, message))
 }
 
 /// What a near miss is, and what to do about it.
 fn near_miss_message(text: &str, near_miss: &NearMiss) -> (String, Option<String>) {
-    let NearMiss {
-        span,
-        meant,
-        format,
-        ..
-    } = near_miss;
-    let written = text.get(span.range()).unwrap_or_default();
+    let meant = &near_miss.meant;
+    let written = text.get(near_miss.span.range()).unwrap_or_default();
     let written: String = written.chars().take(SHOWN).collect();
-    match format {
-        None => (
-            format!("unknown marker `{written}`; did you mean `{meant}`?"),
-            None,
-        ),
-        Some(CallFormat::Json) => (
-            "a JSON object with the name of a tool and its arguments is a call in another format, which is not read".to_owned(),
-            Some(format!("begin a call with `{meant}`")),
-        ),
-        Some(_) => (
-            format!("`{written}` begins a call in another format, which is not read"),
-            Some(format!("begin a call with `{meant}`")),
-        ),
-    }
+    let message = match near_miss.format {
+        None => return (format!("unknown marker `{written}`; did you mean `{meant}`?"), None),
+        Some(CallFormat::Json) => "a JSON object with the name of a tool and its arguments is a call in another format, which is not read".to_owned(),
+        Some(_) => format!("`{written}` begins a call in another format, which is not read"),
+    };
+    (message, Some(format!("begin a call with `{meant}`")))
 }
 
 /// A sentence about each of the first near misses in the text outside calls, and how many more there are.
@@ -202,11 +170,6 @@ pub(crate) fn near_misses_outside_calls(text: &str, dialect: &Dialect) -> Vec<St
         ));
     }
     sentences
-}
-
-/// Whether the finding is about how a call ended.
-fn is_about_end(code: &str) -> bool {
-    matches!(code, NOT_CLOSED | AFTER_UNCLOSED)
 }
 
 /// What stands in the text and still holds, and what the definitions of the tools find.

@@ -136,14 +136,27 @@ impl Rejections {
         section: Section,
         message: String,
     ) {
-        self.findings.push(Finding {
-            code,
-            severity,
-            span: call.header_span,
-            pointer: String::new(),
-            message,
-            section,
-        });
+        let span = call.header_span;
+        self.findings
+            .push(finding(code, severity, span, section, message));
+    }
+}
+
+/// A finding that is about no argument.
+pub(super) fn finding(
+    code: &'static str,
+    severity: Severity,
+    span: Span,
+    section: Section,
+    message: String,
+) -> Finding {
+    Finding {
+        code,
+        severity,
+        span,
+        pointer: String::new(),
+        message,
+        section,
     }
 }
 
@@ -166,10 +179,4 @@ fn doubtful_calls(document: &Document) -> Vec<Span> {
         }
     }
     doubtful
-}
-
-/// Whether a finding of the parser is said better by [`Rejections`].
-pub(crate) fn is_said_by_run(finding: &Finding, unclosed: &[usize]) -> bool {
-    finding.code == Code::MissingEndMarker.name()
-        && unclosed.binary_search(&finding.span.start).is_ok()
 }

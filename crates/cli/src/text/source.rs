@@ -97,35 +97,3 @@ impl<'t> Counter<'t> {
         (self.line, self.column)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Counter, Source};
-
-    #[test]
-    fn places() {
-        let source = Source::new(String::new(), b"a\xFFb\xE2\x82c".to_vec());
-        assert_eq!(source.text, "a\u{FFFD}b\u{FFFD}c");
-        for (byte, place) in [(0, 0), (1, 1), (2, 4), (3, 5), (5, 8), (6, 9)] {
-            assert_eq!(source.in_bytes(place), byte);
-        }
-    }
-
-    #[test]
-    fn positions() {
-        let mut counter = Counter::new("aé\nb\r\n\nc".as_bytes());
-        let expected = [
-            (0, (1, 1)),
-            (1, (1, 2)),
-            (3, (1, 3)),
-            (4, (2, 1)),
-            (6, (2, 3)),
-            (7, (3, 1)),
-            (8, (4, 1)),
-            (1, (1, 2)),
-        ];
-        for (place, position) in expected {
-            assert_eq!(counter.position(place), position, "{place}");
-        }
-    }
-}

@@ -50,8 +50,7 @@ pub(crate) async fn build(
     if let Some(doubt) = configuration.doubt() {
         remark(&doubt);
     }
-    let mut interrupts = Interrupts::new()
-        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let mut interrupts = Interrupts::new()?;
     let session = Session::open(wanted.session, configuration)?;
     tokio::select! {
         built = build_with(wanted, configuration, environment, session) => {

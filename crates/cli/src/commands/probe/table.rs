@@ -35,20 +35,12 @@ pub(super) fn table(report: &ProbeReport) -> String {
     };
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {
-        if index == line {
-            text.push('\n');
-        }
-        let mut written = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            let width = width(column);
-            let _ = if column == 0 {
-                write!(written, "{cell:width$}")
-            } else {
-                write!(written, "  {cell:>width$}")
-            };
-        }
-        text.push_str(written.trim_end());
-        text.push('\n');
+        let cells = row.iter().enumerate().map(|(column, cell)| match column {
+            0 => format!("{cell:width$}", width = width(0)),
+            _ => format!("  {cell:>width$}", width = width(column)),
+        });
+        let gap = if index == line { "\n" } else { "" };
+        let _ = writeln!(text, "{gap}{}", cells.collect::<String>().trim_end());
     }
     text
 }

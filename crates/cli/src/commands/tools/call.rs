@@ -68,8 +68,7 @@ async fn called(
     options: &CallOptions,
     environment: Environment,
 ) -> Result<(Option<CallResult>, Option<Interrupt>), Failure> {
-    let mut interrupts = Interrupts::new()
-        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+    let mut interrupts = Interrupts::new()?;
     let arguments = arguments(options)?;
     let Equipment {
         toolbox,
