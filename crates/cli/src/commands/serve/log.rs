@@ -1,41 +1,37 @@
 //! The log: one line of JSON for each request.
 
 use std::io::{self, ErrorKind, Write};
-use std::iter;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::mem::take;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use plaincall_gateway::{Observe, Report};
 use serde_json::{Value, json};
 
-/// How many lines wait for who reads them. More are lost, and counted: a request never waits for its line.
-const WAITING: usize = 4096;
-/// How long all of them are together, in bytes: lines with contents are long.
-const WAITING_BYTES: usize = 8 << 20;
+/// How much waits to be written, in bytes. Further lines are lost, and counted: a request never waits for its line.
+const WAITING: usize = 8 << 20;
 /// How long lines are gathered before they are written.
 const GATHERING: Duration = Duration::from_millis(10);
 /// How long the end of the command waits for lines that nobody reads.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A log that a thread of its own writes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Log {
-    /// None when the log has been closed.
-    lines: Mutex<Option<SyncSender<String>>>,
-    waiting: Arc<Waiting>,
-    /// Hangs up when all is written.
-    written: Mutex<Receiver<()>>,
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
 }
 
-/// What is known of the lines that wait.
+/// The lines that wait to be written.
 #[derive(Debug, Default)]
 struct Waiting {
-    /// How many were lost since that was last told.
-    lost: AtomicU64,
-    bytes: AtomicUsize,
+    lines: String,
+    /// How many lines were lost since that was last told.
+    lost: u64,
+    is_closed: bool,
+    /// Whether all is written.
+    is_written: bool,
 }
 
 impl Log {
@@ -44,111 +40,96 @@ impl Log {
         out: impl Write + Send + 'static,
         say: impl Fn(&str) + Send + 'static,
     ) -> io::Result<Arc<Self>> {
-        let (lines, receiver) = sync_channel(WAITING);
-        let (hold, written) = sync_channel(0);
-        let waiting = Arc::new(Waiting::default());
-        let of_thread = Arc::clone(&waiting);
+        let log = Arc::new(Self::default());
+        let of_thread = Arc::clone(&log);
         thread::Builder::new()
             .name("log".to_owned())
             .spawn(move || {
-                write(out, &receiver, &of_thread, say);
-                drop(hold);
+                of_thread.write(out, say);
+                of_thread.lock().is_written = true;
+                of_thread.changed.notify_all();
             })?;
-        Ok(Arc::new(Self {
-            lines: Mutex::new(Some(lines)),
-            waiting,
-            written: Mutex::new(written),
-        }))
+        Ok(log)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, line: &Value) {
-        let line = line.to_string();
-        let len = line.len();
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = WAITING_BYTES.saturating_sub(self.waiting.bytes.load(Ordering::Relaxed));
-        // It is counted before it can be taken away.
-        self.waiting.bytes.fetch_add(len, Ordering::Relaxed);
-        let is_given = len <= room
-            && lines
-                .as_ref()
-                .is_some_and(|lines| lines.try_send(line).is_ok());
-        if !is_given {
-            self.waiting.bytes.fetch_sub(len, Ordering::Relaxed);
-            self.waiting.lost.fetch_add(1, Ordering::Relaxed);
+        let line = format!("{line}\n");
+        let mut waiting = self.lock();
+        if waiting.is_closed || waiting.lines.len() + line.len() > WAITING {
+            waiting.lost += 1;
+        } else {
+            waiting.lines.push_str(&line);
+            self.changed.notify_all();
         }
     }
 
     /// Waits until all is written, but not long.
     pub(super) fn close(&self) {
-        let lines = self
-            .lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        drop(lines);
-        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let _: Result<(), RecvTimeoutError> = written.recv_timeout(PATIENCE);
+        let mut waiting = self.lock();
+        waiting.is_closed = true;
+        self.changed.notify_all();
+        let is_open = |waiting: &mut Waiting| !waiting.is_written;
+        drop(self.changed.wait_timeout_while(waiting, PATIENCE, is_open));
+    }
+
+    /// Waits for lines. Returns them, and how many were lost; nothing when the log is closed.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "it has a thread of its own, and nobody waits for it"
+    )]
+    fn next(&self) -> Option<(String, u64)> {
+        let is_idle = |waiting: &mut Waiting| waiting.lines.is_empty() && !waiting.is_closed;
+        let waiting = self.changed.wait_while(self.lock(), is_idle);
+        drop(waiting);
+        // Lines that come meanwhile go out with this one, and nobody has to wake this thread for them.
+        thread::sleep(GATHERING);
+        let mut waiting = self.lock();
+        let lines = take(&mut waiting.lines);
+        (!lines.is_empty()).then(|| (lines, take(&mut waiting.lost)))
+    }
+
+    fn write(&self, mut out: impl Write, say: impl Fn(&str)) {
+        let mut is_told = false;
+        let mut is_cut = false;
+        while let Some((lines, lost)) = self.next() {
+            // What was written last may be a part of a line.
+            let begin = usize::from(is_cut);
+            let mut text = if is_cut { format!("\n{lines}") } else { lines };
+            let end = text.len();
+            if lost > 0 {
+                let line = json!({"time": seconds(SystemTime::now()), "lost_lines": lost});
+                text.push_str(&line.to_string());
+                text.push('\n');
+            }
+            let (written, result) = write_all(&mut out, text.as_bytes());
+            if let Some(last) = text.as_bytes().get(..written).and_then(<[u8]>::last) {
+                is_cut = *last != b'\n';
+            }
+            // The server still serves when lines cannot be written, and the next are tried again.
+            if let Err(error) = &result {
+                let left = text.as_bytes().get(written.max(begin)..end);
+                // Each line ends, and holds no other end.
+                let left = memchr::memchr_iter(b'\n', left.unwrap_or_default()).count();
+                let untold = if written < text.len() { lost } else { 0 };
+                self.lock().lost += untold + u64::try_from(left).unwrap_or(u64::MAX);
+                if !is_told {
+                    say(&format!(
+                        "the log cannot be written, its lines are lost: {error}"
+                    ));
+                }
+            }
+            is_told = result.is_err();
+        }
     }
 }
 
 impl Observe for Log {
     fn ended(&self, report: &Report) {
         self.add(&line(report, SystemTime::now()));
-    }
-}
-
-#[allow(
-    clippy::disallowed_methods,
-    reason = "it has a thread of its own, and nobody waits for it"
-)]
-fn write(mut out: impl Write, lines: &Receiver<String>, waiting: &Waiting, say: impl Fn(&str)) {
-    let mut is_told = false;
-    let mut is_cut = false;
-    while let Ok(first) = lines.recv() {
-        // Lines that come meanwhile go out with this one, and nobody has to wake this thread for them.
-        thread::sleep(GATHERING);
-        let mut text = String::new();
-        // What was written last may be a part of a line.
-        if is_cut {
-            text.push('\n');
-        }
-        let begin = text.len();
-        for line in iter::once(first).chain(lines.try_iter().take(WAITING)) {
-            waiting.bytes.fetch_sub(line.len(), Ordering::Relaxed);
-            text.push_str(&line);
-            text.push('\n');
-        }
-        let end = text.len();
-        let lost = waiting.lost.swap(0, Ordering::Relaxed);
-        if lost > 0 {
-            text.push_str(
-                &json!({"time": seconds(SystemTime::now()), "lost_lines": lost}).to_string(),
-            );
-            text.push('\n');
-        }
-        let (written, result) = write_all(&mut out, text.as_bytes());
-        if let Some(last) = text.as_bytes().get(..written).and_then(<[u8]>::last) {
-            is_cut = *last != b'\n';
-        }
-        match result {
-            Ok(()) => is_told = false,
-            // The server still serves, and the next lines are tried again.
-            Err(error) => {
-                let left = text.as_bytes().get(written.max(begin)..end);
-                // Each line ends, and holds no other end.
-                let left = left.unwrap_or_default().split(|byte| *byte == b'\n');
-                let left = left.count() - 1;
-                let untold = if written < text.len() { lost } else { 0 };
-                let lost = untold + u64::try_from(left).unwrap_or(u64::MAX);
-                waiting.lost.fetch_add(lost, Ordering::Relaxed);
-                if !is_told {
-                    say(&format!(
-                        "the log cannot be written, its lines are lost: {error}"
-                    ));
-                }
-                is_told = true;
-            }
-        }
     }
 }
 
@@ -209,12 +190,11 @@ fn seconds(time: SystemTime) -> f64 {
 #[cfg(test)]
 mod tests {
     use std::io::{self, Write};
-    use std::sync::atomic::Ordering;
     use std::sync::{Arc, Mutex, mpsc};
 
     use serde_json::{Value, json};
 
-    use super::{Log, WAITING, WAITING_BYTES};
+    use super::{Log, WAITING};
 
     type Written = Arc<Mutex<Vec<u8>>>;
 
@@ -248,9 +228,11 @@ mod tests {
     #[test]
     fn a_log_that_nobody_reads_holds_nothing_up() {
         let (log, let_write, written) = slow();
-        let many = 3 * WAITING;
-        for number in 0..many {
-            log.add(&json!(number));
+        let line = json!("x".repeat(1000));
+        let room = WAITING / 1003;
+        let many = 3 * room;
+        for _ in 0..many {
+            log.add(&line);
         }
         drop(let_write);
         log.close();
@@ -263,24 +245,25 @@ mod tests {
             .iter()
             .filter_map(|line| line["lost_lines"].as_u64())
             .sum();
-        let told = lines.iter().filter(|line| line.is_number()).count();
-        assert!(told >= WAITING, "{told}");
+        let told = lines.iter().filter(|line| line.is_string()).count();
+        assert!(told >= room, "{told}");
+        assert!(lost > 0);
         assert_eq!(told as u64 + lost, many as u64);
     }
 
     #[test]
     fn long_lines_wait_only_as_far_as_there_is_room() {
         let (log, let_write, _) = slow();
-        let quarter = json!("x".repeat(WAITING_BYTES / 4));
+        let quarter = json!("x".repeat(WAITING / 4 - 3));
         for _ in 0..20 {
             log.add(&quarter);
         }
         // Some wait, and some are being written.
-        assert!(log.waiting.bytes.load(Ordering::Relaxed) <= WAITING_BYTES);
-        assert!(log.waiting.lost.load(Ordering::Relaxed) >= 12);
+        assert!(log.lock().lines.len() <= WAITING);
+        assert!(log.lock().lost >= 12);
         drop(let_write);
         log.close();
-        assert_eq!(log.waiting.bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(log.lock().lines, "");
     }
 
     #[test]
