@@ -114,9 +114,12 @@ pub(crate) fn check(options: &CheckOptions, output: &mut Output) -> Outcome {
             CheckFormat::Text => report.write(options.explain.then_some(run), output),
             CheckFormat::Json => output.json_line(&report.json()),
         };
-        let split = written.and_then(|()| match options.every_split {
-            true => report.write_splits(&dialect, output),
-            false => Ok(Status::Good),
+        let split = written.and_then(|()| {
+            if options.every_split {
+                report.write_splits(&dialect, output)
+            } else {
+                Ok(Status::Good)
+            }
         });
         match split.and_then(|split| output.flush().map(|()| split)) {
             // Nobody reads on, but what was found still decides the exit status.
