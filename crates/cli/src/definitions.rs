@@ -164,28 +164,3 @@ fn is_json(text: &str) -> bool {
         || is_list_of_objects()
         || serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::is_json;
-
-    #[test]
-    fn what_is_json() {
-        for (text, expected) in [
-            ("{", true),
-            (" \n{\"a\": 1}", true),
-            ("[ {", true),
-            ("[]", true),
-            ("\"a\"", true),
-            ("null", true),
-            ("[tools.a]\ncommand = [\"true\"]", false),
-            ("[[rules]]\n", false),
-            ("# a comment\n[tools.a]", false),
-            ("[\"tools\".a]\n", false),
-            ("tools = {}", false),
-            ("no file of tools", false),
-        ] {
-            assert_eq!(is_json(text), expected, "{text:?}");
-        }
-    }
-}

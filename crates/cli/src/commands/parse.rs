@@ -22,7 +22,7 @@ use crate::status::{Failure, Outcome, Status, complain};
 use crate::terminal::listing::{Detail, Listing};
 use crate::text::event_line::EventLine;
 use crate::text::input::{Input, each, stop_at_end};
-use crate::text::reading::{parser, read, read_bytes, reply_check};
+use crate::text::reading::{parser, read, refused, reply_check};
 
 /// Find the calls in a text.
 ///
@@ -232,7 +232,8 @@ impl<'o> Parse<'o> {
             let (id, text) = read_line(&line);
             match text {
                 Ok(text) => {
-                    let document = read_bytes(text.as_bytes(), &self.dialect, self.options.chunk)?;
+                    let document = Document::parse(&text, &self.dialect);
+                    let document = document.map_err(|error| refused(&error))?;
                     if self.format == ParseFormat::Openai {
                         let (tool_calls, good) = self.openai(&document, stop, &place);
                         let body = json!({"tool_calls": tool_calls});

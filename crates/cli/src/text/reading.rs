@@ -8,34 +8,6 @@ use plaincall_syntax::{ByteParser, Dialect, DialectError, Escaper};
 use crate::status::Failure;
 use crate::text::input::Input;
 
-/// A text that is being read into a document.
-pub(crate) struct Reading {
-    parser: ByteParser,
-    builder: DocumentBuilder,
-}
-
-impl Reading {
-    pub(crate) fn new(dialect: &Dialect) -> Result<Self, Failure> {
-        Ok(Self {
-            parser: parser(dialect)?,
-            builder: DocumentBuilder::new(dialect, Limits::for_reading()),
-        })
-    }
-
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        for event in self.parser.feed(bytes) {
-            self.builder.push(&event);
-        }
-    }
-
-    pub(crate) fn finish(mut self) -> Document {
-        for event in self.parser.finish() {
-            self.builder.push(&event);
-        }
-        self.builder.finish()
-    }
-}
-
 /// A parser for `dialect`, which the command line has already accepted.
 pub(crate) fn parser(dialect: &Dialect) -> Result<ByteParser, Failure> {
     ByteParser::new(dialect).map_err(|error| refused(&error))
@@ -63,26 +35,13 @@ pub(crate) fn read(
     dialect: &Dialect,
     chunk: Option<NonZeroUsize>,
 ) -> Result<Document, Failure> {
-    let mut reading = Reading::new(dialect)?;
+    let mut parser = parser(dialect)?;
+    let mut builder = DocumentBuilder::new(dialect, Limits::for_reading());
     input.for_each_chunk(chunk, |bytes| {
-        reading.feed(bytes);
+        let events = parser.feed(bytes);
+        events.for_each(|event| builder.push(&event));
         Ok(())
     })?;
-    Ok(reading.finish())
-}
-
-/// The document of bytes that are there already.
-pub(crate) fn read_bytes(
-    bytes: &[u8],
-    dialect: &Dialect,
-    chunk: Option<NonZeroUsize>,
-) -> Result<Document, Failure> {
-    let mut reading = Reading::new(dialect)?;
-    match chunk {
-        None => reading.feed(bytes),
-        Some(size) => bytes
-            .chunks(size.get())
-            .for_each(|bytes| reading.feed(bytes)),
-    }
-    Ok(reading.finish())
+    parser.finish().for_each(|event| builder.push(&event));
+    Ok(builder.finish())
 }

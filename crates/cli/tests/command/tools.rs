@@ -1,6 +1,7 @@
 //! `plaincall tools call` where something goes wrong around it.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -139,5 +140,34 @@ fn as_the_document_says() {
             "{line}"
         );
         assert_eq!(ran.status, Some(0));
+    }
+}
+
+#[test]
+fn definitions_are_json_or_toml() {
+    for (text, is_json) in [
+        ("{", true),
+        (" \n{\"a\": 1}", true),
+        ("[ {", true),
+        ("[]", true),
+        ("\"a\"", true),
+        ("null", true),
+        ("[tools.a]\ncommand = [\"true\"]\nx = 1", false),
+        ("[[rules]]\n", false),
+        ("# a comment\n[tools.a]", false),
+        ("[\"tools\".a]\n", false),
+        ("tools = {}", false),
+        ("no file of tools", false),
+    ] {
+        let ran = run(Path::new("."), &["tools", "check", "-"], text.as_bytes());
+        let stderr = ran.stderr();
+        assert_eq!(ran.status, Some(1), "{text:?}: {stderr}");
+        let of_json = [
+            "JSON",
+            "there is no tool in",
+            "there is no definition of a tool",
+        ];
+        let found = of_json.iter().any(|part| stderr.contains(part));
+        assert_eq!(found, is_json, "{text:?}: {stderr}");
     }
 }

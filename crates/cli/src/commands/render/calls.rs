@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::status::{Failure, Outcome, Status, complain};
 use crate::text::input::{read_whole, without_mark};
 use crate::text::json_error::no_json;
-use crate::text::reading::{escaper, read_bytes};
+use crate::text::reading::{escaper, refused};
 use crate::text::source::Counter;
 
 pub(super) struct Writer {
@@ -77,7 +77,7 @@ pub(super) struct Function {
 /// A text that is being put together.
 #[derive(Default)]
 struct Draft {
-    bytes: Vec<u8>,
+    text: String,
     calls: Vec<Span>,
 }
 
@@ -137,12 +137,12 @@ impl Writer {
             let kind = item.get("type").and_then(Value::as_str);
             let text = item.get("text").and_then(Value::as_str);
             match (kind.filter(|_| is_document), text) {
-                (Some("text"), Some(text)) => draft.text(&escaped(escaper.as_ref(), text)),
+                (Some("text"), Some(text)) => draft.text.push_str(&escaped(escaper.as_ref(), text)),
                 (Some("reasoning"), Some(text)) => {
                     if let Some([open, close]) = self.options.reasoning.as_deref() {
                         let is_begun = index == 0 && self.options.in_reasoning;
                         let open = if is_begun { "" } else { open.as_str() };
-                        draft.text(&[open, text, close].concat());
+                        draft.text.push_str(&[open, text, close].concat());
                     } else {
                         status = Status::Wrong;
                         complain(
@@ -157,11 +157,11 @@ impl Writer {
                         Ok(text) => {
                             if is_behind_call {
                                 // Nothing stands between two calls where one was ended by the start of the next.
-                                draft.text("\n");
+                                draft.text.push('\n');
                             }
                             draft.call(text.trim_end_matches('\n'));
                             if !is_document {
-                                draft.text("\n");
+                                draft.text.push('\n');
                             }
                         }
                         Err(reason) => {
@@ -189,7 +189,7 @@ impl Writer {
                 "a document is not written: line {line}, column {column} of it would be read as something else than it is; `--escaped` can write it"
             ));
         } else {
-            output.bytes(&draft.bytes)?;
+            output.bytes(draft.text.as_bytes())?;
         }
         Ok(status)
     }
@@ -366,28 +366,21 @@ fn escaped(escaper: Option<&Escaper>, text: &str) -> String {
 }
 
 impl Draft {
-    fn text(&mut self, text: &str) {
-        self.bytes.extend_from_slice(text.as_bytes());
-    }
-
     /// Adds a call, without the line end behind it.
     fn call(&mut self, text: &str) {
-        let start = self.bytes.len();
-        self.text(text);
-        self.calls.push(Span::new(start, self.bytes.len()));
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.calls.push(Span::new(start, self.text.len()));
     }
 
     /// Line and column of the first place that would be read as something else than what was put there.
     fn misread(&self, dialect: &Dialect) -> Result<Option<(usize, usize)>, Failure> {
-        let document = read_bytes(&self.bytes, dialect, None)?;
+        let document = Document::parse(&self.text, dialect).map_err(|error| refused(&error))?;
         let read: Vec<Span> = document.calls().map(|call| call.span).collect();
-        let same = read
-            .iter()
-            .zip(&self.calls)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let pairs = read.iter().zip(&self.calls);
+        let same = pairs.take_while(|(a, b)| a == b).count();
         let starts = [read.get(same), self.calls.get(same)];
         let first = starts.into_iter().flatten().map(|span| span.start).min();
-        Ok(first.map(|place| Counter::new(&self.bytes).position(place)))
+        Ok(first.map(|place| Counter::new(self.text.as_bytes()).position(place)))
     }
 }
