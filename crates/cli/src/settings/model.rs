@@ -198,15 +198,15 @@ impl Chosen {
 
 /// How connections are made: through the proxies that the environment names.
 pub(super) fn http(environment: &Environment) -> HttpSettings {
-    let named = |names: [&str; 2]| {
-        let value = names.into_iter().find_map(|name| environment.get(name));
+    let named = |names: &[&str]| {
+        let value = names.iter().find_map(|name| environment.get(name));
         value.and_then(|value| value.to_str()).map(str::to_owned)
     };
     let mut proxy = Proxy::default();
-    // The sender of a request to a program behind a web server can set the name in capitals.
-    proxy.http = named(["http_proxy", "http_proxy"]);
-    proxy.https = named(["https_proxy", "HTTPS_PROXY"]);
-    proxy.except = named(["no_proxy", "NO_PROXY"]).unwrap_or_default();
+    // Not in capitals: behind a web server, the sender of a request can set that variable.
+    proxy.http = named(&["http_proxy"]);
+    proxy.https = named(&["https_proxy", "HTTPS_PROXY"]);
+    proxy.except = named(&["no_proxy", "NO_PROXY"]).unwrap_or_default();
     let mut settings = HttpSettings::default();
     settings.proxy = Some(proxy);
     settings
