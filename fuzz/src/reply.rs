@@ -157,21 +157,22 @@ fn check_whole(
     reason: &str,
     heard: &Heard,
 ) {
-    let mut reply = Reply::new(plan.clone(), Secret::new("seed"));
-    let mut whole = WholeAnswer::new("chatcmpl-0", 1);
+    let whole = WholeAnswer::new("chatcmpl-0", 1);
+    let mut reply = Reply::new(plan.clone(), Secret::new("seed"), whole);
     for (round, text) in texts.iter().enumerate() {
         let body = json!({"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}]});
         let body = body.to_string();
         let completion: ChatCompletion<'_> =
             plaincall_wire::read(body.as_bytes()).expect("a completion");
-        match reply.whole(&completion, &mut whole) {
+        match reply.whole(&completion) {
             Next::Again(_) => assert!((round as u32) < settings.repair_rounds),
             Next::Failed(refusal) => {
                 assert_eq!(heard.error.as_deref(), Some(refusal.message()));
                 return;
             }
             Next::Done => {
-                let answer = plaincall_wire::write(&whole.into_completion(completion));
+                let answer =
+                    plaincall_wire::write(&reply.into_outlet().into_completion(completion));
                 let answer: Value = serde_json::from_str(&answer).expect("JSON");
                 let choice = &answer["choices"][0];
                 let message = &choice["message"];

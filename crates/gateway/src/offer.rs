@@ -147,7 +147,8 @@ impl Offer {
         self.tools.iter()
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&ToolSpec> {
+    /// The tool of this name.
+    pub fn get(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.get(name)
     }
 
