@@ -8,10 +8,10 @@ use std::sync::Arc;
 use plaincall::syntax::DialectError;
 use plaincall::{AllowAll, Dialect, Gate, Log, Policy, Rules, Run, RunEvent, Tool, Toolbox};
 
+use crate::agent_loop::AgentStream;
 use crate::answer::{AgentError, AgentErrorKind, Answer};
-use crate::asking::Asking;
 use crate::conversation::Conversation;
-use crate::limits::{AgentLimits, WithoutCall};
+use crate::limits::{AgentLimits, OnNoToolCall};
 #[cfg(feature = "mcp")]
 use crate::mcp::McpServers;
 use crate::model::{Model, Retries};
@@ -39,7 +39,7 @@ impl Agent {
                 user: None,
                 policy: Policy::default(),
                 limits: AgentLimits::default(),
-                without_call: WithoutCall::default(),
+                on_no_tool_call: OnNoToolCall::default(),
                 environment: BTreeMap::new(),
                 directory_in: None,
                 retries: Retries::default(),
@@ -65,8 +65,8 @@ impl Agent {
     ///
     /// # Errors
     /// As [`conversation`](Self::conversation).
-    pub fn stream(&self, question: impl AsRef<str>) -> Result<Asking<'static>, AgentError> {
-        Ok(Asking::alone(
+    pub fn stream(&self, question: impl AsRef<str>) -> Result<AgentStream<'static>, AgentError> {
+        Ok(AgentStream::alone(
             self.conversation()?,
             question.as_ref().to_owned(),
         ))
@@ -216,7 +216,7 @@ impl AgentBuilder {
         self.gate(AllowAll)
     }
 
-    /// Sets who is asked back ([`WithoutCall::AskBack`]).
+    /// Sets who is asked back ([`OnNoToolCall::AskUser`]).
     pub fn user(mut self, user: impl User) -> Self {
         self.settings.user = Some(Arc::new(user));
         self
@@ -235,8 +235,8 @@ impl AgentBuilder {
     }
 
     /// Sets what a reply without a call means; the answer if nothing is said.
-    pub fn without_call(mut self, meaning: WithoutCall) -> Self {
-        self.settings.without_call = meaning;
+    pub fn on_no_tool_call(mut self, meaning: OnNoToolCall) -> Self {
+        self.settings.on_no_tool_call = meaning;
         self
     }
 
@@ -273,10 +273,12 @@ impl AgentBuilder {
         }
         let finishes = |tool: &Tool| tool.policy().finishes;
         let can_finish = self.settings.tools.iter().any(finishes);
-        let lacks = match self.settings.without_call {
-            WithoutCall::Answer => None,
-            WithoutCall::AskBack if self.settings.user.is_none() => Some("nobody who can be asked"),
-            WithoutCall::AskBack | WithoutCall::Remind => {
+        let lacks = match self.settings.on_no_tool_call {
+            OnNoToolCall::Answer => None,
+            OnNoToolCall::AskUser if self.settings.user.is_none() => {
+                Some("nobody who can be asked")
+            }
+            OnNoToolCall::AskUser | OnNoToolCall::Remind => {
                 (!can_finish).then_some("no tool that finishes the work")
             }
         };

@@ -59,7 +59,7 @@ pub struct AgentError {
     /// What it took.
     pub progress: Box<Progress>,
     /// The text of the last reply, as far as it came.
-    pub said: String,
+    pub partial_text: String,
 }
 
 /// Why a question has no answer.
@@ -178,7 +178,7 @@ impl From<AgentErrorKind> for AgentError {
         Self {
             kind,
             progress: Box::default(),
-            said: String::new(),
+            partial_text: String::new(),
         }
     }
 }

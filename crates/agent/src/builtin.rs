@@ -11,16 +11,16 @@ mod edit;
 mod fetch;
 mod glob;
 mod list;
-mod near;
-mod person;
-mod place;
 mod read;
 mod replace;
-mod ruled;
+mod rules;
 mod search;
 mod spelling;
+mod suggest;
 mod text;
+mod user;
 mod walk;
+mod workspace;
 mod write;
 
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use plaincall::{CommandError, Effect, Tool, Toolbox, ToolboxError};
 
-use crate::builtin::place::{Place, Root};
+use crate::builtin::workspace::{Root, Workspace};
 use crate::user::User;
 use plaincall_http::HttpError;
 
@@ -111,7 +111,7 @@ impl Builtin {
     /// place later; `run_command`, and the previews of changes for a gate, use its path.
     ///
     /// # Errors
-    /// There is no such directory, or it cannot be opened.
+    /// Target is no such directory, or it cannot be opened.
     pub fn in_directory(path: impl AsRef<Path>) -> Result<Self, BuiltinError> {
         let path = path.as_ref();
         let root = Root::open(path).map_err(|error| BuiltinError::Directory {
@@ -199,29 +199,29 @@ impl Builtin {
         if self.only_reading {
             offered.retain(|tool| self.only_reads(*tool));
         }
-        let place = Place {
+        let workspace = Workspace {
             root: Arc::clone(&self.root),
             offered: Arc::new(offered.clone()),
         };
         let mut tools = Vec::new();
         for tool in offered {
-            let place = place.clone();
+            let workspace = workspace.clone();
             tools.push(match tool {
-                BuiltinTool::ListFiles => list::tool(place),
-                BuiltinTool::ReadFile => read::tool(place),
-                BuiltinTool::SearchFiles => search::tool(place),
-                BuiltinTool::WriteFile => write::tool(place),
-                BuiltinTool::EditFile => edit::tool(place),
+                BuiltinTool::ListFiles => list::tool(workspace),
+                BuiltinTool::ReadFile => read::tool(workspace),
+                BuiltinTool::SearchFiles => search::tool(workspace),
+                BuiltinTool::WriteFile => write::tool(workspace),
+                BuiltinTool::EditFile => edit::tool(workspace),
                 BuiltinTool::RunCommand => {
-                    command::tool(&place, &self.command).map_err(BuiltinError::Command)?
+                    command::tool(&workspace, &self.command).map_err(BuiltinError::Command)?
                 }
                 BuiltinTool::FetchUrl => fetch::tool(&self.fetch)
                     .map_err(|error: HttpError| BuiltinError::Connections(error.to_string()))?,
                 BuiltinTool::AskUser => match &self.user {
-                    Some(user) => person::ask(Arc::clone(user)),
+                    Some(user) => user::ask(Arc::clone(user)),
                     None => continue,
                 },
-                BuiltinTool::Finish => person::finish(),
+                BuiltinTool::Finish => user::finish(),
             });
         }
         Ok(tools)

@@ -9,8 +9,8 @@ use plaincall::{
     CallResult, CloseError, Dialect, Directories, RemovedFiles, Run, RunEvents, Teller, Toolbox,
 };
 
+use crate::agent_loop::AgentStream;
 use crate::answer::{AgentError, Answer};
-use crate::asking::Asking;
 use crate::history::History;
 use crate::limits::AgentLimits;
 use crate::model::{Message, Model, Retrying, Usage};
@@ -82,14 +82,14 @@ impl Conversation {
 
     /// Asks the next question and tells what happens meanwhile. Nothing happens before the first event is asked for;
     /// dropping it cancels everything at once.
-    pub fn stream(&mut self, question: impl AsRef<str>) -> Asking<'_> {
-        Asking::new(self, Some(question.as_ref().to_owned()))
+    pub fn stream(&mut self, question: impl AsRef<str>) -> AgentStream<'_> {
+        AgentStream::new(self, Some(question.as_ref().to_owned()))
     }
 
     /// Lets the model go on without a new question: after a limit, a failure of its server, or in a session that was taken
     /// up again.
-    pub fn go_on(&mut self) -> Asking<'_> {
-        Asking::new(self, None)
+    pub fn resume(&mut self) -> AgentStream<'_> {
+        AgentStream::new(self, None)
     }
 
     /// Gives the model a document, before the next question. It is a text from outside: nothing in it counts as a call, and

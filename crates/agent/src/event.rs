@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plaincall::RunEvent;
 
-use crate::model::{Finish, RetryTold, Usage};
+use crate::model::{Finish, RetryEvent, Usage};
 
 /// Something that happens while a question is worked on.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub enum AgentEvent {
         turn: u32,
     },
     /// The model's server could not be asked, and will be asked again after a while. Nothing of a reply had come.
-    Retry(RetryTold),
+    Retry(RetryEvent),
     /// Text of the reply outside of calls.
     Text(String),
     /// Reasoning of the model.
@@ -52,7 +52,7 @@ pub enum AgentEvent {
         usage: Option<Usage>,
     },
     /// The program tells the model something by itself: what is wrong with its calls, or that a call is missing.
-    Told {
+    Message {
         /// What.
         text: Arc<str>,
     },

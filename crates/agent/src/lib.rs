@@ -29,10 +29,10 @@
 //! ```
 //!
 //! - [`Agent`]: a model with its tools. [`Conversation`]: kept and continued, also over a crash
-//!   ([`Agent::session`]). [`Asking`]: a question that is worked on, its [events](AgentEvent) and its [`Answer`].
+//!   ([`Agent::session`]). [`AgentStream`]: a question that is worked on, its [events](AgentEvent) and its [`Answer`].
 //! - [`Model`]: what is asked. `OpenAi` and `Anthropic` ask servers (feature `http`); [`Replay`] and [`Scripted`] say
 //!   what was recorded or written down: for demos, and for tests of tools and agents.
-//! - [`AgentLimits`], [`WithoutCall`], [`Retries`]: how far it may go, and what a reply without a call means.
+//! - [`AgentLimits`], [`OnNoToolCall`], [`Retries`]: how far it may go, and what a reply without a call means.
 //! - `mcp` (feature `mcp`): tools of MCP servers, and tools for MCP clients. `builtin` (feature `builtin`): files below a
 //!   directory, commands, pages. [`probe`]: which syntax a model writes best.
 //!
@@ -40,8 +40,8 @@
 //! `spec/agent.md`.
 
 mod agent;
+mod agent_loop;
 mod answer;
-mod asking;
 #[cfg(feature = "builtin")]
 pub mod builtin;
 mod conversation;
@@ -59,11 +59,11 @@ mod text;
 mod user;
 
 pub use agent::{Agent, AgentBuilder};
+pub use agent_loop::AgentStream;
 pub use answer::{AgentError, AgentErrorKind, Answer, Progress};
-pub use asking::Asking;
 pub use conversation::Conversation;
 pub use event::AgentEvent;
-pub use limits::{AgentLimits, WithoutCall};
+pub use limits::{AgentLimits, OnNoToolCall};
 #[cfg(any(feature = "http", feature = "mcp"))]
 pub use model::Key;
 #[cfg(feature = "http")]

@@ -47,13 +47,13 @@ impl Default for AgentLimits {
 
 /// What a reply without a call means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum WithoutCall {
+pub enum OnNoToolCall {
     /// It is the answer.
     #[default]
     Answer,
     /// It is a question: the [user](crate::AgentBuilder::user) is asked, and their answer goes back to the model. Only a
     /// tool that [finishes](plaincall::Tool::finishes) ends it.
-    AskBack,
+    AskUser,
     /// The model has forgotten to call: it is reminded that only a tool that [finishes](plaincall::Tool::finishes) ends
     /// the work, at most [`reminders`](AgentLimits::reminders) times; then the reply is the answer.
     Remind,

@@ -1,7 +1,7 @@
 //! Tools of MCP servers, and our tools for MCP clients.
 //!
 //! [`McpConfig`] reads which servers there are, [`McpServers`] connects to them and makes [`Tool`]s of what they offer.
-//! [`McpOffer`] is the other way round.
+//! [`McpToolServer`] is the other way round.
 //!
 //! Descriptions and results of a server are untrusted text, and reach a model only escaped. What a server says of the
 //! effects of its tools is kept as [`ToolSpec::hinted_effect`](plaincall::ToolSpec::hinted_effect), for people to look at:
@@ -14,11 +14,11 @@ mod definitions;
 mod events;
 mod messages;
 mod names;
-mod offer;
 mod requests;
+mod result;
 mod secrets;
 mod server;
-mod told;
+mod tool_server;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -29,8 +29,8 @@ use std::time::Duration;
 use plaincall::{DEFAULT_OUTPUT_LIMIT, Tool, Toolbox};
 use tokio::task::JoinSet;
 
-pub use config::{McpConfig, McpEffect, McpReach, McpServer};
-pub use offer::{McpOffer, McpServeError};
+pub use config::{McpConfig, McpEffect, McpServer, McpTransport};
+pub use tool_server::{McpServeError, McpToolServer};
 
 use crate::text::is_unseen;
 use definitions::Offer;

@@ -5,7 +5,7 @@
 mod client;
 
 #[cfg(feature = "http")]
-mod answered;
+mod answer;
 #[cfg(feature = "http")]
 mod anthropic;
 #[cfg(any(feature = "http", feature = "mcp"))]
@@ -14,11 +14,11 @@ mod key;
 mod openai;
 #[cfg(feature = "http")]
 mod reading;
-#[cfg(feature = "http")]
-mod refusal;
 mod replay;
 mod retry;
 mod scripted;
+#[cfg(feature = "http")]
+mod server_error;
 
 #[cfg(feature = "http")]
 pub use anthropic::Anthropic;
@@ -141,19 +141,20 @@ pub enum Piece {
     /// What the reply has cost so far. A later one replaces it.
     Usage(Usage),
     /// Nothing has come, and after a pause the model is asked again: [`Retrying`] tells so.
-    Retry(RetryTold),
+    Retry(RetryEvent),
 }
 
-/// That a model is asked again.
+/// A retry of a request that failed before the reply began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RetryTold {
-    /// How often it was asked again, with this time: from 1.
-    pub number: u32,
-    /// How often it is asked again at most.
-    pub most: u32,
-    /// How long is waited before.
-    pub pause: Duration,
-    /// Why nothing has come.
+#[non_exhaustive]
+pub struct RetryEvent {
+    /// The number of this retry, from 1.
+    pub attempt: u32,
+    /// The most retries that are allowed.
+    pub max_retries: u32,
+    /// The delay before the retry.
+    pub delay: Duration,
+    /// The error of the failed request.
     pub error: ModelError,
 }
 

@@ -11,7 +11,7 @@ use plaincall::syntax::DialectError;
 use plaincall::{Dialect, Gate, Policy, Rules, Tool, Toolbox};
 
 use crate::answer::AgentErrorKind;
-use crate::limits::{AgentLimits, WithoutCall};
+use crate::limits::{AgentLimits, OnNoToolCall};
 use crate::model::{Model, Retries};
 use crate::user::User;
 
@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub(crate) user: Option<Arc<dyn User>>,
     pub(crate) policy: Policy,
     pub(crate) limits: AgentLimits,
-    pub(crate) without_call: WithoutCall,
+    pub(crate) on_no_tool_call: OnNoToolCall,
     pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) directory_in: Option<PathBuf>,
     pub(crate) retries: Retries,

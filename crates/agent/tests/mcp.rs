@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plaincall::{AllowAll, CallResult, Effect, Run, RunEvent, Status, Stop, Tool, Toolbox};
-use plaincall_agent::mcp::{McpConfig, McpEffect, McpOptions, McpReach, McpServer, McpServers};
+use plaincall_agent::mcp::{McpConfig, McpEffect, McpOptions, McpServer, McpServers, McpTransport};
 use plaincall_agent::{Agent, AgentEvent, Scripted, plaincall};
 use tokio::time::{Instant, sleep};
 
@@ -66,7 +66,7 @@ fn stdio<A: Into<String>>(
     command: &str,
     args: impl IntoIterator<Item = A>,
 ) -> McpServer {
-    let reach = McpReach::Stdio {
+    let reach = McpTransport::Stdio {
         command: command.to_owned(),
         args: args.into_iter().map(Into::into).collect(),
         env: Vec::new(),
@@ -77,7 +77,7 @@ fn stdio<A: Into<String>>(
 
 fn web(name: &str, url: impl Into<String>) -> McpServer {
     let (url, headers) = (url.into(), Vec::new());
-    McpServer::new(name, McpReach::Http { url, headers })
+    McpServer::new(name, McpTransport::Http { url, headers })
 }
 
 trait With {
@@ -88,7 +88,7 @@ trait With {
 impl With for McpServer {
     fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         match &mut self.reach {
-            McpReach::Stdio { env: pairs, .. } | McpReach::Http { headers: pairs, .. } => {
+            McpTransport::Stdio { env: pairs, .. } | McpTransport::Http { headers: pairs, .. } => {
                 pairs.push((name.to_owned(), value.into()));
             }
             other => panic!("{other:?}"),

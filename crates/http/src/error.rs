@@ -24,7 +24,7 @@ pub enum HttpErrorKind {
     /// No connection came about.
     Connect,
     /// A machine answers, but nothing listens there.
-    NobodyListens,
+    ConnectionRefused,
     /// The name leads only to addresses that may not be asked.
     NotAllowed,
     /// Something did not come in time.
@@ -66,7 +66,7 @@ impl HttpError {
         let mut io = chain(error.source()).filter_map(<dyn Error>::downcast_ref::<io::Error>);
         if io.any(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
             let words = "cannot be reached: the connection is refused";
-            return Self::new(HttpErrorKind::NobodyListens, words);
+            return Self::new(HttpErrorKind::ConnectionRefused, words);
         }
         Self::new(
             HttpErrorKind::Connect,
@@ -88,12 +88,12 @@ impl HttpError {
     pub fn is_connect(&self) -> bool {
         matches!(
             self.kind,
-            HttpErrorKind::Connect | HttpErrorKind::NobodyListens
+            HttpErrorKind::Connect | HttpErrorKind::ConnectionRefused
         )
     }
 
     /// The error as a sentence about a server of this name: `the model's server at http://…`.
-    pub fn told(&self, server: &str) -> String {
+    pub fn message_for(&self, server: &str) -> String {
         if self.kind == HttpErrorKind::Settings {
             self.words.clone()
         } else {
@@ -104,7 +104,7 @@ impl HttpError {
 
 impl fmt::Display for HttpError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.told("the server"))
+        formatter.write_str(&self.message_for("the server"))
     }
 }
 

@@ -9,8 +9,8 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::place::{Place, Written};
-use crate::builtin::ruled::Ruled;
+use crate::builtin::rules::PathRules;
+use crate::builtin::workspace::{RelPath, Workspace};
 
 /// How long a walk over many files goes on before it tells what it has.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -57,28 +57,28 @@ impl Stop {
 
 pub(super) struct Work<'w> {
     tool: BuiltinTool,
-    pub(super) place: &'w Place,
+    pub(super) workspace: &'w Workspace,
     pub(super) context: &'w Context,
     pub(super) stop: &'w Stop,
 }
 
 impl Work<'_> {
     /// What the rules of the run say about files, for a call with this path.
-    pub(super) fn ruled(&self, path: &str) -> Ruled<'_> {
-        Ruled::new(self.context, self.place, self.tool, path)
+    pub(super) fn rules(&self, path: &str) -> PathRules<'_> {
+        PathRules::new(self.context, self.workspace, self.tool, path)
     }
 
     /// What a path means that a model has written, if no rule keeps what is there from the call.
-    pub(super) fn written(&self, path: &str) -> Result<Written, String> {
-        let written = self.place.written(path)?;
-        self.ruled(path).check(self.place, &written)?;
+    pub(super) fn written(&self, path: &str) -> Result<RelPath, String> {
+        let written = self.workspace.written(path)?;
+        self.rules(path).check(self.workspace, &written)?;
         Ok(written)
     }
 }
 
 /// A tool for files. Those that change something take turns.
 pub(super) fn file_tool<T>(
-    place: Place,
+    workspace: Workspace,
     tool: BuiltinTool,
     effect: Effect,
     work: fn(&T, &Work<'_>) -> Result<String, String>,
@@ -86,20 +86,20 @@ pub(super) fn file_tool<T>(
 where
     T: DeserializeOwned + JsonSchema + Send + 'static,
 {
-    let root = place.root.path.clone();
+    let root = workspace.root.path.clone();
     let made = Tool::new(tool.name(), move |arguments: T, context: Context| {
-        let place = place.clone();
+        let workspace = workspace.clone();
         async move {
             let changing = match effect {
                 Effect::Read => None,
-                _ => Some(place.root.changing.clone().lock_owned().await),
+                _ => Some(workspace.root.changing.clone().lock_owned().await),
             };
             let of_call = context.clone();
             let work = move |stop: &Stop| {
                 let _changing = changing;
                 let work_of_call = Work {
                     tool,
-                    place: &place,
+                    workspace: &workspace,
                     context: &of_call,
                     stop,
                 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plaincall::{Command, CommandError, Effect, Parameter, Tool, ToolSpec};
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::place::Place;
+use crate::builtin::workspace::Workspace;
 
 /// How much is kept of what a command prints, in bytes: half of it from the end.
 const KEPT: usize = 32 << 10;
@@ -25,7 +25,7 @@ impl Default for Settings {
     }
 }
 
-pub(super) fn tool(place: &Place, settings: &Settings) -> Result<Tool, CommandError> {
+pub(super) fn tool(workspace: &Workspace, settings: &Settings) -> Result<Tool, CommandError> {
     let seconds = settings.timeout.as_secs_f64();
     let spec = ToolSpec::new(BuiltinTool::RunCommand.name())
         .describe(format!(
@@ -41,7 +41,7 @@ pub(super) fn tool(place: &Place, settings: &Settings) -> Result<Tool, CommandEr
         .effect(Effect::Write)
         .body("command");
     let command = Command::script_of("command")
-        .tools_directory(&place.root.path)
+        .tools_directory(&workspace.root.path)
         .directory("{directory:tools}")
         .environment(settings.environment.iter().cloned())
         .output_limit(KEPT)

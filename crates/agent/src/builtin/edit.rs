@@ -9,11 +9,11 @@ use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Stop, Work, file_tool};
-use crate::builtin::near::near;
-use crate::builtin::place::{Place, Written, read_all};
 use crate::builtin::replace::{State, replace};
 use crate::builtin::spelling::named;
+use crate::builtin::suggest::suggestion;
 use crate::builtin::text::{LineEnds, line_of, listed, why_binary};
+use crate::builtin::workspace::{RelPath, Workspace, read_all};
 use crate::text::count;
 
 /// How long a file may be, in bytes.
@@ -33,7 +33,7 @@ struct EditFile {
     /// The text to replace, exactly as it stands in the file, without line numbers.
     #[schemars(example = &"let a = 1;")]
     old_text: String,
-    /// The text to put in its place.
+    /// The text to put in its workspace.
     #[schemars(example = &"let a = 2;")]
     new_text: String,
     /// Whether every occurrence is replaced, however many there are.
@@ -41,17 +41,24 @@ struct EditFile {
     all: bool,
 }
 
-pub(super) fn tool(place: Place) -> Tool {
-    file_tool(place, BuiltinTool::EditFile, Effect::Write, EditFile::apply)
+pub(super) fn tool(workspace: Workspace) -> Tool {
+    file_tool(
+        workspace,
+        BuiltinTool::EditFile,
+        Effect::Write,
+        EditFile::apply,
+    )
 }
 
 impl EditFile {
     fn apply(&self, work: &Work<'_>) -> Result<String, String> {
-        let Work { place, stop, .. } = work;
+        let Work {
+            workspace, stop, ..
+        } = work;
         let written = work.written(&self.path)?;
         let name = named(&self.path);
         if self.old_text.is_empty() {
-            let write = place.has(BuiltinTool::WriteFile);
+            let write = workspace.has(BuiltinTool::WriteFile);
             let write = write.map_or(String::new(), |write| {
                 format!("; `{write}` writes a whole file")
             });
@@ -59,9 +66,9 @@ impl EditFile {
                 "`old_text` is empty; write a text that stands in {name}{write}"
             ));
         }
-        let (file, about) = place.open(&written)?;
+        let (file, about) = workspace.open(&written)?;
         let state = State::of(&about);
-        let trouble = |error| place.trouble(&error, &written, "read");
+        let trouble = |error| workspace.trouble(&error, &written, "read");
         let Some(before) = read_all(file, LONGEST).map_err(trouble)? else {
             return Err(format!(
                 "{name} is too long to be edited: more than {} MiB; go on without it",
@@ -76,7 +83,7 @@ impl EditFile {
             stop.check()?;
             return Err(format!(
                 "`old_text` does not stand in {name}, so nothing was changed. {}",
-                near(&before, &self.old_text, stop)
+                suggestion(&before, &self.old_text, stop)
             ));
         };
         if found.old == found.new {
@@ -99,13 +106,13 @@ impl EditFile {
             ));
         }
         stop.check()?;
-        self.put(place, &written, &before, &found, state, stop)
+        self.put(workspace, &written, &before, &found, state, stop)
     }
 
     fn put(
         &self,
-        place: &Place,
-        written: &Written,
+        workspace: &Workspace,
+        written: &RelPath,
         before: &[u8],
         found: &Found<'_>,
         state: State,
@@ -123,7 +130,7 @@ impl EditFile {
             done = at + found.old.len();
         }
         after.extend_from_slice(before.get(done..).unwrap_or_default());
-        replace(place, written, &after, Some(state), stop)?;
+        replace(workspace, written, &after, Some(state), stop)?;
         let lines = lines_of(before, &found.places);
         let s = if lines.len() == 1 { "" } else { "s" };
         let lines = listed(&lines, NAMED);

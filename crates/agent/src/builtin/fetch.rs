@@ -225,7 +225,7 @@ fn told(error: &HttpError, url: &Url) -> String {
     if error.kind() == HttpErrorKind::NotAllowed {
         return refused(url.host_str().unwrap_or_default());
     }
-    let text = error.told(&format!("the server of {}", named(url.as_str())));
+    let text = error.message_for(&format!("the server of {}", named(url.as_str())));
     format!("{text}; try another page, or the same later")
 }
 

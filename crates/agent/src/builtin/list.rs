@@ -9,9 +9,9 @@ use serde::Deserialize;
 use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Work, file_tool};
 use crate::builtin::glob::Glob;
-use crate::builtin::place::{Place, There};
 use crate::builtin::spelling::{last_line, named, spelled};
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
+use crate::builtin::workspace::{Target, Workspace};
 use crate::text::count;
 
 const WHAT: &str = "listed";
@@ -41,20 +41,20 @@ pub(super) fn here() -> String {
     ".".to_owned()
 }
 
-pub(super) fn tool(place: Place) -> Tool {
+pub(super) fn tool(workspace: Workspace) -> Tool {
     let tool = BuiltinTool::ListFiles;
-    file_tool(place, tool, Effect::Read, ListFiles::list).positional(["path", "glob", "depth"])
+    file_tool(workspace, tool, Effect::Read, ListFiles::list).positional(["path", "glob", "depth"])
 }
 
 impl ListFiles {
     fn list(&self, work: &Work<'_>) -> Result<String, String> {
-        let place = work.place;
+        let workspace = work.workspace;
         work.written(&self.path)?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
-        let (written, there) = place.find(&self.path, WHAT)?;
+        let (written, there) = workspace.find(&self.path, WHAT)?;
         let dir = match there {
-            There::Directory(dir) => dir,
-            There::Other(about) => {
+            Target::Directory(dir) => dir,
+            Target::Other(about) => {
                 return Err(format!(
                     "{} is no directory ({}); name a directory",
                     named(&written.text),
@@ -75,7 +75,7 @@ impl ListFiles {
             }
             Ok(lines.add(&line(entry)))
         };
-        let trouble = |error| place.trouble(&error, &written, WHAT);
+        let trouble = |error| workspace.trouble(&error, &written, WHAT);
         let left = walk(dir, &written.path, depth, work.stop, trouble, &mut visit)?;
         let mut notes = left.notes();
         if lines.is_full {

@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Work, file_tool};
-use crate::builtin::place::{Place, Written};
 use crate::builtin::spelling::{last_line, named};
 use crate::builtin::text::{LineEnds, shown, why_binary};
+use crate::builtin::workspace::{RelPath, Workspace};
 use crate::text::count;
 
 const LINES: u64 = 2_000;
@@ -46,23 +46,24 @@ fn lines() -> u64 {
     LINES
 }
 
-pub(super) fn tool(place: Place) -> Tool {
+pub(super) fn tool(workspace: Workspace) -> Tool {
     let tool = BuiltinTool::ReadFile;
-    file_tool(place, tool, Effect::Read, ReadFile::lines).positional(["path", "offset", "limit"])
+    file_tool(workspace, tool, Effect::Read, ReadFile::lines)
+        .positional(["path", "offset", "limit"])
 }
 
 impl ReadFile {
     fn lines(&self, work: &Work<'_>) -> Result<String, String> {
         let Work {
-            place,
+            workspace,
             context,
             stop,
             ..
         } = work;
         let written = work.written(&self.path)?;
-        let (file, _) = place.open(&written)?;
+        let (file, _) = workspace.open(&written)?;
         let mut reader = Lines::new(BufReader::with_capacity(64 << 10, file));
-        let trouble = |error| place.trouble(&error, &written, "read");
+        let trouble = |error| workspace.trouble(&error, &written, "read");
         let begin = reader.inner.fill_buf().map_err(trouble)?;
         if let Some(why) = why_binary(begin) {
             return Err(format!(
@@ -216,7 +217,7 @@ impl Page {
             std::str::from_utf8(&line.kept).is_err_and(|error| error.error_len().is_some());
     }
 
-    fn end(self, written: &Written, lines: u64) -> Result<String, String> {
+    fn end(self, written: &RelPath, lines: u64) -> Result<String, String> {
         if lines == 0 {
             return Ok("[the file is empty]\n".to_owned());
         }

@@ -8,14 +8,14 @@ use rustix::fs::{Gid, Uid, fchown};
 use rustix::io::Errno;
 
 use crate::builtin::blocking::Stop;
-use crate::builtin::place::{Place, Written, options};
 use crate::builtin::spelling::named;
+use crate::builtin::workspace::{RelPath, Workspace, options};
 
 /// How much is written between two looks at whether to go on, in bytes.
 const PIECE: usize = 1 << 20;
 /// What a new file lets others do, before the mask of the process.
 const NEW: u32 = 0o666;
-/// What it lets others do while it is not yet in its place.
+/// What it lets others do while it is not yet in its workspace.
 const PRIVATE: u32 = 0o600;
 /// What a file lets its group do, and that a program runs as its group.
 const GROUP: u32 = 0o2070;
@@ -48,15 +48,15 @@ impl State {
 ///
 /// A link in its place is followed, inside the directory. `expected` is the state in which the file must still be.
 pub(super) fn replace(
-    place: &Place,
-    written: &Written,
+    workspace: &Workspace,
+    written: &RelPath,
     content: &[u8],
     expected: Option<State>,
     stop: &Stop,
 ) -> Result<Option<u64>, String> {
     stop.check()?;
-    let trouble = |error: io::Error| place.trouble(&error, written, "written");
-    let path = target(place, written).map_err(trouble)?;
+    let trouble = |error: io::Error| workspace.trouble(&error, written, "written");
+    let path = target(workspace, written).map_err(trouble)?;
     let text = named(&written.text);
     let Some(Component::Normal(name)) = path.components().next_back() else {
         return Err(format!(
@@ -72,10 +72,10 @@ pub(super) fn replace(
     // From here on the directory is held by a handle: nothing that is swapped above it matters any more.
     let above = match path.parent() {
         Some(above) if above != Path::new("") => {
-            place.dir().create_dir_all(above).map_err(trouble)?;
-            place.dir().open_dir(above).map_err(trouble)?
+            workspace.dir().create_dir_all(above).map_err(trouble)?;
+            workspace.dir().open_dir(above).map_err(trouble)?
         }
-        _ => place.dir().open_dir(".").map_err(trouble)?,
+        _ => workspace.dir().open_dir(".").map_err(trouble)?,
     };
     let there = match above.symlink_metadata(name) {
         Ok(about) => Some(about),
@@ -84,7 +84,7 @@ pub(super) fn replace(
     };
     let mut has_list = false;
     if let Some(about) = &there {
-        place.refuse_what_is_no_file(about, written)?;
+        workspace.refuse_what_is_no_file(about, written)?;
         if about.permissions().readonly() {
             return Err(trouble(Errno::ACCESS.into()));
         }
@@ -114,9 +114,9 @@ pub(super) fn replace(
 }
 
 /// The path of the file that is meant, where it is a link the one that it leads to.
-fn target(place: &Place, written: &Written) -> io::Result<PathBuf> {
-    match place.dir().symlink_metadata(&written.path) {
-        Ok(about) if about.is_symlink() => place.dir().canonicalize(&written.path),
+fn target(workspace: &Workspace, written: &RelPath) -> io::Result<PathBuf> {
+    match workspace.dir().symlink_metadata(&written.path) {
+        Ok(about) if about.is_symlink() => workspace.dir().canonicalize(&written.path),
         Ok(_) => Ok(written.path.clone()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(written.path.clone()),
         Err(error) => Err(error),
@@ -220,7 +220,7 @@ impl<'d> Temporary<'d> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            // There is nobody to tell.
+            // Target is nobody to tell.
             let _ = self.dir.remove_file(name);
         }
     }

@@ -16,10 +16,10 @@ use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Stop, Work, file_tool};
 use crate::builtin::glob::Glob;
 use crate::builtin::list::here;
-use crate::builtin::place::{Place, There, open_without_waiting, read_all};
 use crate::builtin::spelling::{last_line, named, spelled};
 use crate::builtin::text::why_binary;
 use crate::builtin::walk::{DEEPEST, Entry, Kind, Step, walk};
+use crate::builtin::workspace::{Target, Workspace, open_without_waiting, read_all};
 use crate::text::count;
 
 const WHAT: &str = "searched";
@@ -56,22 +56,24 @@ struct SearchFiles {
     glob: Option<String>,
 }
 
-pub(super) fn tool(place: Place) -> Tool {
+pub(super) fn tool(workspace: Workspace) -> Tool {
     let tool = BuiltinTool::SearchFiles;
-    let tool = file_tool(place, tool, Effect::Read, SearchFiles::search);
+    let tool = file_tool(workspace, tool, Effect::Read, SearchFiles::search);
     tool.positional(["path", "glob"]).body("pattern")
 }
 
 impl SearchFiles {
     fn search(&self, work: &Work<'_>) -> Result<String, String> {
-        let Work { place, stop, .. } = work;
-        let ruled = work.ruled(&self.path);
+        let Work {
+            workspace, stop, ..
+        } = work;
+        let rules = work.rules(&self.path);
         let expression = self.expression()?;
         let glob = self.glob.as_deref().map(Glob::new).transpose()?;
-        let (written, there) = place.find(&self.path, WHAT)?;
+        let (written, there) = workspace.find(&self.path, WHAT)?;
         let mut hits = Hits::default();
-        let folder = place.behind_links(&written.path);
-        let mut notes = if let There::Directory(dir) = there {
+        let folder = workspace.behind_links(&written.path);
+        let mut notes = if let Target::Directory(dir) = there {
             let mut visit = |entry: &Entry<'_>| {
                 let is_searched = entry.kind == Kind::File
                     && glob.as_ref().is_none_or(|glob| glob.fits(entry.path));
@@ -79,7 +81,7 @@ impl SearchFiles {
                     return Ok(Step::On);
                 }
                 let below = entry.path.strip_prefix(&written.path);
-                if ruled.hides(&folder.join(below.unwrap_or(entry.path))) {
+                if rules.hides(&folder.join(below.unwrap_or(entry.path))) {
                     hits.hidden += 1;
                     return Ok(Step::On);
                 }
@@ -90,11 +92,11 @@ impl SearchFiles {
                     Ok(Step::On)
                 }
             };
-            let trouble = |error| place.trouble(&error, &written, WHAT);
+            let trouble = |error| workspace.trouble(&error, &written, WHAT);
             walk(dir, &written.path, DEEPEST, stop, trouble, &mut visit)?.notes()
         } else {
-            ruled.check(place, &written)?;
-            let (file, _) = place.open(&written)?;
+            rules.check(workspace, &written)?;
+            let (file, _) = workspace.open(&written)?;
             hits.search(&expression, file, &written.path, stop)?;
             Vec::new()
         };

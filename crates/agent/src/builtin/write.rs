@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use crate::builtin::BuiltinTool;
 use crate::builtin::blocking::{Work, file_tool};
-use crate::builtin::place::Place;
 use crate::builtin::replace::replace;
 use crate::builtin::spelling::named;
+use crate::builtin::workspace::Workspace;
 use crate::text::count;
 
 /// Writes a whole file; one that is there is replaced. Directories above it are made.
@@ -22,9 +22,9 @@ struct WriteFile {
 }
 
 /// What a file held before is lost, so it counts as a tool that writes, although twice is the same as once.
-pub(super) fn tool(place: Place) -> Tool {
+pub(super) fn tool(workspace: Workspace) -> Tool {
     let tool = BuiltinTool::WriteFile;
-    let tool = file_tool(place, tool, Effect::Write, WriteFile::write);
+    let tool = file_tool(workspace, tool, Effect::Write, WriteFile::write);
     tool.positional(["path"]).body("content")
 }
 
@@ -32,7 +32,7 @@ impl WriteFile {
     fn write(&self, work: &Work<'_>) -> Result<String, String> {
         let written = work.written(&self.path)?;
         let content = self.content.as_bytes();
-        let before = replace(work.place, &written, content, None, work.stop)?;
+        let before = replace(work.workspace, &written, content, None, work.stop)?;
         let name = named(&self.path);
         let bytes = count(self.content.len(), "byte");
         let end = if self.content.is_empty() || self.content.ends_with('\n') {

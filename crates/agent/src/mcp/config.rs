@@ -24,7 +24,7 @@ pub struct McpServer {
     /// What it is called. It stands before the names of its tools where they would clash.
     pub name: String,
     /// How it is reached.
-    pub reach: McpReach,
+    pub reach: McpTransport,
     /// Whether it is switched off.
     pub disabled: bool,
     /// What its tools may do, by their names; the first that fits decides. A tool that none fits counts as
@@ -41,7 +41,7 @@ pub struct McpServer {
 /// How a server is reached.
 #[derive(Clone)]
 #[non_exhaustive]
-pub enum McpReach {
+pub enum McpTransport {
     /// A program that is started, over its standard input and output.
     Stdio {
         /// The program.
@@ -64,7 +64,7 @@ pub enum McpReach {
 
 impl McpServer {
     /// A server with this name, all of whose tools are taken.
-    pub fn new(name: impl Into<String>, reach: McpReach) -> Self {
+    pub fn new(name: impl Into<String>, reach: McpTransport) -> Self {
         Self {
             name: name.into(),
             reach,
@@ -94,7 +94,7 @@ impl McpServer {
     }
 }
 
-impl fmt::Debug for McpReach {
+impl fmt::Debug for McpTransport {
     /// Without the values of variables and heads, the arguments and the address, all of which may hold secrets.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |pairs: &[(String, String)]| -> Vec<String> {

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::client::Client;
-use super::config::McpReach;
+use super::config::McpTransport;
 use super::events::EventClient;
 use super::messages::{LONGEST_MESSAGE, Messages, Unreadable};
 use super::requests::{MOST_REQUESTS, Requests};
@@ -53,9 +53,9 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects to a server, within [`McpOptions::connect_timeout`].
-    pub(super) async fn open(reach: &McpReach, options: &McpOptions) -> Result<Self, String> {
+    pub(super) async fn open(reach: &McpTransport, options: &McpOptions) -> Result<Self, String> {
         match reach {
-            McpReach::Stdio {
+            McpTransport::Stdio {
                 command,
                 args,
                 env,
@@ -69,7 +69,7 @@ impl Connection {
                 };
                 start(&program, options).await
             }
-            McpReach::Http { url, headers } => reach_out(url, headers, options).await,
+            McpTransport::Http { url, headers } => reach_out(url, headers, options).await,
         }
     }
 
@@ -306,7 +306,7 @@ fn transport(error: &(dyn Error + 'static)) -> String {
 fn over_http(error: &StreamableHttpError<HttpError>) -> String {
     use StreamableHttpError as Http;
     match error {
-        Http::Client(error) => error.told("").trim_start().to_owned(),
+        Http::Client(error) => error.message_for("").trim_start().to_owned(),
         Http::HttpStatus(error) => format!("answers with the status {}", error.status),
         Http::AuthRequired(_) => {
             "wants to know who asks (status 401): say it in `headers`, such as `Authorization`"

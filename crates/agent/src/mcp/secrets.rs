@@ -4,7 +4,7 @@ use plaincall_config::names_a_secret;
 
 use crate::model::Key;
 
-use super::config::{McpReach, McpServer};
+use super::config::{McpServer, McpTransport};
 
 /// From so many characters on, letters and digits without a blank or a slash between them look like a key.
 const LIKE_A_KEY: usize = 16;
@@ -22,7 +22,7 @@ impl Secrets {
     pub(super) fn of(server: &McpServer) -> Self {
         let mut secrets = Self::default();
         match &server.reach {
-            McpReach::Stdio { args, env, .. } => {
+            McpTransport::Stdio { args, env, .. } => {
                 for (name, value) in env {
                     secrets.add(name, value);
                 }
@@ -41,7 +41,7 @@ impl Secrets {
                     }
                 }
             }
-            McpReach::Http { url, headers } => {
+            McpTransport::Http { url, headers } => {
                 for (name, value) in headers {
                     secrets.add(name, value);
                 }

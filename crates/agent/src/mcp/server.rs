@@ -10,11 +10,11 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::AbortHandle;
 
 use super::McpOptions;
-use super::config::{McpReach, McpServer};
+use super::config::{McpServer, McpTransport};
 use super::connection::{Connection, Ending, not_answered};
 use super::definitions::{Offer, Offered, offer};
+use super::result::{failure, tool_result};
 use super::secrets::Secrets;
-use super::told::{failure, told};
 
 /// How long a call may take if the configuration does not say. Progress that a server reports does not lengthen it.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -92,7 +92,7 @@ impl Server {
         let name = self.name();
         match connection.peer().call_tool_once(params).await {
             Ok(CallToolResponse::Complete(result)) => {
-                told(&result, self.options.output_limit, &self.secrets)
+                tool_result(&result, self.options.output_limit, &self.secrets)
             }
             Ok(_) => Err(self.failure(format!(
                 "the MCP server `{name}` asks back instead of answering, which nobody here can answer"
@@ -218,7 +218,7 @@ async fn reach(
 /// Starts a server again, while nobody else can look at its state.
 async fn start(
     mut state: OwnedMutexGuard<State>,
-    reach: McpReach,
+    reach: McpTransport,
     options: Arc<McpOptions>,
 ) -> Result<Arc<Connection>, String> {
     match Connection::open(&reach, &options).await {

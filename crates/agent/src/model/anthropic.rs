@@ -11,7 +11,7 @@ use plaincall_wire::anthropic::{
 use plaincall_wire::sse::Event;
 use serde_json::json;
 
-use super::answered::{Answered, EventStream};
+use super::answer::{Answered, EventStream};
 use super::client::{Api, Client};
 use super::key::Key;
 use super::reading::Reading;

@@ -12,9 +12,9 @@ use plaincall_http::{HttpClient, HttpSettings, Waits, check_address};
 use plaincall_wire::{Json, Unknown};
 use url::Url;
 
-use super::answered::{Answered, failed};
+use super::answer::{Answered, failed};
 use super::key::Key;
-use super::refusal::{self, Asked};
+use super::server_error::{self, Asked};
 use super::{ModelError, ModelErrorKind};
 
 const NAME: &str = concat!("plaincall/", env!("CARGO_PKG_VERSION"));
@@ -208,7 +208,7 @@ impl Client {
             return Answered::open(answer, asked).await;
         }
         let body = answer.error_body(Vec::new()).await;
-        Err(refusal::by_status(&answer, &body, asked))
+        Err(server_error::by_status(&answer, &body, asked))
     }
 
     /// Leaves the keys out of an error.

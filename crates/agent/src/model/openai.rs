@@ -10,7 +10,7 @@ use plaincall_wire::openai::{
 };
 use plaincall_wire::sse::Event;
 
-use super::answered::{Answered, EventStream};
+use super::answer::{Answered, EventStream};
 use super::client::{Api, Client};
 use super::key::Key;
 use super::reading::Reading;

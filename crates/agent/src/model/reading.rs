@@ -7,8 +7,8 @@ use plaincall_wire::openai::read_error;
 use plaincall_wire::sse::Event;
 use plaincall_wire::{ReadError, SurrogateJoiner};
 
-use super::answered::EventStream;
-use super::refusal::{self, Asked};
+use super::answer::EventStream;
+use super::server_error::{self, Asked};
 use super::{Finish, ModelError, ModelErrorKind, ReplyWriter, Usage};
 
 /// The longest reply, thoughts too, in bytes.
@@ -94,10 +94,10 @@ impl<'r> Reading<'r> {
     }
 
     pub(super) fn error(&self, body: &[u8]) -> ModelError {
-        refusal::by_words(None, &read_error(body), self.asked)
+        server_error::by_words(None, &read_error(body), self.asked)
     }
 
     pub(super) fn native_call(&self) -> ModelError {
-        refusal::native_call(self.asked)
+        server_error::native_call(self.asked)
     }
 }

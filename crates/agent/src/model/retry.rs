@@ -6,64 +6,67 @@ use std::time::Duration;
 use super::Finish;
 use super::{
     Model, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyNext, ReplyWriter,
-    RetryTold,
+    RetryEvent,
 };
 
 /// How often, and after how long, a model is asked again that has not begun to answer.
 ///
-/// Each pause is twice as long as the one before, and shortened by chance by up to a half. What a server asks for is
+/// Each delay is twice as long as the one before, and shortened by chance by up to a half. What a server asks for is
 /// obeyed. One on this machine that is [not running](ModelErrorKind::NotRunning) is asked once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     /// How often it is asked again at most. By default 4 times; 0 for never.
-    pub most: u32,
-    /// The first pause. By default a second.
-    pub first_pause: Duration,
-    /// The longest pause. By default 30 seconds.
-    pub longest_pause: Duration,
-    /// The longest that a server may ask to be left alone; if it asks for more, its error is told at once. By default a
+    pub max_retries: u32,
+    /// The first delay. By default a second.
+    pub initial_delay: Duration,
+    /// The longest delay. By default 30 seconds.
+    pub max_delay: Duration,
+    /// The longest that a server may ask to be left alone; if it asks for more, its error is event at once. By default a
     /// minute.
-    pub longest_wait: Duration,
+    pub max_server_delay: Duration,
     /// How long after the first request one may still be sent again. By default 10 minutes.
-    pub within: Duration,
+    pub max_elapsed: Duration,
 }
 
 impl Default for Retries {
     fn default() -> Self {
         Self {
-            most: 4,
-            first_pause: Duration::from_secs(1),
-            longest_pause: Duration::from_secs(30),
-            longest_wait: Duration::from_mins(1),
-            within: Duration::from_mins(10),
+            max_retries: 4,
+            initial_delay: Duration::from_secs(1),
+            max_delay: Duration::from_secs(30),
+            max_server_delay: Duration::from_mins(1),
+            max_elapsed: Duration::from_mins(10),
         }
     }
 }
 
 impl Retries {
-    fn most(&self, error: &ModelError) -> u32 {
+    fn allowed(&self, error: &ModelError) -> u32 {
         match error.kind {
-            ModelErrorKind::NotRunning => self.most.min(1),
-            _ => self.most,
+            ModelErrorKind::NotRunning => self.max_retries.min(1),
+            _ => self.max_retries,
         }
     }
 
-    fn pause(&self, number: u32, error: &ModelError, chance: f64) -> Option<Duration> {
+    fn delay(&self, number: u32, error: &ModelError, chance: f64) -> Option<Duration> {
         use ModelErrorKind::{Refused, TooLong};
-        if number >= self.most(error) || matches!(error.kind, Refused | TooLong) {
+        if number >= self.allowed(error) || matches!(error.kind, Refused | TooLong) {
             return None;
         }
         let doubled = 2_u32.saturating_pow(number);
         let grown = self
-            .first_pause
+            .initial_delay
             .saturating_mul(doubled)
-            .min(self.longest_pause);
-        let pause = grown.mul_f64(1.0 - chance / 2.0);
+            .min(self.max_delay);
+        let delay = grown.mul_f64(1.0 - chance / 2.0);
         match error.retry_after {
-            Some(wait) if wait > self.longest_wait => None,
+            Some(wait) if wait > self.max_server_delay => None,
             // What it asks for, and a little more; but no less each time than without its word.
-            Some(wait) => Some(wait.saturating_add(pause.min(self.first_pause)).max(pause)),
-            None => Some(pause),
+            Some(wait) => Some(
+                wait.saturating_add(delay.min(self.initial_delay))
+                    .max(delay),
+            ),
+            None => Some(delay),
         }
     }
 }
@@ -102,27 +105,27 @@ impl Model for Retrying {
                     (false, Err(error)) => error,
                     (_, ended) => return ended,
                 };
-                let Some(pause) = retries.pause(number, &error, chance()) else {
+                let Some(delay) = retries.delay(number, &error, chance()) else {
                     if let Some(wait) = error.retry_after
-                        && wait > retries.longest_wait
+                        && wait > retries.max_server_delay
                     {
                         let asks = format!("; it asks to be left alone for {}", in_words(wait));
                         error.message.push_str(&asks);
                     }
                     return Err(error);
                 };
-                if asked.elapsed().saturating_add(pause) > retries.within {
+                if asked.elapsed().saturating_add(delay) > retries.max_elapsed {
                     return Err(error);
                 }
                 number += 1;
-                let told = RetryTold {
-                    number,
-                    most: retries.most(&error),
-                    pause,
+                let event = RetryEvent {
+                    attempt: number,
+                    max_retries: retries.allowed(&error),
+                    delay,
                     error,
                 };
-                out.piece(Piece::Retry(told)).await;
-                tokio::time::sleep(pause).await;
+                out.piece(Piece::Retry(event)).await;
+                tokio::time::sleep(delay).await;
             }
         })
     }

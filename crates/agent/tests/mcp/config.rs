@@ -1,6 +1,6 @@
 //! Files with MCP servers: what is read of them, and what is wrong with them.
 
-use plaincall_agent::mcp::{McpConfig, McpReach};
+use plaincall_agent::mcp::{McpConfig, McpTransport};
 
 /// A table of mistakes: a file, a line of dashes, its problems, a line of equals signs.
 const MISTAKES: &str = include_str!("mistakes.txt");
@@ -21,7 +21,7 @@ fn read(text: &str) -> McpConfig {
 fn told(config: &McpConfig) -> Vec<String> {
     let servers = config.servers.iter().map(|server| {
         let reach = match &server.reach {
-            McpReach::Stdio {
+            McpTransport::Stdio {
                 command,
                 args,
                 env,
@@ -29,7 +29,7 @@ fn told(config: &McpConfig) -> Vec<String> {
             } => {
                 format!("{command} {args:?} {env:?} {:?}", cwd.as_deref())
             }
-            McpReach::Http { url, headers } => format!("{url} {headers:?}"),
+            McpTransport::Http { url, headers } => format!("{url} {headers:?}"),
             other => format!("{other:?}"),
         };
         format!("{}: {reach}", server.name)
@@ -77,7 +77,7 @@ fn secrets() {
         panic!("{config:?}")
     };
     assert_eq!(server.timeout, Some(std::time::Duration::from_mins(2)));
-    assert!(matches!(&server.reach, McpReach::Stdio { command, .. } if command == "/etc/./x"));
+    assert!(matches!(&server.reach, McpTransport::Stdio { command, .. } if command == "/etc/./x"));
     assert!(!format!("{config:?}").contains("secret"));
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use plaincall_agent::mcp::McpOffer;
+use plaincall_agent::mcp::McpToolServer;
 use tokio::io::AsyncReadExt as _;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +21,7 @@ async fn lines_that_are_no_messages() {
         (b"\n \r\n", 0),
     ] {
         let (ours, mut theirs) = tokio::io::duplex(1 << 16);
-        let offer = McpOffer::new(plaincall::Toolbox::default());
+        let offer = McpToolServer::new(plaincall::Toolbox::default());
         let served = offer.serve(Cursor::new(lines.to_vec()), ours, CancellationToken::new());
         served.await.expect("the client went away");
         let mut answers = String::new();

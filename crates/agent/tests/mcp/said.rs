@@ -1,7 +1,7 @@
 //! What the tools of servers are called, and what is read of what they return.
 
 use plaincall::{Context, Tool, Toolbox};
-use plaincall_agent::mcp::{McpReach, McpServers};
+use plaincall_agent::mcp::{McpServers, McpTransport};
 use plaincall_agent::plaincall;
 use serde_json::{Value, json};
 
@@ -180,7 +180,7 @@ async fn secrets() {
         .with("X", "sk-proj-1234567890abc")
         .with("SHORT_KEY", "no")
         .with("DATABASE", "postgres://me:dandelion@host/name");
-    if let McpReach::Stdio { args, .. } = &mut server.reach {
+    if let McpTransport::Stdio { args, .. } = &mut server.reach {
         let more = [
             "--api-key",
             "tulip-rose",

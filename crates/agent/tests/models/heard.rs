@@ -1,7 +1,7 @@
 //! What comes of a reply.
 
 use plaincall_agent::model::{
-    Finish, Message, Model, ModelError, ModelRequest, Piece, Reply, ReplyNext, RetryTold, Role,
+    Finish, Message, Model, ModelError, ModelRequest, Piece, Reply, ReplyNext, RetryEvent, Role,
     Usage,
 };
 
@@ -12,7 +12,7 @@ pub(crate) struct Heard {
     pub(crate) reasoning: String,
     pub(crate) pieces: usize,
     pub(crate) usage: Option<Usage>,
-    pub(crate) retries: Vec<RetryTold>,
+    pub(crate) retries: Vec<RetryEvent>,
     pub(crate) end: Option<Result<Finish, ModelError>>,
 }
 

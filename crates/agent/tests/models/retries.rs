@@ -35,16 +35,16 @@ async fn what_may_pass_is_asked_again() {
             ("Hello.", Stop::Natural)
         );
         assert_eq!(script.requests().len(), 3);
-        let told: Vec<u32> = heard.retries.iter().map(|told| told.number).collect();
+        let told: Vec<u32> = heard.retries.iter().map(|told| told.attempt).collect();
         assert_eq!(told, [1, 2]);
         assert!(
             heard
                 .retries
                 .iter()
-                .all(|told| told.most == 4 && told.error.kind == kind)
+                .all(|told| told.max_retries == 4 && told.error.kind == kind)
         );
         // A half of it is chance.
-        let pauses: Vec<Duration> = heard.retries.iter().map(|told| told.pause).collect();
+        let pauses: Vec<Duration> = heard.retries.iter().map(|told| told.delay).collect();
         assert!(pauses[0] >= second / 2 && pauses[0] <= second, "{pauses:?}");
         assert!(pauses[1] >= second && pauses[1] <= second * 2, "{pauses:?}");
         let waited = begin.elapsed();
@@ -106,7 +106,7 @@ async fn it_gives_up() {
     assert_eq!(heard.error().message, "no");
     let script = Scripted::with(|_, _| fails(ModelErrorKind::Busy));
     let none = Retries {
-        most: 0,
+        max_retries: 0,
         ..Retries::default()
     };
     let never = ask(&Retrying::new(script.clone(), none)).await;
@@ -114,7 +114,11 @@ async fn it_gives_up() {
     let absent = Scripted::with(|_, _| fails(ModelErrorKind::NotRunning));
     let heard = ask(&Retrying::new(absent.clone(), Retries::default())).await;
     assert_eq!(absent.requests().len(), 2);
-    let told: Vec<(u32, u32)> = heard.retries.iter().map(|t| (t.number, t.most)).collect();
+    let told: Vec<(u32, u32)> = heard
+        .retries
+        .iter()
+        .map(|t| (t.attempt, t.max_retries))
+        .collect();
     assert_eq!(told, [(1, 1)]);
     assert_eq!((script.requests().len(), never.retries.len()), (1, 0));
     // Each takes its time, and at some moment that is too much.

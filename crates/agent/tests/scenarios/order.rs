@@ -134,7 +134,7 @@ impl Order {
                 );
             }
             AgentEvent::Run(event) => self.take_run(event),
-            AgentEvent::Told { .. } => assert_eq!(self.turn, None, "in the middle of a turn"),
+            AgentEvent::Message { .. } => assert_eq!(self.turn, None, "in the middle of a turn"),
             AgentEvent::Shortened { .. } => {
                 assert!(
                     self.turn.is_some() && !self.has_begun,

@@ -9,7 +9,7 @@ use plaincall_agent::plaincall::{
     CallResult, Dialect, Policy, Rule, Rules, RunEvent, RunEvents, Toolbox, Writes,
 };
 use plaincall_agent::{
-    Agent, AgentError, AgentEvent, AgentLimits, Answer, Conversation, WithoutCall,
+    Agent, AgentError, AgentEvent, AgentLimits, Answer, Conversation, OnNoToolCall,
 };
 use plaincall_testkit::model_server::ModelServer;
 use tokio::time::{sleep, timeout};
@@ -130,10 +130,10 @@ fn agent(
     if scenario.user.is_some() {
         agent = agent.user(WrittenUser(Arc::clone(stage)));
     }
-    agent = agent.without_call(match scenario.without_call.as_deref() {
-        None | Some("answer") => WithoutCall::Answer,
-        Some("ask_back") => WithoutCall::AskBack,
-        Some("remind") => WithoutCall::Remind,
+    agent = agent.on_no_tool_call(match scenario.without_call.as_deref() {
+        None | Some("answer") => OnNoToolCall::Answer,
+        Some("ask_back") => OnNoToolCall::AskUser,
+        Some("remind") => OnNoToolCall::Remind,
         Some(other) => panic!("{other} is nothing that a reply without a call can mean"),
     });
     agent.build().unwrap()
@@ -145,9 +145,9 @@ fn model(server: &ModelServer, name: &str) -> impl Model {
 
 fn retries() -> Retries {
     Retries {
-        most: 2,
-        first_pause: Duration::from_millis(2),
-        longest_pause: Duration::from_millis(4),
+        max_retries: 2,
+        initial_delay: Duration::from_millis(2),
+        max_delay: Duration::from_millis(4),
         ..Retries::default()
     }
 }
@@ -317,8 +317,8 @@ impl Played {
             None => (point, 1),
         };
         let asked = self.seen + nth as usize;
-        let mut asking = if step.go_on {
-            self.talk.go_on()
+        let mut asking = if step.resume {
+            self.talk.resume()
         } else {
             self.talk.stream(question)
         };
@@ -556,7 +556,7 @@ impl Heard {
                 _ => return None,
             },
             AgentEvent::TurnEnd { .. } => "end",
-            AgentEvent::Told { text } => {
+            AgentEvent::Message { text } => {
                 self.told.push(text.to_string());
                 "told"
             }

@@ -86,7 +86,7 @@ pub(crate) struct Step {
     pub(crate) ask: String,
     /// The model is to go on without a question.
     #[serde(default)]
-    pub(crate) go_on: bool,
+    pub(crate) resume: bool,
     /// What the model's server does with one request after another.
     #[serde(default)]
     pub(crate) replies: Vec<Reply>,

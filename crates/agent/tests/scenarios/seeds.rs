@@ -218,7 +218,7 @@ async fn ask(world: &World, talk: &mut Conversation, question: &str, order: &mut
     // Whoever listens may take their time; nothing goes on meanwhile.
     let is_slow = world.one_in(10);
     let mut asking = if world.one_in(8) {
-        talk.go_on()
+        talk.resume()
     } else {
         talk.stream(question)
     };

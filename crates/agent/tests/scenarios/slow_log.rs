@@ -16,8 +16,8 @@ struct Disk(Option<Receiver<()>>);
 impl Storage for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let is_text = bytes.windows(14).any(|part| part == b"\"event\":\"text\"");
-        if is_text && let Some(go_on) = self.0.take() {
-            let _ = go_on.recv();
+        if is_text && let Some(resume) = self.0.take() {
+            let _ = resume.recv();
         }
         Ok(bytes.len())
     }
@@ -56,9 +56,9 @@ impl Model for Endless {
 #[tokio::test]
 async fn a_request_is_taken_back_whatever_the_log_does() {
     let live = Arc::new(());
-    let (release, go_on) = channel();
+    let (release, resume) = channel();
     let agent = Agent::builder(Endless(Arc::clone(&live))).build().unwrap();
-    let log = Log::to(Disk(Some(go_on)));
+    let log = Log::to(Disk(Some(resume)));
     let mut talk = agent.session(log, serde_json::Value::Null).await.unwrap();
     let mut asking = talk.stream("Go on.");
     let cancel = asking.cancellation();

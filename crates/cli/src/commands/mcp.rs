@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use plaincall::{RemovedFiles, Rule};
-use plaincall_agent::mcp::McpOffer;
+use plaincall_agent::mcp::McpToolServer;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +77,7 @@ pub(crate) fn mcp(command: &McpCommand) -> Outcome {
         Some(_) => None,
         None => Some(temporary(&environment.temporary_directory())?),
     };
-    let mut offer = McpOffer::new(tools.toolbox().clone());
+    let mut offer = McpToolServer::new(tools.toolbox().clone());
     offer.rules = tools.rules;
     if !options.allow.is_empty() {
         offer

@@ -7,7 +7,7 @@ use plaincall::call::{did_you_mean, nearest_name};
 use plaincall::{Pattern, Policy, Rule, Rules, Tool, Toolbox};
 use plaincall_agent::builtin::{Builtin, BuiltinError, BuiltinTool};
 use plaincall_agent::mcp::{McpConfig, McpOptions, McpServers};
-use plaincall_agent::{AgentLimits, WithoutCall};
+use plaincall_agent::{AgentLimits, OnNoToolCall};
 use plaincall_config::tools::{self, RuleTable};
 use plaincall_config::{self as config, FilePath, Model, Node, child, dotted};
 
@@ -208,11 +208,11 @@ impl Configuration {
     }
 
     /// What a reply without a call means.
-    pub(crate) fn without_call(&self) -> WithoutCall {
+    pub(crate) fn without_call(&self) -> OnNoToolCall {
         match self.settings.limits.without_call {
-            None | Some(config::WithoutCall::Answer) => WithoutCall::Answer,
-            Some(config::WithoutCall::Ask) => WithoutCall::AskBack,
-            Some(config::WithoutCall::Remind) => WithoutCall::Remind,
+            None | Some(config::WithoutCall::Answer) => OnNoToolCall::Answer,
+            Some(config::WithoutCall::Ask) => OnNoToolCall::AskUser,
+            Some(config::WithoutCall::Remind) => OnNoToolCall::Remind,
         }
     }
 

@@ -361,7 +361,7 @@ async fn over(is_over: &watch::Receiver<bool>) {
 
 /// Why there is no answer, or only a part of one.
 fn failed(error: &HttpError) -> Refusal {
-    let message = error.told("the model's server");
+    let message = error.message_for("the model's server");
     match error.kind() {
         HttpErrorKind::Timeout => late(message),
         _ => Refusal::upstream(message),

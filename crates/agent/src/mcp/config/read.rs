@@ -6,7 +6,7 @@ use plaincall::{FileError, Pattern};
 use plaincall_config::servers::{ServerTable, expand, servers};
 use plaincall_config::{AsText, Document, FilePath, Node, Place, child};
 
-use super::{McpConfig, McpReach, McpServer};
+use super::{McpConfig, McpServer, McpTransport};
 
 impl McpConfig {
     /// Reads a file: `mcpServers` as many programs write it in JSON (also `servers`, and with comments), or the same in
@@ -128,7 +128,7 @@ impl Reader<'_> {
         })
     }
 
-    fn reach(&mut self, table: &ServerTable) -> Option<McpReach> {
+    fn reach(&mut self, table: &ServerTable) -> Option<McpTransport> {
         match (&table.command, &table.url) {
             _ if !table.goes_together(&self.at, self.document) => None,
             (Some(command), _) => self.stdio(command, table),
@@ -136,7 +136,7 @@ impl Reader<'_> {
         }
     }
 
-    fn stdio(&mut self, command: &str, table: &ServerTable) -> Option<McpReach> {
+    fn stdio(&mut self, command: &str, table: &ServerTable) -> Option<McpTransport> {
         let command = self.expanded("command", command)?;
         if command.is_empty() {
             self.value("command", "`command` is empty");
@@ -146,7 +146,7 @@ impl Reader<'_> {
         let is_relative = command.contains('/') && Path::new(&command).is_relative();
         let whole = whole.to_str().filter(|_| is_relative).map(str::to_owned);
         let is_wrong = |name: &str| name.is_empty() || name.contains(['=', '\0']);
-        Some(McpReach::Stdio {
+        Some(McpTransport::Stdio {
             command: whole.unwrap_or(command),
             args: self.texts("args", &table.args),
             env: self.pairs("env", &table.env, is_wrong, "is not the name of a variable"),
@@ -160,7 +160,7 @@ impl Reader<'_> {
         })
     }
 
-    fn http(&mut self, url: &str, table: &ServerTable) -> Option<McpReach> {
+    fn http(&mut self, url: &str, table: &ServerTable) -> Option<McpTransport> {
         let url = self.expanded("url", url)?;
         if !self.is_disabled {
             // The address may hold a secret, so the message does not repeat it.
@@ -174,7 +174,7 @@ impl Reader<'_> {
             |name: &str| plaincall_http::http::header::HeaderName::try_from(name).is_err();
         let message = "is not the name of a header";
         let headers = self.pairs("headers", &table.headers, is_wrong, message);
-        Some(McpReach::Http { url, headers })
+        Some(McpTransport::Http { url, headers })
     }
 
     fn expanded(&mut self, key: &str, text: &str) -> Option<String> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plaincall_agent::plaincall::{Dialect, Policy, Writes};
-use plaincall_agent::{Agent, AgentLimits, WithoutCall};
+use plaincall_agent::{Agent, AgentLimits, OnNoToolCall};
 
 use super::LONGEST;
 use super::model::Chance;
@@ -50,21 +50,21 @@ pub(super) fn agent(world: &Arc<World>, limits: AgentLimits) -> Agent {
     let can_finish = tools.iter().any(|tool| tool.policy().finishes);
     let has_user = world.one_in(2);
     let meaning = world.pick(&[
-        WithoutCall::Answer,
-        WithoutCall::AskBack,
-        WithoutCall::Remind,
+        OnNoToolCall::Answer,
+        OnNoToolCall::AskUser,
+        OnNoToolCall::Remind,
     ]);
     let fits = match meaning {
-        WithoutCall::Answer => true,
-        WithoutCall::AskBack => can_finish && has_user,
-        WithoutCall::Remind => can_finish,
+        OnNoToolCall::Answer => true,
+        OnNoToolCall::AskUser => can_finish && has_user,
+        OnNoToolCall::Remind => can_finish,
     };
     let mut agent = Agent::builder(Chance(Arc::clone(world)))
         .tools(tools)
         .dialect(dialect)
         .limits(limits)
         .policy(policy)
-        .without_call(if fits { meaning } else { WithoutCall::Answer });
+        .on_no_tool_call(if fits { meaning } else { OnNoToolCall::Answer });
     agent = match world.below(4) {
         0 => agent,
         1 => agent.allow_all(),

@@ -120,7 +120,7 @@ async fn build_with(
         .gate(gate.clone())
         .policy(policy)
         .limits(configuration.limits(&chosen.entry))
-        .without_call(configuration.without_call())
+        .on_no_tool_call(configuration.without_call())
         .directory_in(environment.temporary_directory())
         .environment(environment.clone().into_variables());
     if let Some(person) = person {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use plaincall::Stop;
-use plaincall_agent::{AgentError, AgentEvent, Answer, Asking, Progress};
+use plaincall_agent::{AgentError, AgentEvent, AgentStream, Answer, Progress};
 
 use crate::commands::conversation::build::LONGER;
 use crate::terminal::displays::Displays;
@@ -25,7 +25,7 @@ pub(crate) enum Ended {
 
 /// Plays a question. The first signal cancels it, the second ends it at once.
 pub(crate) async fn play(
-    mut asking: Asking<'_>,
+    mut asking: AgentStream<'_>,
     displays: &mut Displays,
     interrupts: &mut Interrupts,
 ) -> Ended {
@@ -104,12 +104,12 @@ fn shown(event: AgentEvent) -> Option<UiEvent> {
         AgentEvent::Retry(retry) => {
             let again = format!(
                 "asked again in {} ({} of {})",
-                words::time(retry.pause),
-                retry.number,
-                retry.most
+                words::time(retry.delay),
+                retry.attempt,
+                retry.max_retries
             );
             // The reason is said once, and again at the end if it stays so.
-            UiEvent::Remark(if retry.number == 1 {
+            UiEvent::Remark(if retry.attempt == 1 {
                 let error = retry.error.to_string();
                 let sign = if error.ends_with('?') { "" } else { ";" };
                 format!("{error}{sign} {again}")
@@ -117,7 +117,7 @@ fn shown(event: AgentEvent) -> Option<UiEvent> {
                 again
             })
         }
-        AgentEvent::Told { text } => {
+        AgentEvent::Message { text } => {
             let first = text.trim().lines().next().unwrap_or_default();
             let first: String = first.chars().take(SHOWN).collect();
             UiEvent::Remark(format!("the model is told: {first}"))

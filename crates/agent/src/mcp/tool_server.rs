@@ -49,19 +49,19 @@ const LAST_CALLS: Duration = Duration::from_secs(10);
 ///
 /// ```no_run
 /// use plaincall::{Effect, Rule, Rules, Tool, Toolbox};
-/// use plaincall_agent::mcp::McpOffer;
+/// use plaincall_agent::mcp::McpToolServer;
 /// use tokio_util::sync::CancellationToken;
 ///
 /// # async fn example() -> Result<(), plaincall::BoxError> {
 /// let today = Tool::new("today", |(): (), _| async { Ok("Monday".to_owned()) }).effect(Effect::Read);
-/// let mut offer = McpOffer::new(Toolbox::new([today])?);
+/// let mut offer = McpToolServer::new(Toolbox::new([today])?);
 /// offer.rules = Rules::new([Rule::deny(["today"], "it is late")]);
 /// offer.serve_stdio(CancellationToken::new()).await?;
 /// # Ok(())
 /// # }
 /// ```
 #[non_exhaustive]
-pub struct McpOffer {
+pub struct McpToolServer {
     /// The tools.
     pub tools: Toolbox,
     /// What may run and what may not.
@@ -104,7 +104,7 @@ impl fmt::Display for McpServeError {
 
 impl std::error::Error for McpServeError {}
 
-impl McpOffer {
+impl McpToolServer {
     /// An offer of these tools.
     pub fn new(tools: Toolbox) -> Self {
         Self {

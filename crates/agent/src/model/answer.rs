@@ -8,20 +8,20 @@ use plaincall_wire::page_title;
 use plaincall_wire::sse::{Decoder, Event, StreamError};
 use url::Url;
 
-use super::refusal::{self, Asked};
+use super::server_error::{self, Asked};
 use super::{ModelError, ModelErrorKind};
 
 /// The longest answer that comes in one piece, in bytes.
 const WHOLE_BYTES: usize = 64 << 20;
 
 pub(super) fn failed(error: &HttpError, asked: &Asked<'_>) -> ModelError {
-    let message = error.told(&asked.server());
+    let message = error.message_for(&asked.server());
     let (kind, advice) = match error.kind() {
         HttpErrorKind::Settings => (ModelErrorKind::Refused, ""),
-        HttpErrorKind::NobodyListens if is_this_machine(asked.base.as_str()) => {
+        HttpErrorKind::ConnectionRefused if is_this_machine(asked.base.as_str()) => {
             (ModelErrorKind::NotRunning, "; is it running?")
         }
-        HttpErrorKind::Connect | HttpErrorKind::NobodyListens | HttpErrorKind::NotAllowed => (
+        HttpErrorKind::Connect | HttpErrorKind::ConnectionRefused | HttpErrorKind::NotAllowed => (
             ModelErrorKind::Connect,
             "; is it running, and is the address right?",
         ),
@@ -69,13 +69,13 @@ impl Answered {
             if let Some(title) = page_title(&content_type, text) {
                 begun = answer.error_body(begun).await;
                 let title = page_title(&content_type, &begun).unwrap_or(title);
-                return Err(refusal::page(&title, asked));
+                return Err(server_error::page(&title, asked));
             }
             let is_stream = ["data:", "event", "id:", ":", "retry", "\u{FEFF}"];
             let mut is_stream = is_stream.iter();
             if !is_stream.any(|begin| text.starts_with(begin.as_bytes())) {
                 begun = answer.error_body(begun).await;
-                return Err(refusal::unreadable(&begun, asked));
+                return Err(server_error::unreadable(&begun, asked));
             }
         }
         let mut events = EventStream {

@@ -1,9 +1,9 @@
 //! The loop: a question goes in, the model writes text and calls, the calls run while it writes, their results go back,
 //! until it answers.
 
-mod judging;
 mod request;
 mod turn;
+mod validation;
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,9 +17,9 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_loop::turn::{Bounds, Turned};
+use crate::agent_loop::validation::Failures;
 use crate::answer::{AgentError, AgentErrorKind, Answer, Progress};
-use crate::asking::judging::Failures;
-use crate::asking::turn::{Bounds, Turned};
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::flow::Flow;
@@ -30,12 +30,12 @@ use crate::model::Usage;
 const FAR_AWAY: Duration = Duration::from_hours(24 * 365);
 
 /// A question that is being worked on: a stream of what happens, and then the [answer](Self::answer).
-pub struct Asking<'c> {
+pub struct AgentStream<'c> {
     flow: Flow<'c, AgentEvent, Result<Answer, AgentError>>,
     cancel: CancellationToken,
 }
 
-impl<'c> Asking<'c> {
+impl<'c> AgentStream<'c> {
     /// Without a question the model goes on with what it knows.
     pub(crate) fn new(talk: &'c mut Conversation, question: Option<String>) -> Self {
         Self::of(|out, cancel| async move { Work::new(talk, out, cancel).ended(question).await })
@@ -85,7 +85,7 @@ impl<'c> Asking<'c> {
     }
 }
 
-impl Stream for Asking<'_> {
+impl Stream for AgentStream<'_> {
     type Item = AgentEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
@@ -100,7 +100,7 @@ struct Work<'c> {
     bounds: Bounds,
     limits: AgentLimits,
     progress: Progress,
-    said: String,
+    partial_text: String,
     /// In how many turns in a row calls were rejected and none ended well.
     wrong: u32,
     reminders: u32,
@@ -120,7 +120,7 @@ impl<'c> Work<'c> {
             bounds: Bounds { cancel, deadline },
             limits,
             progress: Progress::default(),
-            said: String::new(),
+            partial_text: String::new(),
             wrong: 0,
             reminders: 0,
             cut: 0,
@@ -138,7 +138,7 @@ impl<'c> Work<'c> {
         ended.map_err(|kind| AgentError {
             kind,
             progress: Box::new(self.progress),
-            said: self.said,
+            partial_text: self.partial_text,
         })
     }
 
@@ -229,6 +229,6 @@ impl<'c> Work<'c> {
             self.progress.calls.add(result.status);
         }
         self.progress.unclosed += turned.unclosed();
-        self.said.clone_from(&turned.read.said);
+        self.partial_text.clone_from(&turned.read.text);
     }
 }

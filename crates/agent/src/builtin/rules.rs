@@ -7,10 +7,10 @@ use std::sync::Arc;
 use plaincall::{Arguments, Context, Effect, Request, Tool, ToolSpec, Verdict};
 
 use crate::builtin::BuiltinTool;
-use crate::builtin::place::{Place, Written};
 use crate::builtin::spelling::named;
+use crate::builtin::workspace::{RelPath, Workspace};
 
-pub(super) struct Ruled<'c> {
+pub(super) struct PathRules<'c> {
     context: &'c Context,
     /// The tool that was called and, if it shows what is in files, the one that reads them; none where there are no rules.
     tools: Vec<Tool>,
@@ -18,15 +18,20 @@ pub(super) struct Ruled<'c> {
     was_asked: bool,
 }
 
-impl<'c> Ruled<'c> {
-    pub(super) fn new(context: &'c Context, place: &Place, tool: BuiltinTool, path: &str) -> Self {
-        let mut ruled = Self {
+impl<'c> PathRules<'c> {
+    pub(super) fn new(
+        context: &'c Context,
+        workspace: &Workspace,
+        tool: BuiltinTool,
+        path: &str,
+    ) -> Self {
+        let mut rules = Self {
             context,
             tools: Vec::new(),
             was_asked: false,
         };
         if !context.has_rules() {
-            return ruled;
+            return rules;
         }
         let named = |tool: BuiltinTool| {
             let effect = match tool {
@@ -35,14 +40,14 @@ impl<'c> Ruled<'c> {
             };
             let spec = ToolSpec::new(tool.name()).effect(effect);
             let nothing = |_, _| async { Ok(String::new()) };
-            Tool::raw(spec, nothing).path_below("path", &place.root.path)
+            Tool::raw(spec, nothing).path_below("path", &workspace.root.path)
         };
-        ruled.tools.push(named(tool));
+        rules.tools.push(named(tool));
         if tool == BuiltinTool::SearchFiles {
-            ruled.tools.push(named(BuiltinTool::ReadFile));
+            rules.tools.push(named(BuiltinTool::ReadFile));
         }
-        ruled.was_asked = ruled.verdict(0, path) == Some(Verdict::Ask);
-        ruled
+        rules.was_asked = rules.verdict(0, path) == Some(Verdict::Ask);
+        rules
     }
 
     fn verdict(&self, tool: usize, path: &str) -> Option<Verdict> {
@@ -60,11 +65,11 @@ impl<'c> Ruled<'c> {
         })
     }
 
-    pub(super) fn check(&self, place: &Place, written: &Written) -> Result<(), String> {
+    pub(super) fn check(&self, workspace: &Workspace, written: &RelPath) -> Result<(), String> {
         if self.tools.is_empty() {
             return Ok(());
         }
-        let path = place.behind_links(&written.path);
+        let path = workspace.behind_links(&written.path);
         if !self.hides(&path) {
             return Ok(());
         }

@@ -9,9 +9,9 @@ use tokio::select;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_loop::Work;
+use crate::agent_loop::request::Begun;
 use crate::answer::AgentErrorKind;
-use crate::asking::Work;
-use crate::asking::request::Begun;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::model::{Finish, ModelError, ModelErrorKind, Piece, Reply, ReplyNext, Usage};
@@ -35,7 +35,7 @@ pub(super) struct Turned {
 #[derive(Default)]
 pub(super) struct Read {
     /// The text outside of calls, without invented results.
-    pub(super) said: String,
+    pub(super) text: String,
     /// The calls whose text came to an end, in order of appearance.
     calls: Vec<Arc<ToolCall>>,
     /// The tool that has finished the work, and its output before it was cut for the model.
@@ -85,7 +85,7 @@ impl Read {
                 AgentEvent::Run(Box::new(event))
             }
             TurnEvent::Read(ReplyItem::Text(text)) => {
-                self.said.push_str(&text);
+                self.text.push_str(&text);
                 AgentEvent::Text(text.into_owned())
             }
             TurnEvent::Read(ReplyItem::Reasoning(text)) => AgentEvent::Reasoning(text.into_owned()),

@@ -13,7 +13,7 @@ const LONGEST_ERROR: usize = 2 << 10;
 
 /// The result of a call: its texts, and what else there is in short notes, without what its server was told in confidence.
 /// So many bytes of it are kept.
-pub(super) fn told(result: &CallToolResult, limit: usize, secrets: &Secrets) -> ToolResult {
+pub(super) fn tool_result(result: &CallToolResult, limit: usize, secrets: &Secrets) -> ToolResult {
     let mut parts: Vec<String> = result.content.iter().map(block).collect();
     if let Some(structured) = &result.structured_content
         && !is_told(structured, &result.content)
@@ -74,7 +74,7 @@ fn cut(mut text: String, limit: usize) -> String {
 fn is_told(structured: &Value, content: &[ContentBlock]) -> bool {
     content.iter().any(|block| match block {
         ContentBlock::Text(text) => {
-            serde_json::from_str::<Value>(&text.text).is_ok_and(|told| told == *structured)
+            serde_json::from_str::<Value>(&text.text).is_ok_and(|value| value == *structured)
         }
         _ => false,
     })

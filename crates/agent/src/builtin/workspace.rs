@@ -44,24 +44,24 @@ impl Root {
 
 /// The directory, as one set of tools uses it.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Workspace {
     pub(super) root: Arc<Root>,
     pub(super) offered: Arc<BTreeSet<BuiltinTool>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct RelPath {
     pub(super) text: String,
     pub(super) path: PathBuf,
 }
 
-pub(super) enum There {
+pub(super) enum Target {
     Directory(Dir),
     /// A file, or what is neither.
     Other(Metadata),
 }
 
-impl Place {
+impl Workspace {
     pub(super) fn dir(&self) -> &Dir {
         &self.root.dir
     }
@@ -73,7 +73,7 @@ impl Place {
 
     /// What a path means that a model has written: nothing is the directory itself, and an absolute one counts if it
     /// begins with the directory.
-    pub(super) fn written(&self, text: &str) -> Result<Written, String> {
+    pub(super) fn written(&self, text: &str) -> Result<RelPath, String> {
         let given = Path::new(text);
         let path = match given.strip_prefix(&self.root.path) {
             Ok(below) => below,
@@ -92,7 +92,7 @@ impl Place {
         } else {
             path
         };
-        Ok(Written {
+        Ok(RelPath {
             text: text.to_owned(),
             path: path.to_owned(),
         })
@@ -116,20 +116,20 @@ impl Place {
     }
 
     /// What a model has named to be gone through. `what` is what is to be done with it: `listed`.
-    pub(super) fn find(&self, text: &str, what: &str) -> Result<(Written, There), String> {
+    pub(super) fn find(&self, text: &str, what: &str) -> Result<(RelPath, Target), String> {
         let written = self.written(text)?;
         let trouble = |error| self.trouble(&error, &written, what);
         let about = self.dir().metadata(&written.path).map_err(trouble)?;
         let there = if about.is_dir() {
-            There::Directory(self.dir().open_dir(&written.path).map_err(trouble)?)
+            Target::Directory(self.dir().open_dir(&written.path).map_err(trouble)?)
         } else {
-            There::Other(about)
+            Target::Other(about)
         };
         Ok((written, there))
     }
 
     /// Opens a file for reading. It never waits, whatever lies there.
-    pub(super) fn open(&self, written: &Written) -> Result<(File, Metadata), String> {
+    pub(super) fn open(&self, written: &RelPath) -> Result<(File, Metadata), String> {
         let trouble = |error| self.trouble(&error, written, "read");
         let about = self.dir().metadata(&written.path).map_err(trouble)?;
         self.refuse_what_is_no_file(&about, written)?;
@@ -143,7 +143,7 @@ impl Place {
     pub(super) fn refuse_what_is_no_file(
         &self,
         about: &Metadata,
-        written: &Written,
+        written: &RelPath,
     ) -> Result<(), String> {
         let name = named(&written.text);
         if about.is_dir() {
@@ -161,7 +161,7 @@ impl Place {
         Ok(())
     }
 
-    pub(super) fn trouble(&self, error: &io::Error, written: &Written, what: &str) -> String {
+    pub(super) fn trouble(&self, error: &io::Error, written: &RelPath, what: &str) -> String {
         let name = named(&written.text);
         let errno = Errno::from_io_error(error);
         let why = match error.kind() {
@@ -193,7 +193,7 @@ impl Place {
         format!("{name} cannot be {what}: {why}")
     }
 
-    fn missing(&self, written: &Written) -> String {
+    fn missing(&self, written: &RelPath) -> String {
         let name = named(&written.text);
         let is_link = self
             .dir()

@@ -2,8 +2,8 @@
 
 use tokio::select;
 
+use crate::agent_loop::Work;
 use crate::answer::AgentErrorKind;
-use crate::asking::Work;
 use crate::conversation::Conversation;
 use crate::event::AgentEvent;
 use crate::model::{Model as _, ModelError, ModelErrorKind, ModelRequest, Piece, Reply, ReplyNext};

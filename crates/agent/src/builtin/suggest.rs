@@ -14,7 +14,7 @@ const COMPARED_OF_LINE: usize = 400;
 const LIKE: f64 = 0.5;
 
 /// What to do about a text that does not stand in the file, as sentences for the model.
-pub(super) fn near(bytes: &[u8], text: &str, stop: &Stop) -> String {
+pub(super) fn suggestion(bytes: &[u8], text: &str, stop: &Stop) -> String {
     let lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
     if let Some(without) = without_numbers(text)
         && memchr::memmem::find(bytes, without.as_bytes()).is_some()

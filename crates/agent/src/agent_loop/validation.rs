@@ -11,11 +11,11 @@ use plaincall::{Effect, Status, Stop, Teller, Tool};
 use plaincall_wire::openai::is_natural_end;
 use tokio::select;
 
+use crate::agent_loop::Work;
+use crate::agent_loop::turn::Turned;
 use crate::answer::{AgentErrorKind, Answer};
-use crate::asking::Work;
-use crate::asking::turn::Turned;
 use crate::event::AgentEvent;
-use crate::limits::WithoutCall;
+use crate::limits::OnNoToolCall;
 use crate::model::Finish;
 
 /// How many replies with calls may be cut off by their length, one after the other.
@@ -79,7 +79,7 @@ impl Work<'_> {
             return Ok(Some(self.answered(output, Some(name), &turned.finish)));
         }
         if turned.results.is_empty() {
-            return self.without_call(&turned).await;
+            return self.handle_no_tool_call(&turned).await;
         }
         self.with_calls(&turned).await?;
         Ok(None)
@@ -101,9 +101,9 @@ impl Work<'_> {
             // What failed before may succeed now.
             self.failures = Failures::default();
         }
-        let mut said = self.complaints(turned);
+        let mut message = self.rejections(turned);
         // A call was cut off with its reply.
-        let is_cut = turned.finish.stop == Stop::Length && !said.is_empty();
+        let is_cut = turned.finish.stop == Stop::Length && !message.is_empty();
         self.cut = if is_cut { self.cut + 1 } else { 0 };
         if self.cut > MOST_CUT {
             return Err(AgentErrorKind::Length);
@@ -121,12 +121,12 @@ impl Work<'_> {
             return Err(AgentErrorKind::Repairs);
         }
         if is_cut {
-            said.insert_str(
+            message.insert_str(
                 0,
                 "Your reply was cut off by a limit of its length. Write less in one reply: a long value in parts.\n\n",
             );
         }
-        if !said.is_empty() {
+        if !message.is_empty() {
             self.progress.repairs += 1;
         }
         if let Some(Repeated::Warn(name)) = repeated {
@@ -136,15 +136,18 @@ impl Work<'_> {
                 .own("The very same call of ")
                 .foreign(&Foreign::new(&*name))
                 .own(" has failed again. Do not repeat it: change it, do something else, or answer.\n");
-            said.push_str(passage.finish().text());
+            message.push_str(passage.finish().text());
         }
-        if !said.is_empty() {
-            self.say(said).await;
+        if !message.is_empty() {
+            self.say(message).await;
         }
         Ok(())
     }
 
-    async fn without_call(&mut self, turned: &Turned) -> Result<Option<Answer>, AgentErrorKind> {
+    async fn handle_no_tool_call(
+        &mut self,
+        turned: &Turned,
+    ) -> Result<Option<Answer>, AgentErrorKind> {
         match (turned.finish.stop, &turned.finish.reason) {
             (Stop::Length, _) => return Err(AgentErrorKind::Length),
             // Without a reason it came to its end all the same, though that makes no call whole.
@@ -153,23 +156,23 @@ impl Work<'_> {
             (Stop::Broken, Some(_)) => return Err(AgentErrorKind::Ended(turned.finish.clone())),
         }
         let near = self.near_miss(turned);
-        if let Some((complaint, NearMissOf::Marker)) = near {
+        if let Some((message, NearMissOf::Marker)) = near {
             self.wrong += 1;
             if self.wrong > self.limits.repairs {
                 return Err(AgentErrorKind::Repairs);
             }
             self.progress.repairs += 1;
-            self.say(complaint).await;
+            self.say(message).await;
             return Ok(None);
         }
         let may_remind = self.reminders < self.limits.reminders;
-        let said = turned.read.said.trim();
+        let text = turned.read.text.trim();
         // What only resembles a call in another format may be an answer.
-        if let (true, Some((complaint, NearMissOf::Format))) = (may_remind, near) {
+        if let (true, Some((message, NearMissOf::Format))) = (may_remind, near) {
             self.progress.repairs += 1;
-            return self.remind(&complaint).await;
+            return self.remind(&message).await;
         }
-        if said.is_empty() {
+        if text.is_empty() {
             if !may_remind {
                 return Err(AgentErrorKind::Empty);
             }
@@ -177,23 +180,23 @@ impl Work<'_> {
                 .remind("Your reply was empty. Answer, or call a tool.\n")
                 .await;
         }
-        match (self.talk.settings.without_call, &self.talk.settings.user) {
-            (WithoutCall::Remind, _) if may_remind => {
+        match (self.talk.settings.on_no_tool_call, &self.talk.settings.user) {
+            (OnNoToolCall::Remind, _) if may_remind => {
                 let words = "Your reply holds no call. Go on with the work by calls, or end it with the tool for that.\n";
                 self.remind(words).await
             }
-            (WithoutCall::AskBack, Some(user)) => {
+            (OnNoToolCall::AskUser, Some(user)) => {
                 let user = Arc::clone(user);
                 let answer = select! {
                     biased;
                     kind = self.bounds.over() => return Err(kind),
-                    answer = user.answer(said) => answer,
+                    answer = user.answer(text) => answer,
                 };
                 let answer = answer.map_err(|error| AgentErrorKind::User(error.to_string()))?;
                 self.talk.tell_question(&answer);
                 Ok(None)
             }
-            _ => Ok(Some(self.answered(said, None, &turned.finish))),
+            _ => Ok(Some(self.answered(text, None, &turned.finish))),
         }
     }
 
@@ -212,7 +215,7 @@ impl Work<'_> {
         if toolbox.is_empty() || untrusted.mentions_in(&turned.written, names).is_some() {
             return None;
         }
-        let near = near_misses(&turned.read.said, &self.talk.dialect).ok()?;
+        let near = near_misses(&turned.read.text, &self.talk.dialect).ok()?;
         let of = if near.iter().any(|miss| miss.format.is_none()) {
             NearMissOf::Marker
         } else {
@@ -227,7 +230,7 @@ impl Work<'_> {
     }
 
     /// What is to be said about the calls that were rejected because of how they were written, if there are any.
-    fn complaints(&self, turned: &Turned) -> String {
+    fn rejections(&self, turned: &Turned) -> String {
         let rejected = turned.results.iter().filter_map(|result| {
             let error = result.call_error.as_deref()?;
             let call = turned.call(result.call)?;
@@ -248,7 +251,7 @@ impl Work<'_> {
     pub(super) async fn say(&mut self, text: String) {
         let text: Arc<str> = text.into();
         self.talk.tell(Teller::Program, Arc::clone(&text));
-        self.tell(AgentEvent::Told { text }).await;
+        self.tell(AgentEvent::Message { text }).await;
     }
 
     fn answered(&self, text: &str, by: Option<&Arc<str>>, finish: &Finish) -> Answer {
