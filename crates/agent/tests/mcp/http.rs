@@ -126,11 +126,9 @@ fn response(status: &str, head: &str, body: &str) -> String {
 fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
     const JSON: &str = "Content-Type: application/json\r\n";
     let mut words = first.split_whitespace();
-    let (method, path) = (
-        words.next().unwrap_or_default(),
-        words.next().unwrap_or_default(),
-    );
-    let path = path.split('?').next().unwrap_or_default();
+    let method = words.next().unwrap_or_default();
+    let path = words.next().and_then(|path| path.split('?').next());
+    let path = path.unwrap_or_default();
     match (method, path) {
         (
             "POST",
@@ -171,11 +169,8 @@ fn answer(first: &str, key: &str, body: &[u8], heard: &Mutex<Heard>) -> String {
             let tools = names.iter().map(|name| {
                 json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": {}}}})
             });
-            response(
-                "200 OK",
-                JSON,
-                &with(json!({"tools": Value::from_iter(tools)})),
-            )
+            let tools: Value = tools.collect();
+            response("200 OK", JSON, &with(json!({"tools": tools})))
         }
         Some("tools/call") if path == "/given" => {
             let given = heard.lock().expect("nobody panics").given.clone();
