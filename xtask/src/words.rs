@@ -69,6 +69,7 @@ const CLEAN: &[&str] = &[
     "docs/mcp.md",
     "docs/showing-a-run.md",
     "docs/troubleshooting-replies.md",
+    "docs/tool-examples.md",
     "docs/tutorial.md",
     "examples/README.md",
     "spec/core-block.md",
